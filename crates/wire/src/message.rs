@@ -155,6 +155,9 @@ fn read_one(frame: &Bytes, text: &str) -> Result<Message, Malformed> {
             answerable: !is_response && !is_notification,
         })
     };
+    if fields.method.is_none() && !is_response {
+        return refuse(Misshape::NoMethod);
+    }
     if fields.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
         return refuse(Misshape::Version);
     }
@@ -184,7 +187,6 @@ fn read_one(frame: &Bytes, text: &str) -> Result<Message, Malformed> {
             Err(_) => refuse(Misshape::Shape("`error` needs a code and a message")),
         },
         (Some(None), ..) => refuse(Misshape::Shape("`method` must be a string")),
-        (None, _, None, None) => refuse(Misshape::NoMethod),
         _ => refuse(Misshape::Shape("neither a request nor a response")),
     }
 }

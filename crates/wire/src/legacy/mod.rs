@@ -7,6 +7,7 @@
 mod content;
 mod errors;
 mod items;
+mod notes;
 mod questions;
 mod results;
 
@@ -17,8 +18,9 @@ use crate::raw::Raw;
 use crate::revision::{Revision, Speech};
 
 pub use errors::{error, settle};
+pub use notes::{acknowledged, cancelled, changed, logged, progressed};
 pub use questions::{Unsayable, question};
-pub use results::{page, result, subscription_note};
+pub use results::{page, response};
 
 /// A value, to be written as a revision can say it.
 pub struct Lowered<'a, T: ?Sized> {
@@ -41,10 +43,10 @@ impl<'a, T: ?Sized> Lowered<'a, T> {
     }
 }
 
-/// Writes `value` to memory.
-fn to_json(value: &impl Serialize) -> Vec<u8> {
+/// Appends `value` to `out`.
+fn append_json(out: &mut Vec<u8>, value: &impl Serialize) {
     // Our own types have string keys and finite shapes; writing them to memory does not fail.
-    serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec())
+    let _ = serde_json::to_writer(out, value);
 }
 
 /// A map that leaves out what is not there.

@@ -1,23 +1,31 @@
 //! Results, as each revision says them.
 
+use bytes::Bytes;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::{Lowered, Object, object, to_json};
-use crate::id::{Id, write_json_string};
+use super::{Lowered, Object, append_json, object};
+use crate::id::Id;
+use crate::message::write_result;
 use crate::raw::Raw;
 use crate::revision::Revision;
 use crate::types::{CacheHint, Completion, Content, Discovery, ListPage, PromptReply, Questions};
-use crate::types::{ResourceReply, ServerResult, ToolReply, Topic, Welcome};
+use crate::types::{ResourceReply, ServerResult, ToolReply, Welcome};
 
-/// Writes `result` as `revision` says it. `server` tells who answers, where the revision wants it
-/// told with every result.
-pub fn result(result: &ServerResult, revision: Revision, server: &Raw) -> Vec<u8> {
-    match result {
-        ServerResult::Ready(json) => json.to_vec(),
-        _ => to_json(&Spoken { result: Lowered::new(result, revision), server }),
+/// The response to request `id`: `result`, as `revision` says it. `server` tells who answers, where
+/// the revision wants it told with every result.
+pub fn response(id: &Id, result: &ServerResult, revision: Revision, server: &Raw) -> Bytes {
+    if let ServerResult::Ready(json) = result {
+        return write_result(id, json);
     }
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    id.write(&mut out);
+    out.extend_from_slice(br#","result":"#);
+    append_json(&mut out, &Spoken { result: Lowered::new(result, revision), server });
+    out.push(b'}');
+    out.into()
 }
 
 /// Writes a page of a list as `revision` says it.
@@ -25,27 +33,9 @@ pub fn page<'a, T>(page: &'a ListPage<'a, T>, revision: Revision, server: &'a Ra
 where
     Lowered<'a, T>: Serialize,
 {
-    to_json(&SpokenPage { page, revision, server })
-}
-
-/// The notification that tells of a change; `subscription` names the request that listens, where
-/// the revision has such requests.
-pub fn subscription_note(topic: &Topic, subscription: Option<&Id>) -> Option<Raw> {
-    let mut params = Vec::new();
-    if let Some(id) = subscription {
-        params.extend_from_slice(br#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"#);
-        id.write(&mut params);
-        params.push(b'}');
-    }
-    if let Topic::Resource(uri) = topic {
-        params.extend_from_slice(if params.is_empty() { br#"{"uri":"# } else { br#","uri":"# });
-        write_json_string(uri, &mut params);
-    }
-    if params.is_empty() {
-        return None;
-    }
-    params.push(b'}');
-    Raw::parse(params).ok()
+    let mut out = Vec::new();
+    append_json(&mut out, &SpokenPage { page, revision, server });
+    out
 }
 
 /// A result, with the marks that the revision puts on every one.

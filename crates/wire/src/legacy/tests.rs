@@ -9,7 +9,10 @@ fn server() -> Raw {
 }
 
 fn said(result: &ServerResult, revision: Revision) -> Value {
-    serde_json::from_slice(&super::result(result, revision, &server())).unwrap()
+    let response: Value =
+        serde_json::from_slice(&response(&7.into(), result, revision, &server())).unwrap();
+    assert_eq!(response["id"], 7);
+    response["result"].clone()
 }
 
 fn item<'a, T>(value: &'a T, revision: Revision) -> Value
@@ -45,7 +48,7 @@ fn only_the_newest_marks_results() {
 fn a_results_own_meta_stands_beside_ours() {
     let meta = Some(Raw::parse(r#"{"com.example/n":123456789012345678901}"#).unwrap());
     let reply = ServerResult::Tool(ToolReply { meta, ..ToolReply::text("hi") });
-    let text = String::from_utf8(result(&reply, NEWEST, &server())).unwrap();
+    let text = String::from_utf8(response(&7.into(), &reply, NEWEST, &server()).to_vec()).unwrap();
     assert!(text.contains(r#""com.example/n":123456789012345678901"#), "{text}");
     assert!(text.contains("serverInfo"), "{text}");
     assert_eq!(said(&reply, FIRST)["_meta"].as_object().unwrap().len(), 1);
@@ -229,4 +232,26 @@ fn questions_inside_a_result_are_whole_requests_without_ids() {
         json!([{ "role": "user", "content": { "type": "text", "text": "who?" } }])
     );
     assert_eq!(said["requestState"], "s");
+}
+
+#[test]
+fn notifications_are_written_whole() {
+    let text = |frame: bytes::Bytes| String::from_utf8(frame.to_vec()).unwrap();
+    assert_eq!(
+        text(progressed(&"t".into(), 50.0, Some(0.5), Some("m"), BATCHES)),
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":50,"total":0.5,"message":"m"}}"#
+    );
+    assert!(!text(progressed(&1.into(), 1.0, None, Some("m"), FIRST)).contains("message"));
+    assert_eq!(
+        text(changed(&Topic::Resource("a:b".into()), Some(&"listen:0".into()))),
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen:0"},"uri":"a:b"}}"#
+    );
+    assert_eq!(
+        text(changed(&Topic::Tools, None)),
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#
+    );
+    assert_eq!(
+        text(acknowledged(&1.into(), &SubscriptionFilter::default())),
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1},"notifications":{}}}"#
+    );
 }

@@ -129,7 +129,7 @@ fn a_batch_is_read_part_by_part() {
     let Ok(Incoming::Batch(parts)) = decode(&frame, DEPTH) else { panic!("not a batch") };
     assert!(parts[0].is_ok());
     assert_eq!(parts[1].as_ref().unwrap_err().misshape, Misshape::NotAnObject);
-    assert_eq!(parts[2].as_ref().unwrap_err().misshape, Misshape::Version);
+    assert_eq!(parts[2].as_ref().unwrap_err().misshape, Misshape::NoMethod);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use crate::id::Id;
 use crate::raw::Raw;
 use crate::revision::Revision;
-use crate::types::{Completion, Implementation, PromptReply, Question, ResourceReply};
-use crate::types::{ServerCapabilities, ToolReply};
+use crate::types::{ClientCapabilities, Completion, Implementation, PromptReply, Question};
+use crate::types::{ResourceReply, ServerCapabilities, ToolReply};
 
 /// The result of a request, in the newest shape.
 #[derive(Clone, Debug)]
@@ -81,6 +81,14 @@ pub struct Questions {
     pub questions: Vec<(String, Question)>,
     /// What the client shall send back with the answers.
     pub state: Option<String>,
+}
+
+impl Questions {
+    /// What a client must have declared to be asked all of them.
+    pub fn needs(&self) -> ClientCapabilities {
+        let all = self.questions.iter().map(|(_, question)| question.needs());
+        all.fold(ClientCapabilities::default(), ClientCapabilities::union)
+    }
 }
 
 /// How long a result may be kept, and by whom.

@@ -55,4 +55,9 @@ impl SubscriptionFilter {
             Topic::Resource(uri) => self.resource_subscriptions.contains(uri),
         }
     }
+
+    /// How much it takes to keep: one for the filter and one for each resource.
+    pub fn weight(&self) -> usize {
+        1 + self.resource_subscriptions.len()
+    }
 }
