@@ -160,6 +160,11 @@ impl Session {
         self.calls.uses(lane) || self.subscriptions.is_listening(lane) || self.batches.uses(lane)
     }
 
+    /// The resources whose changes somebody wants to hear of.
+    pub fn watched(&self) -> Vec<Box<str>> {
+        self.subscriptions.watched()
+    }
+
     fn on_frame(
         &mut self,
         now: Instant,

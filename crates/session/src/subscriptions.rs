@@ -1,5 +1,7 @@
 //! Who listens to what.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use sabir_wire::types::{SubscriptionFilter, Topic};
 use sabir_wire::{Id, legacy};
@@ -65,6 +67,13 @@ impl Subscriptions {
 
     pub(crate) fn has_listener(&self, id: &Id) -> bool {
         self.listeners.iter().any(|listener| listener.id == *id)
+    }
+
+    /// The resources that anybody listens to, each once.
+    pub(crate) fn watched(&self) -> Vec<Box<str>> {
+        let listened = self.listeners.iter().flat_map(|l| &l.filter.resource_subscriptions);
+        let all: BTreeSet<_> = self.resources.iter().chain(listened).cloned().collect();
+        all.into_iter().collect()
     }
 
     /// The messages that tell of a change. `ready` says whether a legacy client is there.
