@@ -63,7 +63,8 @@ fn read_text(root: &Path, path: String) -> Option<File> {
     (!text.contains('\0')).then_some(File { path, text })
 }
 
-/// The files of a git checkout; `None` where there is no git or no checkout.
+/// The files of a git checkout; `None` where there is no git, no checkout, or where the
+/// checkout around us ignores this folder.
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git")
         // A CI's checkout may belong to another user; we only list it.
@@ -73,10 +74,9 @@ fn tracked(root: &Path) -> Option<Vec<String>> {
         .output()
         .ok()?;
     let listed = String::from_utf8_lossy(&output.stdout);
-    output
-        .status
-        .success()
-        .then(|| listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    let paths: Vec<_> =
+        listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    (output.status.success() && !paths.is_empty()).then_some(paths)
 }
 
 /// The files of an unpacked archive, without what is built or installed.

@@ -44,26 +44,54 @@ pub(crate) fn comparisons(source: &Source<'_>) -> Vec<Finding> {
     if !is_in_the_house(source.path) || MAY_COMPARE.iter().any(|place| covers(place, source.path)) {
         return Vec::new();
     }
-    let mut findings = Vec::new();
-    for (at, token) in source.shipped.iter().enumerate() {
-        if is_variant(&source.shipped[..at], token) {
-            let what = format!("the revision `{}` is told apart here", token.text);
+    let code = &source.shipped;
+    let told_apart = (0..code.len()).filter(|at| is_variant(code, *at) || is_compared(code, *at));
+    told_apart
+        .map(|at| {
+            let what = format!("the revision `{}` is told apart here", code[at].text);
             let hint = "ask `wire` for what the revision can say; the files that may compare are \
                         in MAY_COMPARE of xtask/src/rules/revisions.rs";
-            findings.push(Finding::wrong(source.path, token.line, what, hint));
-        }
-    }
-    findings
+            Finding::wrong(source.path, code[at].line, what, hint)
+        })
+        .collect()
 }
 
 /// `Revision::V…` in any spelling: after `Self::`, or bare after a glob import too.
-fn is_variant(before: &[Token<'_>], token: &Token<'_>) -> bool {
-    let Some(rest) = token.text.strip_prefix('V') else { return false };
-    let of_revision = matches!(before, [.., r, c] if r.is("Revision") && c.is("::"));
+fn is_variant(code: &[Token<'_>], at: usize) -> bool {
+    let Some(rest) = code[at].text.strip_prefix('V') else { return false };
     let begins = |digits: usize| {
         rest.len() >= digits && rest.bytes().take(digits).all(|b| b.is_ascii_digit())
     };
-    token.kind == Kind::Word && (of_revision && begins(1) || rest.starts_with("20") && begins(4))
+    let dated = rest.starts_with("20") && begins(4);
+    code[at].kind == Kind::Word && (dated || is_of_revision(code, at) && begins(1))
+}
+
+/// A constant such as `Revision::NEWEST` beside a comparison, or as the pattern of an arm.
+fn is_compared(code: &[Token<'_>], at: usize) -> bool {
+    let is_constant = code[at].text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    if !is_constant || !is_of_revision(code, at) || is_variant(code, at) {
+        return false;
+    }
+    let mut head = at;
+    while head >= 2 && code[head - 1].is("::") && code[head - 2].kind == Kind::Word {
+        head -= 2;
+    }
+    let any = |token: &Token<'_>, marks: &[&str]| marks.iter().any(|mark| token.is(mark));
+    let equals = |a: &Token<'_>, b: &Token<'_>| any(a, &["=", "!", "<", ">"]) && b.is("=");
+    let before = match &code[..head] {
+        // `=>` and `->` lead to a value.
+        [.., a, b] => equals(a, b) || any(b, &["<", ">"]) && !any(a, &["=", "-"]),
+        _ => false,
+    };
+    let after = match &code[at + 1..] {
+        [a, b, ..] => equals(a, b) || any(a, &["<", ">"]) || a.is("=") && b.is(">"),
+        _ => false,
+    };
+    before || after
+}
+
+fn is_of_revision(code: &[Token<'_>], at: usize) -> bool {
+    matches!(&code[..at], [.., name, colons] if name.is("Revision") && colons.is("::"))
 }
 
 fn is_in_the_house(path: &str) -> bool {
@@ -120,6 +148,13 @@ mod tests {
             "use Revision::*; r == V2025_03_26",
             "use Revision::{V2025_03_26};",
             "Revision::V1",
+            "if r == Revision::NEWEST {}",
+            "if r != wire::Revision::NEWEST {}",
+            "r < Revision::NEWEST",
+            "r >= Revision::NEWEST",
+            "Revision::NEWEST_LEGACY <= r",
+            "Revision::NEWEST_LEGACY > r",
+            "match r { Revision::NEWEST => 1, _ => 2 }",
         ] {
             check(comparisons, INSIDE, code, &[1]);
         }
@@ -138,6 +173,13 @@ mod tests {
         check(comparisons, "crates/session/tests/a.rs", code, &[]);
         check(comparisons, "bench/src/main.rs", code, &[]);
         check(comparisons, INSIDE, &format!("#[test] fn f() {{ {code} }}"), &[]);
+    }
+
+    #[test]
+    fn a_constant_may_be_handed_on() {
+        check(comparisons, INSIDE, "let a = Revision::NEWEST; f(Revision::NEWEST, b)", &[]);
+        check(comparisons, INSIDE, "match a { x => wire::Revision::NEWEST, y => z }", &[]);
+        check(comparisons, INSIDE, "a == Revision::parse(b)", &[]);
     }
 
     #[test]
