@@ -2,6 +2,7 @@
 //! what it was asked to do.
 
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

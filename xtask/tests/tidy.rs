@@ -1,5 +1,7 @@
 //! `cargo xtask` as a person runs it: what it prints and how it exits.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
