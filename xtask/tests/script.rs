@@ -8,11 +8,21 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long, in seconds, the sleepers sleep that ought to be stopped.
 const SLEEP: u64 = 60;
+
+/// Held while a program is written and while a process is started: a process that is started
+/// in between inherits the open file, and Linux runs no program that is open for writing.
+static WRITING_OR_STARTING: Mutex<()> = Mutex::new(());
+
+fn start(command: &mut Command) -> Child {
+    let _one_at_a_time = WRITING_OR_STARTING.lock().unwrap_or_else(|e| e.into_inner());
+    command.spawn().unwrap()
+}
 
 /// A folder with `test`, `tests.d/lib.sh` and `fakes/`, which comes first in PATH.
 struct Copy {
@@ -21,15 +31,16 @@ struct Copy {
 
 impl Copy {
     fn new(name: &str) -> Self {
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("script").join(name);
-        let _ = fs::remove_dir_all(&root);
+        // Two checkouts may share a target folder.
+        let folder = format!("script-{}-{name}", std::process::id());
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
         fs::create_dir_all(root.join("tests.d")).unwrap();
         fs::create_dir_all(root.join("fakes")).unwrap();
         let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for file in ["test", "tests.d/lib.sh"] {
-            fs::copy(tree.join(file), root.join(file)).unwrap();
-        }
         let copy = Self { root: root.canonicalize().unwrap() };
+        for file in ["test", "tests.d/lib.sh"] {
+            copy.write_program(file, &fs::read_to_string(tree.join(file)).unwrap());
+        }
         for program in ["cargo", "git", "cc"] {
             copy.fake(program, "");
         }
@@ -53,6 +64,7 @@ impl Copy {
 
     fn write_program(&self, path: &str, text: &str) {
         let path = self.root.join(path);
+        let _one_at_a_time = WRITING_OR_STARTING.lock().unwrap_or_else(|e| e.into_inner());
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -64,18 +76,27 @@ impl Copy {
             .env_clear()
             .env("PATH", format!("{}/fakes:/usr/bin:/bin", self.root.display()))
             .env("LOG", self.root.join("log"))
-            .env("CI", "true");
+            .env("CI", "true")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
     fn run(&self, args: &[&str]) -> Run {
-        Run::of(self.command(args).output().unwrap())
+        Run::of(start(&mut self.command(args)).wait_with_output().unwrap())
     }
 
     /// What the fakes were asked to do, one line each.
     fn log(&self) -> Vec<String> {
         let log = fs::read_to_string(self.root.join("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
     }
 }
 
@@ -230,13 +251,8 @@ fn a_step_has_its_variables_no_input_and_stands_at_the_root() {
     );
     // Standard input stays open for as long as the step runs, and the step does not see it.
     let mut command = copy.command(&["show"]);
-    let mut child = command
-        .current_dir(&elsewhere)
-        .env("CARGO_TARGET_DIR", "built")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    command.current_dir(&elsewhere).env("CARGO_TARGET_DIR", "built").stdin(Stdio::piped());
+    let mut child = start(&mut command);
     let held = child.stdin.take();
     let run = Run::of(child.wait_with_output().unwrap());
     drop(held);
@@ -253,7 +269,8 @@ fn a_step_has_its_variables_no_input_and_stands_at_the_root() {
 fn a_step_also_runs_alone() {
     let copy = Copy::new("alone");
     copy.step("10-show", "echo \"$ROOT|$TARGET|\"; test -d \"$SCRATCH\"");
-    let alone = Command::new(copy.root.join("tests.d/10-show")).env_clear().output().unwrap();
+    let mut alone = Command::new(copy.root.join("tests.d/10-show"));
+    let alone = start(alone.env_clear().stdout(Stdio::piped())).wait_with_output().unwrap();
     let root = copy.root.display();
     assert_eq!(Run::of(alone).out, format!("{root}|{root}/target|\n"));
 }
@@ -263,14 +280,14 @@ fn a_signal_stops_the_step_with_all_that_it_started_and_still_sums_up() {
     let copy = Copy::new("signal");
     copy.step("10-slow", &format!("sleep {SLEEP} & echo ready; sleep {SLEEP}"));
     let started = Instant::now();
-    let mut child = copy.command(&["fmt", "slow"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = start(&mut copy.command(&["fmt", "slow"]));
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut seen = String::new();
     while !seen.ends_with("ready\n") {
         assert_ne!(out.read_line(&mut seen).unwrap(), 0, "{seen}");
     }
-    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    assert!(kill.success());
+    let mut kill = Command::new("kill");
+    assert!(start(kill.arg(child.id().to_string())).wait().unwrap().success());
     // Ends only when nobody holds the other end any more: not the step, not its sleeper.
     out.read_to_string(&mut seen).unwrap();
     assert!(started.elapsed() < Duration::from_secs(SLEEP));

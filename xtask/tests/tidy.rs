@@ -14,17 +14,34 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Writes a small workspace; `@` stands for a slash, and `~` for nothing, in what the
-/// rules would else find in this file.
-fn tree(name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&root);
-    for (path, text) in files {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text.replace('@', "/").replace('~', "")).unwrap();
+/// A small workspace on disk.
+struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    /// `@` stands for a slash, and `~` for nothing, in what the rules would else find here.
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        // Two checkouts may share a target folder.
+        let folder = format!("tidy-{}-{name}", std::process::id());
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text.replace('@', "/").replace('~', "")).unwrap();
+        }
+        Self { root }
     }
-    root
+
+    fn tidy(&self) -> Output {
+        xtask(&["tidy", self.root.to_str().unwrap()])
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
 }
 
 const WORKSPACE: (&str, &str) =
@@ -34,8 +51,8 @@ const WIRE: (&str, &str) =
 
 #[test]
 fn a_tree_in_order_says_nothing_and_exits_0() {
-    let root = tree("in-order", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", "//! Wire.\n")]);
-    let output = xtask(&["tidy", root.to_str().unwrap()]);
+    let tree = Tree::new("in-order", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", "//! Wire.\n")]);
+    let output = tree.tidy();
     assert_eq!(text(&output.stdout), "");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("over 3 files"), "{}", text(&output.stderr));
@@ -45,7 +62,7 @@ fn a_tree_in_order_says_nothing_and_exits_0() {
 fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
     let long = "x;\n".repeat(601);
     let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "x;\n".repeat(149));
-    let root = tree(
+    let tree = Tree::new(
         "out-of-order",
         &[
             WORKSPACE,
@@ -72,7 +89,7 @@ fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
             ("package-lock.json", "{\"resolved\": \"http:@@mirror@a.tgz\"}\n"),
         ],
     );
-    let output = xtask(&["tidy", root.to_str().unwrap()]);
+    let output = tree.tidy();
     assert_eq!(output.status.code(), Some(1));
     let found: Vec<String> = text(&output.stdout)
         .lines()
@@ -109,8 +126,8 @@ fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
 #[test]
 fn a_note_is_printed_and_fails_nothing() {
     let long = "x;\n".repeat(401);
-    let root = tree("noted", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", &long)]);
-    let output = xtask(&["tidy", root.to_str().unwrap()]);
+    let tree = Tree::new("noted", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", &long)]);
+    let output = tree.tidy();
     assert!(text(&output.stdout).starts_with("crates/wire/src/lib.rs:401: note: 401 lines ("));
     assert_eq!(output.status.code(), Some(0));
 }
@@ -118,8 +135,8 @@ fn a_note_is_printed_and_fails_nothing() {
 #[test]
 fn a_folder_that_is_no_workspace_is_an_error_in_one_line() {
     for (name, reason) in [("nowhere", "nowhere"), ("empty", "cargo metadata: ")] {
-        let root = tree(name, if name == "empty" { &[("a.txt", "")] } else { &[] });
-        let output = xtask(&["tidy", root.to_str().unwrap()]);
+        let tree = Tree::new(name, if name == "empty" { &[("a.txt", "")] } else { &[] });
+        let output = tree.tidy();
         assert_eq!(output.status.code(), Some(1));
         let error = text(&output.stderr);
         assert!(error.starts_with("error: ") && error.contains(reason), "{error}");
