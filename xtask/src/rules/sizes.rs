@@ -21,29 +21,20 @@ pub(crate) fn file_length(file: &File) -> Vec<Finding> {
         return Vec::new();
     }
     let lines = file.text.lines().count();
-    let finding = match lines {
-        _ if is_test_path(&file.path) && lines > TESTS_TOO_LONG => Finding::wrong(
-            &file.path,
-            TESTS_TOO_LONG + 1,
-            format!("{lines} lines of tests"),
-            format!("at most {TESTS_TOO_LONG}: split them by what they test"),
-        ),
-        _ if is_test_path(&file.path) => return Vec::new(),
-        _ if lines > TOO_LONG => Finding::wrong(
-            &file.path,
-            TOO_LONG + 1,
-            format!("{lines} lines"),
-            format!("at most {TOO_LONG}: split the file"),
-        ),
-        _ if lines > NOTED => Finding::note(
-            &file.path,
-            NOTED + 1,
-            format!("{lines} lines"),
-            format!("over {NOTED}, at most {TOO_LONG}: is it still one thing?"),
-        ),
-        _ => return Vec::new(),
+    let (limit, advice) = match is_test_path(&file.path) {
+        true => (TESTS_TOO_LONG, "split them by what they test"),
+        false => (TOO_LONG, "split the file"),
     };
-    vec![finding]
+    let what = format!("{lines} lines");
+    if lines > limit {
+        let hint = format!("at most {limit}: {advice}");
+        vec![Finding::wrong(&file.path, limit + 1, what, hint)]
+    } else if lines > NOTED && limit == TOO_LONG {
+        let hint = format!("over {NOTED}, at most {limit}: is it still one thing?");
+        vec![Finding::note(&file.path, NOTED + 1, what, hint)]
+    } else {
+        Vec::new()
+    }
 }
 
 /// Tests that outgrow their file move beside it.
