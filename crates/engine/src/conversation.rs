@@ -16,10 +16,11 @@ use sabir_wire::{Incoming, Malformed, Request, decode};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
+use crate::desk::{Desk, Work};
 use crate::engine::{Engine, Event};
 use crate::guard::{Guarded, guarded};
 use crate::mailbox::{CallLine, Letter, Mailbox};
-use crate::router::{Desk, Work, route};
+use crate::router::route;
 
 /// One client's conversation, with the work that it causes.
 pub struct Conversation {

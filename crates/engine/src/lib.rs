@@ -5,6 +5,7 @@
 //! that answers it, and from there to the source that owns it.
 
 mod conversation; // the driver: wait, handle, act
+mod desk; // what a method works with, and what it gives
 mod engine; // what all conversations of a server share
 mod guard; // a panic becomes an answer
 mod mailbox; // what running calls have to say

@@ -1,33 +1,10 @@
 //! Maps a request to the work that answers it. One arm per method.
 
-use std::sync::Arc;
-
-use sabir_registry::{Catalog, Line};
-use sabir_session::{Asker, Call, Outcome};
+use sabir_session::Call;
 use sabir_wire::Request;
 
-use crate::engine::Engine;
-use crate::guard::Running;
+use crate::desk::{Desk, Work};
 use crate::methods;
-
-/// Work, done or under way.
-pub(crate) enum Work {
-    /// It needed nobody.
-    Done(Outcome),
-    /// A source is at it.
-    Running(Running),
-}
-
-/// What a method needs to know beside its params.
-pub(crate) struct Desk {
-    pub(crate) engine: Arc<Engine>,
-    /// The call keeps this catalog, whatever changes meanwhile.
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) asker: Asker,
-    /// Who is known to ask, where somebody has checked.
-    pub(crate) principal: Option<Arc<str>>,
-    pub(crate) line: Arc<dyn Line>,
-}
 
 pub(crate) fn route(call: Call, desk: Desk) -> Work {
     match call.request {
@@ -46,11 +23,5 @@ pub(crate) fn route(call: Call, desk: Desk) -> Work {
         Request::Unsubscribe(_) => methods::resources::unsubscribe(&desk).into(),
         Request::Complete(complete) => methods::completion::complete(&desk, complete),
         Request::Listen(listen) => methods::subscriptions::listen(&desk, listen).into(),
-    }
-}
-
-impl<T: Into<Outcome>> From<T> for Work {
-    fn from(outcome: T) -> Self {
-        Self::Done(outcome.into())
     }
 }

@@ -6,7 +6,7 @@ use sabir_wire::types::Reference;
 use sabir_wire::{Complete, Problem};
 
 use super::declared;
-use crate::router::{Desk, Work};
+use crate::desk::{Desk, Work};
 
 pub(crate) fn complete(desk: &Desk, complete: Complete) -> Work {
     begin(desk, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())

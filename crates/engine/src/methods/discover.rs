@@ -4,7 +4,7 @@ use sabir_wire::Revision;
 use sabir_wire::types::{Discovery, ServerResult, Welcome};
 
 use super::Reply;
-use crate::router::Desk;
+use crate::desk::Desk;
 
 pub(crate) fn initialize(desk: &Desk) -> Reply {
     let settings = &desk.engine.settings;

@@ -3,7 +3,7 @@
 use sabir_wire::types::ServerResult;
 
 use super::{Reply, declared};
-use crate::router::Desk;
+use crate::desk::Desk;
 
 /// The session takes the level over once this has succeeded.
 pub(crate) fn set_level(desk: &Desk) -> Reply {

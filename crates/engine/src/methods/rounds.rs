@@ -8,8 +8,8 @@ use sabir_session::Outcome;
 use sabir_wire::types::{Questions, ServerResult};
 use sabir_wire::{Problem, Raw, Resume};
 
+use crate::desk::Desk;
 use crate::engine::Engine;
-use crate::router::Desk;
 use crate::seal::{Binding, Kept};
 
 /// One start of a call that may ask its client.

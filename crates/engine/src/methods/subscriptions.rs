@@ -4,7 +4,7 @@ use sabir_session::Outcome;
 use sabir_wire::Listen;
 use sabir_wire::types::SubscriptionFilter;
 
-use crate::router::Desk;
+use crate::desk::Desk;
 
 /// What of the wishes can be fulfilled; the session acknowledges it.
 pub(crate) fn listen(desk: &Desk, listen: Listen) -> Outcome {

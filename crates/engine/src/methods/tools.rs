@@ -9,7 +9,7 @@ use sabir_wire::{CallTool, Page, Problem, Raw};
 
 use super::rounds::{self, Round};
 use super::{Reply, declared};
-use crate::router::{Desk, Work};
+use crate::desk::{Desk, Work};
 
 pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
     declared(desk.catalog.capabilities().tools, "tools/list")?;
