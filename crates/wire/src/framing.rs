@@ -31,6 +31,13 @@ impl LineSplitter {
         Self { buffer: BytesMut::new(), scanned: 0, limit, skipping: false }
     }
 
+    /// Makes room for the next read, if little is left.
+    pub fn make_room(&mut self, chunk: usize) {
+        if self.buffer.capacity() - self.buffer.len() < chunk / 4 {
+            self.buffer.reserve(chunk);
+        }
+    }
+
     /// Where to append the bytes that were read.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
