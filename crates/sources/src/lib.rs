@@ -1,1 +1,3 @@
-//! (being written)
+//! What can be served, one module per kind of source.
+
+pub mod function; // a Rust function
