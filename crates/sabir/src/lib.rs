@@ -60,7 +60,7 @@
 mod server;
 
 pub use sabir_engine::{Engine, EngineLimits, Event, SealKey};
-pub use sabir_registry::{BadOffer, Source};
+pub use sabir_registry::{BadOffer, Source, SourceId};
 pub use sabir_session::{Dialect, Limits};
 pub use sabir_session::{MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use sabir_sources::function::{Context, Elicited, Error, Handler, IntoReply, Json};
@@ -69,9 +69,9 @@ pub use sabir_sources::function::{
     ResourceFunction, TemplateBuilder, TemplateFunction, ToolBuilder, ToolFunction,
 };
 pub use sabir_wire::types::{
-    Annotations, ClientCapabilities, Completion, Content, Icon, Implementation, Level, PromptReply,
-    Question, Resource, ResourceContents, ResourceReply, Role, Sample, Sampled, ToolAnnotations,
-    ToolReply,
+    Annotations, ClientCapabilities, Completion, Content, Elicit, Icon, Implementation, Level,
+    PromptReply, Question, Resource, ResourceContents, ResourceReply, Role, Sample, Sampled,
+    ToolAnnotations, ToolReply,
 };
 pub use sabir_wire::{ErrorObject, Raw, Revision, TraceContext};
 pub use server::{Handle, ServeError, Server};

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use sabir_engine::{Engine, EngineLimits, Event, SealKey, Settings};
-use sabir_registry::{BadOffer, Source};
+use sabir_registry::{BadOffer, Source, SourceId};
 use sabir_session::{Dialect, Limits};
 use sabir_sources::function::{Handler, IntoReply, ToolFunction};
 use sabir_wire::Raw;
@@ -275,12 +275,17 @@ impl Handle {
     where
         H: Handler<Raw, Form, Output: IntoReply>,
     {
-        self.offer(raw_tool(name, &schema, handler))
+        self.offer(raw_tool(name, &schema, handler)).map(drop)
     }
 
     /// Offers one more source; clients are told.
-    pub fn offer(&self, source: impl Source + 'static) -> Result<(), BadOffer> {
-        self.engine.registry().add(Arc::new(source)).map(drop)
+    pub fn offer(&self, source: impl Source + 'static) -> Result<SourceId, BadOffer> {
+        self.engine.registry().add(Arc::new(source))
+    }
+
+    /// Takes a source away; clients are told. `false` if it is not there any more.
+    pub fn withdraw(&self, source: SourceId) -> bool {
+        self.engine.registry().remove(source)
     }
 
     /// Takes a tool away; clients are told. `false` if there is none of that name.
