@@ -49,41 +49,32 @@ mod tree;
 mod wake;
 mod warden;
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub use child::{Child, Exit, KeeperLost};
 pub use order::{Order, Patience};
+pub(crate) use pool::refusal;
 pub use pool::{KeeperSettings, Keepers, StartError};
 
 /// The hidden modes, as the first argument of this executable.
-const KEEP_ALL: &str = "__keep";
-const KEEP_ONE: &str = "__keep-one";
+pub(crate) const KEEP_ALL: &str = "__keep";
+pub(crate) const KEEP_ONE: &str = "__keep-one";
 
-/// Set for wardens and keepers, so that one which does not know that it is one (a program that
-/// never calls [`keep_if_asked`]) cannot start wardens of its own without end.
+/// Set for wardens and keepers, so that one which does not know that it is one (an executable
+/// that never calls `hidden_mode`) cannot start wardens of its own without end.
 const MARK: &str = "SABIR_KEEPER";
 
-/// Does a keeper's work, if this process was started for it; otherwise returns at once.
-///
-/// Every executable that uses [`Keepers`] calls this first in `main`, before it starts threads or
-/// reads its arguments: `if let Some(code) = keep_if_asked() { return code }`.
-pub fn keep_if_asked() -> Option<ExitCode> {
-    let mode = std::env::args_os().nth(1)?;
-    let work: fn(UnixStream) -> io::Result<()> = if mode == OsStr::new(KEEP_ALL) {
-        warden::watch
-    } else if mode == OsStr::new(KEEP_ONE) {
-        one::keep
-    } else {
-        return None;
-    };
-    // Nobody reads what a keeper might say: its only listener is the socket, and that closes.
-    let done = socket_on_stdin().and_then(work);
-    Some(if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+/// The work of a warden. Its line is its standard input.
+pub(crate) fn keep_all() -> io::Result<()> {
+    warden::watch(socket_on_stdin()?)
+}
+
+/// The work of a keeper. Its line is its standard input.
+pub(crate) fn keep_one() -> io::Result<()> {
+    one::keep(socket_on_stdin()?)
 }
 
 fn socket_on_stdin() -> io::Result<UnixStream> {
@@ -91,7 +82,7 @@ fn socket_on_stdin() -> io::Result<UnixStream> {
 }
 
 /// This very executable, even if its file has been replaced or removed since.
-fn this_program() -> PathBuf {
+pub(crate) fn this_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {

@@ -1,3 +1,7 @@
 //! What can be served, one module per kind.
 
+pub mod command; // command-line programs as tools
+mod hidden; // modes of the executable that need a process of their own
 pub mod keeper; // children that never outlive us
+
+pub use hidden::hidden_mode;

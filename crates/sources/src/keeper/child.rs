@@ -73,6 +73,11 @@ impl Child {
         self.pid
     }
 
+    /// Whether the program itself is known to have left. What it left behind may still be there.
+    pub fn has_left(&self) -> bool {
+        self.exit.is_some()
+    }
+
     /// Waits until the program has left and nothing of it remains: no descendant, no zombie.
     ///
     /// May be dropped and called again. It does not read the streams: a program that waits for

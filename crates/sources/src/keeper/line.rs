@@ -13,11 +13,7 @@ use rustix::net::{
 pub(super) const MAX_FILES: usize = 3;
 
 /// Sends some of `bytes`, and all of `files` with the first of them. Returns how many bytes went.
-pub(super) fn send(
-    line: impl AsFd,
-    bytes: &[u8],
-    files: &[BorrowedFd<'_>],
-) -> io::Result<usize> {
+pub(super) fn send(line: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {

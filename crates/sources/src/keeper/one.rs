@@ -91,7 +91,9 @@ impl Keeper {
                     Reaped::One(pid, status) if pid == child && !child_reaped => {
                         child_reaped = true;
                         let killed = status.terminating_signal().map(Word::Signalled);
-                        words.push(killed.unwrap_or(Word::Exited(status.exit_status().unwrap_or(0))));
+                        words.push(
+                            killed.unwrap_or(Word::Exited(status.exit_status().unwrap_or(0))),
+                        );
                         told.remove(&pid);
                     }
                     Reaped::One(pid, _) => _ = told.remove(&pid),
@@ -228,7 +230,10 @@ mod tests {
         let now = Instant::now();
         let asking = Stage::Asking(now + PATIENCE.after_term);
         assert_eq!(Stage::Running.next(now, true, false, PATIENCE), asking);
-        assert_eq!(Stage::Closing(now + PATIENCE.after_stdin).next(now, true, true, PATIENCE), asking);
+        assert_eq!(
+            Stage::Closing(now + PATIENCE.after_stdin).next(now, true, true, PATIENCE),
+            asking
+        );
     }
 
     #[test]

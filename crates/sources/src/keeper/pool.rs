@@ -28,7 +28,7 @@ pub struct Keepers(Arc<Pool>);
 /// What may be set about keepers.
 #[derive(Clone, Debug)]
 pub struct KeeperSettings {
-    /// The executable to start as warden. It must call [`super::keep_if_asked`].
+    /// The executable to start as warden. It must call [`crate::hidden_mode`].
     pub program: PathBuf,
     /// How many programs may run at the same time. One more is refused.
     pub max_children: usize,
@@ -119,7 +119,7 @@ impl Keepers {
             }
             Ok(Some(Word::NotStarted(errno))) => {
                 pool.keep_idle(line);
-                Err(refusal(errno, order))
+                Err(refusal(errno, &order.program, &order.cwd))
             }
             Ok(_) => Err(StartError::NoKeeper(io::ErrorKind::BrokenPipe.into())),
             Err(error) => Err(StartError::NoKeeper(error)),
@@ -182,7 +182,7 @@ impl Pool {
         match tokio::time::timeout(self.settings.start_within, start).await {
             Ok(line) => line,
             Err(_) => {
-                let said = "it said nothing in time; does it call keep_if_asked first in main?";
+                let said = "it said nothing in time; does it call sabir_sources::hidden_mode first in main?";
                 Err(StartError::NoKeeper(io::Error::new(io::ErrorKind::TimedOut, said)))
             }
         }
@@ -197,7 +197,8 @@ impl Pool {
         match line.hear().await {
             Ok(Some(Word::Ready)) => Ok(line),
             Ok(_) => {
-                let said = "it left at once; does it call keep_if_asked first in main?";
+                let said =
+                    "it left at once; does it call sabir_sources::hidden_mode first in main?";
                 Err(StartError::NoKeeper(io::Error::new(io::ErrorKind::BrokenPipe, said)))
             }
             Err(error) => Err(StartError::NoKeeper(error)),
@@ -252,15 +253,15 @@ async fn send(stream: &UnixStream, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io
     Ok(())
 }
 
-/// What the system's error number means for this order.
-fn refusal(errno: i32, order: &Order) -> StartError {
+/// What the system's error number means for the start of `program` in `cwd`.
+pub(crate) fn refusal(errno: i32, program: &Path, cwd: &Path) -> StartError {
     match Errno::from_raw_os_error(errno) {
         // The system does not say whether it missed the program, its folder or its interpreter.
-        Errno::NOENT | Errno::NOTDIR | Errno::ACCESS if !order.cwd.is_dir() => {
-            StartError::NoFolder(order.cwd.clone())
+        Errno::NOENT | Errno::NOTDIR | Errno::ACCESS if !cwd.is_dir() => {
+            StartError::NoFolder(cwd.to_owned())
         }
-        Errno::NOENT | Errno::NOTDIR => StartError::NoProgram(order.program.clone()),
-        Errno::ACCESS => StartError::NotExecutable(order.program.clone()),
+        Errno::NOENT | Errno::NOTDIR => StartError::NoProgram(program.to_owned()),
+        Errno::ACCESS => StartError::NotExecutable(program.to_owned()),
         Errno::TOOBIG => StartError::TooLarge,
         _ => StartError::System(io::Error::from_raw_os_error(errno)),
     }
