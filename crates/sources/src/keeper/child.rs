@@ -1,15 +1,16 @@
 //! A program that is kept: its three streams, and its end.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::net::Shutdown as Half;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::line;
 use super::order::Word;
 use super::pool::Pool;
 
@@ -153,7 +154,7 @@ impl Streams {
 /// Our end of the socket to a keeper.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) stream: UnixStream,
+    stream: UnixStream,
     partial: [u8; Word::SIZE],
     have: usize,
 }
@@ -176,6 +177,12 @@ impl Line {
         Word::decode(self.partial).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
+    /// Gives the keeper an order, and hears what it says to it.
+    pub(super) async fn ask(&mut self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Word> {
+        send(&self.stream, order, files).await?;
+        self.hear().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
     /// Whether the keeper has left or said something unasked while it was idle.
     pub(super) fn is_stale(&self) -> bool {
         !matches!(self.stream.try_read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
@@ -185,4 +192,20 @@ impl Line {
     fn close(&self) {
         let _ = rustix::net::shutdown(&self.stream, Half::Write);
     }
+}
+
+/// Sends all of `bytes`, and `files` with the first of them.
+pub(super) async fn send(
+    stream: &UnixStream,
+    bytes: &[u8],
+    files: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let files = if sent == 0 { files } else { &[] };
+        sent += stream
+            .async_io(Interest::WRITABLE, || line::send(stream, &bytes[sent..], files))
+            .await?;
+    }
+    Ok(())
 }

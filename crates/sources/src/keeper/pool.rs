@@ -1,7 +1,7 @@
 //! Sabir's side of the keepers: starts them, uses them again, closes them.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,14 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-use super::child::{Child, Line, Streams};
+use super::child::{Child, Line, Streams, send};
 use super::order::{BadOrder, Order, Word};
-use super::{KEEP_ALL, MARK, line, this_program};
+use super::{KEEP_ALL, MARK, this_program};
 
 /// Where programs are started, and kept. A clone is the same keepers.
 ///
@@ -84,6 +83,9 @@ pub enum StartError {
     NoKeeper(#[source] io::Error),
 }
 
+/// How many keepers are tried if each leaves just when it is given an order.
+const ATTEMPTS: usize = 3;
+
 impl Keepers {
     /// Keepers to be. Starts nothing yet.
     pub fn new(settings: KeeperSettings) -> Self {
@@ -109,20 +111,24 @@ impl Keepers {
             .try_acquire_owned()
             .map_err(|_| StartError::Full(pool.settings.max_children))?;
         let (streams, theirs) = Streams::open(order.stdin).map_err(StartError::System)?;
-        let mut line = pool.take_line().await?;
         let files: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
-        send(&line.stream, &bytes, &files).await.map_err(StartError::NoKeeper)?;
-        drop(theirs);
-        match line.hear().await {
-            Ok(Some(Word::Started(pid))) => {
-                Ok(Child::new(pid, streams, line, Arc::clone(pool), room))
+        let mut attempts = 1;
+        let (word, line) = loop {
+            let mut line = pool.take_line().await?;
+            match line.ask(&bytes, &files).await {
+                Ok(word) => break (word, line),
+                // It left before it had read the order, so that nothing was started.
+                Err(error) if is_unread(&error) && attempts < ATTEMPTS => attempts += 1,
+                Err(error) => return Err(StartError::NoKeeper(error)),
             }
-            Ok(Some(Word::NotStarted(errno))) => {
+        };
+        match word {
+            Word::Started(pid) => Ok(Child::new(pid, streams, line, Arc::clone(pool), room)),
+            Word::NotStarted(errno) => {
                 pool.keep_idle(line);
                 Err(refusal(errno, &order.program, &order.cwd))
             }
-            Ok(_) => Err(StartError::NoKeeper(io::ErrorKind::BrokenPipe.into())),
-            Err(error) => Err(StartError::NoKeeper(error)),
+            _ => Err(StartError::NoKeeper(io::ErrorKind::InvalidData.into())),
         }
     }
 
@@ -131,7 +137,7 @@ impl Keepers {
     pub async fn close(&self) {
         self.0.idle().take();
         let warden = self.0.warden.lock().await.take();
-        if let Some(Warden { stream, mut process }) = warden {
+        if let Some(Warden { stream, mut process, .. }) = warden {
             drop(stream);
             let _ = process.wait().await;
         }
@@ -153,6 +159,8 @@ pub(super) struct Pool {
 struct Warden {
     stream: UnixStream,
     process: tokio::process::Child,
+    /// Whether a keeper of it has ever spoken. Otherwise it may be any program.
+    proven: bool,
 }
 
 impl Pool {
@@ -179,13 +187,11 @@ impl Pool {
             }
         }
         let start = self.start_keeper();
-        match tokio::time::timeout(self.settings.start_within, start).await {
-            Ok(line) => line,
-            Err(_) => {
-                let said = "it said nothing in time; does it call sabir_sources::hidden_mode first in main?";
-                Err(StartError::NoKeeper(io::Error::new(io::ErrorKind::TimedOut, said)))
-            }
-        }
+        let timeout = tokio::time::timeout(self.settings.start_within, start).await;
+        let line =
+            timeout.unwrap_or_else(|_| no_keeper(io::ErrorKind::TimedOut, "it says nothing"));
+        self.judge_warden(line.is_ok()).await;
+        line
     }
 
     async fn start_keeper(&self) -> Result<Line, StartError> {
@@ -196,12 +202,21 @@ impl Pool {
         let mut line = Line::new(open.map_err(StartError::NoKeeper)?);
         match line.hear().await {
             Ok(Some(Word::Ready)) => Ok(line),
-            Ok(_) => {
-                let said =
-                    "it left at once; does it call sabir_sources::hidden_mode first in main?";
-                Err(StartError::NoKeeper(io::Error::new(io::ErrorKind::BrokenPipe, said)))
-            }
+            Ok(_) => no_keeper(io::ErrorKind::BrokenPipe, "it has left"),
             Err(error) => Err(StartError::NoKeeper(error)),
+        }
+    }
+
+    /// A warden without a single good keeper is no warden. Nobody else would ever end it.
+    async fn judge_warden(&self, good: bool) {
+        let mut slot = self.warden.lock().await;
+        match &mut *slot {
+            Some(warden) if good => warden.proven = true,
+            Some(warden) if !warden.proven => {
+                let _ = warden.process.kill().await;
+                *slot = None;
+            }
+            _ => {}
         }
     }
 
@@ -222,6 +237,11 @@ impl Pool {
     }
 }
 
+fn no_keeper<T>(kind: io::ErrorKind, what: &str) -> Result<T, StartError> {
+    let hint = "does the executable call sabir_sources::hidden_mode first in main?";
+    Err(StartError::NoKeeper(io::Error::new(kind, format!("{what}; {hint}"))))
+}
+
 fn start_warden(program: &Path) -> io::Result<Warden> {
     if std::env::var_os(MARK).is_some() {
         return Err(io::Error::other("a keeper was asked to start keepers"));
@@ -238,19 +258,12 @@ fn start_warden(program: &Path) -> io::Result<Warden> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    Ok(Warden { stream: UnixStream::from_std(ours)?, process })
+    Ok(Warden { stream: UnixStream::from_std(ours)?, process, proven: false })
 }
 
-/// Sends all of `bytes`, and `files` with the first of them.
-async fn send(stream: &UnixStream, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut sent = 0;
-    while sent < bytes.len() {
-        let files = if sent == 0 { files } else { &[] };
-        sent += stream
-            .async_io(Interest::WRITABLE, || line::send(stream, &bytes[sent..], files))
-            .await?;
-    }
-    Ok(())
+/// Whether the other side closed before it had read all that we sent.
+fn is_unread(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 /// What the system's error number means for the start of `program` in `cwd`.
