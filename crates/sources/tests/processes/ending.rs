@@ -45,6 +45,19 @@ async fn then_comes_sigterm_and_it_may_tidy_up() {
 }
 
 #[tokio::test]
+async fn sigterm_goes_to_the_whole_group_at_once() {
+    // The program itself does not leave, so that nobody becomes an orphan meanwhile.
+    let child = "trap \"echo told; exit\" TERM; echo ready; while :; do sleep 0.01; done";
+    let script = format!("trap : TERM; sh -c '{child}' & while :; do sleep 0.01; done");
+    let order = Order { patience: patience(0, 60_000), ..sh(&script, "x") };
+    let keepers = keepers();
+    let mut child = keepers.start(&order).await.unwrap();
+    assert_eq!(line(&mut child).await, "ready");
+    child.end();
+    assert_eq!(line(&mut child).await, "told");
+}
+
+#[tokio::test]
 async fn then_comes_sigkill() {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
     let order = Order { patience: patience(50, 70), ..sh(script, "x") };

@@ -1,9 +1,10 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
 use sabir_sources::keeper::{Exit, KeeperLost, KeeperSettings, Keepers, Order, StartError};
 
 use super::{PLAY, alive, keepers, line, sh, soon, stat, token};
@@ -68,6 +69,30 @@ async fn no_more_programs_run_than_the_bound() {
     assert!(matches!(keepers.start(&order).await, Err(StartError::Full(2))));
     drop(first);
     keepers.start(&order).await.unwrap();
+}
+
+#[tokio::test]
+async fn no_signal_to_sabirs_group_terminal_or_name_reaches_a_keeper() {
+    let keepers = keepers();
+    let child = keepers.start(&sh("read x", "x")).await.unwrap();
+    let (keeper, warden) = above(child.pid());
+    let pid = |pid| Pid::from_raw(pid);
+    assert_eq!(getsid(pid(warden)).ok(), pid(warden));
+    assert_eq!(getsid(pid(keeper)).ok(), pid(warden));
+    assert_eq!(getpgid(pid(keeper)).ok(), pid(keeper));
+    for process in [keeper, warden] {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
+        assert_eq!(read("comm"), "keeper\n");
+        let name = format!("keeper of {}\0", std::process::id());
+        assert!(read("cmdline").starts_with(&name), "{}", read("cmdline"));
+        assert_eq!(read("environ"), "SABIR_KEEPER=1\0");
+        assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap(), Path::new("/"));
+        // What it holds of ours is its socket: nobody waits for our output because of it.
+        for stream in [1, 2] {
+            let open = fs::read_link(format!("/proc/{process}/fd/{stream}")).unwrap();
+            assert_eq!(open, Path::new("/dev/null"));
+        }
+    }
 }
 
 #[tokio::test]
