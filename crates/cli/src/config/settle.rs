@@ -92,7 +92,7 @@ fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
 
 fn revision(date: &Spanned<String>, text: &Text<'_>) -> Result<Revision, Mistake> {
     Revision::parse(date.get_ref()).ok_or_else(|| {
-        let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.date()).collect();
+        let known = Revision::ALL.map(Revision::date);
         text.mistake(date.span(), format!("there is no revision `{}`", date.get_ref()))
             .hint(format!("the revisions are {}", known.join(", ")))
     })
