@@ -17,12 +17,11 @@ import job
 QUIET = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
-def main() -> None:
-    task = job.read()
-    {"health": health, "call": call}[task["mode"]](task)
+def see(task: dict) -> dict:
+    return {"health": health, "call": call}[task["mode"]](task)
 
 
-def health(task: dict) -> None:
+def health(task: dict) -> dict:
     claude = task["program"]
     environment = {**os.environ, **QUIET}
     if "stdio" in task:
@@ -31,14 +30,14 @@ def health(task: dict) -> None:
         kind = "http" if "http" in task else "sse"
         add = ["mcp", "add", "--transport", kind, job.SERVER, task[kind]]
     job.run([*claude, *add], environment)
-    said = job.run([*claude, "mcp", "get", job.SERVER], environment).stdout
+    said, _ = job.run([*claude, "mcp", "get", job.SERVER], environment)
     status = re.search(r"^\s*Status: (.*)$", said, re.MULTILINE)
     if not status or not re.search(r"✔ Connected$", status[1]):
         raise job.Failed(said)
-    job.tell(health=status[1])
+    return {"health": status[1]}
 
 
-def call(task: dict) -> None:
+def call(task: dict) -> dict:
     if "stdio" in task:
         command, *arguments = task["stdio"]
         server = {"type": "stdio", "command": command, "args": arguments}
@@ -61,19 +60,18 @@ def call(task: dict) -> None:
         }
         line = [*task["program"], "-p", "Call the tool.", "--mcp-config", str(config)]
         line += ["--strict-mcp-config", "--allowedTools", f"mcp__{job.SERVER}"]
-        said = job.run(line, environment)
+        said = "".join(job.run(line, environment))
         tools = [name.removeprefix(prefix) for name in model.offered if name.startswith(prefix)]
         results = model.tool_results
     if not results:
-        raise job.Failed(f"no result came back; offered: {tools}; Claude said: {said.stdout}{said.stderr}")
+        raise job.Failed(f"no result came back; offered: {tools}; Claude said: {said}")
     text = fake_model.text_of(results[-1])
     if results[-1].get("is_error"):
         raise job.Failed(f"the tool answered with an error: {text}")
     # A result with structured content reaches the model as that, and as nothing else.
     if task["structured"]:
-        job.tell(tools=tools, structured=json.loads(text))
-    else:
-        job.tell(tools=tools, text=text)
+        return {"tools": tools, "structured": json.loads(text)}
+    return {"tools": tools, "text": text}
 
 
-main()
+job.script(see)

@@ -48,8 +48,7 @@ class AppServer:
         self._process.stdin.flush()
 
 
-def main() -> None:
-    task = job.read()
+def see(task: dict) -> dict:
     home = Path(os.environ["HOME"]) / ".codex"
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(config(task))
@@ -62,7 +61,11 @@ def main() -> None:
         tools = [name for server in servers if server["name"] == job.SERVER for name in server["tools"]]
         call = {"threadId": thread, "server": job.SERVER, "tool": task["tool"]}
         result = codex.ask("mcpServer/tool/call", {**call, "arguments": task["args"]})
-    job.tell(tools=tools, text=job.text_of(result), structured=result.get("structuredContent"))
+    return {
+        "tools": tools,
+        "text": job.text_of(result),
+        "structured": result.get("structuredContent"),
+    }
 
 
 def config(task: dict) -> str:
@@ -84,4 +87,4 @@ base_url = "http://127.0.0.1:9/v1"
 {server}"""
 
 
-main()
+job.script(see)

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import job
 
-KEYS = {"http": "httpUrl", "sse": "url"}
 
-
-def main() -> None:
-    task = job.read()
+def see(task: dict) -> dict:
     if "stdio" in task:
         command, *arguments = task["stdio"]
         server = {"command": command, "args": arguments}
     else:
-        kind = next(kind for kind in KEYS if kind in task)
-        server = {KEYS[kind]: task[kind]}
+        kind = "http" if "http" in task else "sse"
+        server = {"url": task[kind], "type": kind}
     settings = {
         "mcpServers": {job.SERVER: server},
         "general": {"enableAutoUpdate": False},
@@ -29,12 +26,11 @@ def main() -> None:
     # In a folder that is not trusted no server is started at all.
     (home / "trustedFolders.json").write_text(json.dumps({os.getcwd(): "TRUST_FOLDER"}))
 
-    done = job.run([*task["program"], "mcp", "list"])
-    said = done.stdout + done.stderr
+    said = "".join(job.run([*task["program"], "mcp", "list"]))
     status = re.search(rf"{job.SERVER}: .* - (\w+)$", said, re.MULTILINE)
     if not status or status[1] != "Connected":
         raise job.Failed(said)
-    job.tell(health=status[1])
+    return {"health": status[1]}
 
 
-main()
+job.script(see)

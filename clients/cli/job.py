@@ -7,6 +7,8 @@ sandbox: HOME is theirs alone and the working folder is empty.
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 
 SERVER = "sabir"  # the name under which the clients know the server
 SECONDS = 45  # for one command of a client; the driver bounds the whole
@@ -16,28 +18,35 @@ class Failed(Exception):
     """The client did not do what was asked; the text says what it said."""
 
 
-def read() -> dict:
-    return json.loads(sys.argv[1])
-
-
-def tell(**seen) -> None:
+def script(see: Callable[[dict], dict]) -> None:
+    """Runs a script's work on its job and turns its end into an exit code."""
+    try:
+        seen = see(json.loads(sys.argv[1]))
+    except Failed as failure:
+        print(failure, file=sys.stderr)
+        sys.exit(1)
     print(json.dumps(seen))
 
 
-def run(command: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-    """Runs one command of a client to its end."""
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=SECONDS,
-        env=environment,
-    )
-    if done.returncode != 0:
-        raise Failed(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done
+def run(command: list[str], environment: dict[str, str] | None = None) -> tuple[str, str]:
+    """Runs one command of a client to its end; gives stdout and stderr."""
+    # Files and not pipes, which a server that outlives its client would hold open.
+    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+
+        def said() -> tuple[str, str]:
+            stdout.seek(0)
+            stderr.seek(0)
+            return stdout.read(), stderr.read()
+
+        line = " ".join(command)
+        files = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr}
+        try:
+            done = subprocess.run(command, **files, timeout=SECONDS, env=environment)
+        except subprocess.TimeoutExpired as late:
+            raise Failed("\n".join([f"`{line}` did not end within {SECONDS} s", *said()])) from late
+        if done.returncode != 0:
+            raise Failed("\n".join([f"`{line}` ended with {done.returncode}", *said()]))
+        return said()
 
 
 def text_of(result: dict) -> str:

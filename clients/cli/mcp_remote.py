@@ -6,7 +6,6 @@ are the TypeScript scripts, for which the bridge is a stdio server.
 """
 
 import json
-import os
 from pathlib import Path
 
 import job
@@ -17,9 +16,14 @@ HOSTS = {
     "modern": ("client-v2.mjs", "2026-07-28", []),
 }
 
-task = job.read()
-node, installed = task.pop("program")
-script, mode, flags = HOSTS[task.pop("mode")]
-proxy = Path(installed) / "node_modules/mcp-remote/dist/proxy.js"
-behind = {**task, "mode": mode, "stdio": [node, str(proxy), task.pop("http"), *flags]}
-os.execv(node, [node, str(Path(installed) / script), json.dumps(behind)])
+
+def see(task: dict) -> dict:
+    node, installed = task.pop("program")
+    script, mode, flags = HOSTS[task.pop("mode")]
+    bridge = [node, str(Path(installed) / "node_modules/mcp-remote/dist/proxy.js")]
+    behind = {**task, "mode": mode, "stdio": [*bridge, task.pop("http"), *flags]}
+    stdout, _ = job.run([node, str(Path(installed) / script), json.dumps(behind)])
+    return json.loads(stdout)
+
+
+job.script(see)

@@ -39,7 +39,7 @@ export async function report(work) {
     writeSync(1, `${JSON.stringify(seen)}\n`);
     process.exit(0);
   } catch (error) {
-    writeSync(2, `${error?.stack ?? error}\n`);
+    writeSync(2, `${error}${error?.cause ? `\n  because: ${error.cause}` : ''}\n`);
     process.exit(1);
   }
 }

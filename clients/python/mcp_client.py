@@ -39,4 +39,14 @@ async def see(job: dict) -> dict:
         }
 
 
-print(json.dumps(asyncio.run(see(json.loads(sys.argv[1])))))
+def causes(failure: BaseException) -> list[BaseException]:
+    """What went wrong, without the task groups around it."""
+    if isinstance(failure, BaseExceptionGroup):
+        return [cause for inner in failure.exceptions for cause in causes(inner)]
+    return [failure]
+
+
+try:
+    print(json.dumps(asyncio.run(see(json.loads(sys.argv[1])))))
+except Exception as failure:
+    sys.exit("\n".join(f"{type(cause).__name__}: {cause}" for cause in causes(failure)))
