@@ -1,0 +1,148 @@
+//! Which revision is spoken, and by whom. The era of a request is decided only here.
+
+use sabir_wire::types::{ClientCapabilities, Level};
+use sabir_wire::{Era, Initialize, Meta, Method, Problem, Raw, Revision};
+
+use crate::dialect::{Dialect, RequireReady};
+use crate::io::Asker;
+use crate::phase::Phase;
+
+/// What a handshake, or the transport, has told of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    /// What is spoken with it.
+    pub(crate) revision: Revision,
+    pub(crate) capabilities: ClientCapabilities,
+    pub(crate) name: Option<Raw>,
+    pub(crate) log_level: Level,
+}
+
+impl Client {
+    /// A client that has said nothing yet.
+    pub(crate) fn unknown(revision: Revision) -> Self {
+        // A client that set no level gets what a person would want to see.
+        let log_level = Level::Info;
+        Self { revision, capabilities: ClientCapabilities::default(), name: None, log_level }
+    }
+
+    /// Takes over what `initialize` says, and agrees on a revision.
+    pub(crate) fn greet(&mut self, hello: &Initialize, dialect: &Dialect) -> Result<(), Problem> {
+        let wished = Revision::parse(&hello.version).filter(|wish| wish.era() == Era::Legacy);
+        self.revision = match dialect.revision {
+            Some(pinned) if pinned.era() == Era::Modern => {
+                return Err(Problem::Version {
+                    requested: hello.version.clone(),
+                    supported: vec![pinned.date()],
+                });
+            }
+            Some(pinned) => pinned,
+            None => wished.unwrap_or(Revision::NEWEST_LEGACY),
+        };
+        self.capabilities = hello.capabilities;
+        self.name = hello.client.clone();
+        Ok(())
+    }
+
+    /// A legacy request, completed by what is remembered.
+    fn ask(&self, meta: Meta) -> Asker {
+        Asker {
+            revision: self.revision,
+            capabilities: self.capabilities,
+            client: self.name.clone(),
+            log_level: Some(self.log_level),
+            meta,
+        }
+    }
+}
+
+/// Who asks, and whether they may.
+pub(crate) fn identify(
+    method: &Method,
+    meta: Meta,
+    transport_says_modern: bool,
+    client: &Client,
+    phase: Phase,
+    dialect: &Dialect,
+    ready: RequireReady,
+) -> Result<Asker, Problem> {
+    match era(&meta, transport_says_modern, dialect) {
+        Era::Modern => {
+            let asker = self_described(meta)?;
+            if of_the_other_era(method, Era::Modern) {
+                return Err(Problem::Method(method.name().into()));
+            }
+            Ok(asker)
+        }
+        Era::Legacy if of_the_other_era(method, Era::Legacy) => {
+            Err(Problem::Method(method.name().into()))
+        }
+        Era::Legacy => {
+            may_ask(method, phase, ready)?;
+            Ok(client.ask(meta))
+        }
+    }
+}
+
+/// A request is modern if it says so itself. Nothing else decides, except that a deployment pinned
+/// to one revision is of that revision's era.
+pub(crate) fn era(meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
+    match dialect.revision {
+        Some(pinned) if pinned.era() == Era::Legacy => Era::Legacy,
+        _ if meta.version.is_some() || transport_says_modern => Era::Modern,
+        _ => Era::Legacy,
+    }
+}
+
+/// A modern request: everything must be in it.
+fn self_described(meta: Meta) -> Result<Asker, Problem> {
+    let missing = |key: &str| {
+        Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` is missing").into())
+    };
+    let Some(version) = &meta.version else { return Err(missing("protocolVersion")) };
+    let spoken = Revision::parse(version).filter(|revision| revision.era() == Era::Modern);
+    let Some(revision) = spoken else {
+        return Err(Problem::Version { requested: version.clone(), supported: modern_dates() });
+    };
+    let Some(capabilities) = meta.capabilities else { return Err(missing("clientCapabilities")) };
+    let (client, log_level) = (meta.client.clone(), meta.log_level);
+    Ok(Asker { revision, capabilities, client, log_level, meta })
+}
+
+fn modern_dates() -> Vec<&'static str> {
+    let modern = Revision::ALL.into_iter().rev().filter(|revision| revision.era() == Era::Modern);
+    modern.map(Revision::date).collect()
+}
+
+/// Methods that came or went with the handshake.
+fn of_the_other_era(method: &Method, era: Era) -> bool {
+    match era {
+        Era::Modern => matches!(
+            method,
+            Method::Initialize
+                | Method::Ping
+                | Method::SetLevel
+                | Method::Subscribe
+                | Method::Unsubscribe
+        ),
+        Era::Legacy => matches!(method, Method::Discover | Method::Listen),
+    }
+}
+
+fn may_ask(method: &Method, phase: Phase, ready: RequireReady) -> Result<(), Problem> {
+    if *method == Method::Initialize {
+        return if phase == Phase::Fresh {
+            Ok(())
+        } else {
+            Err(Problem::Request("the session is initialized already".into()))
+        };
+    }
+    let needs_handshake = match ready {
+        RequireReady::None => false,
+        RequireReady::Tools => *method == Method::CallTool,
+        RequireReady::All => *method != Method::Ping,
+    };
+    if needs_handshake && phase != Phase::Open {
+        return Err(Problem::Request("the session is not initialized".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! A JSON value left as text.
+//!
+//! What we do not own passes through as bytes: numbers beyond 2^53, unknown fields and key order
+//! survive because nobody parses them. Cloning shares the bytes of the message they came in.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Bytes);
+
+impl Raw {
+    /// Reads `text` as one JSON value and keeps its bytes.
+    pub fn parse(text: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
+        let bytes = text.into();
+        let value: &RawValue = serde_json::from_slice(&bytes)?;
+        Ok(Self::part(&bytes, value))
+    }
+
+    /// Writes `value` as JSON.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::to_vec(value).map(|text| Self(text.into()))
+    }
+
+    /// The piece of `whole` that `part` was borrowed from. No copy.
+    pub(crate) fn part(whole: &Bytes, part: &RawValue) -> Self {
+        Self(whole.slice_ref(part.get().as_bytes()))
+    }
+
+    /// The piece of this value that `part` was borrowed from. No copy.
+    pub(crate) fn subset(&self, part: &RawValue) -> Self {
+        Self::part(&self.0, part)
+    }
+
+    /// The members of an object, in their order; none if it is no object.
+    pub fn members(&self) -> Vec<(String, Raw)> {
+        let members: Option<Members<'_>> = self.read().ok();
+        let members = members.map(|members| members.0).unwrap_or_default();
+        members.into_iter().map(|(name, value)| (name, self.subset(value))).collect()
+    }
+
+    /// `{}`.
+    pub fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
+    /// Reads the value as a `T`, which may borrow from the text.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// The JSON text.
+    pub fn text(&self) -> &str {
+        // The constructors accept nothing that is not JSON, and JSON is UTF-8.
+        std::str::from_utf8(&self.0).unwrap_or("null")
+    }
+
+    /// The JSON text, as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether the value is an object.
+    pub fn is_object(&self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+
+    /// Whether the value is `null`.
+    pub fn is_null(&self) -> bool {
+        self.0.as_ref() == b"null"
+    }
+}
+
+impl std::fmt::Debug for Raw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl From<Box<RawValue>> for Raw {
+    fn from(value: Box<RawValue>) -> Self {
+        Self(Box::<str>::from(value).into_boxed_bytes().into())
+    }
+}
+
+impl From<&RawValue> for Raw {
+    fn from(value: &RawValue) -> Self {
+        Self(Bytes::copy_from_slice(value.get().as_bytes()))
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = self.read().map_err(serde::ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The members of an object, borrowed.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> serde::de::Visitor<'de> for Collect {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Collect).map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_survives_as_written() {
+        let text = r#"{"z":1,"a":12345678901234567890123,"unknown":{"b":[1.0,1e400]}}"#;
+        let raw = Raw::parse(text).unwrap();
+        assert_eq!(raw.text(), text);
+        assert_eq!(serde_json::to_string(&raw).unwrap(), text);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in ["", "{", "nul", "{} {}", "\u{feff}1"] {
+            assert!(Raw::parse(text).is_err(), "{text:?} was taken for JSON");
+        }
+    }
+}
