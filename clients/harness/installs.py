@@ -73,7 +73,7 @@ def venv(requirements: Path) -> Path:
         # The file names every package, so resolving could only add surprises.
         _run([*pip, "--no-deps", "--requirement", str(requirements)], place.parent)
 
-    hint = "Python 3.10 or later with venv and pip (Debian: apt install python3-venv)"
+    hint = "Python 3.11 or later with venv and pip (Debian: apt install python3-venv)"
     return _kept("venv", [requirements], fill, hint) / "bin/python"
 
 

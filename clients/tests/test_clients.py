@@ -81,7 +81,7 @@ class Sandboxes(unittest.TestCase):
     def test_a_client_that_does_not_end_is_ended(self):
         with sandbox.Sandbox([]) as box:
             ended = box.run([*SHELL, "echo begun; exec sleep 1000"], 0.3)
-        self.assertEqual((ended.code, ended.stdout), (None, "begun\n"))
+        self.assertEqual((ended.code, ended.stdout, ended.left_behind), (None, "begun\n", []))
 
 
 class Servers(unittest.TestCase):
