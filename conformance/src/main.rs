@@ -13,6 +13,7 @@ mod schemas; // tools whose schema is the point
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use sabir::{BadOffer, Handle, HttpSettings, ServeError, Server};
 
@@ -32,9 +33,14 @@ async fn main() -> ExitCode {
     served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS)
 }
 
+/// How long a legacy client may wait on one connection before it is told to come back.
+const STREAM_TIME: Duration = Duration::from_millis(700);
+
 async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
     let address = address.parse().map_err(io::Error::other)?;
-    let server = handle.bind_http(HttpSettings { address, ..HttpSettings::default() }).await?;
+    let poll_after = Some(STREAM_TIME);
+    let settings = HttpSettings { address, poll_after, ..HttpSettings::default() };
+    let server = handle.bind_http(settings).await?;
     say(&format!("listening on http://{}/mcp", server.address()));
     server.run(std::future::pending()).await;
     Ok(())
