@@ -3,6 +3,7 @@
 //! Only the second leaves this module; it has no `Option` that means "default".
 
 mod file; // the file, as written
+mod http; // how HTTP clients are served
 mod mistake; // what is wrong, where, and what to do
 mod settle; // defaults, file and flags, settled
 mod units; // durations and sizes, as people write them

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use sabir::{Dialect, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey};
+use sabir::{
+    Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
+};
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
 use super::file::{self, File};
+use super::http;
 use super::mistake::{Mistake, Text};
 use super::units;
 
@@ -15,6 +18,10 @@ use super::units;
 pub(crate) struct Settings {
     /// How the server behaves.
     pub(crate) engine: sabir_engine::Settings,
+    /// How HTTP clients are served.
+    pub(crate) http: HttpSettings,
+    /// Whether the file says where to serve them.
+    pub(crate) listens_http: bool,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
 }
@@ -29,7 +36,8 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> 
     };
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
-    Ok(Settings { engine, stdio: file.listen.stdio.unwrap_or(false) })
+    let (http, listens_http) = http::settle(&file.listen, &file.http, text)?;
+    Ok(Settings { engine, http, listens_http, stdio: file.listen.stdio.unwrap_or(false) })
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
@@ -153,7 +161,7 @@ fn time(
     }
 }
 
-fn duration(
+pub(super) fn duration(
     written: Option<&Spanned<String>>,
     text: &Text<'_>,
 ) -> Result<Option<Duration>, Mistake> {
@@ -165,7 +173,10 @@ fn duration(
     Ok(Some(duration))
 }
 
-fn size(written: Option<&Spanned<String>>, text: &Text<'_>) -> Result<Option<usize>, Mistake> {
+pub(super) fn size(
+    written: Option<&Spanned<String>>,
+    text: &Text<'_>,
+) -> Result<Option<usize>, Mistake> {
     let Some(written) = written else { return Ok(None) };
     let size = units::size(written.get_ref()).filter(|size| *size > 0).ok_or_else(|| {
         text.mistake(written.span(), format!("`{}` is no size", written.get_ref()))
@@ -174,7 +185,10 @@ fn size(written: Option<&Spanned<String>>, text: &Text<'_>) -> Result<Option<usi
     Ok(Some(size))
 }
 
-fn positive(number: Option<&Spanned<usize>>, text: &Text<'_>) -> Result<Option<usize>, Mistake> {
+pub(super) fn positive(
+    number: Option<&Spanned<usize>>,
+    text: &Text<'_>,
+) -> Result<Option<usize>, Mistake> {
     match number {
         Some(zero) if *zero.get_ref() == 0 => {
             Err(text.mistake(zero.span(), "0 would let nothing pass").hint("write 1 or more"))

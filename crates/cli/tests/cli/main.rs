@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod configuration;
+mod http;
 mod stdio;
 
 use std::path::Path;
