@@ -1,5 +1,7 @@
 //! Keepers and commands against real programs.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
 mod ending; // every way in which a program ends
 mod keepers; // starting, and what happens to the keepers themselves
 mod running; // one call

@@ -283,7 +283,7 @@ async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_neve
         calls.push(call);
     }
     // Every fifth of those that wait is called off before its turn can have come.
-    let off = |number: usize| number >= 30 && number % 5 == 0;
+    let off = |number: usize| number >= 30 && number.is_multiple_of(5);
     for (number, call) in calls.iter().enumerate().filter(|(number, _)| off(*number)) {
         call.abort();
         assert!(!order.lock().unwrap().contains(&number), "{number} was too fast for this test");
@@ -297,7 +297,7 @@ async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_neve
     }
     assert_eq!((inside.0.load(Ordering::SeqCst), inside.1.load(Ordering::SeqCst)), (0, 4));
     let expected: Vec<usize> = (0..64).filter(|number| !off(*number)).collect();
-    let order = order.lock().unwrap();
+    let order = std::mem::take(&mut *order.lock().unwrap());
     for (at, number) in order.iter().enumerate() {
         let due = expected.iter().position(|expected| expected == number).unwrap();
         assert!(at.abs_diff(due) <= 3, "{order:?}");
