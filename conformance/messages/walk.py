@@ -194,7 +194,7 @@ def walk_offers(server: Conversation, capabilities: dict, common: dict) -> list[
     if "prompts" in capabilities:
         for prompt in pages(server, "prompts/list", "prompts", common):
             names = [argument["name"] for argument in prompt.get("arguments", [])]
-            params = {"name": prompt["name"], "arguments": {name: "x" for name in names}}
+            params = {"name": prompt["name"], "arguments": dict.fromkeys(names, "x")}
             with_rounds(server, "prompts/get", params, common)
             if names and "completions" in capabilities:
                 ref = {"type": "ref/prompt", "name": prompt["name"]}
@@ -242,8 +242,7 @@ def sample(schema: dict) -> dict:
     values = {"string": "x", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
     properties = schema.get("properties", {})
     return {
-        name: values.get(properties.get(name, {}).get("type"), "x")
-        for name in schema.get("required", [])
+        name: values.get(properties.get(name, {}).get("type"), "x") for name in schema.get("required", [])
     }
 
 
