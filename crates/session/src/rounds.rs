@@ -42,7 +42,7 @@ pub(crate) enum Progress {
     /// All is answered: start the call again.
     Complete(CallKey, Resume),
     /// The client would not answer; these other questions are open no more.
-    Refused(CallKey, Problem, Vec<Id>),
+    Refused(CallKey, String, Vec<Id>),
 }
 
 impl Rounds {
@@ -84,7 +84,7 @@ impl Rounds {
                 let round = self.rounds.swap_remove(at);
                 let reason = format!("the client refused {}: {}", question.method, error.message);
                 let others = round.open.into_iter().map(|question| question.id).collect();
-                return Progress::Refused(round.call, Problem::ToolFailed(reason.into()), others);
+                return Progress::Refused(round.call, reason, others);
             }
         }
         if !round.open.is_empty() {
@@ -101,6 +101,15 @@ impl Rounds {
             return Vec::new();
         };
         self.rounds.swap_remove(at).open.into_iter().map(|question| question.id).collect()
+    }
+}
+
+/// What a call becomes whose client would not answer: something to read for the model, if it was a
+/// tool that asked.
+pub(crate) fn refused(request: &Request, reason: String) -> Problem {
+    match request {
+        Request::CallTool(_) => Problem::ToolFailed(reason.into()),
+        _ => Problem::Internal(reason.into()),
     }
 }
 

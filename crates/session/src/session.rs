@@ -14,7 +14,7 @@ use crate::handshake::{Client, era, identify};
 use crate::inflight::{Calls, Effect, Inflight};
 use crate::io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
-use crate::rounds::{Progress, Rounds, may_ask, resumed};
+use crate::rounds::{Progress, Rounds, may_ask, refused, resumed};
 use crate::subscriptions::Subscriptions;
 
 /// One client's conversation.
@@ -382,8 +382,10 @@ impl Session {
                 call.deadline = deadline;
                 out.push(Output::Start(Call { key, asker, request: resumed(request, resume) }));
             }
-            Progress::Refused(key, problem, others) => {
-                let lane = self.calls.find(key).map(|call| call.lane);
+            Progress::Refused(key, reason, others) => {
+                let Some(call) = self.calls.find(key) else { return };
+                let Some(again) = &call.again else { return };
+                let (lane, problem) = (Some(call.lane), refused(&again.1, reason));
                 let withdrawn = others.iter().map(|id| legacy::cancelled(id, "no longer needed"));
                 out.extend(withdrawn.map(|frame| Output::Send { lane, frame }));
                 self.finish(key, Err(problem), out);

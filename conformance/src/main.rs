@@ -1,0 +1,57 @@
+//! The server that the official conformance suite drives: everything that its scenarios call by
+//! name, written with the library as anybody would.
+//!
+//! `fixture 127.0.0.1:PORT` serves HTTP, `fixture --stdio` the client that started it.
+
+mod changes; // tools that change what is offered
+mod content; // tools that return each kind of content
+mod prompts;
+mod questions; // tools that ask, in either era
+mod resources;
+mod rounds; // tools that ask by `input_required` results
+mod schemas; // tools whose schema is the point
+
+use std::process::ExitCode;
+
+use sabir::{BadOffer, Handle, Server};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(place) = std::env::args().nth(1) else {
+        return failed("usage: fixture ADDRESS | --stdio");
+    };
+    let handle = match offer() {
+        Ok(handle) => handle,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let served = match place.as_str() {
+        "--stdio" => handle.serve_stdio().await,
+        _ => return failed("only --stdio so far"),
+    };
+    served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS)
+}
+
+/// A tool without arguments comes first: one scenario calls whatever is listed first.
+fn offer() -> Result<Handle, BadOffer> {
+    let handle = Server::new("sabir-conformance", env!("CARGO_PKG_VERSION")).handle()?;
+    content::offer(&handle)?;
+    questions::offer(&handle)?;
+    rounds::offer(&handle)?;
+    schemas::offer(&handle)?;
+    changes::offer(&handle)?;
+    prompts::offer(&handle)?;
+    resources::offer(&handle)?;
+    Ok(handle)
+}
+
+fn failed(reason: &str) -> ExitCode {
+    #[expect(clippy::print_stderr, reason = "for the person who started it")]
+    {
+        eprintln!("fixture: {reason}");
+    }
+    ExitCode::FAILURE
+}
+
+/// No arguments.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}
