@@ -52,7 +52,9 @@ class Conversation:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        threading.Thread(target=self._read, daemon=True).start()
+        self._writing = threading.Lock()  # both threads record
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def __enter__(self) -> "Conversation":
         return self
@@ -64,6 +66,7 @@ class Conversation:
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise Failed(f"{self.revision}: still there {SECONDS} s after the end of its input") from None
+        self._reader.join(SECONDS)  # its last words belong to the record
 
     def notify(self, method: str, params: dict) -> None:
         self._send(method, {"jsonrpc": "2.0", "method": method, "params": params})
@@ -126,8 +129,8 @@ class Conversation:
             "kind": kind,
             "message": message,
         }
-        # Two threads write; a line is written at once.
-        self._out.write(json.dumps(record) + "\n")
+        with self._writing:
+            self._out.write(json.dumps(record) + "\n")
 
 
 def main() -> int:
