@@ -11,9 +11,10 @@ mod resources;
 mod rounds; // tools that ask by `input_required` results
 mod schemas; // tools whose schema is the point
 
+use std::io;
 use std::process::ExitCode;
 
-use sabir::{BadOffer, Handle, Server};
+use sabir::{BadOffer, Handle, HttpSettings, ServeError, Server};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -26,9 +27,17 @@ async fn main() -> ExitCode {
     };
     let served = match place.as_str() {
         "--stdio" => handle.serve_stdio().await,
-        _ => return failed("only --stdio so far"),
+        address => serve_http(&handle, address).await,
     };
     served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS)
+}
+
+async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
+    let address = address.parse().map_err(io::Error::other)?;
+    let server = handle.bind_http(HttpSettings { address, ..HttpSettings::default() }).await?;
+    say(&format!("listening on http://{}/mcp", server.address()));
+    server.run(std::future::pending()).await;
+    Ok(())
 }
 
 /// A tool without arguments comes first: one scenario calls whatever is listed first.
@@ -45,11 +54,13 @@ fn offer() -> Result<Handle, BadOffer> {
 }
 
 fn failed(reason: &str) -> ExitCode {
-    #[expect(clippy::print_stderr, reason = "for the person who started it")]
-    {
-        eprintln!("fixture: {reason}");
-    }
+    say(reason);
     ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stderr, reason = "for whoever started it")]
+fn say(text: &str) {
+    eprintln!("fixture: {text}");
 }
 
 /// No arguments.

@@ -10,11 +10,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_registry::Line as _;
-use sabir_session::{Call, CallKey, Input, Lane, Outcome, Output, Session, Standing, State};
+use sabir_session::{Asked, Call, CallKey, Input, Kind, Lane, Outcome, Output};
+use sabir_session::{Session, Standing, State};
 use sabir_wire::types::Topic;
 use sabir_wire::{Incoming, Malformed, Request, decode};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+use crate::bell::Bell;
 
 use crate::desk::{Desk, Work};
 use crate::engine::{Engine, Event};
@@ -27,10 +30,10 @@ pub struct Conversation {
     engine: Arc<Engine>,
     session: Session,
     principal: Option<Arc<str>>,
-    mailbox: Arc<Mailbox>,
+    /// Made by the first call, and given back by [`Conversation::rest`].
+    mailbox: Option<Arc<Mailbox>>,
     running: Vec<Arc<CallLine>>,
     changes: Option<broadcast::Receiver<Topic>>,
-    stopping: watch::Receiver<bool>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
     is_ready: bool,
@@ -44,6 +47,8 @@ pub struct Frame {
     pub lane: Option<Lane>,
     /// One JSON-RPC message, or the answers to a batch. No newline in it.
     pub text: Bytes,
+    /// What the message is.
+    pub kind: Kind,
 }
 
 impl Conversation {
@@ -52,8 +57,7 @@ impl Conversation {
     pub fn new(engine: &Arc<Engine>, standing: Standing, principal: Option<Arc<str>>) -> Self {
         Self {
             session: Session::new(engine.rules.clone(), standing),
-            mailbox: Mailbox::new(engine.settings.engine_limits.notifications),
-            stopping: engine.stopping(),
+            mailbox: None,
             engine: engine.clone(),
             principal,
             running: Vec::new(),
@@ -73,6 +77,11 @@ impl Conversation {
     /// Takes in a frame that the transport has looked into.
     pub fn receive_decoded(&mut self, lane: Lane, frame: Result<Incoming, Malformed>) {
         self.handle(Input::Received { lane, frame });
+    }
+
+    /// Takes in a request that the transport has looked into.
+    pub fn receive_asked(&mut self, lane: Lane, asked: Asked) {
+        self.handle(Input::Asked { lane, asked });
     }
 
     /// The client says no more: running calls may finish within the grace.
@@ -100,6 +109,47 @@ impl Conversation {
         &self.session
     }
 
+    /// Rings when something may have happened, without holding the conversation: for whoever shares
+    /// it with others. Take the bell first, then [`Conversation::advance`], then wait for it to
+    /// ring: so nothing is missed in between.
+    pub fn bell(&self) -> Bell {
+        let is_leaving = self.is_closed || self.session.state() == State::Closed;
+        Bell {
+            mailbox: self.mailbox.clone(),
+            changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
+            stopping: (!is_leaving).then(|| self.engine.stopping()),
+            wake_at: self.session.wake_at(),
+        }
+    }
+
+    /// Handles whatever has happened, without waiting.
+    pub fn advance(&mut self) {
+        self.take_letters();
+        loop {
+            match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
+                Some(Ok(topic)) => self.on_change(Ok(topic)),
+                Some(Err(TryRecvError::Lagged(by))) => self.on_change(Err(RecvError::Lagged(by))),
+                Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
+            }
+        }
+        if self.session.wake_at().is_some_and(|at| at <= Instant::now()) {
+            self.handle(Input::Tick);
+        }
+        if self.session.state() != State::Closed && *self.engine.stopping().borrow() {
+            self.end();
+        }
+    }
+
+    /// Gives back what an idle conversation can do without, if it is idle.
+    pub fn rest(&mut self) {
+        if self.running.is_empty() && self.frames.is_empty() {
+            self.mailbox = None;
+            self.running = Vec::new();
+            self.outputs = Vec::new();
+            self.frames = VecDeque::new();
+        }
+    }
+
     /// Waits until something has happened, and handles it. Dropping the future loses nothing.
     pub async fn wait(&mut self) {
         if self.take_letters() {
@@ -120,14 +170,20 @@ impl Conversation {
         };
         let stopped = async {
             // The engine lives as long as we do: the channel does not close before it says stop.
-            if self.stopping.wait_for(|stop| *stop).await.is_err() || self.is_closed {
+            if self.engine.stopping().wait_for(|stop| *stop).await.is_err() || self.is_closed {
                 std::future::pending::<()>().await;
+            }
+        };
+        let arrival = async {
+            match &self.mailbox {
+                Some(mailbox) => mailbox.arrival().await,
+                None => std::future::pending().await,
             }
         };
         let draining = self.session.state() == State::Closed;
         tokio::select! {
             biased;
-            () = self.mailbox.arrival() => drop(self.take_letters()),
+            () = arrival => drop(self.take_letters()),
             topic = changed => self.on_change(topic),
             () = tick => self.handle(Input::Tick),
             () = stopped, if !draining => self.end(),
@@ -137,7 +193,7 @@ impl Conversation {
     /// Handles what running calls have said; `false` if they said nothing.
     fn take_letters(&mut self) -> bool {
         let mut any = false;
-        while let Some(letter) = self.mailbox.take() {
+        while let Some(letter) = self.next_letter() {
             any = true;
             match letter {
                 Letter::Noted(call, note) => self.handle(Input::Noted { call, note }),
@@ -145,6 +201,10 @@ impl Conversation {
             }
         }
         any
+    }
+
+    fn next_letter(&self) -> Option<Letter> {
+        self.mailbox.as_ref()?.take()
     }
 
     fn on_finished(&mut self, call: CallKey, outcome: Outcome) {
@@ -182,7 +242,9 @@ impl Conversation {
 
     fn act(&mut self, output: Output) {
         match output {
-            Output::Send { lane, frame } => self.frames.push_back(Frame { lane, text: frame }),
+            Output::Send { lane, frame, kind } => {
+                self.frames.push_back(Frame { lane, text: frame, kind });
+            }
             Output::Start(call) => self.start(call),
             Output::Abort(key) => self.abort(key),
             Output::Ready(client) => {
@@ -199,7 +261,9 @@ impl Conversation {
         let catalog = self.engine.registry.snapshot();
         let wants_progress = call.asker.meta.progress_token.is_some();
         let log_level = call.asker.log_level.filter(|_| catalog.capabilities().logging);
-        let line = CallLine::new(key, self.mailbox.clone(), wants_progress, log_level);
+        let max_notes = self.engine.settings.engine_limits.notifications;
+        let mailbox = self.mailbox.get_or_insert_with(|| Mailbox::new(max_notes)).clone();
+        let line = CallLine::new(key, mailbox, wants_progress, log_level);
         let desk = Desk {
             engine: self.engine.clone(),
             catalog,
@@ -246,7 +310,7 @@ impl Conversation {
     /// The call has said what it had to say; now it has ended.
     fn finish(&mut self, call: CallKey, outcome: Outcome) {
         let now = Instant::now();
-        while let Some(letter) = self.mailbox.take() {
+        while let Some(letter) = self.next_letter() {
             let input = match letter {
                 Letter::Noted(call, note) => Input::Noted { call, note },
                 Letter::Finished(call, outcome) => {

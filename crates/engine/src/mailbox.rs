@@ -31,6 +31,12 @@ pub(crate) enum Letter {
     Finished(CallKey, Outcome),
 }
 
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mailbox")
+    }
+}
+
 impl Mailbox {
     pub(crate) fn new(max_notes: usize) -> Arc<Self> {
         Arc::new(Self { letters: Mutex::default(), arrival: Notify::new(), max_notes })

@@ -39,7 +39,8 @@ impl Client {
             None => wished.unwrap_or(Revision::NEWEST_LEGACY),
         };
         self.capabilities = hello.capabilities;
-        self.name = hello.client.clone();
+        // A copy of its own: a session outlives the message that the name came in.
+        self.name = hello.client.as_ref().map(Raw::compact);
         Ok(())
     }
 
@@ -85,7 +86,7 @@ pub(crate) fn identify(
 
 /// A request is modern if it says so itself. Nothing else decides, except that a deployment pinned
 /// to one revision is of that revision's era.
-pub(crate) fn era(meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
+pub fn era(meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
     match dialect.revision {
         Some(pinned) if pinned.era() == Era::Legacy => Era::Legacy,
         _ if meta.version.is_some() || transport_says_modern => Era::Modern,

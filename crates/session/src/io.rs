@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sabir_wire::types::{
     ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
 };
-use sabir_wire::{Incoming, Malformed, Meta, Problem, Raw, Request, Revision};
+use sabir_wire::{Id, Incoming, Malformed, Meta, Method, Problem, Raw, Request, Revision};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -15,6 +15,13 @@ pub enum Input {
         lane: Lane,
         /// The frame, decoded.
         frame: Result<Incoming, Malformed>,
+    },
+    /// A request arrived, whose params the transport has read already.
+    Asked {
+        /// Where whatever it causes shall be sent.
+        lane: Lane,
+        /// The request.
+        asked: Asked,
     },
     /// A call ended.
     Finished {
@@ -47,6 +54,8 @@ pub enum Output {
         lane: Option<Lane>,
         /// One JSON-RPC message, or the answers to a batch. No newline in it.
         frame: Bytes,
+        /// What the message is.
+        kind: Kind,
     },
     /// Begin to work, and report [`Input::Finished`] with the call's key.
     Start(Call),
@@ -56,6 +65,40 @@ pub enum Output {
     Ready(Option<Raw>),
     /// The conversation is over.
     Close,
+}
+
+/// What a message to the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The answer to a request, or the answers to a batch; the code, where it is an error.
+    Answer(Option<i64>),
+    /// An error that answers no request: what came was none, or its id could not be used.
+    Refusal(i64),
+    /// A request of ours. The call that asks waits for its answer.
+    Question,
+    /// A notification. Where nobody takes it in time, it may be dropped.
+    Note,
+}
+
+/// A request, its params read as far as they could be.
+#[derive(Debug)]
+pub struct Asked {
+    /// What the answer must name.
+    pub id: Id,
+    /// What is asked for.
+    pub method: Method,
+    /// What the request says about itself.
+    pub meta: Result<Meta, Problem>,
+    /// The same as `method`, with its params.
+    pub request: Result<Request, Problem>,
+}
+
+impl Asked {
+    /// Reads the params of a request.
+    pub fn read(id: Id, method: Method, params: Option<&Raw>) -> Self {
+        let (meta, request) = Request::parse(&method, params);
+        Self { id, method, meta, request }
+    }
 }
 
 /// A running request. Unique within a session, for its whole life: a late result of a cancelled

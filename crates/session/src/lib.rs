@@ -16,6 +16,7 @@ mod session; // the one entry point
 mod subscriptions; // who listens to what
 
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
-pub use io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
+pub use handshake::era;
+pub use io::{Asked, Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 pub use phase::State;
 pub use session::{Limits, Rules, Session, Standing};

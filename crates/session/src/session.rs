@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use sabir_wire::types::{Questions, ServerResult};
 use sabir_wire::{Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method};
 use sabir_wire::{Problem, Raw, Request, Resume, Revision, legacy, write_error};
@@ -12,7 +13,7 @@ use crate::batches::Batches;
 use crate::dialect::{Dialect, NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
 use crate::inflight::{Calls, Effect, Inflight};
-use crate::io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
+use crate::io::{Asked, Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
 use crate::rounds::{Progress, Rounds, may_ask, refused, resumed};
 use crate::subscriptions::Subscriptions;
@@ -115,11 +116,14 @@ impl Session {
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Received { lane, frame } => self.on_frame(now, lane, frame, out),
+            Input::Asked { lane, asked } => {
+                self.on_request(now, Place { lane, batch: None }, asked, out);
+            }
             Input::Finished { call, outcome } => self.on_finished(now, call, outcome, out),
             Input::Noted { call, note } => self.on_note(call, note, out),
             Input::Changed(topic) => {
                 let told = self.subscriptions.tell(&topic, self.phase == Phase::Open);
-                out.extend(told.into_iter().map(|(lane, frame)| Output::Send { lane, frame }));
+                out.extend(told.into_iter().map(|(lane, frame)| tell(lane, frame)));
             }
             Input::Tick => self.on_tick(now, out),
             Input::Eof => self.on_eof(now, out),
@@ -218,7 +222,7 @@ impl Session {
     fn on_message(&mut self, now: Instant, place: Place, message: Message, out: &mut Vec<Output>) {
         match message {
             Message::Request { id, method, params } => {
-                self.on_request(now, place, id, &method, params.as_ref(), out);
+                self.on_request(now, place, Asked::read(id, method, params.as_ref()), out);
             }
             Message::Notification { method, params } => {
                 self.on_notification(&method, params.as_ref(), out);
@@ -228,27 +232,19 @@ impl Session {
         }
     }
 
-    fn on_request(
-        &mut self,
-        now: Instant,
-        place: Place,
-        id: Id,
-        method: &Method,
-        params: Option<&Raw>,
-        out: &mut Vec<Output>,
-    ) {
+    fn on_request(&mut self, now: Instant, place: Place, asked: Asked, out: &mut Vec<Output>) {
+        let Asked { id, method, meta, request } = asked;
         if let Err(problem) = self.accept_id(&id) {
             // Answering with an id that is in use would answer another request.
             return self.refuse(place, None, &problem, out);
         }
-        let (meta, request) = Request::parse(method, params);
         let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
         let is_modern =
             meta.as_ref().map_or(modern, |meta| era(meta, modern, dialect) == Era::Modern);
         let ready = self.required_readiness();
         let client = &self.client;
         let asked = meta
-            .and_then(|meta| identify(method, meta, modern, client, self.phase, dialect, ready))
+            .and_then(|meta| identify(&method, meta, modern, client, self.phase, dialect, ready))
             .and_then(|asker| Ok((asker, request?)))
             .and_then(|(asker, request)| self.admit(asker, request));
         match asked {
@@ -256,7 +252,7 @@ impl Session {
             Err(problem) => {
                 let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
                 let result = answer::settle(&problem, revision, &self.rules.dialect);
-                self.reply(place, Some(&id), result, revision, out);
+                self.reply(place, &id, result, revision, out);
             }
         }
     }
@@ -387,7 +383,7 @@ impl Session {
                 let Some(again) = &call.again else { return };
                 let (lane, problem) = (Some(call.lane), refused(&again.1, reason));
                 let withdrawn = others.iter().map(|id| legacy::cancelled(id, "no longer needed"));
-                out.extend(withdrawn.map(|frame| Output::Send { lane, frame }));
+                out.extend(withdrawn.map(|frame| tell(lane, frame)));
                 self.finish(key, Err(problem), out);
             }
         }
@@ -401,7 +397,7 @@ impl Session {
             Outcome::Listening(filter) => {
                 let Some(call) = self.calls.take(key) else { return };
                 let frame = self.subscriptions.listen(call.id, call.lane, filter);
-                out.push(Output::Send { lane: Some(call.lane), frame });
+                out.push(tell(Some(call.lane), frame));
             }
         }
     }
@@ -432,7 +428,8 @@ impl Session {
         }
         match self.rounds.begin(key, &questions, revision) {
             Ok(frames) => {
-                out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame }));
+                let kind = Kind::Question;
+                out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame, kind }));
             }
             Err(problem) => self.finish(key, Err(problem), out),
         }
@@ -454,7 +451,7 @@ impl Session {
             Err(problem) => answer::settle(&problem, call.revision, &self.rules.dialect),
         };
         let place = Place { lane: call.lane, batch: call.batch };
-        self.reply(place, Some(&call.id), result, call.revision, out);
+        self.reply(place, &call.id, result, call.revision, out);
         self.end_part(call.batch, out);
     }
 
@@ -481,7 +478,7 @@ impl Session {
             Note::Log { level, .. } if call.log_level.is_none_or(|least| level < least) => return,
             Note::Log { level, logger, data } => legacy::logged(level, logger.as_deref(), &data),
         };
-        out.push(Output::Send { lane: Some(call.lane), frame });
+        out.push(tell(Some(call.lane), frame));
     }
 
     fn on_tick(&mut self, now: Instant, out: &mut Vec<Output>) {
@@ -499,7 +496,7 @@ impl Session {
         let lane = self.calls.find(key).map(|call| call.lane);
         let open = self.rounds.forget(key);
         let withdrawn = open.iter().map(|id| legacy::cancelled(id, reason));
-        out.extend(withdrawn.map(|frame| Output::Send { lane, frame }));
+        out.extend(withdrawn.map(|frame| tell(lane, frame)));
         out.push(Output::Abort(key));
         self.finish(key, Err(Problem::Internal(reason.into())), out);
     }
@@ -512,41 +509,45 @@ impl Session {
         self.drain_until = Some(now + self.rules.limits.grace);
         for listener in self.subscriptions.end() {
             let frame = legacy::cancelled(&listener.id, "the server is stopping");
-            out.push(Output::Send { lane: Some(listener.lane), frame });
+            out.push(tell(Some(listener.lane), frame));
             let ended = ServerResult::Listened(listener.id.clone());
             let place = Place { lane: listener.lane, batch: None };
-            self.reply(place, Some(&listener.id), Ok(ended), Revision::NEWEST, out);
+            self.reply(place, &listener.id, Ok(ended), Revision::NEWEST, out);
         }
     }
 
     /// Answers a message that never became a call.
     fn refuse(&mut self, place: Place, id: Option<&Id>, problem: &Problem, out: &mut Vec<Output>) {
-        let revision = self.client.revision;
-        self.reply(place, id, Err(legacy::error(problem, revision)), revision, out);
+        let error = legacy::error(problem, self.client.revision);
+        let frame = write_error(id.or_else(|| self.nobody()), &error);
+        self.answer(place, frame, Kind::Refusal(error.code), out);
     }
 
     fn reply(
         &mut self,
         place: Place,
-        id: Option<&Id>,
+        id: &Id,
         result: Result<ServerResult, ErrorObject>,
         revision: Revision,
         out: &mut Vec<Output>,
     ) {
-        let frame = match (&result, id) {
-            (Ok(result), Some(id)) => legacy::response(id, result, revision, &self.rules.server),
-            (Err(error), id) => write_error(id.or_else(|| self.nobody()), error),
-            (Ok(_), None) => return,
+        let frame = match &result {
+            Ok(result) => legacy::response(id, result, revision, &self.rules.server),
+            Err(error) => write_error(Some(id), error),
         };
+        self.answer(place, frame, Kind::Answer(result.err().map(|error| error.code)), out);
+    }
+
+    fn answer(&mut self, place: Place, frame: Bytes, kind: Kind, out: &mut Vec<Output>) {
         match self.batches.find(place.batch) {
             Some(batch) => batch.answer(frame),
-            None => out.push(Output::Send { lane: Some(place.lane), frame }),
+            None => out.push(Output::Send { lane: Some(place.lane), frame, kind }),
         }
     }
 
     fn end_part(&mut self, batch: Option<u64>, out: &mut Vec<Output>) {
-        let complete = self.batches.end_part(batch);
-        out.extend(complete.map(|(lane, frame)| Output::Send { lane: Some(lane), frame }));
+        let Some((lane, frame)) = self.batches.end_part(batch) else { return };
+        out.push(Output::Send { lane: Some(lane), frame, kind: Kind::Answer(None) });
     }
 
     /// The id of an error that answers nothing in particular: `null` in JSON-RPC, left out by the
@@ -561,6 +562,10 @@ impl Session {
         debug_assert!(self.phase.may_become(next), "{:?} -> {next:?}", self.phase);
         self.phase = next;
     }
+}
+
+fn tell(lane: Option<Lane>, frame: Bytes) -> Output {
+    Output::Send { lane, frame, kind: Kind::Note }
 }
 
 fn effect_of(request: &Request) -> Effect {

@@ -34,6 +34,11 @@ impl Raw {
         Self::part(&self.0, part)
     }
 
+    /// The same text in memory of its own, for whoever keeps it longer than its message.
+    pub fn compact(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// The members of an object, in their order; none if it is no object.
     pub fn members(&self) -> Vec<(String, Raw)> {
         let members: Option<Members<'_>> = self.read().ok();
