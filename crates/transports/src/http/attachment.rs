@@ -47,9 +47,9 @@ impl Attachment {
         }
     }
 
-    /// Where the reader is, as told to the client.
-    pub(crate) fn place(&self) -> EventId {
-        self.place_of(self.reader.last)
+    /// Where the stream begins.
+    pub(crate) fn origin(&self) -> EventId {
+        self.place_of(0)
     }
 
     fn place_of(&self, event: u64) -> EventId {

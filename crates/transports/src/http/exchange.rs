@@ -14,7 +14,7 @@ use super::guard;
 use super::one_shot::{self, LANE, Manner};
 use super::reply::{self, Refusal, Reply};
 use super::session::{self, Said};
-use super::shared::{Connection, Flight};
+use super::shared::{Connection, Flight, Shared};
 
 /// Answers a POST to the endpoint.
 pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Reply {
@@ -33,9 +33,7 @@ pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Re
         Said::Asked(asked) if is_modern(&flight, &head.headers, &asked) => {
             modern(flight, &head.headers, asked).await
         }
-        Said::Frame(frame) if names_modern(&flight, &head.headers) => {
-            modern_other(flight, frame).await
-        }
+        Said::Frame(frame) if names_modern(&flight, &head.headers) => modern_other(&flight, frame),
         said => session::post(flight, &head.headers, said).await,
     }
 }
@@ -78,30 +76,25 @@ async fn modern(flight: Flight, headers: &HeaderMap, asked: Asked) -> Reply {
     let is_described =
         asked.meta.as_ref().is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
     let manner = Manner::Modern { is_undescribed: !is_described };
-    let mut conversation =
-        Conversation::new(&shared.engine, Standing::ModernHttp, shared.principal.clone());
+    let mut conversation = converse(shared);
     conversation.receive_asked(LANE, asked);
     one_shot::answer(flight, conversation, manner).await
 }
 
 /// What is no request, from a client that says it is modern.
-async fn modern_other(flight: Flight, frame: Result<Incoming, Malformed>) -> Reply {
-    if matches!(frame, Ok(Incoming::One(Message::Response { .. }))) {
-        let reason = "a client of this revision sends no responses";
-        return Refusal::new(StatusCode::BAD_REQUEST, reason).into();
+fn modern_other(flight: &Flight, frame: Result<Incoming, Malformed>) -> Reply {
+    let bad = |reason| Refusal::new(StatusCode::BAD_REQUEST, reason).into();
+    match frame {
+        // The revision gives them no meaning, and demands none of the headers.
+        Ok(Incoming::One(Message::Notification { .. })) => reply::empty(StatusCode::ACCEPTED),
+        Ok(Incoming::One(_)) => bad("a client of this revision sends no responses"),
+        Ok(Incoming::Batch(_)) => bad("this revision knows no batches"),
+        Err(malformed) => session::misread(converse(flight.shared()), malformed),
     }
-    let is_note = matches!(frame, Ok(Incoming::One(Message::Notification { .. })));
-    if is_note {
-        return reply::empty(StatusCode::ACCEPTED);
-    }
-    let shared = flight.shared();
-    let mut conversation =
-        Conversation::new(&shared.engine, Standing::ModernHttp, shared.principal.clone());
-    conversation.receive_decoded(LANE, frame);
-    match conversation.next_frame() {
-        Some(frame) => reply::json(StatusCode::BAD_REQUEST, frame.text),
-        None => Refusal::new(StatusCode::BAD_REQUEST, "that is no message").into(),
-    }
+}
+
+fn converse(shared: &Shared) -> Conversation {
+    Conversation::new(&shared.engine, Standing::ModernHttp, shared.principal.clone())
 }
 
 /// Reads the body of a request, within its limits.

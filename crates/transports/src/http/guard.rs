@@ -3,7 +3,7 @@
 //! A web page can make its visitor's browser call us, even by a name that suddenly means this
 //! machine. So by default we answer only to the names of this machine and to pages from it.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::header::{self, HeaderName};
 use http::request::Parts;
@@ -38,19 +38,19 @@ impl Guard {
     pub(crate) fn check_origin(&self, head: &Parts) -> Result<(), Refusal> {
         let forbidden = |what| Refusal::new(StatusCode::FORBIDDEN, what);
         let named = head.uri.authority().map(|authority| authority.as_str().as_bytes());
-        let host = head.headers.get(header::HOST).map(HeaderValue::as_bytes);
-        if named.is_none() && host.is_none() && head.version >= Version::HTTP_11 {
+        let hosts = head.headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+        let mut hosts = named.into_iter().chain(hosts).peekable();
+        if hosts.peek().is_none() && head.version >= Version::HTTP_11 {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "the header Host is missing"));
         }
-        if !named.into_iter().chain(host).all(|host| self.knows_host(host)) {
+        if !hosts.all(|host| self.knows_host(host)) {
             return Err(forbidden("this server is not known by that Host"));
         }
-        match head.headers.get(header::ORIGIN) {
-            Some(origin) if !self.knows_origin(origin.as_bytes()) => {
-                Err(forbidden("pages of that Origin may not call this server"))
-            }
-            _ => Ok(()),
+        let mut origins = head.headers.get_all(header::ORIGIN).iter();
+        if !origins.all(|origin| self.knows_origin(origin.as_bytes())) {
+            return Err(forbidden("pages of that Origin may not call this server"));
         }
+        Ok(())
     }
 
     /// Whether the caller brings the token, if one is demanded.
@@ -107,8 +107,16 @@ fn without_port(host: &str) -> &str {
     }
 }
 
+/// Only names that nobody can make mean something else: a number, or the one reserved name.
 fn is_this_machine(name: &str) -> bool {
-    matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
+    let is_six = || {
+        let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        inner.and_then(|inner| inner.parse().ok()).is_some_and(|six: Ipv6Addr| six.is_loopback())
+    };
+    name == "127.0.0.1"
+        || name.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|four: Ipv4Addr| four.is_loopback())
+        || is_six()
 }
 
 /// The token of an `Authorization` header, if it is of that kind.

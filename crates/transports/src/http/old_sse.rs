@@ -14,9 +14,8 @@ use sabir_wire::decode;
 use super::attachment::{self, Attachment, Opening};
 use super::exchange::{read, said};
 use super::guard;
-use super::one_shot::{self, LANE, Manner};
 use super::reply::{self, Refusal, Reply};
-use super::session::{OLD_SSE, Said, bounds, too_many_sessions};
+use super::session::{OLD_SSE, Said, bounds, misread, too_many_sessions};
 use super::shared::{Flight, OpenStream};
 use super::sse;
 use super::streams::{Origin, Streams};
@@ -66,11 +65,9 @@ pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Re
         Err(refusal) => return refusal.into(),
     };
     let said = said(decode(&body, shared.engine.settings().engine_limits.depth));
-    if matches!(said, Said::Frame(Err(_))) {
-        // Whoever posts what cannot be read learns it here, not among the answers of others.
-        let mut conversation = converse(&flight);
-        said.hand_to(&mut conversation, LANE);
-        return one_shot::answer(flight, conversation, Manner::Legacy).await;
+    if let Said::Frame(Err(malformed)) = said {
+        // Whoever posts what cannot be read learns it here, not among the answers.
+        return misread(converse(&flight), malformed);
     }
     match stored.lock().as_mut() {
         None => gone().into(),

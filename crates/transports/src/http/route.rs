@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{self, HeaderValue};
+use http::header;
 use http::request::Parts;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -31,9 +31,6 @@ pub(crate) async fn answer(connection: Arc<Connection>, request: Request<Incomin
     };
     if let Some(origin) = origin {
         guard::allow_origin(&origin, &mut reply);
-    }
-    if connection.shared.is_stopping() {
-        reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     reply
 }

@@ -169,7 +169,9 @@ fn builder(shared: &Shared) -> Builder<TokioExecutor> {
     let limits = &shared.settings.limits;
     let mut builder = Builder::new(TokioExecutor::new());
     // A connection without a complete head is ended by the sweeper, without a timer of its own.
-    builder.http1().header_read_timeout(None).max_buf_size(limits.head.max(8 << 10));
+    // What hyper refuses itself it refuses without a body; so it refuses only what is far too long.
+    let most = limits.head.saturating_mul(2).max(8 << 10);
+    builder.http1().header_read_timeout(None).max_buf_size(most);
     let head = u32::try_from(limits.head).unwrap_or(u32::MAX);
     builder.http2().timer(TokioTimer::new()).max_header_list_size(head);
     builder

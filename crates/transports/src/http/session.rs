@@ -3,6 +3,7 @@
 //! The only file of this transport that tells revisions apart.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -55,6 +56,9 @@ pub(crate) async fn post(flight: Flight, headers: &HeaderMap, said: Said) -> Rep
         Ok(revision) => revision,
         Err(refusal) => return refusal.into(),
     };
+    if let Said::Frame(Err(malformed)) = said {
+        return misread(converse(flight.shared(), revision), malformed);
+    }
     let Some(id) = headers.get(&SESSION) else {
         return without_session(flight, said, revision).await;
     };
@@ -101,14 +105,22 @@ async fn without_session(flight: Flight, said: Said, revision: Revision) -> Repl
         RequireReady::Tools => !said.is(&Method::CallTool),
         RequireReady::All => false,
     };
-    // What cannot be read at all is told so, with or without a session.
-    let is_malformed = matches!(said, Said::Frame(Err(_)));
-    if !is_allowed && !is_malformed {
+    if !is_allowed {
         return no_session().into();
     }
     let mut conversation = converse(flight.shared(), revision);
     said.hand_to(&mut conversation, one_shot::LANE);
     one_shot::answer(flight, conversation, Manner::Legacy).await
+}
+
+/// What cannot be read is refused, with or without a session.
+pub(crate) fn misread(mut conversation: Conversation, malformed: Malformed) -> Reply {
+    conversation.receive_decoded(one_shot::LANE, Err(malformed));
+    match conversation.next_frame() {
+        Some(frame) => reply::json(StatusCode::BAD_REQUEST, frame.text),
+        // A notification: there is nobody to answer, but HTTP has a word for it.
+        None => Refusal::new(StatusCode::BAD_REQUEST, "that is no JSON-RPC message").into(),
+    }
 }
 
 fn converse(shared: &Shared, revision: Revision) -> Conversation {
@@ -179,14 +191,13 @@ async fn answer_later(flight: Flight, stored: &Arc<Stored>, reader: Reader) -> R
     let began = Instant::now();
     let mut attachment = Attachment::new(flight.shared(), stored, reader);
     let settings = &flight.shared().settings;
-    let manners = Manners::of(stored);
-    let poll_after = settings.poll_after.filter(|_| manners.can_come_back);
+    let can_come_back = can_come_back(stored);
+    let poll_after = settings.poll_after.filter(|_| can_come_back);
     let first = tokio::select! {
         biased;
         first = attachment.next() => Some(first),
         () = tokio::time::sleep(earlier(settings.keep_alive, poll_after)) => None,
     };
-    let start = attachment.place();
     let (events, is_last) = match first {
         // Cancelled: there is no answer, and so nothing to come back for.
         Some(None) => return reply::events(Body::Whole(Bytes::new())),
@@ -197,35 +208,25 @@ async fn answer_later(flight: Flight, stored: &Arc<Stored>, reader: Reader) -> R
         Some(Some((events, is_last))) => (events, is_last),
         None => (Vec::new(), false),
     };
-    let origin = EventId { event: 0, ..start };
-    let mut begun = manners.prime(origin, settings.retry.as_millis());
+    let mut begun = beginning(&attachment, settings.retry, can_come_back);
     attachment.write(&mut begun, &events);
-    if begun.is_empty() {
-        begun.extend_from_slice(&sse::keep_alive());
-    }
     let poll_at = poll_after.map(|after| began + after);
     let opening = Opening { begun: begun.into(), is_last, poll_at };
     reply::events(attachment::stream(attachment, OpenStream::open(flight), opening))
 }
 
-/// What a client can be told about coming back.
-struct Manners {
-    can_come_back: bool,
+/// Whether the client knows what to do when its stream ends too early.
+fn can_come_back(stored: &Stored) -> bool {
+    let revision = stored.lock().as_ref().map(|s| s.conversation().session().revision());
+    revision >= Some(Revision::V2025_11_25)
 }
 
-impl Manners {
-    fn of(stored: &Stored) -> Self {
-        let revision = stored.lock().as_ref().map(|s| s.conversation().session().revision());
+/// What a stream begins with: at once, so that the client knows where it can come back to.
+fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> Vec<u8> {
+    match can_come_back {
+        true => sse::prime(&attachment.origin().to_string(), retry.as_millis()).into(),
         // Older clients take an event without data for a message, and fail to read it.
-        Self { can_come_back: revision >= Some(Revision::V2025_11_25) }
-    }
-
-    /// What a stream begins with.
-    fn prime(&self, place: EventId, retry_ms: u128) -> Vec<u8> {
-        match self.can_come_back {
-            true => sse::prime(&place.to_string(), retry_ms).into(),
-            false => Vec::new(),
-        }
+        false => sse::keep_alive().into(),
     }
 }
 
@@ -249,12 +250,12 @@ pub(crate) fn get(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
     };
     let attachment = Attachment::new(flight.shared(), &stored, reader);
     let settings = &flight.shared().settings;
-    let manners = Manners::of(&stored);
-    let begun = manners.prime(attachment.place(), settings.retry.as_millis());
-    let polls = manners.can_come_back && reader.origin == Origin::Post;
+    let can_come_back = can_come_back(&stored);
+    // Whoever has come back knows its place, and the same id must not be given twice.
+    let begun = beginning(&attachment, settings.retry, can_come_back && last_seen.is_none());
+    let polls = can_come_back && reader.origin == Origin::Post;
     let poll_at = settings.poll_after.filter(|_| polls).map(|after| Instant::now() + after);
-    let begun = if begun.is_empty() { sse::keep_alive() } else { begun.into() };
-    let opening = Opening { begun, is_last: false, poll_at };
+    let opening = Opening { begun: begun.into(), is_last: false, poll_at };
     Ok(reply::events(attachment::stream(attachment, OpenStream::open(flight), opening)))
 }
 

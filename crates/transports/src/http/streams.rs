@@ -319,7 +319,8 @@ impl Streams {
         };
         if let Some(at) = at {
             self.streams[at].push(frame, self.bounds);
-        } else if frame.lane.is_none() {
+        } else if frame.lane.is_none() && !self.unheard.contains(&frame) {
+            // That a list has changed need not be told twice.
             if self.unheard.len() >= self.bounds.events {
                 self.unheard.pop_front();
             }

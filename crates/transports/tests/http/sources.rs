@@ -150,7 +150,7 @@ impl Source for Bazaar {
             let arguments: Value = call.arguments.read().unwrap();
             match &*call.name {
                 "wait" => wait(signals, call).await,
-                "progress" => progress(&arguments, &call).await,
+                "progress" => progress(signals, &arguments, call).await,
                 "logs" => {
                     let data = Raw::of("a word").unwrap();
                     call.context.line.log(Level::Debug, None, data.clone());
@@ -206,13 +206,20 @@ async fn wait(signals: Arc<Signals>, call: ToolCall) -> Result<Outcome<ToolReply
     done("waited")
 }
 
-async fn progress(arguments: &Value, call: &ToolCall) -> Result<Outcome<ToolReply>, Problem> {
+async fn progress(
+    signals: Arc<Signals>,
+    arguments: &Value,
+    call: ToolCall,
+) -> Result<Outcome<ToolReply>, Problem> {
     let steps = arguments["steps"].as_u64().unwrap_or(3);
     for step in 1..=steps {
         call.context.line.progress(step as f64, Some(steps as f64), None);
         if arguments["pause"] == true {
             tokio::task::yield_now().await;
         }
+    }
+    if arguments["then_wait"] == true {
+        return wait(signals, call).await;
     }
     done("arrived")
 }
