@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::method::Method;
-use crate::raw::Raw;
+use crate::raw::{Raw, has_line_break, on_one_line};
 
 /// One JSON-RPC message. Its kind is told by what is there.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +91,12 @@ pub enum Misshape {
 pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
     let text = std::str::from_utf8(frame)
         .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
+    if has_line_break(frame) {
+        // Only transports that do not go by lines bring such. Checked first: in a string, a line
+        // break is a mistake, which must not be mended.
+        serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
+        return decode(&on_one_line(frame.clone()), max_depth);
+    }
     let is_deep = is_deeper_than(frame, max_depth);
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),

@@ -49,6 +49,15 @@ fn params_are_not_copied() {
 }
 
 #[test]
+fn a_message_of_several_lines_is_read_as_if_it_were_one() {
+    let text = "{\r\n\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"ping\",\"params\":{\n\"a\":1}}\n";
+    let Message::Request { params: Some(params), .. } = read(text).unwrap() else { panic!("none") };
+    assert_eq!(params.text(), r#"{ "a":1}"#);
+    let broken = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\nng\"}";
+    assert!(matches!(refusal(broken).misshape, Misshape::Syntax(_)));
+}
+
+#[test]
 fn a_null_id_is_a_request_and_null_params_are_none() {
     let message = read(r#"{"jsonrpc":"2.0","id":null,"method":"ping","params":null}"#).unwrap();
     assert_eq!(message, Message::Request { id: Id::NULL, method: Method::Ping, params: None });
