@@ -509,7 +509,7 @@ impl Session {
         self.enter(Phase::Draining);
         self.drain_until = Some(now + self.rules.limits.grace);
         for listener in self.subscriptions.end() {
-            let frame = legacy::cancelled(&listener.id, "the server is stopping");
+            let frame = legacy::ended(&listener.id, "the server is stopping");
             out.push(Output::Send { lane: Some(listener.lane), frame });
             let ended = ServerResult::Listened(listener.id.clone());
             let place = Place { lane: listener.lane, batch: None };

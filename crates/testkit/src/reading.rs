@@ -23,10 +23,8 @@ pub fn tool_reply(json: &Raw) -> ToolReply {
 
 /// A prompt, filled in.
 pub fn prompt_reply(json: &Raw) -> PromptReply {
-    let message = |json: &Raw| PromptMessage {
-        role: role(json),
-        content: content(&needed(json, "content")),
-    };
+    let message =
+        |json: &Raw| PromptMessage { role: role(json), content: content(&needed(json, "content")) };
     PromptReply {
         description: text(json, "description"),
         messages: list(json, "messages").iter().map(message).collect(),

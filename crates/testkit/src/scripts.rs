@@ -70,7 +70,8 @@ impl Script {
         let own = self.transcript.settings.iter();
         // What the script says itself stands instead of what is the same for all.
         let says = |key: &str| self.transcript.settings.iter().any(|line| line.starts_with(key));
-        let shared = server.lines().filter(|line| !says(line.split(' ').next().unwrap_or_default()));
+        let shared =
+            server.lines().filter(|line| !says(line.split(' ').next().unwrap_or_default()));
         let lines: Vec<&str> = shared.chain(own.map(String::as_str)).collect();
         lines.join("\n") + "\n"
     }

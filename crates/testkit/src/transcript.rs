@@ -22,8 +22,8 @@
 use std::time::Duration;
 
 use sabir_session::Note;
-use sabir_wire::{Raw, Revision};
 use sabir_wire::types::{Level, Topic};
+use sabir_wire::{Raw, Revision};
 use serde_json::Value;
 
 use crate::player::Ending;

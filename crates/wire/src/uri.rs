@@ -97,6 +97,10 @@ impl UriTemplate {
         if uri.len() > Self::MAX_URI {
             return None;
         }
+        // Most URIs are of another family, and show it at once.
+        if matches!(self.parts.first(), Some(Part::Literal(head)) if !uri.starts_with(&**head)) {
+            return None;
+        }
         let cuts = cuts(uri)?;
         let ends = self.ends(uri, &cuts);
         let mut values = Vec::new();

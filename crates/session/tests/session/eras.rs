@@ -104,7 +104,8 @@ fn metadata_of_the_wrong_type_is_refused() {
 #[test]
 fn a_client_that_does_not_name_itself_is_served() {
     let mut player = SessionPlayer::new(rules());
-    let ask = r#"> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":@modern}}"#;
+    let ask =
+        r#"> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":@modern}}"#;
     play(&mut player, &format!("{ask}\n! start 1"));
     let ask = r#"> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","_meta":@modern+{"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"com.example/x":1}}}"#;
     play(&mut player, ask.lines().next().map(|ask| format!("{ask}\n! start 2")).unwrap().as_str());

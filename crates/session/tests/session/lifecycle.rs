@@ -164,8 +164,7 @@ fn what_needs_a_handshake_is_the_deployments_choice() {
         (RequireReady::All, false, false),
     ];
     for (require, may_call, may_list) in all {
-        let rules =
-            || speaking(Dialect { require_ready: Some(require), ..Dialect::default() });
+        let rules = || speaking(Dialect { require_ready: Some(require), ..Dialect::default() });
         for before in [String::new(), hello.clone()] {
             for (asked, may) in [(call, may_call), (list, may_list)] {
                 let answer = if may { "! start 9".to_owned() } else { format!("< {refused}") };

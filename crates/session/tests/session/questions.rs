@@ -45,7 +45,8 @@ fn the_call_that_begins_again_has_its_answers_and_its_state() {
         br#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"t","arguments":{"z":1,"a":12345678901234567890}}}"#;
     player.say(call);
     let Some(Event::Start(number)) = player.event() else { panic!("no call") };
-    let ask = format!(r#"{{"inputRequests":{{"who":{FORM},"where":{ROOTS}}},"requestState":"kept"}}"#);
+    let ask =
+        format!(r#"{{"inputRequests":{{"who":{FORM},"where":{ROOTS}}},"requestState":"kept"}}"#);
     player.finish(number, sabir_testkit::Ending::Asks(sabir_wire::Raw::parse(ask).unwrap()));
     assert!(player.hear().is_some() && player.hear().is_some() && player.hear().is_none());
     player.say(br#"{"jsonrpc":"2.0","id":2,"result":{"roots":[],"n":12345678901234567890}}"#);
@@ -60,10 +61,7 @@ fn the_call_that_begins_again_has_its_answers_and_its_state() {
     let answers: Vec<_> = answers.iter().map(|(key, raw)| (key.as_str(), raw.text())).collect();
     assert_eq!(
         answers,
-        [
-            ("where", r#"{"roots":[],"n":12345678901234567890}"#),
-            ("who", r#"{"action":"decline"}"#)
-        ]
+        [("where", r#"{"roots":[],"n":12345678901234567890}"#), ("who", r#"{"action":"decline"}"#)]
     );
 }
 
@@ -283,7 +281,8 @@ fn a_modern_client_is_asked_only_what_it_declared() {
                     r#"> {{"jsonrpc":"2.0","id":1,"method":{method},"params":{{"name":"t","_meta":{meta}}}}}"#
                 )
             };
-            let may = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","…":"…"}}"#;
+            let may =
+                r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","…":"…"}}"#;
             transcript(&format!("{}\n! start 1\n{ask}\n< {may}", call(needed)));
             for lacking in [other, "{}"] {
                 let may_not = format!(
@@ -315,7 +314,8 @@ fn a_legacy_client_is_asked_only_what_it_declared() {
         let may = r#"{"jsonrpc":"2.0","id":1,"method":"…","…":"…"}"#;
         transcript(&after_greeting(newest, needed, &format!("{CALL}\n{ask}\n< {may}")));
         for lacking in [other, "{}"] {
-            let may_not = r#"{"jsonrpc":"2.0","id":"c","error":{"code":-32600,"message":"…","data":"…"}}"#;
+            let may_not =
+                r#"{"jsonrpc":"2.0","id":"c","error":{"code":-32600,"message":"…","data":"…"}}"#;
             transcript(&after_greeting(newest, lacking, &format!("{CALL}\n{ask}\n< {may_not}")));
         }
     }
@@ -383,9 +383,8 @@ fn the_results_of_tools_are_shown_only_to_models_that_may_use_tools() {
         format!("{CALL}\n= c asks {{\"inputRequests\":{{\"q\":{history}}}}}\n< {answer}")
     };
     let newest = Revision::V2025_11_25;
-    let may = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{asked}}}"#
-    );
+    let may =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{asked}}}"#);
     transcript(&after_greeting(newest, ABLE, &script(&may)));
     let may_not = r#"{"jsonrpc":"2.0","id":"c","error":{"code":-32600,"message":"…","…":"…"}}"#;
     transcript(&after_greeting(newest, r#"{"sampling":{}}"#, &script(may_not)));
@@ -415,7 +414,8 @@ fn a_page_to_visit_has_a_name_that_no_other_client_is_given() {
                 let name = asked["params"]["elicitationId"].as_str().unwrap().to_owned();
                 assert!(named.insert(name.clone()), "{name} was given twice");
                 let id = &asked["id"];
-                let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept"}}}}"#);
+                let answer =
+                    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept"}}}}"#);
                 player.say(answer.as_bytes());
             }
         }
