@@ -12,10 +12,12 @@ mod inflight; // calls that have not ended
 mod io; // what goes in, what comes out
 mod phase; // which steps are legal
 mod rounds; // calls that need the client's input
+mod rules; // what holds for all sessions of a server
 mod session; // the one entry point
 mod subscriptions; // who listens to what
 
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
 pub use phase::State;
-pub use session::{Limits, Rules, Session, Standing};
+pub use rules::{Limits, Rules, Standing};
+pub use session::Session;

@@ -1,7 +1,7 @@
 //! The one entry point: an input goes in, what must be done comes out.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sabir_wire::types::{Questions, ServerResult};
 use sabir_wire::{Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method};
@@ -9,12 +9,13 @@ use sabir_wire::{Problem, Raw, Request, Resume, Revision, legacy, write_error};
 
 use crate::answer;
 use crate::batches::Batches;
-use crate::dialect::{Dialect, NullId, RequireReady};
+use crate::dialect::{NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
 use crate::inflight::{Calls, Effect, Inflight};
 use crate::io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
 use crate::rounds::{Progress, Rounds, may_ask, resumed};
+use crate::rules::{Rules, Standing};
 use crate::subscriptions::Subscriptions;
 
 /// One client's conversation.
@@ -32,55 +33,6 @@ pub struct Session {
     subscriptions: Subscriptions,
     batches: Batches,
     drain_until: Option<Instant>,
-}
-
-/// What all sessions of a server share.
-#[derive(Debug)]
-pub struct Rules {
-    /// How this deployment deviates.
-    pub dialect: Dialect,
-    /// How much a client may have.
-    pub limits: Limits,
-    /// Who answers, as JSON.
-    pub server: Raw,
-}
-
-/// How much one client may have.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Calls at once. One more is refused.
-    pub calls: usize,
-    /// How long a call may take. Then it is aborted and answered with an error.
-    pub call_time: Option<Duration>,
-    /// How long a client may take to answer a question. Then the call is aborted.
-    pub question_time: Option<Duration>,
-    /// Resources and listeners at once. One more is refused.
-    pub subscriptions: usize,
-    /// How long running calls may go on after the client has left.
-    pub grace: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            calls: 256,
-            call_time: Some(Duration::from_secs(300)),
-            question_time: Some(Duration::from_secs(900)),
-            subscriptions: 1024,
-            grace: Duration::from_secs(5),
-        }
-    }
-}
-
-/// What the transport knows of a client before it has said anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// A pipe or the like, which serves both eras, request by request.
-    Stream,
-    /// A legacy client over HTTP, and what it speaks until a handshake says otherwise.
-    LegacyHttp(Revision),
-    /// One HTTP request whose header names a modern revision.
-    ModernHttp,
 }
 
 /// Where an answer goes.
