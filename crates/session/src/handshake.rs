@@ -65,7 +65,7 @@ pub(crate) fn identify(
     dialect: &Dialect,
     ready: RequireReady,
 ) -> Result<Asker, Problem> {
-    match era(&meta, transport_says_modern, dialect) {
+    match era(method, &meta, transport_says_modern, dialect) {
         Era::Modern => {
             let asker = self_described(meta)?;
             if of_the_other_era(method, Era::Modern) {
@@ -85,11 +85,19 @@ pub(crate) fn identify(
 
 /// A request is modern if it says so itself. Nothing else decides, except that a deployment pinned
 /// to one revision is of that revision's era.
-pub(crate) fn era(meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
-    match dialect.revision {
-        Some(pinned) if pinned.era() == Era::Legacy => Era::Legacy,
-        _ if meta.version.is_some() || transport_says_modern => Era::Modern,
-        _ => Era::Legacy,
+pub(crate) fn era(
+    method: &Method,
+    meta: &Meta,
+    transport_says_modern: bool,
+    dialect: &Dialect,
+) -> Era {
+    let says_so = meta.version.is_some() || transport_says_modern;
+    match dialect.revision.map(Revision::era) {
+        // Whoever shakes hands is a legacy client; it is told what is spoken here.
+        Some(Era::Modern) if *method == Method::Initialize && !says_so => Era::Legacy,
+        Some(pinned) => pinned,
+        None if says_so => Era::Modern,
+        None => Era::Legacy,
     }
 }
 

@@ -196,7 +196,7 @@ impl Session {
         let (meta, request) = Request::parse(method, params);
         let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
         let is_modern =
-            meta.as_ref().map_or(modern, |meta| era(meta, modern, dialect) == Era::Modern);
+            meta.as_ref().map_or(modern, |meta| era(method, meta, modern, dialect) == Era::Modern);
         let ready = self.required_readiness();
         let client = &self.client;
         let asked = meta
