@@ -201,6 +201,11 @@ impl Session {
         let client = &self.client;
         let asked = meta
             .and_then(|meta| identify(method, meta, modern, client, self.phase, dialect, ready))
+            .and_then(|asker| match place.batch {
+                // A listener would be in its way for ever; and no modern revision has batches.
+                Some(_) if is_modern => Err(Problem::Request("no batches in this revision".into())),
+                _ => Ok(asker),
+            })
             .and_then(|asker| Ok((asker, request?)))
             .and_then(|(asker, request)| self.admit(asker, request));
         match asked {
