@@ -78,6 +78,7 @@ impl Session {
         }
         if self.phase == Phase::Draining && self.calls.len() == 0 {
             self.enter(Phase::Closed);
+            self.drain_until = None;
             out.push(Output::Close);
         }
     }
