@@ -1,6 +1,6 @@
 //! Calls that have not ended: start, finish, cancel, expire.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sabir_wire::types::{ClientCapabilities, Level};
 use sabir_wire::{Id, ProgressToken, Request, Revision};
@@ -34,6 +34,11 @@ pub(crate) enum Effect {
     Subscribe(Box<str>),
     Unsubscribe(Box<str>),
     SetLevel(Level),
+}
+
+/// When a time that begins now is over. One that goes beyond the clock never is.
+pub(crate) fn deadline(now: Instant, time: Option<Duration>) -> Option<Instant> {
+    now.checked_add(time?)
 }
 
 /// All calls of a session. Few at a time: a list is faster than a map, and takes no memory when

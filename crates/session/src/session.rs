@@ -11,7 +11,7 @@ use crate::answer;
 use crate::batches::Batches;
 use crate::dialect::{NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
-use crate::inflight::{Calls, Effect, Inflight};
+use crate::inflight::{Calls, Effect, Inflight, deadline};
 use crate::io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
 use crate::rounds::{Progress, Rounds, may_ask, resumed};
@@ -286,7 +286,7 @@ impl Session {
             revision: asker.revision,
             capabilities: asker.capabilities,
             log_level: asker.log_level,
-            deadline: self.rules.limits.call_time.map(|time| now + time),
+            deadline: deadline(now, self.rules.limits.call_time),
             progress_token: asker.meta.progress_token.clone(),
             progress: f64::NEG_INFINITY,
             effect: effect_of(&request),
@@ -333,7 +333,7 @@ impl Session {
         match self.rounds.answered(id, result) {
             Progress::None => {}
             Progress::Complete(key, resume) => {
-                let deadline = self.rules.limits.call_time.map(|time| now + time);
+                let deadline = deadline(now, self.rules.limits.call_time);
                 let Some(call) = self.calls.find(key) else { return };
                 let Some(again) = &call.again else { return };
                 let (asker, request) = again.as_ref().clone();
@@ -377,7 +377,7 @@ impl Session {
         if call.again.is_none() {
             return self.finish(key, Ok(ServerResult::InputRequired(questions)), out);
         }
-        call.deadline = question_time.map(|time| now + time);
+        call.deadline = deadline(now, question_time);
         let (lane, revision) = (Some(call.lane), call.revision);
         if questions.questions.is_empty() {
             // Nothing to ask: the call only wants to be started again with its state.
@@ -465,7 +465,7 @@ impl Session {
             return;
         }
         self.enter(Phase::Draining);
-        self.drain_until = Some(now + self.rules.limits.grace);
+        self.drain_until = deadline(now, Some(self.rules.limits.grace));
         for listener in self.subscriptions.end() {
             let frame = legacy::ended(&listener.id, "the server is stopping");
             out.push(Output::Send { lane: Some(listener.lane), frame });
