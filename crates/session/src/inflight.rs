@@ -23,6 +23,8 @@ pub(crate) struct Inflight {
     /// The last progress that was told; it must grow.
     pub(crate) progress: f64,
     pub(crate) effect: Effect,
+    /// It calls a tool, whose result can say that it failed.
+    pub(crate) is_tool: bool,
     /// What to start again once the client has answered. Kept only where that can happen.
     pub(crate) again: Option<Box<(Asker, Request)>>,
 }

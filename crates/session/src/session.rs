@@ -213,8 +213,8 @@ impl Session {
             Ok((asker, request)) => self.start(now, place, id, asker, request, out),
             Err(problem) => {
                 let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
-                let result = answer::settle(&problem, revision, &self.rules.dialect);
-                self.reply(place, Some(&id), result, revision, out);
+                let error = legacy::error(&problem, revision);
+                self.reply(place, Some(&id), Err(error), revision, out);
             }
         }
     }
@@ -290,6 +290,7 @@ impl Session {
             progress_token: asker.meta.progress_token.clone(),
             progress: f64::NEG_INFINITY,
             effect: effect_of(&request),
+            is_tool: matches!(request, Request::CallTool(_)),
             again: can_be_asked.then(|| Box::new((asker.clone(), request.clone()))),
         });
         self.batches.begin_part(place.batch);
@@ -407,7 +408,11 @@ impl Session {
                 self.take_effect(call.effect);
                 answer::finish(result, &self.rules.dialect)
             }
-            Err(problem) => answer::settle(&problem, call.revision, &self.rules.dialect),
+            Err(problem) if call.is_tool => {
+                answer::settle_tool(&problem, call.revision, &self.rules.dialect)
+            }
+            // Only a tool's result can say that it failed.
+            Err(problem) => Err(legacy::error(&problem, call.revision)),
         };
         let place = Place { lane: call.lane, batch: call.batch };
         self.reply(place, Some(&call.id), result, call.revision, out);

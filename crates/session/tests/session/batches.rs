@@ -120,7 +120,7 @@ fn a_modern_request_does_not_stand_in_a_batch() {
     transcript(&batching(
         r#"
         > [{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":@modern}},{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"_meta":@modern}}]
-        < [{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"…"}}]
+        < [{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":2,"result":{}}]
     "#,
     ));
 }
