@@ -100,4 +100,9 @@ impl Calls {
     pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }
+
+    /// How many of them will be subscriptions once they have succeeded.
+    pub(crate) fn subscribing(&self) -> usize {
+        self.calls.iter().filter(|call| matches!(call.effect, Effect::Subscribe(_))).count()
+    }
 }

@@ -252,11 +252,13 @@ impl Session {
             return full("calls", limits.calls);
         }
         let more = match &request {
+            Request::Subscribe(uri) if self.subscriptions.is_subscribed(uri) => 0,
             Request::Subscribe(_) => 1,
             Request::Listen(listen) => listen.filter.weight(),
             _ => 0,
         };
-        if more > 0 && self.subscriptions.len() + more > limits.subscriptions {
+        let taken = self.subscriptions.len() + self.calls.subscribing();
+        if more > 0 && taken + more > limits.subscriptions {
             return full("subscriptions", limits.subscriptions);
         }
         if let Request::Initialize(hello) = &request {

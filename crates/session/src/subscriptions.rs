@@ -33,9 +33,13 @@ impl Subscriptions {
     }
 
     pub(crate) fn subscribe(&mut self, uri: Box<str>) {
-        if !self.resources.contains(&uri) {
+        if !self.is_subscribed(&uri) {
             self.resources.push(uri);
         }
+    }
+
+    pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
+        self.resources.iter().any(|known| &**known == uri)
     }
 
     pub(crate) fn unsubscribe(&mut self, uri: &str) {
