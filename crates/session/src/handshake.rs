@@ -1,6 +1,6 @@
 //! Which revision is spoken, and by whom. The era of a request is decided only here.
 
-use sabir_wire::types::{ClientCapabilities, Level};
+use sabir_wire::types::{ClientCapabilities, Level, ServerCapabilities};
 use sabir_wire::{Era, Initialize, Meta, Method, Problem, Raw, Revision};
 
 use crate::dialect::{Dialect, RequireReady};
@@ -15,6 +15,8 @@ pub(crate) struct Client {
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) name: Option<Raw>,
     pub(crate) log_level: Level,
+    /// What the handshake told it that we offer.
+    pub(crate) offered: ServerCapabilities,
 }
 
 impl Client {
@@ -22,7 +24,9 @@ impl Client {
     pub(crate) fn unknown(revision: Revision) -> Self {
         // A client that set no level gets what a person would want to see.
         let log_level = Level::Info;
-        Self { revision, capabilities: ClientCapabilities::default(), name: None, log_level }
+        let (capabilities, offered) =
+            (ClientCapabilities::default(), ServerCapabilities::default());
+        Self { revision, capabilities, name: None, log_level, offered }
     }
 
     /// Takes over what `initialize` says, and agrees on a revision.

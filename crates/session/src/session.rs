@@ -70,7 +70,9 @@ impl Session {
             Input::Finished { call, outcome } => self.on_finished(now, call, outcome, out),
             Input::Noted { call, note } => self.on_note(call, note, out),
             Input::Changed(topic) => {
-                let told = self.subscriptions.tell(&topic, self.phase == Phase::Open);
+                let is_announced = self.client.offered.announces(&topic);
+                let told =
+                    self.subscriptions.tell(&topic, self.phase == Phase::Open && is_announced);
                 out.extend(told.into_iter().map(|(lane, frame)| Output::Send { lane, frame }));
             }
             Input::Tick => self.on_tick(now, out),
@@ -407,6 +409,9 @@ impl Session {
         let Some(call) = self.calls.take(key) else { return };
         let result = match result {
             Ok(result) => {
+                if let ServerResult::Welcome(welcome) = &result {
+                    self.client.offered = welcome.capabilities;
+                }
                 self.take_effect(call.effect);
                 answer::finish(result, &self.rules.dialect)
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use crate::strict::Strict;
+use crate::types::Topic;
 
 /// What a client can do, as far as a server may ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +135,18 @@ pub struct ServerCapabilities {
     pub subscribe: bool,
     /// The lists may change, and clients are told.
     pub list_changed: bool,
+}
+
+impl ServerCapabilities {
+    /// Whether who hears of these capabilities may expect to be told of `topic`.
+    pub fn announces(self, topic: &Topic) -> bool {
+        match topic {
+            Topic::Tools => self.tools && self.list_changed,
+            Topic::Prompts => self.prompts && self.list_changed,
+            Topic::Resources => self.resources && self.list_changed,
+            Topic::Resource(_) => self.resources && self.subscribe,
+        }
+    }
 }
 
 /// Who a client or a server is.
