@@ -19,5 +19,5 @@ mod subscriptions; // who listens to what
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use io::{Asker, Call, CallKey, Input, Lane, Note, Outcome, Output};
 pub use phase::State;
-pub use rules::{Limits, Rules, Standing};
+pub use rules::{Limits, PageNames, Rules, Standing};
 pub use session::Session;

@@ -9,6 +9,7 @@ use sabir_wire::types::Questions;
 use sabir_wire::{ErrorObject, Id, Problem, Raw, Request, Resume, Revision, legacy, write_request};
 
 use crate::io::CallKey;
+use crate::rules::PageNames;
 
 /// All calls of a session that wait for the client.
 #[derive(Debug, Default)]
@@ -52,14 +53,14 @@ impl Rounds {
         call: CallKey,
         questions: &Questions,
         revision: Revision,
+        pages: &PageNames,
     ) -> Result<Vec<Bytes>, Problem> {
         let mut open = Vec::new();
         let mut frames = Vec::new();
         for (key, question) in &questions.questions {
             self.last_id += 1;
             let id = Id::from(self.last_id);
-            let elicitation = format!("elicitation-{id}");
-            let params = legacy::question(question, revision, &elicitation)
+            let params = legacy::question(question, revision, || pages.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
             let method = question.method();
             frames.push(write_request(&id, method, params.as_ref()));

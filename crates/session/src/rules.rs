@@ -1,5 +1,6 @@
 //! What holds for all sessions of a server, and what a transport knows of one client.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sabir_wire::{Raw, Revision};
@@ -15,6 +16,28 @@ pub struct Rules {
     pub limits: Limits,
     /// Who answers, as JSON.
     pub server: Raw,
+    /// Names for the pages that users are asked to visit.
+    pub pages: PageNames,
+}
+
+/// Names for the pages that users are asked to visit. The specification wants them unique within a
+/// server: all its sessions take them from here.
+#[derive(Debug)]
+pub struct PageNames {
+    server: Box<str>,
+    last: AtomicU64,
+}
+
+impl PageNames {
+    /// `server` tells this server from others that speak with the same clients.
+    pub fn new(server: impl Into<Box<str>>) -> Self {
+        Self { server: server.into(), last: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn next(&self) -> String {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{}-{number}", self.server)
+    }
 }
 
 /// How much one client may have.

@@ -391,7 +391,7 @@ impl Session {
             let request = resumed(again.1, resume);
             return out.push(Output::Start(Call { key, asker: again.0, request }));
         }
-        match self.rounds.begin(key, &questions, revision) {
+        match self.rounds.begin(key, &questions, revision, &self.rules.pages) {
             Ok(frames) => {
                 out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame }));
             }

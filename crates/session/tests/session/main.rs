@@ -15,7 +15,7 @@ mod subscriptions;
 
 use std::time::Duration;
 
-use sabir_session::{Dialect, Limits, Rules};
+use sabir_session::{Dialect, Limits, PageNames, Rules};
 use sabir_testkit::{SessionPlayer, play};
 use sabir_wire::{Raw, Revision};
 
@@ -28,6 +28,7 @@ fn rules() -> Rules {
             ..Limits::default()
         },
         server: Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap(),
+        pages: PageNames::new("page"),
     }
 }
 

@@ -15,11 +15,11 @@ pub struct Unsayable(&'static str);
 
 /// The params of `question` as a request of its own, for clients that are asked by requests.
 ///
-/// `elicitation` names a visit to a web page, where the revision wants it named.
+/// `name` names a visit to a web page, where the revision wants it named.
 pub fn question(
     question: &Question,
     revision: Revision,
-    elicitation: &str,
+    name: impl FnOnce() -> String,
 ) -> Result<Option<Raw>, Unsayable> {
     let speech = revision.speech();
     let params = match question {
@@ -45,7 +45,7 @@ pub fn question(
             return Err(Unsayable("to open a web page"));
         }
         Question::Elicit(Elicit::Url { message, url }) => Raw::of(&json!({
-            "mode": "url", "message": message, "url": url, "elicitationId": elicitation,
+            "mode": "url", "message": message, "url": url, "elicitationId": name(),
         })),
     };
     Ok(params.ok())

@@ -212,7 +212,7 @@ fn a_form_is_asked_as_the_revision_can() {
         Question::Elicit(Elicit::Form { message: "m".into(), schema: Raw::of(schema).unwrap() })
     };
     let asked = |question_: &Question, revision| -> Result<Value, Unsayable> {
-        Ok(question(question_, revision, "e1")?.unwrap().read().unwrap())
+        Ok(question(question_, revision, || "e1".to_owned())?.unwrap().read().unwrap())
     };
     assert!(asked(&form(&schema), BATCHES).is_err());
     assert_eq!(
