@@ -33,6 +33,8 @@ pub(crate) struct Inflight {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     None,
+    /// The handshake has taken effect when it began, so that it cannot be cancelled.
+    Greet,
     Subscribe(Box<str>),
     Unsubscribe(Box<str>),
     SetLevel(Level),

@@ -313,7 +313,9 @@ impl Session {
                     return;
                 }
                 let Some(key) = self.calls.key_of(&cancelled.request) else { return };
-                self.drop_call(key, out);
+                if self.calls.find(key).is_some_and(|call| call.effect != Effect::Greet) {
+                    self.drop_call(key, out);
+                }
             }
             // JSON-RPC forbids answering a notification, even a wrong one.
             _ => {}
@@ -428,7 +430,7 @@ impl Session {
 
     fn take_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::None => {}
+            Effect::None | Effect::Greet => {}
             Effect::Subscribe(uri) => self.subscriptions.subscribe(uri),
             Effect::Unsubscribe(uri) => self.subscriptions.unsubscribe(&uri),
             Effect::SetLevel(level) => self.client.log_level = level,
@@ -533,6 +535,7 @@ impl Session {
 
 fn effect_of(request: &Request) -> Effect {
     match request {
+        Request::Initialize(_) => Effect::Greet,
         Request::Subscribe(uri) => Effect::Subscribe(uri.clone()),
         Request::Unsubscribe(uri) => Effect::Unsubscribe(uri.clone()),
         Request::SetLevel(level) => Effect::SetLevel(*level),

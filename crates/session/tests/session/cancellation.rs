@@ -175,3 +175,27 @@ fn a_deadline_beyond_all_time_is_none() {
         ),
     );
 }
+
+#[test]
+fn a_handshake_cannot_be_cancelled() {
+    use sabir_session::{CallKey, Input, Lane, Outcome, Output, Session, Standing};
+    use sabir_wire::decode;
+    use sabir_wire::types::ServerResult;
+    let mut session = Session::new(std::sync::Arc::new(crate::rules()), Standing::Stream);
+    let mut handle = |input| {
+        let mut out = Vec::new();
+        session.handle(std::time::Instant::now(), input, &mut out);
+        out
+    };
+    let say = |text: &'static str| Input::Received {
+        lane: Lane::default(),
+        frame: decode(&bytes::Bytes::from_static(text.as_bytes()), 9),
+    };
+    let hello = handle(say(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#));
+    assert!(matches!(hello[..], [Output::Start(_)]));
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert!(handle(say(cancel)).is_empty());
+    let outcome = Outcome::Done(ServerResult::Empty);
+    let welcome = handle(Input::Finished { call: CallKey(1), outcome });
+    assert!(matches!(welcome[..], [Output::Send { .. }]));
+}
