@@ -9,6 +9,7 @@ use sabir_wire::types::Questions;
 use sabir_wire::{ErrorObject, Id, Problem, Raw, Request, Resume, Revision, legacy, write_request};
 
 use crate::io::CallKey;
+use crate::rules::PageNames;
 
 /// All calls of a session that wait for the client.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ pub(crate) enum Progress {
     /// All is answered: start the call again.
     Complete(CallKey, Resume),
     /// The client would not answer; these other questions are open no more.
-    Refused(CallKey, String, Vec<Id>),
+    Refused(CallKey, Problem, Vec<Id>),
 }
 
 impl Rounds {
@@ -52,14 +53,14 @@ impl Rounds {
         call: CallKey,
         questions: &Questions,
         revision: Revision,
+        pages: &PageNames,
     ) -> Result<Vec<Bytes>, Problem> {
         let mut open = Vec::new();
         let mut frames = Vec::new();
         for (key, question) in &questions.questions {
             self.last_id += 1;
             let id = Id::from(self.last_id);
-            let elicitation = format!("elicitation-{id}");
-            let params = legacy::question(question, revision, &elicitation)
+            let params = legacy::question(question, revision, || pages.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
             let method = question.method();
             frames.push(write_request(&id, method, params.as_ref()));
@@ -84,7 +85,7 @@ impl Rounds {
                 let round = self.rounds.swap_remove(at);
                 let reason = format!("the client refused {}: {}", question.method, error.message);
                 let others = round.open.into_iter().map(|question| question.id).collect();
-                return Progress::Refused(round.call, reason, others);
+                return Progress::Refused(round.call, Problem::ToolFailed(reason.into()), others);
             }
         }
         if !round.open.is_empty() {
@@ -101,15 +102,6 @@ impl Rounds {
             return Vec::new();
         };
         self.rounds.swap_remove(at).open.into_iter().map(|question| question.id).collect()
-    }
-}
-
-/// What a call becomes whose client would not answer: something to read for the model, if it was a
-/// tool that asked.
-pub(crate) fn refused(request: &Request, reason: String) -> Problem {
-    match request {
-        Request::CallTool(_) => Problem::ToolFailed(reason.into()),
-        _ => Problem::Internal(reason.into()),
     }
 }
 
