@@ -1,1 +1,3 @@
-//! (being written)
+//! What can be served, one module per kind.
+
+pub mod articles;

@@ -1,0 +1,6 @@
+//! A folder of articles.
+mod date;
+mod frontmatter;
+mod value;
+mod words;
+mod yaml;
