@@ -22,7 +22,7 @@ pub(super) struct Frontmatter {
     pub(super) fields: Vec<Field>,
     /// What is wrong with it.
     pub(super) faults: Vec<Fault>,
-    /// The opening fence has no closing one: the file may be half written.
+    /// The file starts with a fence that has no end: it may be half written.
     pub(super) unclosed: bool,
 }
 
@@ -142,7 +142,9 @@ fn unclosed<'a>(
     }
     let matter =
         read(&inside[..length], language, first_line).filter(|matter| !matter.fields.is_empty());
-    let Some(mut matter) = matter else { return (Frontmatter::default(), file) };
+    let Some(mut matter) = matter else {
+        return (Frontmatter { unclosed: true, ..Frontmatter::default() }, file);
+    };
     matter.unclosed = true;
     let fence = if language == Language::Yaml { "---" } else { "+++" };
     matter.faults.insert(
