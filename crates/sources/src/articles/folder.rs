@@ -7,7 +7,7 @@
 //! Nothing here knows what an article is; only which names can be one.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use cap_std::ambient_authority;
@@ -219,6 +219,9 @@ impl Walk<'_> {
             }
             return;
         };
+        // The folder itself comes as `.`, which is neither hidden nor outside.
+        let target: PathBuf =
+            target.components().filter(|part| *part != Component::CurDir).collect();
         if target.iter().any(|part| part.to_str().is_none_or(is_hidden)) {
             return self.problem(path, "this link leads to something hidden; not served");
         }
