@@ -90,6 +90,24 @@ pub(super) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> Reading {
     }
 }
 
+/// A file that could not be read: nothing but the problem.
+pub(super) fn unread(problem: Problem) -> Reading {
+    Reading {
+        title: String::new(),
+        description: None,
+        tags: Vec::new(),
+        status: None,
+        published: None,
+        updated: None,
+        frontmatter: Map::new(),
+        text: String::new(),
+        outline: Outline::default(),
+        visible: false,
+        problems: vec![problem],
+        unfinished: false,
+    }
+}
+
 /// The text of a file, whatever its encoding; and whether it is text at all.
 fn decode(path: &str, bytes: &[u8]) -> (String, Vec<Problem>, bool) {
     let units = |pair: fn([u8; 2]) -> u16| {

@@ -19,14 +19,15 @@ use tantivy::schema::{
 };
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
-    DocAddress, DocSet, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher,
-    TERMINATED, TantivyDocument, Term,
+    DocAddress, DocSet, IndexReader, IndexSettings, ReloadPolicy, Searcher, TERMINATED,
+    TantivyDocument, Term,
 };
 
 use super::article::Reading;
 use super::problem::Problem;
 use super::shelf::Entry;
 use super::words::{SpellingTokenizer, StemTokenizer};
+use super::writer::Writer;
 
 /// Raised whenever the fields, the records or the splitting of words change: older indexes are
 /// then built anew.
@@ -73,6 +74,7 @@ pub(super) struct Loaded {
 
 /// An index in memory or on the disk.
 pub(super) struct Index {
+    on_disk: bool,
     index: tantivy::Index,
     reader: IndexReader,
     fields: Fields,
@@ -81,7 +83,17 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn in_memory() -> tantivy::Result<Self> {
         let (schema, fields) = schema();
-        Self::new(tantivy::Index::create_in_ram(schema), fields)
+        Self::new(tantivy::Index::create_in_ram(schema), fields, false)
+    }
+
+    /// Opens the index that another program writes in this folder.
+    pub(super) fn of_another(folder: &Path) -> tantivy::Result<Self> {
+        let (schema, fields) = schema();
+        let index = tantivy::Index::open(MmapDirectory::open(folder)?)?;
+        if index.schema() != schema {
+            return Err(tantivy::TantivyError::SchemaError("another kind of index".to_owned()));
+        }
+        Self::new(index, fields, true)
     }
 
     /// Opens the index in this folder, or creates one. Fails if there is something else.
@@ -91,19 +103,28 @@ impl Index {
             .schema(schema)
             .settings(IndexSettings::default())
             .open_or_create(MmapDirectory::open(folder)?)?;
-        Self::new(index, fields)
+        Self::new(index, fields, true)
     }
 
-    fn new(index: tantivy::Index, fields: Fields) -> tantivy::Result<Self> {
+    fn new(index: tantivy::Index, fields: Fields, on_disk: bool) -> tantivy::Result<Self> {
         index.tokenizers().register("stems", TextAnalyzer::from(StemTokenizer::new()));
         index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { index, reader, fields })
+        Ok(Self { on_disk, index, reader, fields })
     }
 
-    /// A writer with this many threads. There is one at a time.
-    pub(super) fn writer(&self, threads: usize, bytes_each: usize) -> tantivy::Result<IndexWriter> {
-        self.index.writer_with_num_threads(threads, threads * bytes_each)
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.on_disk
+    }
+
+    /// A writer for single changes. There is one writer at a time.
+    pub(super) fn small_writer(&self) -> tantivy::Result<Writer> {
+        Writer::small(&self.index)
+    }
+
+    /// A writer for whole folders.
+    pub(super) fn large_writer(&self, threads: usize) -> tantivy::Result<Writer> {
+        Writer::large(&self.index, threads)
     }
 
     /// Makes the last commit the one that is searched.

@@ -97,7 +97,7 @@ pub(super) fn rank(
                 {
                     continue;
                 }
-                let top = &mut tops[usize::from(share <= ENOUGH && share < 1.0)];
+                let top = &mut tops[usize::from(share <= ENOUGH)];
                 top.offer(slot.score * share, doc, place, &updated);
             }
         }

@@ -31,9 +31,16 @@ pub(super) struct Entry {
     pub(super) updated: i64,
     pub(super) visible: bool,
     pub(super) linked: bool,
+    /// Read so soon after it was written that a later write may bear the same time.
+    pub(super) unsure: bool,
 }
 
 impl Entry {
+    /// Whether a file with this stamp is the one that was read.
+    pub(super) fn is_current(&self, stamp: Stamp) -> bool {
+        self.stamp == stamp && !self.unsure
+    }
+
     pub(super) fn id(&self) -> &str {
         id_of(&self.path)
     }
@@ -52,14 +59,12 @@ impl Entry {
 
     /// One line that [`Entry::from_record`] reads.
     pub(super) fn record(&self) -> String {
-        let Self { path, stamp, hash, updated, visible, linked } = self;
-        format!(
-            "{path}\t{}\t{}\t{hash:x}\t{updated}\t{}{}",
-            stamp.size,
-            stamp.mtime,
-            u8::from(*visible),
-            u8::from(*linked)
-        )
+        let Self { path, stamp, hash, updated, .. } = self;
+        let flags: String = [self.visible, self.linked, self.unsure]
+            .map(|flag| if flag { '1' } else { '0' })
+            .iter()
+            .collect();
+        format!("{path}\t{}\t{}\t{hash:x}\t{updated}\t{flags}", stamp.size, stamp.mtime)
     }
 
     pub(super) fn from_record(record: &str) -> Option<Self> {
@@ -68,15 +73,9 @@ impl Entry {
         let stamp = Stamp { size: parts.next()?.parse().ok()?, mtime: parts.next()?.parse().ok()? };
         let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
         let updated = parts.next()?.parse().ok()?;
-        let flags = parts.next()?.as_bytes();
-        Some(Self {
-            path,
-            stamp,
-            hash,
-            updated,
-            visible: *flags.first()? == b'1',
-            linked: *flags.get(1)? == b'1',
-        })
+        let &[visible, linked, unsure] = parts.next()?.as_bytes() else { return None };
+        let [visible, linked, unsure] = [visible, linked, unsure].map(|flag| flag == b'1');
+        Some(Self { path, stamp, hash, updated, visible, linked, unsure })
     }
 }
 

@@ -68,6 +68,11 @@ impl Shared {
     /// Replaces the snapshot, and tells what changed, if anything did.
     pub(super) fn publish(&self, snapshot: Snapshot, change: Change) {
         self.current.store(Arc::new(snapshot));
+        self.tell(change);
+    }
+
+    /// Tells what changed, if anything did.
+    pub(super) fn tell(&self, change: Change) {
         if change != Change::default() {
             // Nobody may be listening.
             let _ = self.changes.send(Arc::new(change));
@@ -166,6 +171,7 @@ mod tests {
                 updated: 0,
                 visible: hash > 0,
                 linked: false,
+                unsure: false,
             })
         };
         Shelf::new(files.iter().map(entry).collect())

@@ -105,7 +105,10 @@ fn best_span(matches: &[Match], stems: &[(String, f32)]) -> Option<(usize, usize
 
 /// The start of the sentence or line, if it is near; else of a word.
 fn start_of(text: &str, from: usize) -> usize {
-    let earliest = text.floor_char_boundary(from.saturating_sub(AROUND));
+    let mut earliest = from.saturating_sub(AROUND);
+    while !text.is_char_boundary(earliest) {
+        earliest -= 1;
+    }
     let near = &text[earliest..from];
     let sentence = near.rfind(". ").map(|at| at + 2);
     let line = near.rfind('\n').map(|at| at + 1);
@@ -121,7 +124,10 @@ fn start_of(text: &str, from: usize) -> usize {
 
 /// The end of the sentence or line, if it is near; else of a word.
 fn end_of(text: &str, to: usize) -> usize {
-    let latest = text.ceil_char_boundary((to + AROUND).min(text.len()));
+    let mut latest = (to + AROUND).min(text.len());
+    while !text.is_char_boundary(latest) {
+        latest += 1;
+    }
     let near = &text[to..latest];
     if let Some(at) = near.find('\n') {
         return to + at;

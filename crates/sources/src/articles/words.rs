@@ -126,8 +126,7 @@ impl Iterator for Splitter<'_> {
 /// How far the word goes that starts here. An apostrophe joins a short ending (`don't`, `server's`)
 /// and parts a longer one (`l'article`).
 fn run_length(text: &str) -> usize {
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
+    for (at, c) in text.char_indices() {
         let joins = match c {
             '\'' | '\u{2019}' => at > 0 && short_ending(&text[at + c.len_utf8()..]),
             _ => (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c),

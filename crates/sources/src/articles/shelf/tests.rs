@@ -10,6 +10,7 @@ fn entry(path: &str) -> Entry {
         updated: 4,
         visible: !hidden,
         linked: false,
+        unsure: false,
     }
 }
 
