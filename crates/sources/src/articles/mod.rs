@@ -32,6 +32,7 @@ mod snapshot; // what is served at this moment
 mod watch; // news of the folder, when they are quiet
 
 mod answer; // lists and articles
+mod plan; // what each word may mean
 mod query; // what was typed
 mod rank; // which articles answer, in what order
 mod results; // what is answered, and why not

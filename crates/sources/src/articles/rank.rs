@@ -1,9 +1,9 @@
 //! Which articles answer a query, and in what order.
 //!
 //! Each word (with what it may also mean) is one clause. An article scores by BM25 in each field,
-//! weighted by the field; and it must carry more than half of the query's weight, where rare
-//! words weigh more than common ones. So a question finds articles that lack its filler, and not
-//! those that have nothing but its filler. If no article carries that much, a third is enough.
+//! weighted by the field; and it must carry a third of the query's weight, where rare words weigh
+//! more than common ones, and is the better the more it carries. So a question finds articles that
+//! lack its filler, and not those that have nothing but its filler.
 //!
 //! Scores that are nearly the same count as the same, and the newer article comes first.
 //!
@@ -30,9 +30,8 @@ const WINDOW: u32 = 4096;
 const SATURATION: f32 = 1.2;
 const LENGTH: f32 = 0.75;
 
-/// The share of the query's weight that an article must carry, and the share that must do if none does.
-const ENOUGH: f32 = 0.5;
-const BETTER_THAN_NOTHING: f32 = 0.33;
+/// The share of the query's weight that an article must carry.
+const LEAST_SHARE: f32 = 1.0 / 3.0;
 
 /// Scores within two per cent are the same.
 const STEPS: f32 = 50.0;
@@ -46,6 +45,8 @@ pub(super) struct Clause {
     pub(super) phrases: Vec<Phrase>,
     /// How much the clause says: little if many articles have it.
     pub(super) weight: f32,
+    /// The same, by field: a word that is common in texts may be rare in titles.
+    pub(super) field_weights: [f32; 5],
     /// How sure it is that this was meant, from 0 to 1.
     pub(super) certainty: f32,
     /// An article without it is no answer.
@@ -66,12 +67,6 @@ pub(super) struct Ranking {
     pub(super) total: usize,
 }
 
-/// The weight of a clause that this many of all articles have.
-pub(super) fn weight(articles: u64, all: u64) -> f32 {
-    let (articles, all) = (articles.min(all) as f32, all as f32);
-    (1.0 + (all - articles + 0.5) / (articles + 0.5)).ln()
-}
-
 /// Finds the best answers to `clauses`. `unknown` is the weight of words that no article has.
 pub(super) fn rank(
     view: &View,
@@ -82,7 +77,7 @@ pub(super) fn rank(
     let whole = unknown + clauses.iter().map(|clause| clause.weight).sum::<f32>();
     let required = clauses.iter().filter(|clause| clause.required).count();
     let averages = average_lengths(view)?;
-    let mut tops = [Top::new(most), Top::new(most)];
+    let mut top = Top::new(most);
     for (place, segment) in (0..).zip(view.searcher.segment_readers()) {
         let updated = segment.fast_fields().i64("updated")?;
         let mut window = Window::new(segment, clauses, view, &averages)?;
@@ -92,18 +87,16 @@ pub(super) fn rank(
                 let doc = start + u32::from(at);
                 let share = slot.carried / whole;
                 if usize::from(slot.required) < required
-                    || share < BETTER_THAN_NOTHING
+                    || share < LEAST_SHARE
                     || segment.is_deleted(doc)
                 {
                     continue;
                 }
-                let top = &mut tops[usize::from(share <= ENOUGH)];
-                top.offer(slot.score * share, doc, place, &updated);
+                top.offer(slot.score * share * share, doc, place, &updated);
             }
         }
     }
-    let [enough, some] = tops;
-    Ok(if enough.total > 0 { enough.ranking() } else { some.ranking() })
+    Ok(top.ranking())
 }
 
 fn average_lengths(view: &View) -> tantivy::Result<[f32; 5]> {
@@ -153,7 +146,7 @@ struct FieldCosts {
 }
 
 struct ClauseCursor {
-    weight: f32,
+    field_weights: [f32; 5],
     carries: f32,
     required: bool,
     /// By field: postings of the terms, with their worth.
@@ -204,7 +197,7 @@ impl Window {
                 if slot.carried == 0.0 {
                     self.touched.push(at);
                 }
-                slot.score += clause.weight * slot.clause;
+                slot.score += slot.clause;
                 slot.carried += clause.carries;
                 slot.required += u8::from(clause.required);
                 slot.clause = 0.0;
@@ -243,7 +236,13 @@ impl ClauseCursor {
             }
         }
         let carries = clause.weight * clause.certainty;
-        Ok(Self { weight: clause.weight, carries, required: clause.required, terms, phrases })
+        Ok(Self {
+            field_weights: clause.field_weights,
+            carries,
+            required: clause.required,
+            terms,
+            phrases,
+        })
     }
 
     fn doc(&self) -> u32 {
@@ -292,7 +291,8 @@ impl ClauseCursor {
                     found.push(at);
                 }
                 slot.clause +=
-                    field.weight * slot.repeated * (1.0 + SATURATION) / (slot.repeated + cost);
+                    field.weight * self.field_weights[place] * slot.repeated * (1.0 + SATURATION)
+                        / (slot.repeated + cost);
                 slot.repeated = 0.0;
             }
         }

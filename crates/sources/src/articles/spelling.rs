@@ -92,18 +92,31 @@ pub(super) fn corrections(view: &View, word: &str) -> tantivy::Result<Vec<Found>
     Ok(found)
 }
 
-/// How many articles have this stem in any field.
-pub(super) fn articles_with(view: &View, stem: &str) -> tantivy::Result<u64> {
-    let mut most = 0;
-    for field in view.fields.searched {
-        let term = Term::from_field_text(field, stem);
-        let mut count = 0;
-        for segment in view.searcher.segment_readers() {
-            count += u64::from(segment.inverted_index(field)?.doc_freq(&term)?);
-        }
-        most = most.max(count);
+/// How many articles have something, by field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spread(pub(super) [u64; 5]);
+
+impl Spread {
+    /// How many have it in any field: at least those of the field that has it most.
+    pub(super) fn any(self) -> u64 {
+        self.0.into_iter().max().unwrap_or(0)
     }
-    Ok(most)
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
+    }
+}
+
+/// How many articles have this stem.
+pub(super) fn spread(view: &View, stem: &str) -> tantivy::Result<Spread> {
+    let mut spread = Spread::default();
+    for (count, field) in spread.0.iter_mut().zip(view.fields.searched) {
+        let term = Term::from_field_text(field, stem);
+        for segment in view.searcher.segment_readers() {
+            *count += u64::from(segment.inverted_index(field)?.doc_freq(&term)?);
+        }
+    }
+    Ok(spread)
 }
 
 #[derive(Default)]
