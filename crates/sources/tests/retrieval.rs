@@ -34,8 +34,9 @@ struct Query {
 fn check(folder: &Path, queries: &Path) -> usize {
     let text = std::fs::read_to_string(queries)
         .unwrap_or_else(|error| panic!("{}: {error}", queries.display()));
-    let queries: Queries = toml::from_str(&text).unwrap();
-    let store = Store::open(Settings { watch: false, ..Settings::new(folder) }, |_| {}).unwrap();
+    let queries: Queries = toml::from_str(&text).expect("queries.toml is not as it should be");
+    let store = Store::open(Settings { watch: false, ..Settings::new(folder) }, |_| {})
+        .expect("the folder can be opened");
     assert!(store.wait_ready(Duration::from_secs(60)), "the folder was not read in time");
     let failures: Vec<String> =
         queries.query.iter().flat_map(|query| failures(&store, query)).collect();
@@ -53,7 +54,7 @@ fn check(folder: &Path, queries: &Path) -> usize {
 fn failures(store: &Store, query: &Query) -> Vec<String> {
     let found = store
         .search(&query.text, SearchOptions { limit: Some(100), ..SearchOptions::default() })
-        .unwrap();
+        .expect("every query of the list can be asked");
     let ids: Vec<&str> = found.hits.iter().map(|hit| hit.summary.id.as_str()).collect();
     let place = |wanted: &str| {
         ids.iter().position(|id| *id == wanted || id.ends_with(&format!("/{wanted}")))

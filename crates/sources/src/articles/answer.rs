@@ -4,7 +4,7 @@
 
 use super::date::rfc3339;
 use super::format::Format;
-use super::index::{Meta, View};
+use super::index::{Meta, Stored, View};
 use super::results::{Article, AskError, Completion, Indexing, List, SectionSummary, Summary};
 use super::sections::{Outline, Section};
 use super::shelf::{Completions, Entry, MOST_COMPLETIONS, Resolved};
@@ -67,7 +67,9 @@ pub(super) fn article(
         }
         Resolved::Nothing => return Err(not_found(asked)),
     };
-    let (meta, text) = stored(snapshot, entry)?;
+    let stored = stored(snapshot, entry)?;
+    let frontmatter = stored.frontmatter()?;
+    let Stored { meta, text, .. } = stored;
     let outline = Outline::read(&text, Format::of(&entry.path).unwrap_or(Format::Text));
     let sections: Vec<SectionSummary> = outline.sections.iter().map(section_summary).collect();
     let (content, section) = match section {
@@ -83,13 +85,7 @@ pub(super) fn article(
             (text[found.range.clone()].to_owned(), Some(section_summary(found)))
         }
     };
-    Ok(Article {
-        frontmatter: meta.frontmatter.clone(),
-        summary: summarised(entry, meta),
-        content,
-        section,
-        sections,
-    })
+    Ok(Article { frontmatter, summary: summarised(entry, meta), content, section, sections })
 }
 
 pub(super) fn completion(found: Completions) -> Completion {
@@ -128,11 +124,11 @@ pub(super) fn section_summary(section: &Section) -> SectionSummary {
 }
 
 fn summary(snapshot: &Snapshot, entry: &Entry) -> Result<Summary, AskError> {
-    stored(snapshot, entry).map(|(meta, _)| summarised(entry, meta))
+    stored(snapshot, entry).map(|stored| summarised(entry, stored.meta))
 }
 
 /// What the index has of an article that is on the shelf.
-fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<(Meta, String), AskError> {
+fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, AskError> {
     let lost =
         || tantivy::TantivyError::InternalError(format!("{} is not in the index", entry.path));
     let view: &View = snapshot.view.as_ref().ok_or_else(lost)?;

@@ -55,7 +55,7 @@ pub(super) struct Found {
 }
 
 /// What a look at the folder gave.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scan {
     pub(super) found: Vec<Found>,
     pub(super) problems: Vec<Problem>,

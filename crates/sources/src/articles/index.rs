@@ -49,6 +49,7 @@ pub(super) struct Fields {
     problems: Field,
     updated: Field,
     meta: Field,
+    frontmatter: Field,
     text: Field,
 }
 
@@ -62,7 +63,6 @@ pub(super) struct Meta {
     pub(super) status: Option<String>,
     pub(super) published: Option<String>,
     pub(super) updated: Option<String>,
-    pub(super) frontmatter: Map<String, serde_json::Value>,
 }
 
 /// What the index knows of the folder.
@@ -173,8 +173,11 @@ impl Index {
             status: reading.status.clone(),
             published: reading.published.as_ref().map(|when| when.shown.clone()),
             updated: reading.updated.as_ref().map(|when| when.shown.clone()),
-            frontmatter: reading.frontmatter.clone(),
         };
+        document.add_text(
+            fields.frontmatter,
+            serde_json::to_string(&reading.frontmatter).map_err(invalid)?,
+        );
         document.add_text(fields.meta, serde_json::to_string(&meta).map_err(invalid)?);
         document.add_text(fields.text, &reading.text);
         let mut search = |field: usize, text: &str| {
@@ -260,13 +263,28 @@ impl View {
         Ok(None)
     }
 
-    /// What is stored of a document: its meta data and its text.
-    pub(super) fn read(&self, address: DocAddress) -> tantivy::Result<(Meta, String)> {
+    /// What is stored of a document.
+    pub(super) fn read(&self, address: DocAddress) -> tantivy::Result<Stored> {
         let document: TantivyDocument = self.searcher.doc(address)?;
         let text =
             |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default();
         let meta = serde_json::from_str(text(self.fields.meta)).map_err(invalid)?;
-        Ok((meta, text(self.fields.text).to_owned()))
+        let frontmatter = text(self.fields.frontmatter).to_owned();
+        Ok(Stored { meta, frontmatter, text: text(self.fields.text).to_owned() })
+    }
+}
+
+/// What is stored of an article.
+pub(super) struct Stored {
+    pub(super) meta: Meta,
+    pub(super) text: String,
+    /// JSON; few who read an article want it.
+    frontmatter: String,
+}
+
+impl Stored {
+    pub(super) fn frontmatter(&self) -> tantivy::Result<Map<String, serde_json::Value>> {
+        serde_json::from_str(&self.frontmatter).map_err(invalid)
     }
 }
 
@@ -295,6 +313,7 @@ fn schema() -> (Schema, Fields) {
         problems: builder.add_text_field("problems", fast),
         updated: builder.add_i64_field("updated", NumericOptions::from(FAST)),
         meta: builder.add_text_field("meta", STORED),
+        frontmatter: builder.add_text_field("frontmatter", STORED),
         text: builder.add_text_field("text", STORED),
     };
     (builder.build(), fields)

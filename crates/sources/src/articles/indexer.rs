@@ -417,10 +417,7 @@ impl Indexer {
             return;
         }
         self.tell_progress();
-        self.shared.finish();
-        if changed {
-            self.shared.tell(Change { many: true, ..Change::default() });
-        }
+        self.shared.finish(Change { many: changed, ..Change::default() });
     }
 
     fn tell_progress(&self) {

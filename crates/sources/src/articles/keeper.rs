@@ -65,12 +65,7 @@ impl Keeper {
             _ => None,
         };
         if let Some((place, claim)) = &on_disk {
-            match self.serve(
-                open(place, claim),
-                Scan { found: scan.found.clone(), problems: scan.problems.clone() },
-                &problems,
-                every,
-            ) {
+            match self.serve_from_disk(place, claim, &scan, &problems, every) {
                 Ok(()) => return,
                 Err(error) => problems.push(cache_problem(&error)),
             }
@@ -78,6 +73,22 @@ impl Keeper {
         if let Err(error) = self.serve(Index::in_memory(), scan, &problems, every) {
             tracing::error!(%error, "the articles cannot be indexed");
         }
+    }
+
+    /// Serves with the index on the disk; if that is broken, with a new one.
+    fn serve_from_disk(
+        &self,
+        place: &Place,
+        claim: &Claim,
+        scan: &Scan,
+        problems: &[Problem],
+        every: Option<Duration>,
+    ) -> tantivy::Result<()> {
+        self.serve(Index::on_disk(&place.index()), scan.clone(), problems, every).or_else(|error| {
+            tracing::warn!(%error, "the index of the articles cannot be used and is built anew");
+            place.clear(claim)?;
+            self.serve(Index::on_disk(&place.index()), scan.clone(), problems, every)
+        })
     }
 
     fn serve(
@@ -147,14 +158,6 @@ impl Keeper {
         let view = index.reload()?;
         let loaded = index.load(&view)?;
         let shelf = Shelf::new(loaded.entries);
-        let said = said.unwrap_or_default();
-        if said == COMPLETE {
-            self.shared.finish();
-        } else if let Some((Ok(done), Ok(total))) =
-            said.split_once(' ').map(|(done, total)| (done.parse(), total.parse()))
-        {
-            self.shared.expect(total, done);
-        }
         let old = self.shared.snapshot();
         let change = match *seen {
             None => Change { many: true, ..Change::default() },
@@ -163,19 +166,19 @@ impl Keeper {
         let mut problems: Vec<Problem> =
             loaded.problems.into_iter().chain(shelf.shadowed().iter().cloned()).collect();
         problems.sort_unstable();
-        self.shared.publish(Snapshot { shelf, view: Some(view), problems }, change);
+        self.shared.publish(Snapshot { shelf, view: Some(view), problems }, Change::default());
         *seen = Some(commit);
+        let said = said.unwrap_or_default();
+        match said.split_once(' ').map(|(done, total)| (done.parse(), total.parse())) {
+            Some((Ok(done), Ok(total))) => {
+                self.shared.expect(total, done);
+                self.shared.tell(change);
+            }
+            _ if said == COMPLETE => self.shared.finish(change),
+            _ => {}
+        }
         Ok(())
     }
-}
-
-/// Opens the index, or a new one if it cannot be used.
-fn open(place: &Place, claim: &Claim) -> tantivy::Result<Index> {
-    Index::on_disk(&place.index()).or_else(|error| {
-        tracing::warn!(%error, "the index of the articles cannot be used and is built anew");
-        place.clear(claim)?;
-        Index::on_disk(&place.index())
-    })
 }
 
 fn cache_problem(error: &dyn std::error::Error) -> Problem {

@@ -2,13 +2,14 @@
 
 use super::answer::{limit, section_summary, summarised};
 use super::format::Format;
+use super::index::Stored;
 use super::plan::Plan;
 use super::query::Query;
 use super::rank::rank;
 use super::results::{AskError, Hit, Indexing, Search, Snippet};
 use super::sections::Outline;
 use super::snapshot::Snapshot;
-use super::snippet;
+use super::snippet::Cutter;
 
 /// Hits, if nothing else is asked for, and at most.
 const USUAL_HITS: usize = 10;
@@ -38,16 +39,16 @@ pub(super) fn search(
     let Some(plan) = Plan::new(view, &query, all)? else { return Ok(answer) };
     let ranking = rank(view, &plan.clauses, plan.unknown, most)?;
     answer.total = ranking.total;
-    let stems = plan.stems();
+    let mut cutter = Cutter::new(plan.stems());
     for ranked in ranking.best {
-        let (meta, text) = view.read(ranked.address)?;
+        let Stored { meta, text, .. } = view.read(ranked.address)?;
         // An article that is on its way out is in the index a moment longer than on the shelf.
         let Some(entry) = snapshot.shelf.serves(&meta.path) else {
             answer.total -= 1;
             continue;
         };
         let outline = Outline::read(&text, Format::of(&entry.path).unwrap_or(Format::Text));
-        let snippet = snippet::cut(&outline, &stems).map(|cut| Snippet {
+        let snippet = cutter.cut(&outline).map(|cut| Snippet {
             section: outline.section_at(cut.place).map(section_summary),
             text: cut.text,
             words: cut.words,

@@ -104,9 +104,11 @@ impl Shared {
         self.done.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn finish(&self) {
+    /// The folder has been read. Who waits for that hears of later changes only.
+    pub(super) fn finish(&self, change: Change) {
         let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.ready.store(true, Ordering::Release);
+        self.tell(change);
         self.became_ready.notify_all();
     }
 
@@ -230,7 +232,7 @@ mod tests {
         shared.count_one();
         assert_eq!(shared.indexing(), Some(Indexing { done: 1, total: 7 }));
         let other = Arc::clone(&shared);
-        let finishing = std::thread::spawn(move || other.finish());
+        let finishing = std::thread::spawn(move || other.finish(Change::default()));
         assert!(shared.wait_ready(Duration::from_secs(60)));
         finishing.join().unwrap();
         assert_eq!(shared.indexing(), None);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::sections::Outline;
-use super::words::{Kind, Splitter, Stems, fold_into};
+use super::words::{Splitter, Stems, fold_into};
 
 /// Bytes between the first and the last matching word of a snippet.
 const SPAN: usize = 160;
@@ -30,50 +30,76 @@ struct Match {
     stem: usize,
 }
 
-/// The place with the most different, weightiest of these stems. `None` if the text has none.
-pub(super) fn cut(outline: &Outline, stems: &[(String, f32)]) -> Option<Cut> {
-    let text = &outline.plain;
-    let matches = matches(text, stems);
-    let (first, last) = best_span(&matches, stems)?;
-    let shown = &matches[first..=last];
-    let from = start_of(text, shown.first()?.from);
-    let to = end_of(text, shown.last()?.to);
-    let mut words: Vec<String> = Vec::new();
-    for word in shown.iter().map(|found| &text[found.from..found.to]) {
-        if !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
-    }
-    let body = text[from..to].split_whitespace().collect::<Vec<_>>().join(" ");
-    let before = if from > 0 && !text[..from].ends_with('\n') { "…" } else { "" };
-    let after = if to < text.len() && !text[to..].starts_with('\n') { "…" } else { "" };
-    Some(Cut { text: format!("{before}{body}{after}"), words, place: shown.first()?.from })
+/// Cuts snippets around the same words from many texts.
+pub(super) struct Cutter {
+    /// What is looked for, and what it is worth.
+    stems: Vec<(String, f32)>,
+    by_stem: HashMap<String, usize>,
+    /// The letters that a word must begin with to be looked at.
+    initials: [bool; 128],
+    stemmer: Stems,
 }
 
-fn matches(text: &str, stems: &[(String, f32)]) -> Vec<Match> {
-    let by_stem: HashMap<&str, usize> =
-        stems.iter().enumerate().map(|(at, (stem, _))| (stem.as_str(), at)).collect();
-    // A stem begins like its word; most words are passed over by their first letter.
-    let initials: Vec<char> = stems.iter().filter_map(|(stem, _)| stem.chars().next()).collect();
-    let mut stemmer = Stems::new();
-    let mut folded = String::new();
-    let mut found = Vec::new();
-    for piece in Splitter::new(text).take_while(|piece| piece.from < LOOKED_AT) {
-        let word = &text[piece.from..piece.to];
-        let initial = word.chars().next();
-        if piece.kind != Kind::Part
-            && initial.is_some_and(|c| c.is_ascii() && !initials.contains(&c.to_ascii_lowercase()))
-        {
-            continue;
+impl Cutter {
+    pub(super) fn new(stems: Vec<(String, f32)>) -> Self {
+        let by_stem = stems.iter().enumerate().map(|(at, (stem, _))| (stem.clone(), at)).collect();
+        let mut initials = [false; 128];
+        for first in stems.iter().filter_map(|(stem, _)| stem.bytes().next()) {
+            // Letters with accents fold to plain ones; such words are all looked at.
+            if let Some(initial) = initials.get_mut(usize::from(first)) {
+                *initial = true;
+            }
         }
-        folded.clear();
-        fold_into(word, &mut folded);
-        stemmer.stem(&mut folded);
-        if let Some(&stem) = by_stem.get(folded.as_str()) {
-            found.push(Match { from: piece.from, to: piece.to, stem });
-        }
+        Self { stems, by_stem, initials, stemmer: Stems::new() }
     }
-    found
+
+    /// The place with the most different, weightiest words. `None` if the text has none.
+    pub(super) fn cut(&mut self, outline: &Outline) -> Option<Cut> {
+        let text = &outline.plain;
+        let matches = self.matches(text);
+        let (first, last) = best_span(&matches, &self.stems)?;
+        let shown = &matches[first..=last];
+        let from = start_of(text, shown.first()?.from);
+        let to = end_of(text, shown.last()?.to);
+        let mut words: Vec<String> = Vec::new();
+        for word in shown.iter().map(|found| &text[found.from..found.to]) {
+            if !words.iter().any(|known| known == word) {
+                words.push(word.to_owned());
+            }
+        }
+        let body = text[from..to].split_whitespace().collect::<Vec<_>>().join(" ");
+        let before = if from > 0 && !text[..from].ends_with('\n') { "…" } else { "" };
+        let after = if to < text.len() && !text[to..].starts_with('\n') { "…" } else { "" };
+        Some(Cut { text: format!("{before}{body}{after}"), words, place: shown.first()?.from })
+    }
+
+    fn matches(&mut self, text: &str) -> Vec<Match> {
+        let mut folded = String::new();
+        let mut found = Vec::new();
+        for piece in Splitter::new(text).take_while(|piece| piece.from < LOOKED_AT) {
+            let word = &text[piece.from..piece.to];
+            let first = word.as_bytes()[0].to_ascii_lowercase();
+            if self.initials.get(usize::from(first)) == Some(&false) {
+                continue;
+            }
+            folded.clear();
+            fold_into(word, &mut folded);
+            // To stem a word costs more than to see that it cannot have one of these stems.
+            if self.stems.iter().any(|(stem, _)| begins_alike(&folded, stem)) {
+                self.stemmer.stem(&mut folded);
+                if let Some(&stem) = self.by_stem.get(&folded) {
+                    found.push(Match { from: piece.from, to: piece.to, stem });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a word may have this stem: a stem is the beginning of its word, but for the last letter.
+fn begins_alike(word: &str, stem: &str) -> bool {
+    let head = &stem.as_bytes()[..stem.len().saturating_sub(1)];
+    word.as_bytes().starts_with(head)
 }
 
 /// The first and the last match of the best stretch: the one whose different stems weigh most.
@@ -147,7 +173,7 @@ mod tests {
     fn shown(markdown: &str, stems: &[&str]) -> Option<(String, String)> {
         let outline = Outline::read(markdown, Format::Markdown);
         let stems: Vec<_> = stems.iter().map(|stem| ((*stem).to_owned(), 1.0)).collect();
-        cut(&outline, &stems).map(|cut| (cut.text, cut.words.join(" ")))
+        Cutter::new(stems).cut(&outline).map(|cut| (cut.text, cut.words.join(" ")))
     }
 
     #[test]
@@ -193,7 +219,8 @@ mod tests {
         let filler = "x ".repeat(200);
         let outline =
             Outline::read(&format!("common common. {filler} rare. {filler}"), Format::Markdown);
-        let found = cut(&outline, &[("common".into(), 0.1), ("rare".into(), 2.0)]).unwrap();
+        let found =
+            Cutter::new(vec![("common".into(), 0.1), ("rare".into(), 2.0)]).cut(&outline).unwrap();
         assert_eq!(found.words, ["rare"]);
     }
 }
