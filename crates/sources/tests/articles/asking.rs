@@ -43,7 +43,8 @@ fn home() -> Home {
 
 #[test]
 fn a_list_is_newest_first_and_hides_drafts() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     let ids = listed(&store);
     assert_eq!(ids.len(), 4);
     // Without dates, the file's own time counts: those two are of today.
@@ -56,7 +57,8 @@ fn a_list_is_newest_first_and_hides_drafts() {
 
 #[test]
 fn limits_and_categories_are_checked() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     assert_eq!(error(store.list(None, Some(0))), "limit must be at least 1, not 0");
     assert_eq!(error(store.list(None, Some(-1))), "limit must be at least 1, not -1");
     assert_eq!(store.list(None, Some(1_000_000_000)).unwrap().articles.len(), 4);
@@ -84,7 +86,8 @@ fn limits_and_categories_are_checked() {
 
 #[test]
 fn an_article_comes_with_everything_its_author_wrote() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     let article = store.article("concepts/context", None).unwrap();
     let mut json = serde_json::to_value(&article).unwrap();
     assert!(json["lastModified"].take().as_str().unwrap().ends_with('Z'));
@@ -126,7 +129,8 @@ fn an_article_comes_with_everything_its_author_wrote() {
 
 #[test]
 fn a_section_is_given_alone_and_a_wrong_one_names_the_right_ones() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     let article = store.article("concepts/context", Some("Why it matters")).unwrap();
     assert_eq!(article.content, "## Why it matters\n\nBecause.\n\n");
     assert_eq!(article.section.unwrap().id, "why-it-matters");
@@ -143,7 +147,8 @@ fn a_section_is_given_alone_and_a_wrong_one_names_the_right_ones() {
 
 #[test]
 fn a_name_in_two_categories_is_answered_with_both() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     assert_eq!(
         error(store.article("context", None)),
         "`context` stands in several categories; ask for one of: concepts/context, patterns/context"
@@ -192,7 +197,8 @@ fn what_is_hidden_or_elsewhere_is_not_found_by_any_way() {
 
 #[test]
 fn a_name_that_is_nearly_right_is_helped() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     assert_eq!(
         error(store.article("context-enginering", None)),
         "no article `context-enginering`; perhaps one of: concepts/context, patterns/context"
@@ -202,7 +208,8 @@ fn a_name_that_is_nearly_right_is_helped() {
 
 #[test]
 fn all_articles_can_be_gone_through_in_pages() {
-    let store = home().store();
+    let home = home();
+    let store = home.store();
     let mut ids = Vec::new();
     while let Some(last) =
         store.summaries(ids.len(), 3).unwrap().into_iter().map(|summary| summary.id).reduce(

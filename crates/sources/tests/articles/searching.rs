@@ -62,7 +62,8 @@ fn small() -> Home {
 
 #[test]
 fn words_are_found_in_all_their_forms() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     for (query, first) in [
         ("context engineering", "concepts/context-engineering"),
         ("design tool", "concepts/tools"),
@@ -82,7 +83,8 @@ fn words_are_found_in_all_their_forms() {
 
 #[test]
 fn other_scripts_are_folded_and_cut() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     for (query, only) in [
         ("grosse strasse", "other/german"),
         ("GRÖSSE", "other/german"),
@@ -105,7 +107,8 @@ fn other_scripts_are_folded_and_cut() {
 
 #[test]
 fn typing_is_completed_and_errors_are_forgiven() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     for (query, first) in [
         ("eng", "concepts/context-engineering"),
         ("engineeri", "concepts/context-engineering"),
@@ -137,7 +140,8 @@ fn typing_is_completed_and_errors_are_forgiven() {
 
 #[test]
 fn a_phrase_must_stand_together_and_in_order() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     assert_eq!(found(&store, "\"call failed\""), Vec::<String>::new());
     assert_eq!(found(&store, "\"failed server\""), Vec::<String>::new());
     assert_eq!(found(&store, "\"the model sees\" walrus"), ["concepts/context-engineering"]);
@@ -147,7 +151,8 @@ fn a_phrase_must_stand_together_and_in_order() {
 
 #[test]
 fn a_hit_shows_its_words_and_their_section() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     let found = store.search("token budget", SearchOptions::default()).unwrap();
     let snippet = found.hits[0].snippet.as_ref().unwrap();
     assert_eq!(
@@ -163,7 +168,8 @@ fn a_hit_shows_its_words_and_their_section() {
 
 #[test]
 fn the_text_comes_along_when_it_is_asked_for() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     let options = SearchOptions { include_content: true, ..SearchOptions::default() };
     let hit = store.search("idempotent", options).unwrap().hits.remove(0);
     assert_eq!(hit.content.unwrap(), store.article("retry", None).unwrap().content);
@@ -175,7 +181,8 @@ fn the_text_comes_along_when_it_is_asked_for() {
 
 #[test]
 fn nonsense_finds_nothing() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     for query in ["qwxzkv", "zzzz", "xq", "8472639105", "blorf flanx quorm", "中国菜谱", "ябвгд"]
     {
         assert_eq!(found(&store, query), Vec::<String>::new(), "{query}");
@@ -184,7 +191,8 @@ fn nonsense_finds_nothing() {
 
 #[test]
 fn no_query_is_dangerous() {
-    let store = small().store();
+    let home = small();
+    let store = home.store();
     for query in ["", "   ", "AND&&||", "\"\"", "()[]{}^~*?:\\/!+-", "\0\u{1b}\u{7f}"] {
         let message = error(store.search(query, SearchOptions::default()));
         // "AND" is a word, if a poor one.
