@@ -1,5 +1,6 @@
 //! What can be served, one module per kind of source.
 
+pub mod articles; // a folder of Markdown
 pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
 mod hidden; // modes of the executable that need a process of their own
