@@ -1,7 +1,11 @@
 //! What can be served, one module per kind.
 
+#[cfg(unix)]
 pub mod command; // command-line programs as tools
+#[cfg(unix)]
 mod hidden; // modes of the executable that need a process of their own
+#[cfg(unix)]
 pub mod keeper; // children that never outlive us
 
+#[cfg(unix)]
 pub use hidden::hidden_mode;
