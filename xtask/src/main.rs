@@ -1,2 +1,69 @@
-//! (being written)
-fn main() {}
+//! `cargo xtask`: the chores of this repository that are not the product.
+//!
+//! One chore so far, `tidy`: the rules that no compiler checks. `cargo test`
+//! runs the same rules as a test, so nobody has to remember the command.
+
+mod finding; // what a rule says
+mod lexer; // Rust text -> tokens
+mod package; // what cargo knows about each crate
+mod paths; // `a::{b, c::d}` -> its paths
+mod rules; // the table of rules
+mod source; // one Rust file: what is shipped, what is test code
+mod tidy; // run every rule, print what they say
+mod tree; // the files, read from disk: the only input
+
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  tidy [DIR]   check the rules of the house over every file of the tree
+               (DIR: a workspace; default: this one)
+  help         print this text
+
+exit codes: 0 in order, 1 something is wrong, 2 wrong usage
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["tidy"] => tidy(&workspace()),
+        ["tidy", dir] if !dir.starts_with('-') => tidy(Path::new(dir)),
+        ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
+            say(&mut io::stdout(), HELP, 0)
+        }
+        [] => say(&mut io::stderr(), HELP, 2),
+        ["tidy", ..] => usage("`tidy` takes at most one folder"),
+        [other, ..] => usage(&format!("no command `{other}`")),
+    }
+}
+
+fn tidy(root: &Path) -> ExitCode {
+    match tidy::run(root, &mut io::stdout(), &mut io::stderr()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),
+    }
+}
+
+fn usage(reason: &str) -> ExitCode {
+    say(&mut io::stderr(), &format!("error: {reason}\n\n{HELP}"), 2)
+}
+
+/// A closed pipe is the reader's choice and changes no exit code.
+fn say(to: &mut dyn Write, text: &str, code: u8) -> ExitCode {
+    let _ = to.write_all(text.as_bytes());
+    ExitCode::from(code)
+}
+
+/// The workspace that this package belongs to. Cargo says where the package is
+/// when it runs us; the place of the build is right when it does not.
+fn workspace() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package.parent().map(Path::to_path_buf).unwrap_or(package)
+}

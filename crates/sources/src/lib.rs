@@ -1,7 +1,8 @@
-//! What can be served, one module per kind.
+//! What can be served, one module per kind of source.
 
 #[cfg(unix)]
 pub mod command; // command-line programs as tools
+pub mod function; // a Rust function
 #[cfg(unix)]
 mod hidden; // modes of the executable that need a process of their own
 #[cfg(unix)]

@@ -1,0 +1,355 @@
+//! The driver of one conversation: wait, handle, act. It decides nothing.
+//!
+//! A call that answers at once costs no task and no channel: its future is polled here, once. Only
+//! what has to wait is spawned.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use bytes::Bytes;
+use sabir_registry::Line as _;
+use sabir_session::{Asked, Call, CallKey, Input, Kind, Lane, Outcome, Output};
+use sabir_session::{Session, Standing, State};
+use sabir_wire::types::Topic;
+use sabir_wire::{Incoming, Malformed, Request, decode};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+use crate::bell::Bell;
+
+use crate::desk::{Desk, Work};
+use crate::engine::{Engine, Event};
+use crate::guard::{Guarded, guarded};
+use crate::mailbox::{CallLine, Letter, Mailbox};
+use crate::router::route;
+
+/// One client's conversation, with the work that it causes.
+pub struct Conversation {
+    engine: Arc<Engine>,
+    session: Session,
+    principal: Option<Arc<str>>,
+    /// Made by the first call, and given back by [`Conversation::rest`].
+    mailbox: Option<Arc<Mailbox>>,
+    running: Vec<Arc<CallLine>>,
+    changes: Option<broadcast::Receiver<Topic>>,
+    outputs: Vec<Output>,
+    frames: VecDeque<Frame>,
+    is_ready: bool,
+    is_closed: bool,
+}
+
+/// A message to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Beside which frame of the client it belongs; none if it belongs to no request.
+    pub lane: Option<Lane>,
+    /// One JSON-RPC message, or the answers to a batch. No newline in it.
+    pub text: Bytes,
+    /// What the message is.
+    pub kind: Kind,
+}
+
+impl Conversation {
+    /// A conversation in which nothing was said yet. `principal` is who is known to speak, where
+    /// the transport has checked.
+    pub fn new(engine: &Arc<Engine>, standing: Standing, principal: Option<Arc<str>>) -> Self {
+        Self {
+            session: Session::new(engine.rules.clone(), standing),
+            mailbox: None,
+            engine: engine.clone(),
+            principal,
+            running: Vec::new(),
+            changes: None,
+            outputs: Vec::new(),
+            frames: VecDeque::new(),
+            is_ready: false,
+            is_closed: false,
+        }
+    }
+
+    /// Takes in one frame. What answers at once is among the frames when this returns.
+    pub fn receive(&mut self, lane: Lane, frame: &Bytes) {
+        self.receive_decoded(lane, decode(frame, self.engine.settings.engine_limits.depth));
+    }
+
+    /// Takes in a frame that the transport has looked into.
+    pub fn receive_decoded(&mut self, lane: Lane, frame: Result<Incoming, Malformed>) {
+        self.handle(Input::Received { lane, frame });
+    }
+
+    /// Takes in a request that the transport has looked into.
+    pub fn receive_asked(&mut self, lane: Lane, asked: Asked) {
+        self.handle(Input::Asked { lane, asked });
+    }
+
+    /// The client says no more: running calls may finish within the grace.
+    pub fn end(&mut self) {
+        self.handle(Input::Eof);
+    }
+
+    /// The next message to be sent.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        self.frames.pop_front()
+    }
+
+    /// Whether the conversation is over. What is left of its frames may still be sent.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Whether anything may still be sent on this lane.
+    pub fn is_active(&self, lane: Lane) -> bool {
+        self.session.is_active(lane)
+    }
+
+    /// The state machine behind it.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Rings when something may have happened, without holding the conversation: for whoever shares
+    /// it with others. Take the bell first, then [`Conversation::advance`], then wait for it to
+    /// ring: so nothing is missed in between.
+    pub fn bell(&self) -> Bell {
+        let is_leaving = self.is_closed || self.session.state() == State::Closed;
+        Bell {
+            mailbox: self.mailbox.clone(),
+            changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
+            stopping: (!is_leaving).then(|| self.engine.stopping()),
+            wake_at: self.session.wake_at(),
+        }
+    }
+
+    /// Handles whatever has happened, without waiting.
+    pub fn advance(&mut self) {
+        self.take_letters();
+        loop {
+            match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
+                Some(Ok(topic)) => self.on_change(Ok(topic)),
+                Some(Err(TryRecvError::Lagged(by))) => self.on_change(Err(RecvError::Lagged(by))),
+                Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
+            }
+        }
+        if self.session.wake_at().is_some_and(|at| at <= Instant::now()) {
+            self.handle(Input::Tick);
+        }
+        if self.session.state() != State::Closed && *self.engine.stopping().borrow() {
+            self.end();
+        }
+    }
+
+    /// Gives back what an idle conversation can do without, if it is idle.
+    pub fn rest(&mut self) {
+        if self.running.is_empty() && self.frames.is_empty() {
+            self.mailbox = None;
+            self.running = Vec::new();
+            self.outputs = Vec::new();
+            self.frames = VecDeque::new();
+        }
+    }
+
+    /// Waits until something has happened, and handles it. Dropping the future loses nothing.
+    pub async fn wait(&mut self) {
+        if self.take_letters() {
+            return;
+        }
+        let wake_at = self.session.wake_at();
+        let tick = async {
+            match wake_at {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let changed = async {
+            match &mut self.changes {
+                Some(changes) => changes.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        let stopped = async {
+            // The engine lives as long as we do: the channel does not close before it says stop.
+            if self.engine.stopping().wait_for(|stop| *stop).await.is_err() || self.is_closed {
+                std::future::pending::<()>().await;
+            }
+        };
+        let arrival = async {
+            match &self.mailbox {
+                Some(mailbox) => mailbox.arrival().await,
+                None => std::future::pending().await,
+            }
+        };
+        let draining = self.session.state() == State::Closed;
+        tokio::select! {
+            biased;
+            () = arrival => drop(self.take_letters()),
+            topic = changed => self.on_change(topic),
+            () = tick => self.handle(Input::Tick),
+            () = stopped, if !draining => self.end(),
+        }
+    }
+
+    /// Handles what running calls have said; `false` if they said nothing.
+    fn take_letters(&mut self) -> bool {
+        let mut any = false;
+        while let Some(letter) = self.next_letter() {
+            any = true;
+            match letter {
+                Letter::Noted(call, note) => self.handle(Input::Noted { call, note }),
+                Letter::Finished(call, outcome) => self.on_finished(call, outcome),
+            }
+        }
+        any
+    }
+
+    fn next_letter(&self) -> Option<Letter> {
+        self.mailbox.as_ref()?.take()
+    }
+
+    fn on_finished(&mut self, call: CallKey, outcome: Outcome) {
+        self.running.retain(|line| line.key != call);
+        self.handle(Input::Finished { call, outcome });
+    }
+
+    fn on_change(&mut self, topic: Result<Topic, RecvError>) {
+        match topic {
+            Ok(topic) => self.handle(Input::Changed(topic)),
+            // Too much has changed to tell it all: tell of everything once.
+            Err(RecvError::Lagged(_)) => {
+                for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
+                    self.handle(Input::Changed(topic));
+                }
+                for uri in self.session.watched() {
+                    self.handle(Input::Changed(Topic::Resource(uri)));
+                }
+            }
+            Err(RecvError::Closed) => self.changes = None,
+        }
+    }
+
+    fn handle(&mut self, input: Input) {
+        self.session.handle(now(), input, &mut self.outputs);
+        // What is done at once comes back as a further input, whose outputs are appended.
+        let mut at = 0;
+        while at < self.outputs.len() {
+            let output = std::mem::replace(&mut self.outputs[at], Output::Close);
+            at += 1;
+            self.act(output);
+        }
+        self.outputs.clear();
+    }
+
+    fn act(&mut self, output: Output) {
+        match output {
+            Output::Send { lane, frame, kind } => {
+                self.frames.push_back(Frame { lane, text: frame, kind });
+            }
+            Output::Start(call) => self.start(call),
+            Output::Abort(key) => self.abort(key),
+            Output::Ready(client) => {
+                self.is_ready = true;
+                self.engine.tell(Event::Ready(client));
+            }
+            Output::Close => self.is_closed = true,
+        }
+    }
+
+    fn start(&mut self, call: Call) {
+        self.follow_changes(&call.request);
+        let key = call.key;
+        let catalog = self.engine.registry.snapshot();
+        let wants_progress = call.asker.meta.progress_token.is_some();
+        let log_level = call.asker.log_level.filter(|_| catalog.capabilities().logging);
+        let max_notes = self.engine.settings.engine_limits.notifications;
+        let mailbox = self.mailbox.get_or_insert_with(|| Mailbox::new(max_notes)).clone();
+        let line = CallLine::new(key, mailbox, wants_progress, log_level);
+        let desk = Desk {
+            engine: self.engine.clone(),
+            catalog,
+            asker: call.asker.clone(),
+            principal: self.principal.clone(),
+            line: line.clone(),
+        };
+        let mut running = match guarded(|| route(call, desk)) {
+            Ok(Work::Done(outcome)) | Err(outcome) => return self.finish(key, outcome),
+            Ok(Work::Running(running)) => Guarded(running),
+        };
+        // The task that may take it over polls it again, with a waker of its own.
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(outcome) = std::pin::Pin::new(&mut running).poll(&mut cx) {
+            return self.finish(key, outcome);
+        }
+        self.running.push(line.clone());
+        self.spawn(line, running);
+    }
+
+    /// Whoever may be told of changes begins to listen before it is told that it may.
+    fn follow_changes(&mut self, request: &Request) {
+        let listens =
+            matches!(request, Request::Initialize(_) | Request::Listen(_) | Request::Subscribe(_));
+        if listens && self.changes.is_none() {
+            self.changes = Some(self.engine.changes());
+        }
+    }
+
+    fn spawn(&self, line: Arc<CallLine>, running: Guarded) {
+        let grace = self.engine.settings.engine_limits.abort_grace;
+        tokio::spawn(async move {
+            let unwanted = async {
+                line.cancelled().await;
+                tokio::time::sleep(grace).await;
+            };
+            tokio::select! {
+                outcome = running => line.mailbox.finished(line.key, outcome),
+                () = unwanted => {}
+            }
+        });
+    }
+
+    /// The call has said what it had to say; now it has ended.
+    fn finish(&mut self, call: CallKey, outcome: Outcome) {
+        let now = now();
+        while let Some(letter) = self.next_letter() {
+            let input = match letter {
+                Letter::Noted(call, note) => Input::Noted { call, note },
+                Letter::Finished(call, outcome) => {
+                    self.running.retain(|line| line.key != call);
+                    Input::Finished { call, outcome }
+                }
+            };
+            self.session.handle(now, input, &mut self.outputs);
+        }
+        self.session.handle(now, Input::Finished { call, outcome }, &mut self.outputs);
+    }
+
+    fn abort(&mut self, key: CallKey) {
+        if let Some(at) = self.running.iter().position(|line| line.key == key) {
+            self.running.swap_remove(at).cancel();
+        }
+    }
+}
+
+/// The clock that the runtime's timers go by, so that a deadline and the wish to be woken for it are
+/// never of two opinions; a test can stop it.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// Whoever drops a conversation does not want its calls any more.
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        for line in &self.running {
+            line.cancel();
+        }
+        if self.is_ready {
+            self.engine.tell(Event::Left);
+        }
+    }
+}
+
+impl std::fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversation").field("session", &self.session).finish_non_exhaustive()
+    }
+}

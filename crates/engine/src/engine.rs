@@ -1,0 +1,186 @@
+//! What all conversations of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sabir_registry::Registry;
+use sabir_session::{Dialect, Limits, PageNames, Rules};
+use sabir_wire::types::{CacheHint, CacheScope, Implementation, Topic};
+use sabir_wire::{Raw, Revision, legacy::Lowered};
+use tokio::sync::{broadcast, watch};
+
+use crate::seal::{Seal, SealKey, random_name};
+
+/// How a server behaves. Every field has a good default.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who answers.
+    pub server: Implementation,
+    /// How to use it, for the model.
+    pub instructions: Option<String>,
+    /// How this deployment deviates from the specification.
+    pub dialect: Dialect,
+    /// How much one client may have.
+    pub limits: Limits,
+    /// How much the engine takes in.
+    pub engine_limits: EngineLimits,
+    /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
+    pub seal_key: Option<SealKey>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server: Implementation {
+                name: "sabir".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+                ..Implementation::default()
+            },
+            instructions: None,
+            dialect: Dialect::default(),
+            limits: Limits::default(),
+            engine_limits: EngineLimits::default(),
+            seal_key: None,
+        }
+    }
+}
+
+/// How much is taken in, whoever sends it.
+#[derive(Clone, Debug)]
+pub struct EngineLimits {
+    /// The longest message, in bytes. A longer one is dropped and answered with an error.
+    pub message_size: usize,
+    /// How deep a message may be nested. A deeper one is answered with an error.
+    pub depth: usize,
+    /// How often one call may ask its client. Once more, and the call fails.
+    pub questions: usize,
+    /// Notifications that wait for one client. When full, further progress and log messages are
+    /// dropped, and changes are told together.
+    pub notifications: usize,
+    /// How many things stand on one page of a list.
+    pub page_size: usize,
+    /// How long a call that nobody wants any more may clean up before it is dropped.
+    pub abort_grace: Duration,
+}
+
+impl Default for EngineLimits {
+    fn default() -> Self {
+        Self {
+            message_size: 16 << 20,
+            depth: 128,
+            questions: 16,
+            notifications: 256,
+            page_size: 1000,
+            abort_grace: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Something that happened to a client.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A legacy client completed its handshake: as it named itself.
+    Ready(Option<Raw>),
+    /// A client that was ready has left.
+    Left,
+}
+
+/// A server, without its transports.
+pub struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) seal: Seal,
+    changes: broadcast::Sender<Topic>,
+    stop: watch::Sender<bool>,
+    ready: AtomicUsize,
+    on_event: Option<Box<dyn Fn(Event) + Send + Sync>>,
+}
+
+impl Engine {
+    /// A server that offers nothing yet.
+    pub fn new(settings: Settings) -> Arc<Self> {
+        Self::observed(settings, None)
+    }
+
+    /// The same, which tells `on_event` what happens to its clients.
+    pub fn observed(
+        settings: Settings,
+        on_event: Option<Box<dyn Fn(Event) + Send + Sync>>,
+    ) -> Arc<Self> {
+        let server = Raw::of(&Lowered::new(&settings.server, Revision::NEWEST))
+            .unwrap_or_else(|_| Raw::empty_object());
+        let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
+        let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
+        let announce = changes.clone();
+        // Nobody may be listening; that is no failure.
+        registry.on_change(move |topic| drop(announce.send(topic)));
+        let rules = Rules {
+            dialect: settings.dialect.clone(),
+            limits: settings.limits.clone(),
+            server,
+            pages: PageNames::new(random_name()),
+        };
+        let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
+        Arc::new(Self {
+            seal: Seal::new(settings.seal_key.clone(), lifetime),
+            rules: Arc::new(rules),
+            registry,
+            changes,
+            stop: watch::Sender::new(false),
+            ready: AtomicUsize::new(0),
+            on_event,
+            settings,
+        })
+    }
+
+    /// What is offered, and by whom.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// How the server behaves.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Ends all conversations: running calls may finish within the grace.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// How many legacy clients are there whose handshake is complete.
+    pub fn ready_clients(&self) -> usize {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Topic> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        match event {
+            Event::Ready(_) => self.ready.fetch_add(1, Ordering::Relaxed),
+            Event::Left => self.ready.fetch_sub(1, Ordering::Relaxed),
+        };
+        if let Some(on_event) = &self.on_event {
+            on_event(event);
+        }
+    }
+
+    /// How long a description of the server may be kept: it may be another one after a restart.
+    pub(crate) fn discovery_cache(&self) -> CacheHint {
+        CacheHint { ttl_ms: 300_000, scope: CacheScope::Public }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("server", &self.settings.server.name).finish_non_exhaustive()
+    }
+}

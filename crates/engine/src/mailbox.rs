@@ -1,0 +1,138 @@
+//! What running calls have to say to their conversation: notes on the way, and how they ended.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sabir_registry::Line;
+use sabir_session::{CallKey, Note, Outcome};
+use sabir_wire::Raw;
+use sabir_wire::types::Level;
+use tokio::sync::Notify;
+
+/// The one place where all calls of a conversation leave word.
+pub(crate) struct Mailbox {
+    letters: Mutex<Letters>,
+    arrival: Notify,
+    /// How many notes may wait. When full, further ones are dropped: the next progress says more
+    /// than the last, and a log is no promise. An ending is never dropped.
+    max_notes: usize,
+}
+
+#[derive(Default)]
+struct Letters {
+    waiting: VecDeque<Letter>,
+    notes: usize,
+}
+
+pub(crate) enum Letter {
+    Noted(CallKey, Note),
+    Finished(CallKey, Outcome),
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mailbox")
+    }
+}
+
+impl Mailbox {
+    pub(crate) fn new(max_notes: usize) -> Arc<Self> {
+        Arc::new(Self { letters: Mutex::default(), arrival: Notify::new(), max_notes })
+    }
+
+    pub(crate) fn finished(&self, call: CallKey, outcome: Outcome) {
+        self.lock().waiting.push_back(Letter::Finished(call, outcome));
+        self.arrival.notify_one();
+    }
+
+    fn noted(&self, call: CallKey, note: Note) {
+        let mut letters = self.lock();
+        if letters.notes < self.max_notes {
+            letters.notes += 1;
+            letters.waiting.push_back(Letter::Noted(call, note));
+            drop(letters);
+            self.arrival.notify_one();
+        }
+    }
+
+    /// The oldest letter.
+    pub(crate) fn take(&self) -> Option<Letter> {
+        let mut letters = self.lock();
+        let letter = letters.waiting.pop_front()?;
+        if matches!(letter, Letter::Noted(..)) {
+            letters.notes -= 1;
+        }
+        Some(letter)
+    }
+
+    /// Comes back when there may be a letter.
+    pub(crate) async fn arrival(&self) {
+        self.arrival.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Letters> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call's way back to its conversation.
+pub(crate) struct CallLine {
+    pub(crate) key: CallKey,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) wants_progress: bool,
+    /// The least of the log messages that are wanted.
+    pub(crate) log_level: Option<Level>,
+    cancelled: AtomicBool,
+    cancellation: Notify,
+}
+
+impl CallLine {
+    pub(crate) fn new(
+        key: CallKey,
+        mailbox: Arc<Mailbox>,
+        wants_progress: bool,
+        log_level: Option<Level>,
+    ) -> Arc<Self> {
+        let (cancelled, cancellation) = (AtomicBool::new(false), Notify::new());
+        Arc::new(Self { key, mailbox, wants_progress, log_level, cancelled, cancellation })
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.cancellation.notify_waiters();
+    }
+}
+
+impl Line for CallLine {
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>) {
+        // NaN and infinities cannot be written as JSON.
+        let is_number = progress.is_finite() && total.is_none_or(f64::is_finite);
+        if self.wants_progress && is_number {
+            self.mailbox.noted(self.key, Note::Progress { progress, total, message });
+        }
+    }
+
+    fn log(&self, level: Level, logger: Option<String>, data: Raw) {
+        if self.log_level.is_some_and(|least| level >= least) {
+            self.mailbox.noted(self.key, Note::Log { level, logger, data });
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            let told = self.cancellation.notified();
+            tokio::pin!(told);
+            // Register before looking, or a cancellation in between would be missed.
+            told.as_mut().enable();
+            if !self.is_cancelled() {
+                told.await;
+            }
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! Completion of arguments. Spec: server/utilities/completion.
+
+use sabir_registry::{CompleteCall, Outcome as SourceOutcome};
+use sabir_session::Outcome;
+use sabir_wire::types::Reference;
+use sabir_wire::{Complete, Problem};
+
+use super::declared;
+use crate::desk::{Desk, Work};
+
+pub(crate) fn complete(desk: &Desk, complete: Complete) -> Work {
+    begin(desk, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+}
+
+fn begin(desk: &Desk, complete: Complete) -> Result<Work, Problem> {
+    declared(desk.catalog.capabilities().completions, "completion/complete")?;
+    let Complete { reference, argument, value, given } = complete;
+    let Some((source, known)) = desk.catalog.completer(&reference, &argument) else {
+        let (Reference::Prompt { name } | Reference::Resource { uri: name }) = reference;
+        return Err(Problem::Params(format!("nothing to complete: {name} is unknown").into()));
+    };
+    if !known {
+        return Err(Problem::Params(format!("there is no argument `{argument}`").into()));
+    }
+    let answer = source.complete(CompleteCall { reference, argument, value, given });
+    Ok(Work::Running(Box::pin(async move {
+        match answer.await {
+            Ok(SourceOutcome::Done(completion)) => Outcome::Done(completion.into()),
+            // The specification lets only three methods ask, and this is none of them.
+            Ok(SourceOutcome::NeedInput(_)) => {
+                Outcome::Failed(Problem::Internal("a completion cannot ask its client".into()))
+            }
+            Err(problem) => Outcome::Failed(problem),
+        }
+    })))
+}

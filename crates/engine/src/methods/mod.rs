@@ -1,0 +1,20 @@
+//! What each method does, one module per page of the specification.
+
+pub(crate) mod completion;
+pub(crate) mod discover;
+pub(crate) mod logging;
+pub(crate) mod prompts;
+pub(crate) mod resources;
+pub(crate) mod rounds;
+pub(crate) mod subscriptions;
+pub(crate) mod tools;
+
+use sabir_wire::Problem;
+
+/// What a method's own function gives, when it needs nobody else.
+type Reply = Result<sabir_wire::types::ServerResult, Problem>;
+
+/// A method whose capability was not declared does not exist.
+fn declared(has: bool, method: &str) -> Result<(), Problem> {
+    if has { Ok(()) } else { Err(Problem::Method(method.into())) }
+}

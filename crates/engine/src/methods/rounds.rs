@@ -1,0 +1,116 @@
+//! Calls that may ask their client: what was kept for them, and what to keep.
+//! Spec: basic/patterns/mrtr.
+
+use std::sync::Arc;
+
+use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome};
+use sabir_session::Outcome;
+use sabir_wire::types::{Questions, ServerResult};
+use sabir_wire::{Problem, Raw, Resume};
+
+use crate::desk::Desk;
+use crate::engine::Engine;
+use crate::seal::{Binding, Kept};
+
+/// One start of a call that may ask its client.
+pub(crate) struct Round {
+    engine: Arc<Engine>,
+    principal: Option<Arc<str>>,
+    method: &'static str,
+    name: Box<str>,
+    arguments: Option<Raw>,
+    kept: Kept,
+}
+
+impl Round {
+    /// Takes in what the client sends back: its answers, and what it kept for us.
+    pub(crate) fn open(
+        desk: &Desk,
+        method: &'static str,
+        name: &str,
+        arguments: Option<&Raw>,
+        resume: Resume,
+    ) -> Result<Self, Problem> {
+        let mut round = Self {
+            engine: desk.engine.clone(),
+            principal: desk.principal.clone(),
+            method,
+            name: name.into(),
+            arguments: arguments.cloned(),
+            kept: Kept::default(),
+        };
+        if let Some(state) = resume.state {
+            let opened = desk.engine.seal.open(&state, &round.binding());
+            round.kept = opened.ok_or_else(|| {
+                Problem::Params(
+                    "`requestState` is not ours, not of this request, or expired".into(),
+                )
+            })?;
+        }
+        for (key, answer) in resume.answers {
+            if !answer.is_object() {
+                let reason = format!("`inputResponses[\"{key}\"]` must be an object");
+                return Err(Problem::Params(reason.into()));
+            }
+            // A newer answer replaces an older one: the source may have asked again.
+            round.kept.answers.retain(|(known, _)| *known != key);
+            round.kept.answers.push((key, answer));
+        }
+        Ok(round)
+    }
+
+    /// Turns a source's answer into the call's outcome; questions are sealed for the way out.
+    pub(crate) fn close<T: Into<ServerResult>>(self, answer: Answer<T>) -> Outcome {
+        match answer {
+            Ok(SourceOutcome::Done(reply)) => Outcome::Done(reply.into()),
+            Ok(SourceOutcome::NeedInput(ask)) => self.ask(ask),
+            Err(problem) => Outcome::Failed(problem),
+        }
+    }
+
+    fn ask(self, ask: Ask) -> Outcome {
+        let limit = self.engine.settings.engine_limits.questions;
+        if self.kept.rounds >= limit {
+            let reason = format!("the call asked its client too often: the limit is {limit}");
+            return Outcome::Failed(Problem::Internal(reason.into()));
+        }
+        let Ask { questions, state } = ask;
+        if questions.is_empty() && state.is_none() {
+            return Outcome::Failed(Problem::Internal("the call asked nothing".into()));
+        }
+        // Nothing to remember, nothing to carry: the answers alone are enough.
+        let nothing_kept = self.kept.rounds == 0 && self.kept.answers.is_empty() && state.is_none();
+        let state = if nothing_kept {
+            None
+        } else {
+            let rounds = self.kept.rounds + 1;
+            let kept = Kept { rounds, answers: self.kept.answers.clone(), state };
+            match self.engine.seal.seal(&kept, &self.binding()) {
+                Some(sealed) => Some(sealed),
+                None => return Outcome::Failed(Problem::Internal("Internal error".into())),
+            }
+        };
+        Outcome::NeedInput(Questions { questions, state })
+    }
+
+    fn binding(&self) -> Binding<'_> {
+        Binding {
+            principal: self.principal.as_deref(),
+            method: self.method,
+            name: &self.name,
+            arguments: self.arguments.as_ref().and_then(|arguments| arguments.read().ok()),
+        }
+    }
+}
+
+/// What the source is told of the call.
+pub(crate) fn context(desk: Desk, round: &Round) -> Context {
+    Context {
+        capabilities: desk.asker.capabilities,
+        client: desk.asker.client,
+        meta: desk.asker.meta.raw,
+        answers: round.kept.answers.clone(),
+        state: round.kept.state.clone(),
+        line: desk.line,
+    }
+}

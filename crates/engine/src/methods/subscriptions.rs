@@ -1,0 +1,21 @@
+//! Listening to changes. Spec: basic/patterns/subscriptions.
+
+use sabir_session::Outcome;
+use sabir_wire::Listen;
+use sabir_wire::types::SubscriptionFilter;
+
+use crate::desk::Desk;
+
+/// What of the wishes can be fulfilled; the session acknowledges it.
+pub(crate) fn listen(desk: &Desk, listen: Listen) -> Outcome {
+    let has = desk.catalog.capabilities();
+    let wish = listen.filter;
+    let resource_subscriptions =
+        if has.subscribe { wish.resource_subscriptions } else { Vec::new() };
+    Outcome::Listening(SubscriptionFilter {
+        tools_list_changed: wish.tools_list_changed && has.tools && has.list_changed,
+        prompts_list_changed: wish.prompts_list_changed && has.prompts && has.list_changed,
+        resources_list_changed: wish.resources_list_changed && has.resources && has.list_changed,
+        resource_subscriptions,
+    })
+}

@@ -1,0 +1,61 @@
+//! Tools. Spec: server/tools.
+
+use std::sync::Arc;
+
+use sabir_registry::{Outcome as SourceOutcome, ToolCall, ToolEntry};
+use sabir_session::Outcome;
+use sabir_wire::types::{ServerResult, ToolReply};
+use sabir_wire::{CallTool, Page, Problem, Raw};
+
+use super::rounds::{self, Round};
+use super::{Reply, declared};
+use crate::desk::{Desk, Work};
+
+pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
+    declared(desk.catalog.capabilities().tools, "tools/list")?;
+    let page = desk.catalog.tools_page(page.cursor.as_deref(), desk.asker.revision)?;
+    Ok(ServerResult::Ready(page))
+}
+
+pub(crate) fn call(desk: Desk, call: CallTool) -> Work {
+    let Some(entry) = desk.catalog.tool(&call.name).cloned() else {
+        return Outcome::Failed(Problem::UnknownTool(call.name)).into();
+    };
+    let arguments = call.arguments.unwrap_or_else(Raw::empty_object);
+    if let Err(reason) = entry.input.check(&arguments) {
+        return Outcome::Failed(Problem::Arguments(reason.into())).into();
+    }
+    let round = match Round::open(&desk, "tools/call", &call.name, Some(&arguments), call.resume) {
+        Ok(round) => round,
+        Err(problem) => return Outcome::Failed(problem).into(),
+    };
+    let context = rounds::context(desk, &round);
+    let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
+    Work::Running(Box::pin(async move {
+        let answer = answer.await.and_then(|outcome| checked(outcome, &entry));
+        round.close(answer)
+    }))
+}
+
+/// A result that breaks the tool's own promise is our failure, not the model's.
+fn checked(
+    outcome: SourceOutcome<ToolReply>,
+    entry: &Arc<ToolEntry>,
+) -> Result<SourceOutcome<ToolReply>, Problem> {
+    let SourceOutcome::Done(reply) = &outcome else { return Ok(outcome) };
+    let Some(output) = entry.output.as_ref().filter(|_| !reply.is_error) else {
+        return Ok(outcome);
+    };
+    let broken = |reason: String| {
+        tracing::error!("tool `{}` broke its output schema: {reason}", entry.tool.name);
+        let name = &entry.tool.name;
+        Problem::Internal(
+            format!("`{name}` gave a result that does not fit its output schema").into(),
+        )
+    };
+    let Some(structured) = &reply.structured else {
+        return Err(broken("there is no structured content".into()));
+    };
+    output.check(structured).map_err(broken)?;
+    Ok(outcome)
+}

@@ -1,0 +1,328 @@
+//! The immutable snapshot of all that is offered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sabir_wire::types::{
+    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
+};
+use sabir_wire::{Problem, Raw, Revision, UriTemplate};
+use serde_json::Value;
+
+use crate::headers::{MirroredArgument, mirrored_arguments};
+use crate::listing::Listing;
+use crate::names::ToolName;
+use crate::schema::{BadSchema, Checker};
+use crate::source::{BadOffer, Offer, Source};
+
+/// All that is offered at one time, and who provides it.
+#[derive(Debug)]
+pub struct Catalog {
+    server: Raw,
+    capabilities: ServerCapabilities,
+    tools: HashMap<Box<str>, Arc<ToolEntry>>,
+    tool_list: Listing<Tool>,
+    prompts: HashMap<Box<str>, (Prompt, Provider)>,
+    prompt_list: Listing<Prompt>,
+    resources: HashMap<Box<str>, Provider>,
+    resource_list: Listing<Resource>,
+    templates: Vec<(UriTemplate, String, Provider)>,
+    template_list: Listing<ResourceTemplate>,
+}
+
+/// A tool, its schemas compiled, and who runs it.
+#[derive(Debug)]
+pub struct ToolEntry {
+    /// As listed.
+    pub tool: Tool,
+    /// Checks arguments.
+    pub input: Checker,
+    /// Checks results.
+    pub output: Option<Checker>,
+    /// Arguments that HTTP repeats in headers.
+    pub mirrored: Vec<MirroredArgument>,
+    provider: Provider,
+}
+
+/// Who provides a resource, and what its variables are.
+#[derive(Debug)]
+pub struct FoundResource {
+    provider: Provider,
+    /// The family that it belongs to, unless it was listed by itself.
+    pub template: Option<String>,
+    /// What the variables of the family are.
+    pub variables: Vec<(String, String)>,
+}
+
+/// A source, in a form that can be printed.
+#[derive(Clone)]
+pub(crate) struct Provider(Arc<dyn Source>);
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Source")
+    }
+}
+
+/// An offer that was found good, its schemas compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckedOffer {
+    provider: Provider,
+    tools: Vec<Arc<ToolEntry>>,
+    templates: Vec<UriTemplate>,
+    pub(crate) offer: Offer,
+}
+
+impl CheckedOffer {
+    /// Checks an offer by itself. Tools that are as they were in `before` are not compiled again.
+    pub(crate) fn check(source: &Arc<dyn Source>, before: Option<&Self>) -> Result<Self, BadOffer> {
+        let provider = Provider(source.clone());
+        let offer = source.offer();
+        let known = |tool: &Tool| before?.tools.iter().find(|entry| entry.tool == *tool).cloned();
+        let tools = offer.tools.iter().map(|tool| {
+            known(tool).map_or_else(|| ToolEntry::check(tool, &provider).map(Arc::new), Ok)
+        });
+        let tools = tools.collect::<Result<_, _>>()?;
+        let templates = offer.templates.iter().map(|template| {
+            UriTemplate::parse(&template.uri_template).map_err(|reason| BadOffer::Template {
+                template: template.uri_template.clone(),
+                reason,
+            })
+        });
+        let templates = templates.collect::<Result<_, _>>()?;
+        Ok(Self { provider, tools, templates, offer })
+    }
+}
+
+impl ToolEntry {
+    fn check(tool: &Tool, provider: &Provider) -> Result<Self, BadOffer> {
+        let name = || tool.name.clone();
+        ToolName::try_from(tool.name.as_str())
+            .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
+        let schema =
+            |which| move |reason: BadSchema| BadOffer::Schema { tool: name(), which, reason };
+        let input = Checker::for_arguments(&tool.input_schema).map_err(schema("input schema"))?;
+        let output = tool.output_schema.as_ref().map(Checker::for_results).transpose();
+        let output = output.map_err(schema("output schema"))?;
+        let value: Value = tool.input_schema.read().unwrap_or_default();
+        let mirrored = mirrored_arguments(&value)
+            .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
+        Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
+    }
+
+    /// Who runs it.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.provider.0
+    }
+}
+
+impl FoundResource {
+    /// Who provides it.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.provider.0
+    }
+}
+
+impl Catalog {
+    /// Puts offers together, in their order. The first that is offered under a name keeps it; what
+    /// lost its name is told in the second value.
+    pub(crate) fn build(
+        offers: &[CheckedOffer],
+        server: Raw,
+        page_size: usize,
+        changeable: bool,
+    ) -> (Self, Vec<BadOffer>) {
+        let mut taken = Vec::new();
+        let mut tools = HashMap::new();
+        let mut prompts = HashMap::new();
+        let mut resources = HashMap::new();
+        let mut templates = Vec::new();
+        let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
+        let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
+        for CheckedOffer { provider, tools: entries, templates: parsed, offer } in offers {
+            for entry in entries {
+                let name = &entry.tool.name;
+                if insert(&mut tools, &mut taken, "tool", name, entry.clone()) {
+                    tool_list.push(entry.tool.clone());
+                }
+            }
+            for prompt in &offer.prompts {
+                let entry = (prompt.clone(), provider.clone());
+                if insert(&mut prompts, &mut taken, "prompt", &prompt.name, entry) {
+                    prompt_list.push(prompt.clone());
+                }
+            }
+            for resource in &offer.resources {
+                if insert(&mut resources, &mut taken, "resource", &resource.uri, provider.clone()) {
+                    resource_list.push(resource.clone());
+                }
+            }
+            for (template, parsed) in offer.templates.iter().zip(parsed) {
+                templates.push((parsed.clone(), template.uri_template.clone(), provider.clone()));
+                template_list.push(template.clone());
+            }
+        }
+        let cache = shared_cache(offers);
+        let catalog = Self {
+            server,
+            capabilities: capabilities(offers, changeable),
+            tools,
+            tool_list: Listing::new(tool_list, page_size, cache),
+            prompts,
+            prompt_list: Listing::new(prompt_list, page_size, cache),
+            resources,
+            resource_list: Listing::new(resource_list, page_size, cache),
+            templates,
+            template_list: Listing::new(template_list, page_size, cache),
+        };
+        (catalog, taken)
+    }
+
+    /// What is offered, exactly.
+    pub fn capabilities(&self) -> ServerCapabilities {
+        self.capabilities
+    }
+
+    /// The tool of that name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
+        self.tools.get(name)
+    }
+
+    /// The prompt of that name, and who fills it in.
+    pub fn prompt(&self, name: &str) -> Option<(&Prompt, &Arc<dyn Source>)> {
+        self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.0))
+    }
+
+    /// The resource at that URI: one that is listed, or one of a family that is.
+    pub fn resource(&self, uri: &str) -> Option<FoundResource> {
+        if let Some(provider) = self.resources.get(uri) {
+            let provider = provider.clone();
+            return Some(FoundResource { provider, template: None, variables: Vec::new() });
+        }
+        self.templates.iter().find_map(|(template, text, provider)| {
+            let variables = template.read(uri)?;
+            let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
+            Some(FoundResource {
+                provider: provider.clone(),
+                template: Some(text.clone()),
+                variables: variables.collect(),
+            })
+        })
+    }
+
+    /// Who completes arguments of what is referred to, and whether it has such an argument.
+    pub fn completer(
+        &self,
+        reference: &Reference,
+        argument: &str,
+    ) -> Option<(&Arc<dyn Source>, bool)> {
+        match reference {
+            Reference::Prompt { name } => {
+                let (prompt, source) = self.prompt(name)?;
+                Some((source, prompt.arguments.iter().any(|known| known.name == argument)))
+            }
+            Reference::Resource { uri } => {
+                let known = self.templates.iter().find(|(_, text, _)| **text == **uri);
+                if let Some((template, _, provider)) = known {
+                    return Some((&provider.0, template.variables().any(|name| name == argument)));
+                }
+                self.resources.get(uri).map(|provider| (&provider.0, false))
+            }
+        }
+    }
+
+    /// A page of tools.
+    pub fn tools_page(&self, cursor: Option<&str>, revision: Revision) -> Result<Bytes, Problem> {
+        page(self.tool_list.page(cursor, revision, &self.server))
+    }
+
+    /// A page of prompts.
+    pub fn prompts_page(&self, cursor: Option<&str>, revision: Revision) -> Result<Bytes, Problem> {
+        page(self.prompt_list.page(cursor, revision, &self.server))
+    }
+
+    /// A page of resources.
+    pub fn resources_page(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+    ) -> Result<Bytes, Problem> {
+        page(self.resource_list.page(cursor, revision, &self.server))
+    }
+
+    /// A page of resource templates.
+    pub fn templates_page(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+    ) -> Result<Bytes, Problem> {
+        page(self.template_list.page(cursor, revision, &self.server))
+    }
+
+    /// The tools, in the order in which they are listed.
+    pub fn tools(&self) -> &[Tool] {
+        self.tool_list.items()
+    }
+
+    /// The prompts, in the order in which they are listed.
+    pub fn prompts(&self) -> &[Prompt] {
+        self.prompt_list.items()
+    }
+
+    /// The resources, in the order in which they are listed.
+    pub fn resources(&self) -> &[Resource] {
+        self.resource_list.items()
+    }
+
+    /// The resource templates, in the order in which they are listed.
+    pub fn templates(&self) -> &[ResourceTemplate] {
+        self.template_list.items()
+    }
+}
+
+fn insert<T>(
+    map: &mut HashMap<Box<str>, T>,
+    taken: &mut Vec<BadOffer>,
+    kind: &'static str,
+    name: &str,
+    value: T,
+) -> bool {
+    if map.contains_key(name) {
+        taken.push(BadOffer::Taken { kind, name: name.to_owned() });
+        return false;
+    }
+    map.insert(name.into(), value);
+    true
+}
+
+fn page(page: Result<Bytes, crate::listing::BadCursor>) -> Result<Bytes, Problem> {
+    page.map_err(|bad| Problem::Params(bad.to_string().into()))
+}
+
+/// A list may be kept as long as the most cautious of its sources says.
+fn shared_cache(offers: &[CheckedOffer]) -> CacheHint {
+    let hints = offers.iter().map(|checked| checked.offer.cache);
+    let all = Offer::default().cache;
+    hints.fold(all, |all, hint| CacheHint {
+        ttl_ms: all.ttl_ms.min(hint.ttl_ms),
+        scope: if hint.scope == CacheScope::Private { hint.scope } else { all.scope },
+    })
+}
+
+fn capabilities(offers: &[CheckedOffer], changeable: bool) -> ServerCapabilities {
+    let any = |has: fn(&Offer) -> bool| offers.iter().any(|checked| has(&checked.offer));
+    let tools = any(|offer| !offer.tools.is_empty());
+    let prompts = any(|offer| !offer.prompts.is_empty());
+    let resources = any(|offer| !offer.resources.is_empty() || !offer.templates.is_empty());
+    ServerCapabilities {
+        // A server that offers nothing yet still says what it would offer.
+        tools: tools || changeable || !(prompts || resources),
+        prompts,
+        resources,
+        completions: any(|offer| offer.completes),
+        logging: any(|offer| offer.logs),
+        subscribe: resources && any(|offer| offer.updates),
+        list_changed: changeable || any(|offer| offer.changes),
+    }
+}

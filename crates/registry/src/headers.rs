@@ -1,0 +1,185 @@
+//! Arguments that HTTP clients repeat in headers, so that proxies can see them: `x-mcp-header`.
+//!
+//! Spec: basic/transports/streamable-http, "Custom Headers from Tool Parameters". A client drops a
+//! tool whose annotations break the rules; we refuse to register it.
+
+use serde_json::{Map, Value};
+
+/// An argument that is repeated in a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirroredArgument {
+    /// The header's name, in lower case: `mcp-param-region`.
+    pub header: String,
+    /// Where the argument stands: the names of properties from the root.
+    pub path: Vec<String>,
+    /// How it is written.
+    pub r#type: MirrorType,
+}
+
+/// The types that can be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorType {
+    /// As it is.
+    String,
+    /// Decimal; compared as a number.
+    Integer,
+    /// `true` or `false`.
+    Boolean,
+}
+
+/// Why an annotation is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAnnotation {
+    /// It is no string that HTTP could use as a part of a header's name.
+    #[error("`x-mcp-header` must be a header token, not {0}")]
+    Token(String),
+    /// Two arguments want the same header.
+    #[error("`x-mcp-header` \"{0}\" stands twice")]
+    Twice(String),
+    /// The argument is no string, integer or boolean.
+    #[error("`x-mcp-header` \"{0}\" stands on an argument that is no string, integer or boolean")]
+    Type(String),
+    /// It cannot be told from the schema alone where the argument stands.
+    #[error("`x-mcp-header` may stand only on properties that are reached by `properties` alone")]
+    Place,
+}
+
+/// Finds the annotations of an input schema.
+pub(crate) fn mirrored_arguments(schema: &Value) -> Result<Vec<MirroredArgument>, BadAnnotation> {
+    let mut found = Vec::new();
+    walk(schema, &mut Vec::new(), &mut found)?;
+    if count(schema) > found.len() {
+        return Err(BadAnnotation::Place);
+    }
+    Ok(found)
+}
+
+const KEY: &str = "x-mcp-header";
+
+fn walk(
+    schema: &Value,
+    path: &mut Vec<String>,
+    found: &mut Vec<MirroredArgument>,
+) -> Result<(), BadAnnotation> {
+    let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
+    for (name, property) in properties {
+        path.push(name.clone());
+        if let Some(annotation) = property.get(KEY) {
+            let argument = read(annotation, property, path)?;
+            if found.iter().any(|other| other.header == argument.header) {
+                return Err(BadAnnotation::Twice(annotation.to_string()));
+            }
+            found.push(argument);
+        }
+        walk(property, path, found)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn read(
+    annotation: &Value,
+    property: &Value,
+    path: &[String],
+) -> Result<MirroredArgument, BadAnnotation> {
+    let is_token = |text: &&str| !text.is_empty() && text.bytes().all(is_token_byte);
+    let Some(name) = annotation.as_str().filter(is_token) else {
+        return Err(BadAnnotation::Token(annotation.to_string()));
+    };
+    let r#type = match property.get("type").and_then(Value::as_str) {
+        Some("string") => MirrorType::String,
+        Some("integer") => MirrorType::Integer,
+        Some("boolean") => MirrorType::Boolean,
+        _ => return Err(BadAnnotation::Type(name.to_owned())),
+    };
+    let header = format!("mcp-param-{}", name.to_ascii_lowercase());
+    Ok(MirroredArgument { header, path: path.to_vec(), r#type })
+}
+
+/// The characters of RFC 9110's `token`.
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// All annotations, wherever they stand. What is data, not schema, does not count.
+fn count(schema: &Value) -> usize {
+    let all = |values: &mut dyn Iterator<Item = &Value>| values.map(count).sum::<usize>();
+    match schema {
+        Value::Array(items) => all(&mut items.iter()),
+        Value::Object(members) => usize::from(members.contains_key(KEY)) + inner(members),
+        _ => 0,
+    }
+}
+
+fn inner(members: &Map<String, Value>) -> usize {
+    let schemas = members.iter().filter(|(key, _)| {
+        !matches!(key.as_str(), "const" | "enum" | "default" | "examples" | "example")
+    });
+    schemas
+        .map(|(key, value)| match (key.as_str(), value) {
+            // The names in here are an author's, not keywords.
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions",
+                Value::Object(named),
+            ) => named.values().map(count).sum(),
+            (_, value) => count(value),
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(property: Value) -> Result<Vec<MirroredArgument>, BadAnnotation> {
+        mirrored_arguments(&json!({ "type": "object", "properties": { "a": property } }))
+    }
+
+    #[test]
+    fn annotations_are_found_in_nested_properties() {
+        let found = mirrored_arguments(&json!({
+            "type": "object",
+            "properties": {
+                "region": { "type": "string", "x-mcp-header": "Region" },
+                "where": { "type": "object", "properties": {
+                    "zone": { "type": "integer", "x-mcp-header": "Zone" },
+                } },
+                "x-mcp-header": { "type": "string" },
+            },
+        }));
+        let headers: Vec<_> =
+            found.unwrap().into_iter().map(|m| (m.header, m.path.join("."))).collect();
+        assert_eq!(
+            headers,
+            [
+                ("mcp-param-region".into(), "region".into()),
+                ("mcp-param-zone".into(), "where.zone".into())
+            ]
+        );
+    }
+
+    #[test]
+    fn annotations_that_clients_refuse_are_refused() {
+        for annotation in
+            [json!(""), json!("a b"), json!("a:b"), json!("é"), json!("a\n"), json!(7), json!(null)]
+        {
+            let result = one(json!({ "type": "string", "x-mcp-header": annotation }));
+            assert!(matches!(result, Err(BadAnnotation::Token(_))), "{annotation}");
+        }
+        let number = one(json!({ "type": "number", "x-mcp-header": "N" }));
+        assert_eq!(number, Err(BadAnnotation::Type("N".into())));
+        let twice = mirrored_arguments(&json!({ "properties": {
+            "a": { "type": "string", "x-mcp-header": "Same" },
+            "b": { "type": "string", "x-mcp-header": "sAME" },
+        } }));
+        assert!(matches!(twice, Err(BadAnnotation::Twice(_))));
+        for place in [
+            json!({ "type": "array", "items": { "type": "string", "x-mcp-header": "A" } }),
+            json!({ "anyOf": [{ "type": "string", "x-mcp-header": "A" }] }),
+        ] {
+            assert_eq!(one(place), Err(BadAnnotation::Place));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A list in pages, each rendered once per revision.
+
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use sabir_wire::legacy::{self, Lowered};
+use sabir_wire::types::{CacheHint, ListPage, Prompt, Resource, ResourceTemplate, Tool};
+use sabir_wire::{Raw, Revision};
+use serde::Serialize;
+
+/// All of one kind that is offered, in a stable order.
+#[derive(Debug)]
+pub(crate) struct Listing<T> {
+    items: Vec<T>,
+    page_size: usize,
+    cache: CacheHint,
+    /// The first pages, as each revision says them. Later ones are rendered when asked for, so
+    /// that a list of a million does not stay in memory five times.
+    rendered: Vec<[OnceLock<Bytes>; Revision::ALL.len()]>,
+}
+
+/// A cursor that is none of ours, or that belongs to something which is not offered any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the cursor is not valid any more; begin without one")]
+pub(crate) struct BadCursor;
+
+/// Something that stands in lists.
+pub(crate) trait Item {
+    /// The member of the result that holds the list.
+    const LIST: &'static str;
+    /// What tells it from the others.
+    fn key(&self) -> &str;
+}
+
+impl Item for Tool {
+    const LIST: &'static str = "tools";
+    fn key(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Item for Prompt {
+    const LIST: &'static str = "prompts";
+    fn key(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Item for Resource {
+    const LIST: &'static str = "resources";
+    fn key(&self) -> &str {
+        &self.uri
+    }
+}
+
+impl Item for ResourceTemplate {
+    const LIST: &'static str = "resourceTemplates";
+    fn key(&self) -> &str {
+        &self.uri_template
+    }
+}
+
+impl<T> Listing<T> {
+    /// How many pages are kept rendered.
+    const KEPT_PAGES: usize = 8;
+
+    /// A list in pages of `page_size`.
+    pub(crate) fn new(items: Vec<T>, page_size: usize, cache: CacheHint) -> Self {
+        let page_size = page_size.max(1);
+        let pages = items.len().div_ceil(page_size).clamp(1, Self::KEPT_PAGES);
+        let rendered = (0..pages).map(|_| Default::default()).collect();
+        Self { items, page_size, cache, rendered }
+    }
+
+    /// All of them.
+    pub(crate) fn items(&self) -> &[T] {
+        &self.items
+    }
+}
+
+impl<T: Item> Listing<T> {
+    /// The page after `cursor`, or the first, as `revision` says it.
+    pub(crate) fn page(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+        server: &Raw,
+    ) -> Result<Bytes, BadCursor>
+    where
+        for<'a> Lowered<'a, T>: Serialize,
+    {
+        let start = cursor.map_or(Ok(0), |cursor| self.start_after(cursor))?;
+        let render = || Bytes::from(self.render(start, revision, server));
+        let kept = self.rendered.get(start / self.page_size);
+        match kept.filter(|_| start % self.page_size == 0) {
+            Some(page) => Ok(page[revision.index()].get_or_init(render).clone()),
+            None => Ok(render()),
+        }
+    }
+
+    fn render(&self, start: usize, revision: Revision, server: &Raw) -> Vec<u8>
+    where
+        for<'a> Lowered<'a, T>: Serialize,
+    {
+        let end = self.items.len().min(start + self.page_size);
+        let items = &self.items[start..end];
+        let next =
+            items.last().filter(|_| end < self.items.len()).map(|last| cursor(end, last.key()));
+        let page = ListPage { key: T::LIST, items, next: next.as_deref(), cache: self.cache };
+        legacy::page(&page, revision, server)
+    }
+
+    /// A cursor names the last item of its page, and where it stood: a list that has changed
+    /// elsewhere goes on from the same item.
+    fn start_after(&self, cursor: &str) -> Result<usize, BadCursor> {
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| BadCursor)?;
+        let text = String::from_utf8(bytes).map_err(|_| BadCursor)?;
+        let (end, key) = text.split_once(' ').ok_or(BadCursor)?;
+        let end: usize = end.parse().map_err(|_| BadCursor)?;
+        let is_last = |at: usize| self.items.get(at).is_some_and(|item| item.key() == key);
+        if end > 0 && is_last(end - 1) {
+            return Ok(end);
+        }
+        let at = self.items.iter().position(|item| item.key() == key).ok_or(BadCursor)?;
+        Ok(at + 1)
+    }
+}
+
+fn cursor(end: usize, key: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{end} {key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn listing(names: &[&str], page_size: usize) -> Listing<Prompt> {
+        let prompt = |name: &&str| Prompt { name: (*name).to_owned(), ..Prompt::default() };
+        Listing::new(names.iter().map(prompt).collect(), page_size, CacheHint::default())
+    }
+
+    /// The names on a page, and the cursor of the next.
+    fn page(
+        listing: &Listing<Prompt>,
+        cursor: Option<&str>,
+    ) -> Result<(Vec<String>, Option<String>), BadCursor> {
+        let page = listing.page(cursor, Revision::NEWEST, &Raw::empty_object())?;
+        let page: Value = serde_json::from_slice(&page).unwrap();
+        let names = page["prompts"].as_array().unwrap().iter();
+        let names = names.map(|prompt| prompt["name"].as_str().unwrap().to_owned()).collect();
+        Ok((names, page["nextCursor"].as_str().map(str::to_owned)))
+    }
+
+    #[test]
+    fn pages_cover_the_list_once() {
+        for page_size in 1..=6 {
+            let listing = listing(&["a", "b", "c", "d", "e"], page_size);
+            let (mut all, mut next) = page(&listing, None).unwrap();
+            while let Some(cursor) = next {
+                let (more, after) = page(&listing, Some(&cursor)).unwrap();
+                all.extend(more);
+                next = after;
+            }
+            assert_eq!(all, ["a", "b", "c", "d", "e"], "pages of {page_size}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_outlives_a_change_elsewhere() {
+        let (_, cursor) = page(&listing(&["a", "b", "c"], 2), None).unwrap();
+        let changed = listing(&["new", "a", "b", "c"], 2);
+        assert_eq!(page(&changed, cursor.as_deref()).unwrap().0, ["c"]);
+        let gone = listing(&["a", "c"], 2);
+        assert_eq!(page(&gone, cursor.as_deref()), Err(BadCursor));
+    }
+
+    #[test]
+    fn foreign_cursors_are_refused() {
+        let listing = listing(&["a", "b"], 1);
+        for foreign in ["", "1", "MQ", "%%%", &cursor(0, "z"), &cursor(usize::MAX, "z")] {
+            assert_eq!(page(&listing, Some(foreign)), Err(BadCursor), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_rendered_once_per_revision() {
+        let listing = listing(&["a"], 10);
+        let server = Raw::empty_object();
+        let first = listing.page(None, Revision::NEWEST, &server).unwrap();
+        let again = listing.page(None, Revision::NEWEST, &server).unwrap();
+        assert_eq!(first.as_ptr(), again.as_ptr());
+    }
+}

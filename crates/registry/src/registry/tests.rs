@@ -1,0 +1,143 @@
+use std::sync::OnceLock;
+
+use sabir_wire::types::{Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool};
+
+use super::*;
+use crate::source::Offer;
+
+/// A source whose offer can be changed.
+#[derive(Default)]
+struct Shelf {
+    offer: Mutex<Offer>,
+    handle: OnceLock<Handle>,
+}
+
+impl Shelf {
+    fn new(offer: Offer) -> Arc<Self> {
+        Arc::new(Self { offer: Mutex::new(offer), handle: OnceLock::new() })
+    }
+
+    fn become_(&self, offer: Offer) -> Result<(), BadOffer> {
+        *self.offer.lock().unwrap() = offer;
+        self.handle.get().unwrap().changed()
+    }
+}
+
+impl Source for Shelf {
+    fn offer(&self) -> Offer {
+        self.offer.lock().unwrap().clone()
+    }
+
+    fn attach(&self, handle: Handle) {
+        let _ = self.handle.set(handle);
+    }
+}
+
+fn tools(names: &[&str]) -> Offer {
+    let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
+    let tool = |name: &&str| Tool::new(*name, "does", schema.clone());
+    Offer { tools: names.iter().map(tool).collect(), ..Offer::default() }
+}
+
+fn registry() -> (Arc<Registry>, Arc<Mutex<Vec<Topic>>>) {
+    let registry = Registry::new(Raw::empty_object(), 100);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let ear = told.clone();
+    registry.on_change(move |topic| ear.lock().unwrap().push(topic));
+    (registry, told)
+}
+
+fn names(registry: &Registry) -> Vec<String> {
+    registry.snapshot().tools().iter().map(|tool| tool.name.clone()).collect()
+}
+
+#[test]
+fn an_empty_registry_declares_tools_and_nothing_else() {
+    let (registry, _) = registry();
+    let only_tools = ServerCapabilities { tools: true, ..Default::default() };
+    assert_eq!(registry.snapshot().capabilities(), only_tools);
+    registry.allow_changes();
+    let changing = ServerCapabilities { list_changed: true, ..only_tools };
+    assert_eq!(registry.snapshot().capabilities(), changing);
+}
+
+#[test]
+fn capabilities_are_those_of_the_offers() {
+    let (registry, _) = registry();
+    let prompt = Prompt { name: "p".into(), ..Prompt::default() };
+    let offer = Offer { prompts: vec![prompt], completes: true, logs: true, ..Offer::default() };
+    let id = registry.add(Shelf::new(offer)).unwrap();
+    let declared = registry.snapshot().capabilities();
+    assert!(declared.prompts && declared.completions && declared.logging);
+    assert!(!declared.tools && !declared.resources && !declared.subscribe);
+    assert!(registry.remove(id) && !registry.remove(id));
+    assert!(!registry.snapshot().capabilities().prompts);
+}
+
+#[test]
+fn a_call_keeps_the_catalog_it_started_with() {
+    let (registry, told) = registry();
+    registry.add(Shelf::new(tools(&["a"]))).unwrap();
+    let before = registry.snapshot();
+    assert!(registry.remove_tool("a"));
+    assert!(before.tool("a").is_some() && registry.snapshot().tool("a").is_none());
+    assert_eq!(*told.lock().unwrap(), [Topic::Tools, Topic::Tools]);
+}
+
+#[test]
+fn a_taken_name_is_refused_and_changes_nothing() {
+    let (registry, told) = registry();
+    registry.add(Shelf::new(tools(&["a"]))).unwrap();
+    let error = registry.add(Shelf::new(tools(&["b", "a"]))).unwrap_err();
+    assert_eq!(error.to_string(), "there is a tool `a` already");
+    assert_eq!(names(&registry), ["a"]);
+    assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_source_may_change_its_offer_and_a_bad_one_leaves_the_old() {
+    let (registry, told) = registry();
+    let shelf = Shelf::new(tools(&["a", "b"]));
+    registry.add(shelf.clone()).unwrap();
+    registry.add(Shelf::new(tools(&["z"]))).unwrap();
+    shelf.become_(tools(&["b", "c"])).unwrap();
+    assert_eq!(names(&registry), ["b", "c", "z"]);
+    assert!(shelf.become_(tools(&["not good"])).is_err());
+    assert_eq!(names(&registry), ["b", "c", "z"]);
+    shelf.become_(tools(&["b", "c"])).unwrap();
+    assert_eq!(told.lock().unwrap().len(), 3, "an offer that is the same is no change");
+    shelf.handle.get().unwrap().updated("a:b");
+    assert_eq!(told.lock().unwrap().last(), Some(&Topic::Resource("a:b".into())));
+}
+
+#[test]
+fn a_resource_is_found_by_itself_or_by_its_family() {
+    let (registry, _) = registry();
+    let listed = Resource { uri: "t://x/1".into(), name: "one".into(), ..Resource::default() };
+    let family = ResourceTemplate {
+        uri_template: "t://x/{id}".into(),
+        name: "all".into(),
+        ..ResourceTemplate::default()
+    };
+    let offer = Offer { resources: vec![listed], templates: vec![family], ..Offer::default() };
+    registry.add(Shelf::new(offer)).unwrap();
+    let catalog = registry.snapshot();
+    assert!(catalog.resource("t://x/1").unwrap().template.is_none());
+    assert_eq!(catalog.resource("t://x/2").unwrap().variables, [("id".to_owned(), "2".to_owned())]);
+    assert!(catalog.resource("t://y/2").is_none());
+}
+
+#[test]
+fn a_bad_schema_or_template_is_refused_by_name() {
+    let (registry, _) = registry();
+    let mut offer = tools(&["t"]);
+    offer.tools[0].input_schema = Raw::parse(r#"{"type":"object","$schema":"x:y"}"#).unwrap();
+    let error = registry.add(Shelf::new(offer)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "tool `t`, input schema: the dialect `x:y` is not supported; use 2020-12 or draft-07"
+    );
+    let family = ResourceTemplate { uri_template: "t://{".into(), ..ResourceTemplate::default() };
+    let offer = Offer { templates: vec![family], ..Offer::default() };
+    assert!(matches!(registry.add(Shelf::new(offer)), Err(BadOffer::Template { .. })));
+}

@@ -1,0 +1,248 @@
+//! Checking of arguments and results against JSON Schema, compiled once per tool.
+//!
+//! Dialects: 2020-12, which is the default, and draft-07. No reference leaves the schema: nothing
+//! is ever fetched. Depth and size are bounded, for a schema may come from a stranger.
+
+use std::fmt::Write as _;
+
+use jsonschema::{Draft, Validator};
+use sabir_wire::Raw;
+use serde_json::Value;
+
+/// A schema, compiled.
+#[derive(Debug)]
+pub struct Checker {
+    validator: Validator,
+}
+
+/// Why a schema is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BadSchema {
+    /// It is no object, or not of type `object` where it must be.
+    #[error("it must be a JSON Schema object{0}")]
+    NotAnObject(&'static str),
+    /// It is written in a dialect that is not supported.
+    #[error("the dialect `{0}` is not supported; use 2020-12 or draft-07")]
+    Dialect(String),
+    /// It is nested deeper than [`Checker::MAX_DEPTH`].
+    #[error("it is nested more than {} deep", Checker::MAX_DEPTH)]
+    TooDeep,
+    /// It has more than [`Checker::MAX_NODES`] values.
+    #[error("it has more than {} values", Checker::MAX_NODES)]
+    TooLarge,
+    /// It breaks the rules of its dialect, or refers to something outside.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// A retriever that refuses: a network address in a schema is never followed.
+struct Nowhere;
+
+impl jsonschema::Retrieve for Nowhere {
+    fn retrieve(
+        &self,
+        uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err(format!("`{uri}` is outside the schema, and nothing is fetched").into())
+    }
+}
+
+impl Checker {
+    /// How deep a schema may be nested.
+    pub const MAX_DEPTH: usize = 64;
+    /// How many values a schema may consist of.
+    pub const MAX_NODES: usize = 20_000;
+
+    /// Compiles the schema of arguments, which must describe an object.
+    pub fn for_arguments(schema: &Raw) -> Result<Self, BadSchema> {
+        let value = Self::read(schema)?;
+        if value.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(BadSchema::NotAnObject(" with `\"type\": \"object\"`"));
+        }
+        Self::compile(&value)
+    }
+
+    /// Compiles the schema of a result, which may describe anything.
+    pub fn for_results(schema: &Raw) -> Result<Self, BadSchema> {
+        Self::compile(&Self::read(schema)?)
+    }
+
+    fn read(schema: &Raw) -> Result<Value, BadSchema> {
+        if !schema.is_object() {
+            return Err(BadSchema::NotAnObject(""));
+        }
+        let value: Value = schema.read().map_err(|_| BadSchema::TooDeep)?;
+        let mut nodes = 0;
+        measure(&value, Self::MAX_DEPTH, &mut nodes)?;
+        Ok(value)
+    }
+
+    fn compile(schema: &Value) -> Result<Self, BadSchema> {
+        let draft = match schema.get("$schema").and_then(Value::as_str) {
+            None => Draft::Draft202012,
+            Some(uri) => match uri.trim_end_matches('#') {
+                "https://json-schema.org/draft/2020-12/schema" => Draft::Draft202012,
+                "http://json-schema.org/draft-07/schema" => Draft::Draft7,
+                _ => return Err(BadSchema::Dialect(uri.to_owned())),
+            },
+        };
+        let validator = jsonschema::options()
+            .with_draft(draft)
+            .with_retriever(Nowhere)
+            .build(schema)
+            .map_err(|error| BadSchema::Invalid(error.to_string()))?;
+        Ok(Self { validator })
+    }
+
+    /// Checks a value; what is wrong is named with its place.
+    pub fn check(&self, value: &Raw) -> Result<(), String> {
+        let value: Value = value.read().map_err(|error| error.to_string())?;
+        if self.validator.is_valid(&value) {
+            return Ok(());
+        }
+        let mut reasons = String::new();
+        for error in self.validator.iter_errors(&value).take(Self::MAX_REASONS) {
+            let place = error.instance_path().to_string();
+            let separator = if reasons.is_empty() { "" } else { "; " };
+            let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
+            // Writing into a string cannot fail.
+            let _ = write!(reasons, "{separator}{place}{}", shortened(&error.to_string()));
+        }
+        Err(reasons)
+    }
+
+    /// How many mistakes are named at once.
+    const MAX_REASONS: usize = 5;
+}
+
+/// A reason quotes the value that is wrong, which may be a book.
+fn shortened(reason: &str) -> String {
+    const MAX: usize = 300;
+    if reason.len() <= MAX {
+        return reason.to_owned();
+    }
+    let (mut head, mut tail) = (MAX / 2, reason.len() - MAX / 2);
+    while !reason.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !reason.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{} … {}", &reason[..head], &reason[tail..])
+}
+
+fn measure(value: &Value, depth_left: usize, nodes: &mut usize) -> Result<(), BadSchema> {
+    *nodes += 1;
+    if *nodes > Checker::MAX_NODES {
+        return Err(BadSchema::TooLarge);
+    }
+    let mut inner: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(members) => Box::new(members.values()),
+        _ => return Ok(()),
+    };
+    let depth_left = depth_left.checked_sub(1).ok_or(BadSchema::TooDeep)?;
+    inner.try_for_each(|value| measure(value, depth_left, nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn arguments(schema: Value) -> Result<Checker, BadSchema> {
+        Checker::for_arguments(&Raw::of(&schema).unwrap())
+    }
+
+    fn check(schema: Value, value: &str) -> Result<(), String> {
+        arguments(schema).unwrap().check(&Raw::parse(value.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "a": { "type": "number" }, "b": { "type": "array", "items": { "type": "string" } } },
+            "required": ["a"],
+        });
+        assert_eq!(check(schema.clone(), r#"{"a":1}"#), Ok(()));
+        assert_eq!(check(schema.clone(), "{}").unwrap_err(), r#""a" is a required property"#);
+        assert_eq!(
+            check(schema, r#"{"a":"x","b":["y",1]}"#).unwrap_err(),
+            r#"`/a`: "x" is not of type "number"; `/b/1`: 1 is not of type "string""#
+        );
+    }
+
+    #[test]
+    fn the_default_dialect_is_2020_12_and_draft_07_is_told_by_its_name() {
+        // `prefixItems` means nothing in draft-07; `items` as an array means nothing in 2020-12.
+        let tuple = |keyword: &str, dialect: Option<&str>| {
+            let mut schema = json!({ "type": "object", "properties": { "a": {} } });
+            schema["properties"]["a"][keyword] = json!([{ "type": "string" }]);
+            if let Some(dialect) = dialect {
+                schema["$schema"] = json!(dialect);
+            }
+            check(schema, r#"{"a":[1]}"#)
+        };
+        let draft_07 = Some("http://json-schema.org/draft-07/schema#");
+        assert!(tuple("prefixItems", None).is_err());
+        assert!(tuple("prefixItems", draft_07).is_ok());
+        assert!(tuple("items", draft_07).is_err());
+    }
+
+    #[test]
+    fn other_dialects_are_refused() {
+        let schema =
+            json!({ "$schema": "http://json-schema.org/draft-04/schema#", "type": "object" });
+        assert!(matches!(arguments(schema), Err(BadSchema::Dialect(_))));
+    }
+
+    #[test]
+    fn references_stay_inside() {
+        let inside = json!({
+            "type": "object",
+            "properties": { "a": { "$ref": "#/$defs/text" } },
+            "$defs": { "text": { "type": "string" } },
+        });
+        assert!(check(inside, r#"{"a":1}"#).is_err());
+        for uri in ["http://127.0.0.1:9/schema.json", "file:///etc/passwd"] {
+            let outside = json!({ "type": "object", "properties": { "a": { "$ref": uri } } });
+            assert!(matches!(arguments(outside), Err(BadSchema::Invalid(_))), "{uri}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_an_object() {
+        for schema in [json!(true), json!({}), json!({ "type": "array" }), json!([])] {
+            assert!(matches!(arguments(schema), Err(BadSchema::NotAnObject(_))));
+        }
+    }
+
+    #[test]
+    fn depth_and_size_are_bounded_at_their_edges() {
+        let nested = |depth: usize| {
+            let mut schema = json!({ "type": "object" });
+            for _ in 0..depth - 1 {
+                schema = json!({ "type": "object", "not": schema });
+            }
+            arguments(schema)
+        };
+        assert!(nested(Checker::MAX_DEPTH).is_ok());
+        assert!(matches!(nested(Checker::MAX_DEPTH + 1), Err(BadSchema::TooDeep)));
+        // Three values beside the members of `enum`.
+        let sized = |values: usize| {
+            arguments(json!({ "type": "object", "enum": (0..values - 3).collect::<Vec<_>>() }))
+        };
+        assert!(sized(Checker::MAX_NODES).is_ok());
+        assert!(matches!(sized(Checker::MAX_NODES + 1), Err(BadSchema::TooLarge)));
+    }
+
+    #[test]
+    fn a_reason_does_not_quote_a_book() {
+        let schema = json!({ "type": "object", "properties": { "a": { "type": "number" } } });
+        let book = "é".repeat(100_000);
+        let reason = check(schema, &format!(r#"{{"a":"{book}"}}"#)).unwrap_err();
+        assert!(reason.len() < 400 && reason.ends_with(r#"is not of type "number""#), "{reason}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Batches, which one revision demands: their answers are sent together.
+
+use bytes::Bytes;
+use sabir_wire::write_batch;
+
+use crate::io::Lane;
+
+/// The batches that are not answered in full.
+#[derive(Debug, Default)]
+pub(crate) struct Batches(Vec<Batch>);
+
+#[derive(Debug)]
+pub(crate) struct Batch {
+    key: u64,
+    lane: Lane,
+    running: usize,
+    answers: Vec<Bytes>,
+}
+
+impl Batches {
+    /// Begins a batch. It counts as running itself until all of its parts were looked at.
+    pub(crate) fn open(&mut self, key: u64, lane: Lane) {
+        self.0.push(Batch { key, lane, running: 1, answers: Vec::new() });
+    }
+
+    /// A part of it began to run.
+    pub(crate) fn begin_part(&mut self, key: Option<u64>) {
+        if let Some(batch) = self.find(key) {
+            batch.running += 1;
+        }
+    }
+
+    /// A part of it has ended; the last one gives the answers, if there are any.
+    pub(crate) fn end_part(&mut self, key: Option<u64>) -> Option<(Lane, Bytes)> {
+        let at = self.0.iter().position(|batch| Some(batch.key) == key)?;
+        self.0[at].running -= 1;
+        if self.0[at].running > 0 {
+            return None;
+        }
+        let batch = self.0.swap_remove(at);
+        (!batch.answers.is_empty()).then(|| (batch.lane, write_batch(&batch.answers)))
+    }
+
+    pub(crate) fn find(&mut self, key: Option<u64>) -> Option<&mut Batch> {
+        self.0.iter_mut().find(|batch| Some(batch.key) == key)
+    }
+
+    pub(crate) fn uses(&self, lane: Lane) -> bool {
+        self.0.iter().any(|batch| batch.lane == lane)
+    }
+}
+
+impl Batch {
+    pub(crate) fn answer(&mut self, frame: Bytes) {
+        self.answers.push(frame);
+    }
+}

@@ -1,0 +1,180 @@
+//! What goes into a session and what comes out: the whole contract.
+
+use bytes::Bytes;
+use sabir_wire::types::{
+    ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
+};
+use sabir_wire::{Id, Incoming, Malformed, Meta, Method, Problem, Raw, Request, Revision};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Input {
+    /// A frame arrived.
+    Received {
+        /// Where whatever it causes shall be sent.
+        lane: Lane,
+        /// The frame, decoded.
+        frame: Result<Incoming, Malformed>,
+    },
+    /// A request arrived, whose params the transport has read already.
+    Asked {
+        /// Where whatever it causes shall be sent.
+        lane: Lane,
+        /// The request.
+        asked: Asked,
+    },
+    /// A call ended.
+    Finished {
+        /// Which one.
+        call: CallKey,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// A running call has something to say.
+    Noted {
+        /// Which one.
+        call: CallKey,
+        /// What it says.
+        note: Note,
+    },
+    /// Something that is offered changed.
+    Changed(Topic),
+    /// Time passed.
+    Tick,
+    /// The client says no more, or we stop: running calls may finish within the grace.
+    Eof,
+}
+
+/// Something to be done.
+#[derive(Debug)]
+pub enum Output {
+    /// Send a message to the client.
+    Send {
+        /// Beside which frame it belongs; none if it belongs to no request.
+        lane: Option<Lane>,
+        /// One JSON-RPC message, or the answers to a batch. No newline in it.
+        frame: Bytes,
+        /// What the message is.
+        kind: Kind,
+    },
+    /// Begin to work, and report [`Input::Finished`] with the call's key.
+    Start(Call),
+    /// Nobody wants this call any more.
+    Abort(CallKey),
+    /// The handshake is complete: the client, as it named itself.
+    Ready(Option<Raw>),
+    /// The conversation is over.
+    Close,
+}
+
+/// What a message to the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The answer to a request, or the answers to a batch; the code, where it is an error.
+    Answer(Option<i64>),
+    /// An error that answers no request: what came was none, or its id could not be used.
+    Refusal(i64),
+    /// A request of ours. The call that asks waits for its answer.
+    Question,
+    /// A notification. Where nobody takes it in time, it may be dropped.
+    Note,
+}
+
+/// A request, its params read as far as they could be.
+#[derive(Debug)]
+pub struct Asked {
+    /// What the answer must name.
+    pub id: Id,
+    /// What is asked for.
+    pub method: Method,
+    /// What the request says about itself.
+    pub meta: Result<Meta, Problem>,
+    /// The same as `method`, with its params.
+    pub request: Result<Request, Problem>,
+}
+
+impl Asked {
+    /// Reads the params of a request.
+    pub fn read(id: Id, method: Method, params: Option<&Raw>) -> Self {
+        let (meta, request) = Request::parse(&method, params);
+        Self { id, method, meta, request }
+    }
+}
+
+/// A running request. Unique within a session, for its whole life: a late result of a cancelled
+/// call can never be taken for that of another which reuses its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallKey(pub u64);
+
+/// Which of a client's streams a message belongs to. On a pipe there is only one; over HTTP each
+/// exchange is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Lane(pub u64);
+
+/// A request that describes itself, whatever the era of the client.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Names the call.
+    pub key: CallKey,
+    /// Who asks.
+    pub asker: Asker,
+    /// What for.
+    pub request: Request,
+}
+
+/// Who asks, and what they understand.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    /// What the answer must be written in.
+    pub revision: Revision,
+    /// What the client can be asked.
+    pub capabilities: ClientCapabilities,
+    /// Who the client says it is.
+    pub client: Option<Raw>,
+    /// The least of the log messages that it wants; `None` wants none.
+    pub log_level: Option<Level>,
+    /// What the request says about itself.
+    pub meta: Meta,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is done.
+    Done(ServerResult),
+    /// The client must answer first. The state is sealed already.
+    NeedInput(Questions),
+    /// The client will be told of this much.
+    Listening(SubscriptionFilter),
+    /// It failed.
+    Failed(Problem),
+}
+
+/// What a running call may say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// How far it has come.
+    Progress {
+        /// Must grow.
+        progress: f64,
+        /// Where it ends, if known.
+        total: Option<f64>,
+        /// For people.
+        message: Option<String>,
+    },
+    /// Something for the log.
+    Log {
+        /// How much it matters.
+        level: Level,
+        /// Who says it.
+        logger: Option<String>,
+        /// What is said.
+        data: Raw,
+    },
+}
+
+impl From<Result<ServerResult, Problem>> for Outcome {
+    fn from(result: Result<ServerResult, Problem>) -> Self {
+        result.map_or_else(Self::Failed, Self::Done)
+    }
+}

@@ -1,0 +1,54 @@
+//! Which steps are legal. The diagram is code.
+
+/// Where the conversation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing has been agreed. A modern client stays here for ever.
+    Fresh,
+    /// `initialize` was answered; `notifications/initialized` is awaited.
+    Greeted,
+    /// The handshake is complete.
+    Open,
+    /// The client says no more; running calls may finish.
+    Draining,
+    /// Terminal.
+    Closed,
+}
+
+impl Phase {
+    /// The whole state diagram.
+    pub(crate) fn may_become(self, next: Self) -> bool {
+        use Phase::{Closed, Draining, Fresh, Greeted, Open};
+        matches!(
+            (self, next),
+            (Fresh, Greeted)
+                | (Greeted, Open)
+                | (Fresh | Greeted | Open, Draining)
+                | (Draining, Closed)
+        )
+    }
+}
+
+/// Where a legacy client stands, for whoever asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// For `initialize`.
+    Waiting,
+    /// `initialize` was answered.
+    Initializing,
+    /// `notifications/initialized` has come.
+    Ready,
+    /// Gone.
+    Closed,
+}
+
+impl From<Phase> for State {
+    fn from(phase: Phase) -> Self {
+        match phase {
+            Phase::Fresh => Self::Waiting,
+            Phase::Greeted => Self::Initializing,
+            Phase::Open => Self::Ready,
+            Phase::Draining | Phase::Closed => Self::Closed,
+        }
+    }
+}

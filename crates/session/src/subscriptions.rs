@@ -1,0 +1,99 @@
+//! Who listens to what.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use sabir_wire::types::{SubscriptionFilter, Topic};
+use sabir_wire::{Id, legacy};
+
+use crate::io::Lane;
+
+/// What a client wants to be told of.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    /// Legacy: resources by URI. Changed lists are told to every legacy client that is ready.
+    resources: Vec<Box<str>>,
+    /// Modern: requests that listen.
+    listeners: Vec<Listener>,
+}
+
+/// A request that listens.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) id: Id,
+    pub(crate) lane: Lane,
+    filter: SubscriptionFilter,
+}
+
+impl Subscriptions {
+    /// How many there are, of either era; a listener counts as many as it has resources.
+    pub(crate) fn len(&self) -> usize {
+        let listened = self.listeners.iter().map(|listener| listener.filter.weight());
+        self.resources.len() + listened.sum::<usize>()
+    }
+
+    pub(crate) fn subscribe(&mut self, uri: Box<str>) {
+        if !self.is_subscribed(&uri) {
+            self.resources.push(uri);
+        }
+    }
+
+    pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
+        self.resources.iter().any(|known| &**known == uri)
+    }
+
+    pub(crate) fn unsubscribe(&mut self, uri: &str) {
+        self.resources.retain(|known| &**known != uri);
+    }
+
+    /// Begins to tell a listener; its first message is the acknowledgement.
+    pub(crate) fn listen(&mut self, id: Id, lane: Lane, filter: SubscriptionFilter) -> Bytes {
+        let acknowledged = legacy::acknowledged(&id, &filter);
+        self.listeners.push(Listener { id, lane, filter });
+        acknowledged
+    }
+
+    /// Ends the listener that `id` opened, without a word: its client does not want one.
+    pub(crate) fn forget(&mut self, id: &Id) -> bool {
+        let before = self.listeners.len();
+        self.listeners.retain(|listener| listener.id != *id);
+        self.listeners.len() < before
+    }
+
+    /// Ends all listeners.
+    pub(crate) fn end(&mut self) -> Vec<Listener> {
+        std::mem::take(&mut self.listeners)
+    }
+
+    pub(crate) fn is_listening(&self, lane: Lane) -> bool {
+        self.listeners.iter().any(|listener| listener.lane == lane)
+    }
+
+    pub(crate) fn has_listener(&self, id: &Id) -> bool {
+        self.listeners.iter().any(|listener| listener.id == *id)
+    }
+
+    /// The resources that anybody listens to, each once.
+    pub(crate) fn watched(&self) -> Vec<Box<str>> {
+        let listened = self.listeners.iter().flat_map(|l| &l.filter.resource_subscriptions);
+        let all: BTreeSet<_> = self.resources.iter().chain(listened).cloned().collect();
+        all.into_iter().collect()
+    }
+
+    /// The messages that tell of a change. `expected` says whether a legacy client is there that
+    /// was promised to be told of its kind.
+    pub(crate) fn tell(&self, topic: &Topic, expected: bool) -> Vec<(Option<Lane>, Bytes)> {
+        let legacy_wants = match topic {
+            Topic::Resource(uri) => self.is_subscribed(uri),
+            _ => expected,
+        };
+        let modern = self.listeners.iter().filter(|listener| listener.filter.wants(topic));
+        let modern = modern
+            .map(|listener| (Some(listener.lane), legacy::changed(topic, Some(&listener.id))));
+        legacy_wants
+            .then(|| (None, legacy::changed(topic, None)))
+            .into_iter()
+            .chain(modern)
+            .collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! Any byte stream, one message a line: a pipe, a socket, a pair in memory.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use sabir_engine::{Conversation, Engine};
+use sabir_session::{Lane, Standing};
+use sabir_wire::{Line, LineSplitter, Malformed};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+/// How much may wait to be written. When it is reached nothing more is read, until the client has
+/// taken some of it: a client that asks and does not listen is made to wait.
+const MAX_UNSENT: usize = 16 << 20;
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Serves one client until it has left, or the engine stops, and all is sent.
+pub async fn serve<R, W>(engine: &Arc<Engine>, mut reader: R, mut writer: W) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut conversation = Conversation::new(engine, Standing::Stream, None);
+    let mut lines = LineSplitter::new(engine.settings().engine_limits.message_size);
+    let mut unsent = BytesMut::new();
+    let mut reading = true;
+    loop {
+        // All that was answered by what came in together goes out together.
+        while let Some(frame) = conversation.next_frame() {
+            unsent.extend_from_slice(&frame.text);
+            unsent.extend_from_slice(b"\n");
+        }
+        let is_closed = conversation.is_closed();
+        if is_closed && unsent.is_empty() {
+            return writer.flush().await;
+        }
+        lines.make_room(CHUNK);
+        tokio::select! {
+            biased;
+            written = writer.write(&unsent), if !unsent.is_empty() => match written {
+                // The client listens no more; whatever it asked for, it will not hear.
+                Ok(0) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+                Err(error) => return Err(error),
+                Ok(written) => {
+                    unsent.advance(written);
+                    if unsent.is_empty() {
+                        writer.flush().await?;
+                    }
+                }
+            },
+            read = reader.read_buf(lines.buffer()), if reading && unsent.len() < MAX_UNSENT => {
+                // A client that vanished reads like one that has left.
+                reading = read.is_ok_and(|read| read > 0);
+                receive(&mut conversation, &mut lines, reading);
+            }
+            () = conversation.wait(), if !is_closed => {}
+        }
+    }
+}
+
+fn receive(conversation: &mut Conversation, lines: &mut LineSplitter, more: bool) {
+    let mut take = |line| match line {
+        Line::Message(frame) => conversation.receive(Lane::default(), &frame),
+        Line::TooLong => conversation.receive_decoded(Lane::default(), Err(Malformed::TOO_LONG)),
+    };
+    while let Some(line) = lines.next_line() {
+        take(line);
+    }
+    if !more {
+        lines.finish().map(take);
+        conversation.end();
+    }
+}

@@ -1,0 +1,125 @@
+//! Request ids.
+
+use std::fmt;
+use std::io::Write as _;
+
+/// The id of a request: a string or an integer, kept exactly as it came.
+///
+/// `1`, `"1"` and an integer too large for any machine word are three different ids, and each is
+/// written back just as it was read.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Id(Repr);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    Small(i64),
+    /// Digits that no `i64` holds, or that it would write differently (`-0`).
+    Digits(Box<str>),
+    Text(Box<str>),
+    /// JSON-RPC allows it, MCP does not. Only a dialect may let it in.
+    Null,
+}
+
+impl Id {
+    /// The id that JSON-RPC uses where none could be read.
+    pub const NULL: Self = Self(Repr::Null);
+
+    /// Reads an id from its JSON text; `None` if it is neither string, integer nor `null`.
+    pub fn parse(json: &str) -> Option<Self> {
+        let json = json.trim_ascii();
+        if json.starts_with('"') {
+            return serde_json::from_str(json).ok().map(|text| Self(Repr::Text(text)));
+        }
+        if json == "null" {
+            return Some(Self::NULL);
+        }
+        let digits = json.strip_prefix('-').unwrap_or(json);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        Some(Self(match json.parse() {
+            Ok(small) if json != "-0" => Repr::Small(small),
+            _ => Repr::Digits(json.into()),
+        }))
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        self.0 == Repr::Null
+    }
+
+    /// Appends the id as JSON.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            // Writing into memory cannot fail.
+            Repr::Small(number) => drop(write!(out, "{number}")),
+            Repr::Digits(digits) => out.extend_from_slice(digits.as_bytes()),
+            Repr::Text(text) => write_json_string(text, out),
+            Repr::Null => out.extend_from_slice(b"null"),
+        }
+    }
+}
+
+/// Appends `text` as a JSON string.
+pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
+    // Writing a string into memory cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+impl From<i64> for Id {
+    fn from(number: i64) -> Self {
+        Self(Repr::Small(number))
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Self {
+        Self(Repr::Text(text.into()))
+    }
+}
+
+/// As JSON.
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut json = Vec::new();
+        self.write(&mut json);
+        f.write_str(&String::from_utf8_lossy(&json))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back_as_they_were() {
+        for json in
+            ["0", "-0", "-7", "9223372036854775807", "18446744073709551616", r#""1""#, r#""""#]
+        {
+            assert_eq!(Id::parse(json).unwrap().to_string(), json);
+        }
+    }
+
+    #[test]
+    fn an_escaped_string_is_the_same_id() {
+        assert_eq!(Id::parse(r#""a\u0062""#), Id::parse(r#""ab""#));
+    }
+
+    #[test]
+    fn a_number_is_not_the_string_of_its_digits() {
+        assert_ne!(Id::parse("1"), Id::parse(r#""1""#));
+    }
+
+    #[test]
+    fn fractions_and_containers_are_no_ids() {
+        for json in ["1.0", "1e3", "true", "{}", "[]", "-", ""] {
+            assert_eq!(Id::parse(json), None, "{json}");
+        }
+    }
+}

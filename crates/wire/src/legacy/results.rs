@@ -1,0 +1,235 @@
+//! Results, as each revision says them.
+
+use bytes::Bytes;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use super::{Lowered, Object, append_json, object};
+use crate::id::Id;
+use crate::message::write_result;
+use crate::raw::Raw;
+use crate::revision::Revision;
+use crate::types::{CacheHint, Completion, Content, Discovery, ListPage, PromptReply, Questions};
+use crate::types::{ResourceReply, ServerResult, ToolReply, Welcome};
+
+/// The response to request `id`: `result`, as `revision` says it. `server` tells who answers, where
+/// the revision wants it told with every result.
+pub fn response(id: &Id, result: &ServerResult, revision: Revision, server: &Raw) -> Bytes {
+    if let ServerResult::Ready(json) = result {
+        return write_result(id, json);
+    }
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    id.write(&mut out);
+    out.extend_from_slice(br#","result":"#);
+    append_json(&mut out, &Spoken { result: Lowered::new(result, revision), server });
+    out.push(b'}');
+    out.into()
+}
+
+/// Writes a page of a list as `revision` says it.
+pub fn page<'a, T>(page: &'a ListPage<'a, T>, revision: Revision, server: &'a Raw) -> Vec<u8>
+where
+    Lowered<'a, T>: Serialize,
+{
+    let mut out = Vec::new();
+    append_json(&mut out, &SpokenPage { page, revision, server });
+    out
+}
+
+/// A result, with the marks that the revision puts on every one.
+struct Spoken<'a> {
+    result: Lowered<'a, ServerResult>,
+    server: &'a Raw,
+}
+
+impl Serialize for Spoken<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = object(serializer)?;
+        let result = &self.result;
+        if result.speech.stateless {
+            let kind = match result.value {
+                ServerResult::InputRequired(_) => "input_required",
+                _ => "complete",
+            };
+            map.set("resultType", kind)?;
+        }
+        match result.value {
+            ServerResult::Empty | ServerResult::Listened(_) | ServerResult::Ready(_) => {}
+            ServerResult::Welcome(welcome) => result.part(welcome.as_ref()).write(&mut map)?,
+            ServerResult::Discovery(discovery) => {
+                result.part(discovery.as_ref()).write(&mut map)?
+            }
+            ServerResult::Tool(reply) => result.part(reply).write(&mut map)?,
+            ServerResult::Prompt(reply) => result.part(reply).write(&mut map)?,
+            ServerResult::Resource(reply) => result.part(reply).write(&mut map)?,
+            ServerResult::Completion(completion) => result.part(completion).write(&mut map)?,
+            ServerResult::InputRequired(questions) => result.part(questions).write(&mut map)?,
+        }
+        let subscription = match result.value {
+            ServerResult::Listened(id) => Some(id),
+            _ => None,
+        };
+        let server = result.speech.stateless.then_some(self.server);
+        let meta = ResultMeta { server, subscription, own: result.value.meta() };
+        if !meta.is_empty() {
+            map.set("_meta", &meta)?;
+        }
+        map.end()
+    }
+}
+
+/// A page of a list, with the marks that the revision puts on every result.
+struct SpokenPage<'a, T> {
+    page: &'a ListPage<'a, T>,
+    revision: Revision,
+    server: &'a Raw,
+}
+
+impl<'a, T> Serialize for SpokenPage<'a, T>
+where
+    Lowered<'a, T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let page = self.page;
+        let speech = self.revision.speech();
+        let items: Vec<_> =
+            page.items.iter().map(|item| Lowered::new(item, self.revision)).collect();
+        let mut map = object(serializer)?;
+        if speech.stateless {
+            map.set("resultType", "complete")?;
+        }
+        map.set(page.key, &items)?;
+        map.may("nextCursor", page.next)?;
+        if speech.stateless {
+            write_cache(&mut map, page.cache)?;
+            let meta = ResultMeta { server: Some(self.server), subscription: None, own: None };
+            map.set("_meta", &meta)?;
+        }
+        map.end()
+    }
+}
+
+const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What a result says about itself: who made it, and what its maker adds.
+struct ResultMeta<'a> {
+    server: Option<&'a Raw>,
+    subscription: Option<&'a Id>,
+    own: Option<&'a Raw>,
+}
+
+impl ResultMeta<'_> {
+    fn is_empty(&self) -> bool {
+        self.server.is_none() && self.subscription.is_none() && self.own.is_none()
+    }
+}
+
+impl Serialize for ResultMeta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = object(serializer)?;
+        map.may(SERVER, self.server)?;
+        if let Some(id) = self.subscription {
+            let id = Raw::parse(id.to_string()).map_err(serde::ser::Error::custom)?;
+            map.set(SUBSCRIPTION, &id)?;
+        }
+        let own = self.own.map(Raw::members).unwrap_or_default();
+        // A result that was relayed says who made it; who answers is us.
+        for (key, value) in own.iter().filter(|(key, _)| key != SERVER && key != SUBSCRIPTION) {
+            map.set(key, value)?;
+        }
+        map.end()
+    }
+}
+
+fn write_cache<M: SerializeMap>(map: &mut Object<M>, cache: CacheHint) -> Result<(), M::Error> {
+    map.set("ttlMs", &cache.ttl_ms)?;
+    map.set("cacheScope", cache.scope.name())
+}
+
+impl Lowered<'_, Welcome> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        let welcome = self.value;
+        if welcome.flat {
+            map.set("name", &welcome.server.name)?;
+            map.set("version", &welcome.server.version)?;
+        }
+        map.set("protocolVersion", welcome.revision.date())?;
+        map.set("capabilities", &self.part(&welcome.capabilities))?;
+        map.set("serverInfo", &self.part(&welcome.server))?;
+        map.may("instructions", welcome.instructions.as_ref())
+    }
+}
+
+impl Lowered<'_, Discovery> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        let discovery = self.value;
+        let dates: Vec<_> = discovery.revisions.iter().map(|revision| revision.date()).collect();
+        map.set("supportedVersions", &dates)?;
+        map.set("capabilities", &self.part(&discovery.capabilities))?;
+        map.may("instructions", discovery.instructions.as_ref())?;
+        write_cache(map, discovery.cache)
+    }
+}
+
+impl Lowered<'_, ToolReply> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        let reply = self.value;
+        match &reply.structured {
+            // A client that reads only text must not miss what was said to programs.
+            Some(value) if reply.content.is_empty() => {
+                let text = Content::text(value.text());
+                map.set("content", &[Lowered { value: &text, speech: self.speech }])?;
+            }
+            _ => map.set("content", &self.parts(&reply.content))?,
+        }
+        let sayable =
+            |value: &&Raw| self.speech.stateless || (self.speech.structured && value.is_object());
+        map.may("structuredContent", reply.structured.as_ref().filter(sayable))?;
+        if reply.is_error {
+            map.set("isError", &true)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lowered<'_, PromptReply> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        map.may("description", self.value.description.as_ref())?;
+        map.set("messages", &self.parts(&self.value.messages))
+    }
+}
+
+impl Lowered<'_, ResourceReply> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        map.set("contents", &self.parts(&self.value.contents))?;
+        if self.speech.stateless {
+            write_cache(map, self.value.cache)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lowered<'_, Completion> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        let all = &self.value.values;
+        let shown = &all[..all.len().min(Completion::MAX)];
+        let total = self.value.total.unwrap_or(all.len()).max(all.len());
+        map.set(
+            "completion",
+            &json!({ "values": shown, "total": total, "hasMore": total > shown.len() }),
+        )
+    }
+}
+
+impl Lowered<'_, Questions> {
+    fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
+        let questions = &self.value.questions;
+        if !questions.is_empty() {
+            map.set("inputRequests", &self.part(questions.as_slice()))?;
+        }
+        map.may("requestState", self.value.state.as_ref())
+    }
+}

@@ -1,0 +1,364 @@
+//! The JSON-RPC 2.0 envelope.
+//!
+//! Decoding has two steps. [`decode`] reads the envelope and leaves `params` as raw JSON;
+//! [`crate::Request::parse`] reads the params once the method is known. So an unknown method and
+//! a bad argument are never the same error.
+//!
+//! Nothing here knows about sessions, time or sockets.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::error::ErrorObject;
+use crate::id::Id;
+use crate::method::Method;
+use crate::raw::{Raw, has_line_break, on_one_line};
+
+/// One JSON-RPC message. Its kind is told by what is there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// `method` and `id`.
+    Request {
+        /// Never answered twice. [`Id::NULL`] only if the peer wrote `null`.
+        id: Id,
+        /// What is asked for.
+        method: Method,
+        /// Still raw.
+        params: Option<Raw>,
+    },
+    /// `method` without `id`. Never answered.
+    Notification {
+        /// What happened.
+        method: Method,
+        /// Still raw.
+        params: Option<Raw>,
+    },
+    /// `result` or `error`. Never answered.
+    Response {
+        /// Which of our requests it answers; `None` where the peer could not tell.
+        id: Option<Id>,
+        /// What came of it.
+        result: Result<Raw, ErrorObject>,
+    },
+}
+
+/// What one frame held.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    /// A single message.
+    One(Message),
+    /// An array of messages, each read on its own. May be empty.
+    Batch(Vec<Result<Message, Malformed>>),
+}
+
+/// A message that could not be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Malformed {
+    /// The id to answer with, where one could be read.
+    pub id: Option<Id>,
+    /// What is wrong with it.
+    pub misshape: Misshape,
+    /// Whether it may be answered: a response or a notification may not, however wrong.
+    pub answerable: bool,
+}
+
+/// What is wrong with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misshape {
+    /// Not JSON.
+    Syntax(Box<str>),
+    /// Longer than the limit.
+    TooLong,
+    /// Nested deeper than the limit.
+    TooDeep,
+    /// Neither an object nor an array.
+    NotAnObject,
+    /// `jsonrpc` is not `"2.0"`.
+    Version,
+    /// `id` is neither a string nor an integer.
+    Id,
+    /// There is no `method`.
+    NoMethod,
+    /// `method` is not a string, a field stands twice, or it is request and response at once.
+    Shape(&'static str),
+}
+
+/// Reads one frame, in which containers may be nested `max_depth` deep.
+pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
+    let text = std::str::from_utf8(frame)
+        .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
+    if has_line_break(frame) {
+        // Only transports that do not go by lines bring such. Checked first: in a string, a line
+        // break is a mistake, which must not be mended.
+        serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
+        return decode(&on_one_line(frame.clone()), max_depth);
+    }
+    let is_deep = is_deeper_than(frame, max_depth);
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),
+        Some(b'[') => {
+            let parts: Vec<&RawValue> = serde_json::from_str(text).map_err(Malformed::syntax)?;
+            let is_deep =
+                |part: &str| is_deep && is_deeper_than(part.as_bytes(), max_depth.max(1) - 1);
+            let parts = parts.into_iter().map(|part| match part.get() {
+                part if part.starts_with('{') => read_one(frame, part, is_deep(part)),
+                _ => Err(Malformed::answered(Misshape::NotAnObject)),
+            });
+            Ok(Incoming::Batch(parts.collect()))
+        }
+        _ => {
+            serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
+            Err(Malformed::answered(Misshape::NotAnObject))
+        }
+    }
+}
+
+/// The fields of an envelope, none of them interpreted. `Some` means present, even if `null`.
+#[derive(Default)]
+struct Fields<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    /// A field stands twice. Which of the two is meant cannot be told, but what kind of message it
+    /// is can.
+    is_ambiguous: bool,
+    /// That field is the id.
+    has_two_ids: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Fields::default();
+                while let Some(field) = map.next_key()? {
+                    let is_id = matches!(field, Field::Id);
+                    let slot = match field {
+                        Field::Jsonrpc => &mut fields.jsonrpc,
+                        Field::Id => &mut fields.id,
+                        Field::Method => &mut fields.method,
+                        Field::Params => &mut fields.params,
+                        Field::Result => &mut fields.result,
+                        Field::Error => &mut fields.error,
+                        Field::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    let is_taken = slot.replace(map.next_value()?).is_some();
+                    fields.is_ambiguous |= is_taken;
+                    fields.has_two_ids |= is_taken && is_id;
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malformed> {
+    let fields: Fields<'_> = serde_json::from_str(text).map_err(Malformed::syntax)?;
+    let id = fields.id.map(|id| Id::parse(id.get()));
+    let is_response =
+        fields.method.is_none() && (fields.result.is_some() || fields.error.is_some());
+    let method = fields.method.map(|method| plain_string(method.get()));
+    let refuse = |misshape| {
+        let is_notification = id.is_none() && matches!(method, Some(Some(_)));
+        Err(Malformed {
+            id: id.clone().flatten().filter(|id| !id.is_null() && !fields.has_two_ids),
+            misshape,
+            answerable: !is_response && !is_notification,
+        })
+    };
+    if is_deep {
+        return refuse(Misshape::TooDeep);
+    }
+    if fields.is_ambiguous {
+        return refuse(Misshape::Shape("a field stands twice"));
+    }
+    if fields.method.is_none() && !is_response {
+        return refuse(Misshape::NoMethod);
+    }
+    if fields.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
+        return refuse(Misshape::Version);
+    }
+    if id == Some(None) {
+        return refuse(Misshape::Id);
+    }
+    let id = id.clone().flatten();
+    let params = || match fields.params {
+        // Seen in the wild, and harmless.
+        Some(params) if params.get() == "null" => None,
+        other => other.map(|params| Raw::part(frame, params)),
+    };
+    match (&method, id, fields.result, fields.error) {
+        (Some(Some(method)), Some(id), None, None) => {
+            Ok(Message::Request { id, method: Method::named(method), params: params() })
+        }
+        (Some(Some(method)), None, None, None) => {
+            Ok(Message::Notification { method: Method::named(method), params: params() })
+        }
+        // A response may carry a null id; refusing it would make two peers answer each other's
+        // errors for ever.
+        (None, id, Some(result), None) => {
+            Ok(Message::Response { id, result: Ok(Raw::part(frame, result)) })
+        }
+        (None, id, None, Some(error)) => match serde_json::from_str(error.get()) {
+            Ok(error) => Ok(Message::Response { id, result: Err(error) }),
+            Err(_) => refuse(Misshape::Shape("`error` needs a code and a message")),
+        },
+        (Some(None), ..) => refuse(Misshape::Shape("`method` must be a string")),
+        _ => refuse(Misshape::Shape("neither a request nor a response")),
+    }
+}
+
+/// The string that `json` writes, if it is one.
+fn plain_string(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(json).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+/// Whether containers are nested more than `limit` deep. Brackets inside strings do not count.
+fn is_deeper_than(json: &[u8], limit: usize) -> bool {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while at < json.len() {
+        match json[at] {
+            b'"' => at = end_of_string(json, at + 1),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// The place of the quote that closes the string whose inside begins at `at`.
+fn end_of_string(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &json[at.min(json.len())..]) {
+        at += found;
+        if json[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    json.len()
+}
+
+impl Malformed {
+    /// A frame that was dropped because it is longer than the limit.
+    pub const TOO_LONG: Self = Self { id: None, misshape: Misshape::TooLong, answerable: true };
+
+    fn answered(misshape: Misshape) -> Self {
+        Self { id: None, misshape, answerable: true }
+    }
+
+    fn syntax(error: serde_json::Error) -> Self {
+        Self::answered(Misshape::Syntax(error.to_string().into()))
+    }
+}
+
+/// A response with a result, which is ready-made JSON.
+pub fn write_result(id: &Id, result: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(result.len() + 64);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    id.write(&mut out);
+    out.extend_from_slice(br#","result":"#);
+    out.extend_from_slice(result);
+    out.push(b'}');
+    out.into()
+}
+
+/// A response with an error; without an id where none could be read.
+pub fn write_error(id: Option<&Id>, error: &ErrorObject) -> Bytes {
+    let mut out = Vec::with_capacity(160);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#","id":"#);
+        id.write(&mut out);
+    }
+    out.extend_from_slice(br#","error":"#);
+    // Writing plain fields into memory cannot fail.
+    let _ = serde_json::to_writer(&mut out, error);
+    out.push(b'}');
+    out.into()
+}
+
+/// A request of ours.
+pub fn write_request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
+    write_call(Some(id), method, params)
+}
+
+/// A notification.
+pub fn write_notification(method: &str, params: Option<&Raw>) -> Bytes {
+    write_call(None, method, params)
+}
+
+fn write_call(id: Option<&Id>, method: &str, params: Option<&Raw>) -> Bytes {
+    let mut out = Vec::with_capacity(params.map_or(0, |raw| raw.as_bytes().len()) + 96);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#","id":"#);
+        id.write(&mut out);
+    }
+    out.extend_from_slice(br#","method":"#);
+    crate::id::write_json_string(method, &mut out);
+    if let Some(params) = params {
+        out.extend_from_slice(br#","params":"#);
+        out.extend_from_slice(params.as_bytes());
+    }
+    out.push(b'}');
+    out.into()
+}
+
+/// The answers to a batch.
+pub fn write_batch(answers: &[Bytes]) -> Bytes {
+    let mut out =
+        Vec::with_capacity(answers.iter().map(|answer| answer.len() + 1).sum::<usize>() + 1);
+    for (nth, answer) in answers.iter().enumerate() {
+        out.push(if nth == 0 { b'[' } else { b',' });
+        out.extend_from_slice(answer);
+    }
+    out.push(b']');
+    out.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! A JSON value left as text.
+//!
+//! What we do not own passes through as bytes: numbers beyond 2^53, unknown fields and key order
+//! survive because nobody parses them. Cloning shares the bytes of the message they came in.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8, and always on
+/// one line: a message is a line, and whatever it carries must not break it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Bytes);
+
+impl Raw {
+    /// Reads `text` as one JSON value and keeps its bytes.
+    pub fn parse(text: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
+        let bytes = text.into();
+        let value: &RawValue = serde_json::from_slice(&bytes)?;
+        Ok(Self(on_one_line(bytes.slice_ref(value.get().as_bytes()))))
+    }
+
+    /// Writes `value` as JSON.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::to_vec(value).map(|text| Self(on_one_line(text.into())))
+    }
+
+    /// The piece of `whole`, which is JSON on one line, that `part` was borrowed from. No copy.
+    pub(crate) fn part(whole: &Bytes, part: &RawValue) -> Self {
+        Self(whole.slice_ref(part.get().as_bytes()))
+    }
+
+    /// The piece of this value that `part` was borrowed from. No copy.
+    pub(crate) fn subset(&self, part: &RawValue) -> Self {
+        Self::part(&self.0, part)
+    }
+
+    /// The same text in memory of its own, for whoever keeps it longer than its message.
+    pub fn compact(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
+    /// The members of an object, in their order; none if it is no object.
+    pub fn members(&self) -> Vec<(String, Raw)> {
+        let members: Option<Members<'_>> = self.read().ok();
+        let members = members.map(|members| members.0).unwrap_or_default();
+        members.into_iter().map(|(name, value)| (name, self.subset(value))).collect()
+    }
+
+    /// `{}`.
+    pub fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
+    /// Reads the value as a `T`, which may borrow from the text.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// The JSON text.
+    pub fn text(&self) -> &str {
+        // The constructors accept nothing that is not JSON, and JSON is UTF-8.
+        std::str::from_utf8(&self.0).unwrap_or("null")
+    }
+
+    /// The JSON text, as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether the value is an object.
+    pub fn is_object(&self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+
+    /// Whether the value is `null`.
+    pub fn is_null(&self) -> bool {
+        self.0.as_ref() == b"null"
+    }
+}
+
+impl std::fmt::Debug for Raw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl From<Box<RawValue>> for Raw {
+    fn from(value: Box<RawValue>) -> Self {
+        Self(on_one_line(Box::<str>::from(value).into_boxed_bytes().into()))
+    }
+}
+
+impl From<&RawValue> for Raw {
+    fn from(value: &RawValue) -> Self {
+        Self(on_one_line(Bytes::copy_from_slice(value.get().as_bytes())))
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = self.read().map_err(serde::ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The same JSON without line breaks. In valid JSON they stand only between values, where a space
+/// says the same; inside a string they are escaped.
+pub(crate) fn on_one_line(json: Bytes) -> Bytes {
+    if !has_line_break(&json) {
+        return json;
+    }
+    let flat = json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
+    flat.collect()
+}
+
+pub(crate) fn has_line_break(json: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', json).is_some()
+}
+
+/// The members of an object, borrowed.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> serde::de::Visitor<'de> for Collect {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Collect).map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_survives_as_written() {
+        let text = r#"{"z":1,"a":12345678901234567890123,"unknown":{"b":[1.0,1e400]}}"#;
+        let raw = Raw::parse(text).unwrap();
+        assert_eq!(raw.text(), text);
+        assert_eq!(serde_json::to_string(&raw).unwrap(), text);
+    }
+
+    #[test]
+    fn json_of_several_lines_becomes_one() {
+        let text = "{\n  \"a\": \"x\\ny\",\r\n  \"b\": [1,\n2]\n}";
+        let one_line = r#"{   "a": "x\ny",    "b": [1, 2] }"#;
+        assert_eq!(Raw::parse(text).unwrap().text(), one_line);
+        let boxed = RawValue::from_string(text.to_owned()).unwrap();
+        assert_eq!(Raw::from(&*boxed).text(), one_line);
+        assert_eq!(Raw::of(&boxed).unwrap().text(), one_line);
+        assert_eq!(Raw::from(boxed).text(), one_line);
+        let read: Vec<Raw> = serde_json::from_str(&format!("[{text}]")).unwrap();
+        assert_eq!(read[0].text(), one_line);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in ["", "{", "nul", "{} {}", "\u{feff}1", "\"a\nb\""] {
+            assert!(Raw::parse(text).is_err(), "{text:?} was taken for JSON");
+        }
+    }
+}

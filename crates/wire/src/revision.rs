@@ -1,0 +1,170 @@
+//! The dated revisions of the protocol, and what each can say.
+//!
+//! The dates are written here and nowhere else.
+
+use std::fmt;
+
+/// A revision of the protocol. Later ones compare greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// 2024-11-05: the first.
+    V2024_11_05,
+    /// 2025-03-26: Streamable HTTP, batches, audio, tool annotations.
+    V2025_03_26,
+    /// 2025-06-18: structured output, resource links, elicitation, titles.
+    V2025_06_18,
+    /// 2025-11-25: icons, URL elicitation, sampling with tools.
+    V2025_11_25,
+    /// 2026-07-28: no handshake and no session; every request describes itself.
+    V2026_07_28,
+}
+
+/// How a client and a server get to know each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// A handshake opens a session, which remembers who the client is.
+    Legacy,
+    /// Every request says so itself.
+    Modern,
+}
+
+impl Revision {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+
+    /// The newest: what the inside speaks.
+    pub const NEWEST: Self = Self::V2026_07_28;
+
+    /// The newest that a handshake can agree on.
+    pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// What an HTTP client speaks that names no revision.
+    pub const UNNAMED: Self = Self::V2025_03_26;
+
+    /// Reads a date; `None` if no such revision was published.
+    pub fn parse(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.date() == date)
+    }
+
+    /// The date that names it on the wire.
+    pub fn date(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// The era it belongs to.
+    pub fn era(self) -> Era {
+        if self >= Self::V2026_07_28 { Era::Modern } else { Era::Legacy }
+    }
+
+    /// Its place in [`Revision::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// What can be said in it.
+    pub fn speech(self) -> &'static Speech {
+        &SPEECH[self.index()]
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.date())
+    }
+}
+
+/// What a revision can say. A result that says more is lowered to it.
+#[derive(Debug)]
+pub struct Speech {
+    /// JSON-RPC batches are received.
+    pub batches: bool,
+    /// Audio content, tool annotations, `message` in progress, the `completions` capability.
+    pub audio: bool,
+    /// `title`, `_meta` on items, resource links, `structuredContent`, `outputSchema`,
+    /// `lastModified`.
+    pub structured: bool,
+    /// Questions to the user by form.
+    pub elicitation: bool,
+    /// Icons, descriptions of implementations, defaults and multiple choice in forms, questions
+    /// by URL, sampling with tools; an error without an id is written without one; arguments that
+    /// break the schema are a result of the tool, not an error of the protocol.
+    pub icons: bool,
+    /// `resultType`, cache hints, structured content of any type, `serverInfo` in every result,
+    /// no code of its own for a missing resource.
+    pub stateless: bool,
+}
+
+const SPEECH: [Speech; 5] = [
+    Speech {
+        batches: false,
+        audio: false,
+        structured: false,
+        elicitation: false,
+        icons: false,
+        stateless: false,
+    },
+    Speech {
+        batches: true,
+        audio: true,
+        structured: false,
+        elicitation: false,
+        icons: false,
+        stateless: false,
+    },
+    Speech {
+        batches: false,
+        audio: true,
+        structured: true,
+        elicitation: true,
+        icons: false,
+        stateless: false,
+    },
+    Speech {
+        batches: false,
+        audio: true,
+        structured: true,
+        elicitation: true,
+        icons: true,
+        stateless: false,
+    },
+    Speech {
+        batches: false,
+        audio: true,
+        structured: true,
+        elicitation: true,
+        icons: true,
+        stateless: true,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_date_reads_back() {
+        for revision in Revision::ALL {
+            assert_eq!(Revision::parse(revision.date()), Some(revision));
+        }
+        assert_eq!(Revision::parse("2025-11-26"), None);
+    }
+
+    #[test]
+    fn only_the_newest_is_modern() {
+        let modern: Vec<_> = Revision::ALL.into_iter().filter(|r| r.era() == Era::Modern).collect();
+        assert_eq!(modern, [Revision::NEWEST]);
+        assert_eq!(Revision::NEWEST_LEGACY.era(), Era::Legacy);
+    }
+}

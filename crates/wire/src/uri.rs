@@ -1,0 +1,285 @@
+//! URI templates (RFC 6570), as far as resources need them: reading a URI back into variables.
+//!
+//! Understood are simple expressions `{name}`, which match one path segment or query value, and
+//! `{+name}` or `{name*}` (also `{/name*}`), which match across slashes.
+
+/// A URI template, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UriTemplate {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Literal(Box<str>),
+    /// Matches anything but `/`, `?` and `#`.
+    Segment(Box<str>),
+    /// Matches anything.
+    Path(Box<str>),
+}
+
+/// Why a template cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTemplate {
+    /// A brace has no partner.
+    #[error("a brace is not closed")]
+    Brace,
+    /// Two variables stand side by side, so that a URI could be read in several ways.
+    #[error("two variables stand side by side")]
+    Ambiguous,
+    /// An expression is none of those understood.
+    #[error("only `{{name}}`, `{{+name}}` and `{{name*}}` are understood")]
+    Expression,
+}
+
+impl UriTemplate {
+    /// The longest URI that is looked into.
+    pub const MAX_URI: usize = 64 << 10;
+
+    /// Takes `template` apart.
+    pub fn parse(template: &str) -> Result<Self, BadTemplate> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut rest = template;
+        while let Some(open) = rest.find('{') {
+            if open > 0 {
+                parts.push(Part::Literal(rest[..open].into()));
+            } else if matches!(parts.last(), Some(Part::Segment(_) | Part::Path(_))) {
+                return Err(BadTemplate::Ambiguous);
+            }
+            let close = rest.find('}').filter(|close| *close > open).ok_or(BadTemplate::Brace)?;
+            let expression = &rest[open + 1..close];
+            if let Some(path) = expression.strip_prefix('/') {
+                parts.push(Part::Literal("/".into()));
+                parts.push(Self::variable(path)?);
+            } else {
+                parts.push(Self::variable(expression)?);
+            }
+            rest = &rest[close + 1..];
+        }
+        if rest.contains('}') {
+            return Err(BadTemplate::Brace);
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.into()));
+        }
+        Ok(Self { parts })
+    }
+
+    fn variable(expression: &str) -> Result<Part, BadTemplate> {
+        let legal = |name: &str| {
+            !name.is_empty()
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+        };
+        let (name, crosses) = match (expression.strip_prefix('+'), expression.strip_suffix('*')) {
+            (Some(name), _) | (_, Some(name)) => (name, true),
+            _ => (expression, false),
+        };
+        match (legal(name), crosses) {
+            (false, _) => Err(BadTemplate::Expression),
+            (true, true) => Ok(Part::Path(name.into())),
+            (true, false) => Ok(Part::Segment(name.into())),
+        }
+    }
+
+    /// The names of its variables, in order.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Segment(name) | Part::Path(name) => Some(name.as_ref()),
+        })
+    }
+
+    /// The values of the variables in `uri`, decoded; `None` if it is not of this family.
+    ///
+    /// Each variable takes as much as it can. A stranger chooses the URI: the time is linear in its
+    /// length, and one of more than [`UriTemplate::MAX_URI`] bytes is of no family.
+    pub fn read(&self, uri: &str) -> Option<Vec<(&str, String)>> {
+        if uri.len() > Self::MAX_URI {
+            return None;
+        }
+        // Most URIs are of another family, and show it at once.
+        if matches!(self.parts.first(), Some(Part::Literal(head)) if !uri.starts_with(&**head)) {
+            return None;
+        }
+        let cuts = cuts(uri)?;
+        let ends = self.ends(uri, &cuts);
+        let mut values = Vec::new();
+        let mut at = 0;
+        for (part, ends) in self.parts.iter().zip(&ends) {
+            let end = ends[at]?;
+            if let Part::Segment(name) | Part::Path(name) = part {
+                values.push((name.as_ref(), decode(&uri[at..end])?));
+            }
+            at = end;
+        }
+        (at == uri.len()).then_some(values)
+    }
+
+    /// For each part, and for each place where it may begin: the last place where it may end so
+    /// that all parts after it fit too.
+    fn ends(&self, uri: &str, cuts: &[bool]) -> Vec<Vec<Option<usize>>> {
+        let mut all = Vec::with_capacity(self.parts.len());
+        // Where the part after this one may begin: nothing follows the last but the end.
+        let mut next: Vec<bool> = (0..=uri.len()).map(|at| at == uri.len()).collect();
+        for part in self.parts.iter().rev() {
+            let ends = match part {
+                Part::Literal(text) => literal_ends(uri, text, &next),
+                Part::Segment(_) => variable_ends(uri, cuts, &next, b"/?#"),
+                Part::Path(_) => variable_ends(uri, cuts, &next, b""),
+            };
+            next = ends.iter().map(Option::is_some).collect();
+            all.push(ends);
+        }
+        all.reverse();
+        all
+    }
+}
+
+fn literal_ends(uri: &str, text: &str, next: &[bool]) -> Vec<Option<usize>> {
+    let fits = |at: &usize| uri.as_bytes()[*at..].starts_with(text.as_bytes());
+    let ends = (0..=uri.len()).map(|at| Some(at).filter(fits).map(|at| at + text.len()));
+    ends.map(|end| end.filter(|end| next[*end])).collect()
+}
+
+/// A variable is at least one byte long and holds none of the `stops`.
+fn variable_ends(uri: &str, cuts: &[bool], next: &[bool], stops: &[u8]) -> Vec<Option<usize>> {
+    let mut ends = vec![None; uri.len() + 1];
+    // The last good end of a variable that begins anywhere before this place.
+    let mut last: Option<usize> = None;
+    for at in (0..uri.len()).rev() {
+        let end = at + 1;
+        if cuts[end] && next[end] && last.is_none() {
+            last = Some(end);
+        }
+        if stops.contains(&uri.as_bytes()[at]) {
+            last = None;
+        }
+        ends[at] = last.filter(|_| cuts[at]);
+    }
+    ends
+}
+
+/// Where a URI may be cut without cutting a character, written plainly or by `%`-escapes, in two;
+/// `None` if its escapes are wrong.
+fn cuts(uri: &str) -> Option<Vec<bool>> {
+    let bytes = uri.as_bytes();
+    let mut cuts = vec![false; bytes.len() + 1];
+    let mut at = 0;
+    while at < bytes.len() {
+        let (byte, width) = match bytes[at] {
+            b'%' => (escaped(&bytes[at..])?, 3),
+            plain => (plain, 1),
+        };
+        let begins_character = byte & 0b1100_0000 != 0b1000_0000;
+        cuts[at] = begins_character;
+        at += width;
+    }
+    cuts[bytes.len()] = true;
+    Some(cuts)
+}
+
+/// The byte that a `%`-escape stands for.
+fn escaped(text: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
+    Some((digit(1)? * 16 + digit(2)?) as u8)
+}
+
+/// Undoes percent-encoding; `None` if the bytes are no text.
+fn decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte == b'%' {
+            bytes.push(escaped(rest)?);
+            rest = &after[2..];
+        } else {
+            bytes.push(byte);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
+        let template = UriTemplate::parse(template).unwrap();
+        let values = template.read(uri)?;
+        Some(values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
+        Some(pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect())
+    }
+
+    #[test]
+    fn variables_are_read_back() {
+        assert_eq!(
+            read("test://template/{id}/data", "test://template/123/data"),
+            pairs(&[("id", "123")])
+        );
+        assert_eq!(
+            read("article:///{category}/{slug}", "article:///how/to%20go"),
+            pairs(&[("category", "how"), ("slug", "to go")])
+        );
+        assert_eq!(read("file:///{+path}", "file:///a/b/c.txt"), pairs(&[("path", "a/b/c.txt")]));
+        assert_eq!(read("file://{/path*}", "file:///a/b"), pairs(&[("path", "a/b")]));
+    }
+
+    #[test]
+    fn a_segment_does_not_cross_a_slash() {
+        assert_eq!(read("t://{id}/data", "t://1/2/data"), None);
+        assert_eq!(read("t://{id}/data", "t:///data"), None);
+    }
+
+    #[test]
+    fn each_variable_takes_as_much_as_it_can() {
+        assert_eq!(
+            read("x:{+a}/{b}-{c}", "x:1/2/3-4-5"),
+            pairs(&[("a", "1/2"), ("b", "3-4"), ("c", "5")])
+        );
+        assert_eq!(read("x:{+a}.{+b}", "x:a.b.c/d"), pairs(&[("a", "a.b"), ("b", "c/d")]));
+        assert_eq!(read("x:{a}", "x:"), None);
+        assert_eq!(read("x:y", "x:y"), pairs(&[]));
+        assert_eq!(read("x:y", "x:yz"), None);
+    }
+
+    #[test]
+    fn no_character_is_cut_in_two() {
+        assert_eq!(read("x:{a}%A9", "x:%C3%A9"), None);
+        assert_eq!(read("x:{a}/b", "x:%C3%A9é%2F/b"), pairs(&[("a", "éé/")]));
+        for wrong in ["x:%", "x:%4", "x:%zz", "x:%+1", "x:%C3", "x:%A9"] {
+            assert_eq!(read("x:{a}", wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_uri_may_be_so_long_and_no_longer_and_is_read_in_no_time() {
+        let dashes = "-".repeat(UriTemplate::MAX_URI - 5);
+        let longest = format!("t://{dashes}/");
+        let head = &dashes[3..];
+        let values = pairs(&[("a", head), ("b", "-"), ("c", "/")]);
+        assert_eq!(read("t://{+a}-{+b}-{+c}", &longest), values);
+        assert_eq!(read("t://{+a}-{+b}-{c}", &longest), None);
+        assert_eq!(read("t://{+a}", &longest).map(|values| values.len()), Some(1));
+        assert_eq!(read("t://{+a}", &format!("{longest}-")), None);
+    }
+
+    #[test]
+    fn broken_templates_are_refused() {
+        for (template, error) in [
+            ("t://{id", BadTemplate::Brace),
+            ("t://id}", BadTemplate::Brace),
+            ("t://{a}{b}", BadTemplate::Ambiguous),
+            ("t://{?q}", BadTemplate::Expression),
+            ("t://{}", BadTemplate::Expression),
+        ] {
+            assert_eq!(UriTemplate::parse(template), Err(error), "{template}");
+        }
+    }
+}

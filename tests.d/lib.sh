@@ -1,0 +1,106 @@
+# shellcheck shell=bash
+# What the steps of ./test share.
+#
+# A step is an executable file tests.d/NN-name; ./test runs them in the order of NN,
+# from the root of the tree, without standard input. A step written in bash begins with
+#
+#     set -euo pipefail
+#     . "$(dirname "$0")/lib.sh"
+#
+# and then also runs alone. It may count on these, which are given to every step:
+#
+#     ROOT     the root of the tree
+#     TARGET   where things are built and installed (cargo's target folder)
+#     SCRATCH  a folder that is removed at the end
+#     NODE22   the folder of `node` 22, to be put before PATH, after need_node22
+#     VENV     the Python environment ($VENV/bin/python), after need_pip
+#
+# Each need_… function installs what is missing and is quick when nothing is.
+
+ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)}
+TARGET=${TARGET:-${CARGO_TARGET_DIR:-$ROOT/target}}
+case $TARGET in /*) ;; *) TARGET=$PWD/$TARGET ;; esac
+case $(uname -m) in aarch64 | arm64) node_build=linux-arm64 ;; *) node_build=linux-x64 ;; esac
+NODE22=$TARGET/node22/node_modules/node-$node_build/bin
+VENV=$TARGET/venv
+CARGO_TARGET_DIR=$TARGET
+if [ -z "${SCRATCH:-}" ]; then
+    SCRATCH=$(mktemp -d)
+    trap 'rm -rf "$SCRATCH"' EXIT
+fi
+export ROOT TARGET SCRATCH NODE22 VENV CARGO_TARGET_DIR
+
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# Runs one installer at a time, even when two ./test share a target folder.
+locked() {
+    mkdir -p "$TARGET"
+    if ! command -v flock >/dev/null; then
+        "$@"
+        return
+    fi
+    (
+        flock 9
+        "$@" 9>&-
+    ) 9>"$TARGET/.tools.lock"
+}
+
+# need_apt PACKAGE…: Debian packages.
+need_apt() {
+    local package state missing=()
+    for package in "$@"; do
+        # shellcheck disable=SC2016 # dpkg's own variable
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || state=unknown
+        [ "$state" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null || fail "please install: ${missing[*]} (there is no apt-get here)"
+    [ "$(id -u)" = 0 ] || fail "please install as root: apt-get install ${missing[*]}"
+    locked install_apt "${missing[@]}"
+}
+
+install_apt() {
+    export DEBIAN_FRONTEND=noninteractive
+    if [ ! -e "$SCRATCH/apt-updated" ]; then
+        apt-get update -qq -o DPkg::Lock::Timeout=300
+        touch "$SCRATCH/apt-updated"
+    fi
+    apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# need_pip REQUIREMENT… (or -r FILE): Python packages, in $VENV.
+need_pip() {
+    command -v python3 >/dev/null || need_apt python3
+    locked install_pip "$@"
+}
+
+install_pip() {
+    if ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+        # Debian's python3 comes without the module that fills an environment.
+        python3 -c 'import ensurepip' 2>/dev/null || need_apt python3-venv
+        python3 -m venv --clear "$VENV"
+    fi
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
+}
+
+# need_node22: Node 22, in $NODE22, whatever Node the machine has.
+need_node22() {
+    has_node22 && return
+    command -v npm >/dev/null || need_apt npm
+    locked npm install --prefix "$TARGET/node22" --no-save --no-package-lock --no-audit --no-fund \
+        --ignore-scripts --loglevel=error "node-$node_build@22"
+    has_node22 || fail "npm installed node-$node_build@22, but $NODE22/node does not say v22"
+}
+
+has_node22() {
+    case $("$NODE22/node" --version 2>/dev/null) in v22.*) return 0 ;; *) return 1 ;; esac
+}
+
+# need_sabir: the binary, built from this tree, in $SABIR.
+need_sabir() {
+    (cd "$ROOT" && cargo build --quiet --package sabir-cli)
+    export SABIR=$TARGET/debug/sabir
+}
