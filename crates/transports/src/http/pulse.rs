@@ -149,18 +149,20 @@ impl Pulse {
     /// Drives a connection until it has ended or must. `shut` asks it to finish.
     pub(crate) async fn drive<C: Future>(&self, connection: C, shut: impl Fn(Pin<&mut C>)) {
         let mut connection = std::pin::pin!(connection);
-        let (mut is_known, mut is_shut) = (false, false);
+        let mut heard = None;
         poll_fn(|cx| {
-            // A task keeps its waker.
-            if !std::mem::replace(&mut is_known, true) {
+            let mut order = self.order.load(Ordering::Acquire);
+            // A task keeps its waker, and a waker is used up by an order.
+            while heard != Some(order) {
                 self.driver.register(cx.waker());
+                if order == FINISH {
+                    shut(connection.as_mut());
+                }
+                heard = Some(order);
+                order = self.order.load(Ordering::Acquire);
             }
-            let order = self.order.load(Ordering::Acquire);
             if order == ABANDON {
                 return Poll::Ready(());
-            }
-            if order == FINISH && !std::mem::replace(&mut is_shut, true) {
-                shut(connection.as_mut());
             }
             connection.as_mut().poll(cx).map(drop)
         })
