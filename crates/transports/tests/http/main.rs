@@ -9,6 +9,7 @@ mod modern; // one POST, one answer
 mod old_sse; // the transport of the first revision
 mod resume; // clients that come back
 mod safety; // who may call
+mod scale; // many at once, and what they cost
 mod server; // a server under test
 mod sources; // what it offers
 mod stopping; // a graceful stop
