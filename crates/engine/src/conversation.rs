@@ -157,6 +157,8 @@ impl Conversation {
             Ok(topic) => self.handle(Input::Changed(topic)),
             // Too much has changed to tell it all: tell of everything once.
             Err(RecvError::Lagged(_)) => {
+                // Whatever still waits is among it.
+                self.changes = Some(self.engine.changes());
                 for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
                     self.handle(Input::Changed(topic));
                 }
