@@ -6,6 +6,7 @@ use std::time::Duration;
 use sabir_engine::Engine;
 use tokio::runtime;
 
+use super::engine;
 use crate::args::Serve;
 use crate::config;
 use crate::report::{Failure, say};
@@ -18,8 +19,12 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     // One client needs one thread; what blocks gets threads of its own.
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Other(error.to_string()))?;
-    let engine = Engine::new(settings.engine);
-    let served = runtime.block_on(serve(engine));
+    let (engine, programs) = engine(settings)?;
+    let served = runtime.block_on(async {
+        let served = serve(engine).await;
+        programs.close().await;
+        served
+    });
     // A thread may sit in a read that never ends; the process does not wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     served

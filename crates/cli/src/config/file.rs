@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::command::Command;
 use super::mistake::{Mistake, Text};
+use super::prompt::Prompt;
+use super::resource::Resource;
 
 /// A sabir.toml.
 #[derive(Debug, Default, Deserialize)]
@@ -14,6 +17,9 @@ pub(crate) struct File {
     pub(crate) dialect: Dialect,
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
+    pub(crate) command: Vec<Command>,
+    pub(crate) prompt: Vec<Prompt>,
+    pub(crate) resource: Vec<Resource>,
 }
 
 /// `[server]`: what clients see.
