@@ -8,6 +8,7 @@ pub mod function; // a Rust function
 mod hidden; // modes of the executable that need a process of their own
 #[cfg(unix)]
 pub mod keeper; // children that never outlive us
+pub mod text; // prompts and resources that are written down
 
 #[cfg(unix)]
 pub use hidden::hidden_mode;
