@@ -1,2 +1,23 @@
-//! (being written)
-fn main() {}
+//! The binary `sabir`.
+//!
+//! Messages for people go to the standard error; the standard output belongs to the protocol.
+
+mod args;
+mod commands;
+mod config;
+mod logging;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    logging::start(args.log);
+    match commands::run(args.command) {
+        Ok(()) => report::Exit::Done,
+        Err(failure) => report::show(&failure),
+    }
+    .into()
+}

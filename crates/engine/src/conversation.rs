@@ -132,7 +132,7 @@ impl Conversation {
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
         }
-        if self.session.wake_at().is_some_and(|at| at <= Instant::now()) {
+        if self.session.wake_at().is_some_and(|at| at <= now()) {
             self.handle(Input::Tick);
         }
         if self.session.state() != State::Closed && *self.engine.stopping().borrow() {
@@ -229,7 +229,7 @@ impl Conversation {
     }
 
     fn handle(&mut self, input: Input) {
-        self.session.handle(Instant::now(), input, &mut self.outputs);
+        self.session.handle(now(), input, &mut self.outputs);
         // What is done at once comes back as a further input, whose outputs are appended.
         let mut at = 0;
         while at < self.outputs.len() {
@@ -309,7 +309,7 @@ impl Conversation {
 
     /// The call has said what it had to say; now it has ended.
     fn finish(&mut self, call: CallKey, outcome: Outcome) {
-        let now = Instant::now();
+        let now = now();
         while let Some(letter) = self.next_letter() {
             let input = match letter {
                 Letter::Noted(call, note) => Input::Noted { call, note },
@@ -328,6 +328,12 @@ impl Conversation {
             self.running.swap_remove(at).cancel();
         }
     }
+}
+
+/// The clock that the runtime's timers go by, so that a deadline and the wish to be woken for it are
+/// never of two opinions; a test can stop it.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// Whoever drops a conversation does not want its calls any more.

@@ -99,6 +99,11 @@ impl Registry {
         self.rebuild(sources);
     }
 
+    /// What a resource holds has changed.
+    pub fn updated(&self, uri: impl Into<Box<str>>) {
+        self.tell(Topic::Resource(uri.into()));
+    }
+
     /// Calls `listener` whenever something changes. There is one; it replaces the one before.
     pub fn on_change(&self, listener: impl Fn(Topic) + Send + Sync + 'static) {
         *lock(&self.listener) = Some(Box::new(listener));
@@ -183,7 +188,7 @@ impl Announce for WayBack {
 
     fn updated(&self, uri: Box<str>) {
         if let Some(registry) = self.registry.upgrade() {
-            registry.tell(Topic::Resource(uri));
+            registry.updated(uri);
         }
     }
 }

@@ -9,6 +9,7 @@ use sabir_wire::types::Questions;
 use sabir_wire::{ErrorObject, Id, Problem, Raw, Request, Resume, Revision, legacy, write_request};
 
 use crate::io::CallKey;
+use crate::rules::PageNames;
 
 /// All calls of a session that wait for the client. Rare, so a session that never asked keeps one
 /// pointer.
@@ -56,6 +57,7 @@ impl Rounds {
         call: CallKey,
         questions: &Questions,
         revision: Revision,
+        pages: &PageNames,
     ) -> Result<Vec<Bytes>, Problem> {
         let asked = self.0.get_or_insert_default();
         let mut open = Vec::new();
@@ -63,8 +65,7 @@ impl Rounds {
         for (key, question) in &questions.questions {
             asked.last_id += 1;
             let id = Id::from(asked.last_id);
-            let elicitation = format!("elicitation-{id}");
-            let params = legacy::question(question, revision, &elicitation)
+            let params = legacy::question(question, revision, || pages.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
             let method = question.method();
             frames.push(write_request(&id, method, params.as_ref()));

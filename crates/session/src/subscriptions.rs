@@ -36,9 +36,13 @@ impl Subscriptions {
     }
 
     pub(crate) fn subscribe(&mut self, uri: Box<str>) {
-        if !self.resources().contains(&uri) {
+        if !self.is_subscribed(&uri) {
             self.0.get_or_insert_default().resources.push(uri);
         }
+    }
+
+    pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
+        self.resources().iter().any(|known| &**known == uri)
     }
 
     pub(crate) fn unsubscribe(&mut self, uri: &str) {
@@ -82,11 +86,12 @@ impl Subscriptions {
         all.into_iter().collect()
     }
 
-    /// The messages that tell of a change. `ready` says whether a legacy client is there.
-    pub(crate) fn tell(&self, topic: &Topic, ready: bool) -> Vec<(Option<Lane>, Bytes)> {
+    /// The messages that tell of a change. `expected` says whether a legacy client is there that
+    /// was promised to be told of its kind.
+    pub(crate) fn tell(&self, topic: &Topic, expected: bool) -> Vec<(Option<Lane>, Bytes)> {
         let legacy_wants = match topic {
-            Topic::Resource(uri) => self.resources().contains(uri),
-            _ => ready,
+            Topic::Resource(uri) => self.is_subscribed(uri),
+            _ => expected,
         };
         let modern = self.listeners().iter().filter(|listener| listener.filter.wants(topic));
         let modern = modern

@@ -7,7 +7,7 @@ use http_body::Body as _;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Conversation;
 use sabir_session::{Asked, Standing, era};
-use sabir_wire::{Era, Incoming, Malformed, Message, Method, decode, write_error};
+use sabir_wire::{Era, Incoming, Malformed, Message, Meta, Method, decode, write_error};
 
 use super::accept::{self, Named, named_revision};
 use super::guard;
@@ -51,16 +51,17 @@ pub(crate) fn said(frame: Result<Incoming, Malformed>) -> Said {
 fn is_modern(flight: &Flight, headers: &HeaderMap, asked: &Asked) -> bool {
     let dialect = &flight.shared().engine.settings().dialect;
     // A handshake is for agreeing on a revision; what the client hopes for decides nothing yet.
-    let header = asked.method != Method::Initialize && says_modern(headers);
+    let is_handshake = asked.method == Method::Initialize;
+    let header = !is_handshake && says_modern(headers);
     match &asked.meta {
-        Ok(meta) => era(meta, header, dialect) == Era::Modern,
+        Ok(meta) => era(is_handshake, meta, header, dialect) == Era::Modern,
         Err(_) => names_modern(flight, headers),
     }
 }
 
 fn names_modern(flight: &Flight, headers: &HeaderMap) -> bool {
     let dialect = &flight.shared().engine.settings().dialect;
-    era(&sabir_wire::Meta::default(), says_modern(headers), dialect) == Era::Modern
+    era(false, &Meta::default(), says_modern(headers), dialect) == Era::Modern
 }
 
 pub(crate) fn says_modern(headers: &HeaderMap) -> bool {

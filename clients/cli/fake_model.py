@@ -1,0 +1,139 @@
+"""A model API on loopback that knows one trick: to call a given tool.
+
+It answers a conversation that offers the tool with a `tool_use` block, and the
+conversation that comes back with a `tool_result` by quoting it. So a real
+client makes a real `tools/call` without an account or a model, and
+`tool_results` holds, byte for byte, what that client passed on.
+
+Only what Claude Code asks for is here: `POST /v1/messages`, plain and
+streamed, and the counting of tokens.
+"""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+CALL_ID = "toolu_sabir_1"
+
+
+class FakeModel:
+    """Serves from `with` to its end; `url` is where."""
+
+    def __init__(self, tool: str, arguments: dict):
+        self.tool = tool
+        self.arguments = arguments
+        self.offered: set[str] = set()
+        self.tool_results: list[dict] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "FakeModel":
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_failure) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, request: dict) -> tuple[dict, str]:
+        """The content block to answer with, and why the model stops there."""
+        names = {tool.get("name") for tool in request.get("tools", [])}
+        self.offered |= names
+        results = [
+            block
+            for message in request.get("messages", [])
+            if isinstance(message.get("content"), list)
+            for block in message["content"]
+            if block.get("type") == "tool_result" and block.get("tool_use_id") == CALL_ID
+        ]
+        if results:
+            self.tool_results = results
+            return {"type": "text", "text": f"The tool said: {text_of(results[-1])}"}, "end_turn"
+        if self.tool in names:
+            call = {"type": "tool_use", "id": CALL_ID, "name": self.tool, "input": self.arguments}
+            return call, "tool_use"
+        return {"type": "text", "text": f"No tool {self.tool} was offered."}, "end_turn"
+
+
+def text_of(tool_result: dict) -> str:
+    """The text of a `tool_result`, whose content is a string or a list of blocks."""
+    content = tool_result.get("content", "")
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content if block.get("type") == "text")
+
+
+def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+            path = self.path.partition("?")[0]
+            if path.endswith("/count_tokens"):
+                self._send("application/json", json.dumps({"input_tokens": 1}))
+            elif path == "/v1/messages":
+                block, reason = model.answer(request)
+                name = request.get("model", "fake")
+                if request.get("stream"):
+                    self._send("text/event-stream", _events(name, block, reason))
+                else:
+                    self._send("application/json", json.dumps(_message(name, [block], reason)))
+            else:
+                self._send("application/json", "{}", 404)
+
+        def do_HEAD(self) -> None:
+            self._send("application/json", "")
+
+        def do_GET(self) -> None:
+            self._send("application/json", "{}", 404)
+
+        def _send(self, kind: str, body: str, status: int = 200) -> None:
+            payload = body.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+
+        def log_message(self, *_line) -> None:
+            """The default writes each request to stderr, where only failures belong."""
+
+    return Handler
+
+
+def _message(model: str, content: list[dict], stop_reason: str | None) -> dict:
+    return {
+        "id": "msg_sabir",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": stop_reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+def _events(model: str, block: dict, reason: str) -> str:
+    """The same message as a stream: an empty block, one delta that fills it, the end."""
+    if block["type"] == "tool_use":
+        empty = {**block, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    else:
+        empty = {**block, "text": ""}
+        delta = {"type": "text_delta", "text": block["text"]}
+    events = [
+        {"type": "message_start", "message": _message(model, [], None)},
+        {"type": "content_block_start", "index": 0, "content_block": empty},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": reason, "stop_sequence": None},
+            "usage": {"output_tokens": 1},
+        },
+        {"type": "message_stop"},
+    ]
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)

@@ -1,0 +1,74 @@
+//! The server that the official conformance suite drives: everything that its scenarios call by
+//! name, written with the library as anybody would.
+//!
+//! `fixture 127.0.0.1:PORT` serves HTTP, `fixture --stdio` the client that started it.
+
+mod changes; // tools that change what is offered
+mod content; // tools that return each kind of content
+mod prompts;
+mod questions; // tools that ask, in either era
+mod resources;
+mod rounds; // tools that ask by `input_required` results
+mod schemas; // tools whose schema is the point
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use sabir::{BadOffer, Handle, HttpSettings, ServeError, Server};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(place) = std::env::args().nth(1) else {
+        return failed("usage: fixture ADDRESS | --stdio");
+    };
+    let handle = match offer() {
+        Ok(handle) => handle,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let served = match place.as_str() {
+        "--stdio" => handle.serve_stdio().await,
+        address => serve_http(&handle, address).await,
+    };
+    served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS)
+}
+
+/// How long a legacy client may wait on one connection before it is told to come back.
+const STREAM_TIME: Duration = Duration::from_millis(700);
+
+async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
+    let address = address.parse().map_err(io::Error::other)?;
+    let poll_after = Some(STREAM_TIME);
+    let settings = HttpSettings { address, poll_after, ..HttpSettings::default() };
+    let server = handle.bind_http(settings).await?;
+    say(&format!("listening on http://{}/mcp", server.address()));
+    server.run(std::future::pending()).await;
+    Ok(())
+}
+
+/// A tool without arguments comes first: one scenario calls whatever is listed first.
+fn offer() -> Result<Handle, BadOffer> {
+    let handle = Server::new("sabir-conformance", env!("CARGO_PKG_VERSION")).handle()?;
+    content::offer(&handle)?;
+    questions::offer(&handle)?;
+    rounds::offer(&handle)?;
+    schemas::offer(&handle)?;
+    changes::offer(&handle)?;
+    prompts::offer(&handle)?;
+    resources::offer(&handle)?;
+    Ok(handle)
+}
+
+fn failed(reason: &str) -> ExitCode {
+    say(reason);
+    ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stderr, reason = "for whoever started it")]
+fn say(text: &str) {
+    eprintln!("fixture: {text}");
+}
+
+/// No arguments.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}

@@ -1,0 +1,64 @@
+//! What a person types. Nothing is looked up here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Serve what you have to every MCP client
+#[derive(Debug, Parser)]
+#[command(name = "sabir", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// How much to say on the standard error
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", env = "SABIR_LOG")]
+    pub(crate) log: LogLevel,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve what a sabir.toml describes
+    Serve(Serve),
+    /// Read a sabir.toml and say what is wrong with it, and where
+    Check {
+        /// A sabir.toml, or a folder that holds one [default: ./sabir.toml]
+        path: Option<PathBuf>,
+    },
+    /// Write a commented sabir.toml into this folder
+    Init,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    /// A sabir.toml, or a folder that holds one [default: ./sabir.toml]
+    pub(crate) path: Option<PathBuf>,
+
+    /// Serve the client that started this process, through its pipes
+    #[arg(long)]
+    pub(crate) stdio: bool,
+
+    /// Serve HTTP clients of both eras here, on the endpoint /mcp [default: 127.0.0.1:7331, unless
+    /// the file or --stdio says otherwise]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+
+    /// Demand this bearer token of every HTTP request
+    #[arg(long, value_name = "SECRET", env = "SABIR_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+
+    /// Listen where others can reach us, though no token is demanded
+    #[arg(long)]
+    pub(crate) allow_public: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}

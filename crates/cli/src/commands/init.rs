@@ -1,0 +1,24 @@
+//! `sabir init`: writes a commented configuration.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+
+use crate::config::FILE_NAME;
+use crate::report::{Failure, say};
+
+const TEMPLATE: &str = include_str!("sabir.toml");
+
+pub(crate) fn run() -> Result<(), Failure> {
+    let new = OpenOptions::new().write(true).create_new(true).open(FILE_NAME);
+    let written = new.and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
+    match written {
+        Ok(()) => {
+            say("wrote sabir.toml; `sabir check` reads it, `sabir serve` serves it");
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(Failure::Other("there is a sabir.toml already; it was left as it is".into()))
+        }
+        Err(error) => Err(Failure::Other(format!("sabir.toml could not be written: {error}"))),
+    }
+}

@@ -1,0 +1,107 @@
+//! The file, as written. Every field is optional; nothing is looked up.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::mistake::{Mistake, Text};
+
+/// A sabir.toml.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct File {
+    pub(crate) server: Server,
+    pub(crate) listen: Listen,
+    pub(crate) dialect: Dialect,
+    pub(crate) limits: Limits,
+    pub(crate) seal: Seal,
+    pub(crate) http: Http,
+}
+
+/// `[server]`: what clients see.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Server {
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) website: Option<String>,
+    pub(crate) instructions: Option<String>,
+}
+
+/// `[listen]`: where clients come in.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Listen {
+    pub(crate) stdio: Option<bool>,
+    pub(crate) http: Option<Spanned<String>>,
+}
+
+/// `[http]`: how HTTP clients are served.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Http {
+    pub(crate) endpoint: Option<Spanned<String>>,
+    pub(crate) old_sse: Option<bool>,
+    pub(crate) token_env: Option<Spanned<String>>,
+    pub(crate) allow_public: Option<bool>,
+    pub(crate) origins: Option<Vec<String>>,
+    pub(crate) hosts: Option<Vec<String>>,
+    pub(crate) keep_alive: Option<Spanned<String>>,
+    pub(crate) poll_after: Option<Spanned<String>>,
+    pub(crate) retry: Option<Spanned<String>>,
+    pub(crate) connections: Option<Spanned<usize>>,
+    pub(crate) idle: Option<Spanned<String>>,
+    pub(crate) head_size: Option<Spanned<String>>,
+    pub(crate) body_time: Option<Spanned<String>>,
+    pub(crate) stall: Option<Spanned<String>>,
+    pub(crate) sessions: Option<Spanned<usize>>,
+    pub(crate) session_idle: Option<Spanned<String>>,
+    pub(crate) streams: Option<Spanned<usize>>,
+    pub(crate) replay: Option<Spanned<usize>>,
+    pub(crate) replay_size: Option<Spanned<String>>,
+    pub(crate) replay_time: Option<Spanned<String>>,
+}
+
+/// `[dialect]`: how this deployment deviates from the specification.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Dialect {
+    pub(crate) revision: Option<Spanned<String>>,
+    pub(crate) unknown_tool: Option<Spanned<toml::Value>>,
+    pub(crate) tool_failure: Option<Spanned<toml::Value>>,
+    pub(crate) require_ready: Option<Spanned<String>>,
+    pub(crate) missing_method: Option<Spanned<toml::Value>>,
+    pub(crate) null_id: Option<Spanned<String>>,
+    pub(crate) flat_server_info: Option<bool>,
+}
+
+/// `[limits]`: how much one client may have.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    pub(crate) message_size: Option<Spanned<String>>,
+    pub(crate) depth: Option<Spanned<usize>>,
+    pub(crate) calls: Option<Spanned<usize>>,
+    pub(crate) call_time: Option<Spanned<String>>,
+    pub(crate) questions: Option<usize>,
+    pub(crate) question_time: Option<Spanned<String>>,
+    pub(crate) notifications: Option<Spanned<usize>>,
+    pub(crate) subscriptions: Option<usize>,
+    pub(crate) page_size: Option<Spanned<usize>>,
+    pub(crate) grace: Option<Spanned<String>>,
+    pub(crate) abort_grace: Option<Spanned<String>>,
+}
+
+/// `[seal]`: what clients keep for us is sealed with a key that replicas share.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Seal {
+    pub(crate) key_env: Option<Spanned<String>>,
+}
+
+impl File {
+    pub(crate) fn read(text: &Text<'_>) -> Result<Self, Mistake> {
+        toml::from_str(text.text).map_err(|error| text.misread(&error))
+    }
+}

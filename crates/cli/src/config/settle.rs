@@ -1,0 +1,212 @@
+//! What we will do: defaults, file and environment, settled.
+
+use std::time::Duration;
+
+use sabir::{
+    Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
+};
+use sabir::{ToolFailure, UnknownTool};
+use toml::{Spanned, Value};
+
+use super::file::{self, File};
+use super::http;
+use super::mistake::{Mistake, Text};
+use super::units;
+
+/// A configuration, as decided.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// How the server behaves.
+    pub(crate) engine: sabir_engine::Settings,
+    /// How HTTP clients are served.
+    pub(crate) http: HttpSettings,
+    /// Whether the file says where to serve them.
+    pub(crate) listens_http: bool,
+    /// Whether the file asks for stdio.
+    pub(crate) stdio: bool,
+}
+
+/// Settles a file.
+pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> {
+    let mut engine = sabir_engine::Settings {
+        dialect: dialect(&file.dialect, text)?,
+        instructions: file.server.instructions.clone(),
+        seal_key: seal_key(&file.seal, text)?,
+        ..sabir_engine::Settings::default()
+    };
+    describe(&mut engine.server, &file.server);
+    limit(&mut engine, &file.limits, text)?;
+    let (http, listens_http) = http::settle(&file.listen, &file.http, text)?;
+    Ok(Settings { engine, http, listens_http, stdio: file.listen.stdio.unwrap_or(false) })
+}
+
+fn describe(server: &mut Implementation, file: &file::Server) {
+    if let Some(name) = &file.name {
+        server.name.clone_from(name);
+    }
+    if let Some(version) = &file.version {
+        server.version.clone_from(version);
+    }
+    server.title.clone_from(&file.title);
+    server.description.clone_from(&file.description);
+    server.website_url.clone_from(&file.website);
+}
+
+fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
+    let revision = file.revision.as_ref().map(|date| revision(date, text)).transpose()?;
+    let unknown_tool = one_of(
+        file.unknown_tool.as_ref(),
+        text,
+        &[
+            ("-32602", UnknownTool::InvalidParams),
+            ("-32601", UnknownTool::MethodNotFound),
+            ("\"result\"", UnknownTool::Result),
+        ],
+    )?;
+    let tool_failure = one_of(
+        file.tool_failure.as_ref(),
+        text,
+        &[("\"result\"", ToolFailure::Result), ("-32603", ToolFailure::InternalError)],
+    )?;
+    let missing_method = one_of(
+        file.missing_method.as_ref(),
+        text,
+        &[("-32600", MissingMethod::InvalidRequest), ("-32700", MissingMethod::ParseError)],
+    )?;
+    let require_ready = one_of(
+        as_value(file.require_ready.as_ref()).as_ref(),
+        text,
+        &[
+            ("\"none\"", RequireReady::None),
+            ("\"tools\"", RequireReady::Tools),
+            ("\"all\"", RequireReady::All),
+        ],
+    )?;
+    let null_id = one_of(
+        as_value(file.null_id.as_ref()).as_ref(),
+        text,
+        &[("\"refuse\"", NullId::Refuse), ("\"answer\"", NullId::Answer)],
+    )?;
+    Ok(Dialect {
+        revision,
+        unknown_tool: unknown_tool.unwrap_or_default(),
+        tool_failure: tool_failure.unwrap_or_default(),
+        require_ready,
+        missing_method: missing_method.unwrap_or_default(),
+        null_id: null_id.unwrap_or_default(),
+        flat_server_info: file.flat_server_info.unwrap_or(false),
+    })
+}
+
+fn revision(date: &Spanned<String>, text: &Text<'_>) -> Result<Revision, Mistake> {
+    Revision::parse(date.get_ref()).ok_or_else(|| {
+        let known = Revision::ALL.map(Revision::date);
+        text.mistake(date.span(), format!("there is no revision `{}`", date.get_ref()))
+            .hint(format!("the revisions are {}", known.join(", ")))
+    })
+}
+
+fn as_value(text: Option<&Spanned<String>>) -> Option<Spanned<Value>> {
+    text.map(|text| Spanned::new(text.span(), Value::String(text.get_ref().clone())))
+}
+
+/// The choice that a value names, each written as it stands in the file.
+fn one_of<T: Copy>(
+    value: Option<&Spanned<Value>>,
+    text: &Text<'_>,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, Mistake> {
+    let Some(value) = value else { return Ok(None) };
+    let written = value.get_ref().to_string();
+    let chosen = choices.iter().find(|(name, _)| *name == written);
+    chosen.map(|(_, choice)| Some(*choice)).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+        text.mistake(value.span(), format!("{written} is not one of the choices here"))
+            .hint(format!("write {}", names.join(" or ")))
+    })
+}
+
+fn limit(
+    engine: &mut sabir_engine::Settings,
+    file: &file::Limits,
+    text: &Text<'_>,
+) -> Result<(), Mistake> {
+    let defaults = (engine.limits.clone(), engine.engine_limits.clone());
+    let (limits, taken) = (&mut engine.limits, &mut engine.engine_limits);
+    limits.calls = positive(file.calls.as_ref(), text)?.unwrap_or(limits.calls);
+    limits.call_time = time(file.call_time.as_ref(), text, defaults.0.call_time)?;
+    limits.question_time = time(file.question_time.as_ref(), text, defaults.0.question_time)?;
+    limits.subscriptions = file.subscriptions.unwrap_or(limits.subscriptions);
+    limits.grace = duration(file.grace.as_ref(), text)?.unwrap_or(limits.grace);
+    taken.message_size = size(file.message_size.as_ref(), text)?.unwrap_or(taken.message_size);
+    taken.depth = positive(file.depth.as_ref(), text)?.unwrap_or(taken.depth);
+    taken.questions = file.questions.unwrap_or(taken.questions);
+    taken.notifications =
+        positive(file.notifications.as_ref(), text)?.unwrap_or(taken.notifications);
+    taken.page_size = positive(file.page_size.as_ref(), text)?.unwrap_or(taken.page_size);
+    taken.abort_grace = duration(file.abort_grace.as_ref(), text)?.unwrap_or(taken.abort_grace);
+    Ok(())
+}
+
+/// A time that may also be `"none"`.
+fn time(
+    written: Option<&Spanned<String>>,
+    text: &Text<'_>,
+    default: Option<Duration>,
+) -> Result<Option<Duration>, Mistake> {
+    match written {
+        None => Ok(default),
+        Some(none) if none.get_ref() == "none" => Ok(None),
+        some => duration(some, text),
+    }
+}
+
+pub(super) fn duration(
+    written: Option<&Spanned<String>>,
+    text: &Text<'_>,
+) -> Result<Option<Duration>, Mistake> {
+    let Some(written) = written else { return Ok(None) };
+    let duration = units::duration(written.get_ref()).ok_or_else(|| {
+        text.mistake(written.span(), format!("`{}` is no duration", written.get_ref()))
+            .hint("write it like \"250ms\", \"5s\", \"2m\" or \"1h\"")
+    })?;
+    Ok(Some(duration))
+}
+
+pub(super) fn size(
+    written: Option<&Spanned<String>>,
+    text: &Text<'_>,
+) -> Result<Option<usize>, Mistake> {
+    let Some(written) = written else { return Ok(None) };
+    let size = units::size(written.get_ref()).filter(|size| *size > 0).ok_or_else(|| {
+        text.mistake(written.span(), format!("`{}` is no size", written.get_ref()))
+            .hint("write it like \"64KB\" or \"16MB\"")
+    })?;
+    Ok(Some(size))
+}
+
+pub(super) fn positive(
+    number: Option<&Spanned<usize>>,
+    text: &Text<'_>,
+) -> Result<Option<usize>, Mistake> {
+    match number {
+        Some(zero) if *zero.get_ref() == 0 => {
+            Err(text.mistake(zero.span(), "0 would let nothing pass").hint("write 1 or more"))
+        }
+        number => Ok(number.map(|number| *number.get_ref())),
+    }
+}
+
+fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {
+    let Some(name) = &file.key_env else { return Ok(None) };
+    let hint = "make one with `openssl rand -base64 32`";
+    let key = std::env::var(name.get_ref()).map_err(|_| {
+        let what = format!("the environment has no `{}`", name.get_ref());
+        text.mistake(name.span(), what).hint(hint)
+    })?;
+    let key = SealKey::parse(&key).ok_or_else(|| {
+        let what = format!("`{}` is not the Base64 of 32 bytes", name.get_ref());
+        text.mistake(name.span(), what).hint(hint)
+    })?;
+    Ok(Some(key))
+}

@@ -1,0 +1,57 @@
+//! Durations and sizes, as people write them: `5s`, `250ms`, `2m`; `64KB`, `16MB`.
+
+use std::time::Duration;
+
+/// Reads a duration.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = split(text)?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(number)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+/// Reads a number of bytes.
+pub(crate) fn size(text: &str) -> Option<usize> {
+    let (number, unit) = split(text)?;
+    let bytes: u64 = match unit {
+        "B" => 1,
+        "KB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(bytes)?.try_into().ok()
+}
+
+fn split(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    Some((text[..end].parse().ok()?, text[end..].trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_are_read() {
+        assert_eq!(duration("250ms"), Some(Duration::from_millis(250)));
+        assert_eq!(duration("2 m"), Some(Duration::from_secs(120)));
+        assert_eq!(size("64KB"), Some(65536));
+        assert_eq!(size("1 B"), Some(1));
+    }
+
+    #[test]
+    fn anything_else_is_not() {
+        for text in ["", "5", "s", "-1s", "1.5s", "5 parsecs", "99999999999999999999s"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+        assert_eq!(size("99999999999999999GB"), None);
+        assert_eq!(size("5mb"), None);
+    }
+}

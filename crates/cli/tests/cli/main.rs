@@ -1,0 +1,41 @@
+//! The real binary, as a person or a client sees it.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod configuration;
+mod http;
+mod stdio;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// Runs `sabir` in `folder` with an empty standard input.
+fn sabir(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sabir"));
+    command.current_dir(folder).args(args).env_remove("SABIR_LOG");
+    command
+}
+
+/// A folder with a `sabir.toml`.
+fn folder_with(file: &str) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("sabir.toml"), file).unwrap();
+    folder
+}
+
+/// What a person sees: the exit code, then both streams if they say anything.
+fn seen(output: &Output) -> String {
+    let mut seen = format!("exit {}", output.status.code().unwrap_or(-1));
+    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        let text = String::from_utf8_lossy(bytes);
+        if !text.is_empty() {
+            seen += &format!("\n{name}:\n{}", text.trim_end());
+        }
+    }
+    seen
+}

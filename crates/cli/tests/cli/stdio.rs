@@ -1,0 +1,135 @@
+//! `sabir serve --stdio`: a client that started us speaks through our pipes.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{command, folder_with, seen};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+fn serve(file: &str) -> (tempfile::TempDir, Child) {
+    let folder = folder_with(file);
+    let child = command(folder.path(), &["serve", "--stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    (folder, child)
+}
+
+/// Waits for the end, but not for ever.
+fn ended(child: &mut Child) -> i32 {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        if Instant::now() > patience {
+            child.kill().unwrap();
+            panic!("it did not end");
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_answer_comes_back_on_a_pipe_and_the_end_of_input_ends_it() {
+    let (_folder, mut child) = serve("");
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for id in ["1", "\"two\"", "12345678901234567890"] {
+        writeln!(input, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n"));
+    }
+    drop(input);
+    assert_eq!(ended(&mut child), 0);
+}
+
+#[test]
+fn files_and_sockets_serve_as_well() {
+    let folder = folder_with("");
+    let path = folder.path().join("requests");
+    std::fs::write(&path, format!("{PING}\n{PING}")).unwrap();
+    let output = command(folder.path(), &["serve", "--stdio"])
+        .stdin(File::open(&path).unwrap())
+        .stdout(File::create(folder.path().join("answers")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(seen(&output), "exit 0");
+    let answers = std::fs::read_to_string(folder.path().join("answers")).unwrap();
+    assert_eq!(answers, format!("{PONG}\n{PONG}\n"));
+
+    // Node gives its children sockets.
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut child = command(folder.path(), &["serve", "--stdio"])
+        .stdin(std::os::fd::OwnedFd::from(theirs.try_clone().unwrap()))
+        .stdout(std::os::fd::OwnedFd::from(theirs))
+        .spawn()
+        .unwrap();
+    writeln!(&ours, "{PING}").unwrap();
+    let mut line = String::new();
+    BufReader::new(&ours).read_line(&mut line).unwrap();
+    assert_eq!(line.trim_end(), PONG);
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(ended(&mut child), 0);
+}
+
+#[test]
+fn a_client_that_reads_nothing_until_it_has_written_all_is_served() {
+    let (_folder, mut child) = serve("");
+    let mut input = child.stdin.take().unwrap();
+    let requests = 20_000;
+    let writer = std::thread::spawn(move || {
+        for _ in 0..requests {
+            writeln!(input, "{PING}").unwrap();
+        }
+    });
+    writer.join().unwrap();
+    let answers = BufReader::new(child.stdout.take().unwrap()).lines().count();
+    assert_eq!(answers, requests);
+    assert_eq!(ended(&mut child), 0);
+}
+
+#[test]
+fn signals_end_it_at_once_when_nothing_runs() {
+    for signal in ["INT", "TERM"] {
+        let (_folder, mut child) = serve("");
+        let mut input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        writeln!(input, "{PING}").unwrap();
+        output.read_line(&mut String::new()).unwrap();
+        let pid = child.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(kill.unwrap().success());
+        assert_eq!(ended(&mut child), 0, "SIG{signal}");
+    }
+}
+
+#[test]
+fn what_is_too_long_is_refused_and_the_next_is_answered() {
+    let (_folder, mut child) = serve("[limits]\nmessage_size = \"1KB\"\n");
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut answer = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let padded = |length: usize| {
+        let bare = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":""}}"#;
+        bare.replace(r#""x":"""#, &format!(r#""x":"{}""#, "x".repeat(length - bare.len())))
+    };
+    writeln!(input, "{}", padded(1024)).unwrap();
+    assert_eq!(answer()["result"], json!({}));
+    writeln!(input, "{}", padded(1025)).unwrap();
+    assert_eq!(answer()["error"]["code"], -32600);
+    writeln!(input, "{}", padded(200_000)).unwrap();
+    assert_eq!(answer()["error"]["code"], -32600);
+    writeln!(input, "{PING}").unwrap();
+    assert_eq!(answer()["result"], json!({}));
+}

@@ -1,0 +1,187 @@
+//! Reading what a program writes, within bounds, and line by line for whoever wants to see it.
+
+use std::collections::VecDeque;
+use std::io;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+
+/// One of the two streams that a program writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output: the answer.
+    Output,
+    /// Standard error: what it says to people.
+    Error,
+}
+
+/// Is shown every line while the program runs, without its line end. It must not block.
+pub type Observer<'a> = dyn FnMut(Stream, &[u8]) + Send + 'a;
+
+/// The longest line that an observer is shown at once. A longer one is shown in pieces.
+pub(super) const MAX_LINE: usize = 8 << 10;
+
+/// How much of standard error is kept: its last bytes.
+pub(super) const ERROR_TAIL: usize = 8 << 10;
+
+const CHUNK: usize = 16 << 10;
+
+/// One stream being read.
+pub(super) struct Capture {
+    stream: Stream,
+    pipe: Option<pipe::Receiver>,
+    chunk: Vec<u8>,
+    kept: VecDeque<u8>,
+    max_bytes: usize,
+    seen: u64,
+    line: Vec<u8>,
+}
+
+impl Capture {
+    pub(super) fn new(stream: Stream, pipe: Option<pipe::Receiver>, max_bytes: usize) -> Self {
+        let (chunk, kept, line) = (vec![0; CHUNK], VecDeque::new(), Vec::new());
+        Self { stream, pipe, chunk, kept, max_bytes, seen: 0, line }
+    }
+
+    /// Whether more may come.
+    pub(super) fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// Whether more has come than was allowed.
+    pub(super) fn is_over(&self) -> bool {
+        self.seen > self.max_bytes as u64
+    }
+
+    /// How many bytes came that were not kept.
+    pub(super) fn cut(&self) -> u64 {
+        self.seen - self.kept.len() as u64
+    }
+
+    /// What was kept: the first bytes of the output, the last of the errors.
+    pub(super) fn into_kept(self) -> Vec<u8> {
+        self.kept.into()
+    }
+
+    /// Waits for something to read. Nothing is lost if this is dropped.
+    pub(super) async fn read(&mut self) -> io::Result<usize> {
+        match &mut self.pipe {
+            Some(pipe) => pipe.read(&mut self.chunk).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes in what was read. An error is the end of the stream: there is nobody to tell.
+    pub(super) fn take(&mut self, read: io::Result<usize>, observer: Option<&mut Observer<'_>>) {
+        let read = read.unwrap_or(0);
+        let was_over = self.is_over();
+        let bytes = &self.chunk[..read];
+        self.seen += read as u64;
+        match self.stream {
+            Stream::Output => {
+                let room = self.max_bytes - self.kept.len();
+                self.kept.extend(&bytes[..read.min(room)]);
+            }
+            Stream::Error => {
+                self.kept.extend(bytes);
+                let excess = self.kept.len().saturating_sub(ERROR_TAIL);
+                self.kept.drain(..excess);
+            }
+        }
+        if let Some(observer) = observer
+            && !was_over
+        {
+            show_lines(self.stream, &mut self.line, bytes, observer);
+            if read == 0 && !self.line.is_empty() {
+                observer(self.stream, &self.line);
+            }
+        }
+        if read == 0 {
+            self.pipe = None;
+        }
+    }
+}
+
+/// Shows the lines that `bytes` complete, and keeps the rest in `line`.
+fn show_lines(stream: Stream, line: &mut Vec<u8>, bytes: &[u8], observer: &mut Observer<'_>) {
+    for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let ended = part.ends_with(b"\n");
+        let mut text = part.strip_suffix(b"\n").unwrap_or(part);
+        while line.len() + text.len() > MAX_LINE {
+            let (fits, rest) = text.split_at(MAX_LINE - line.len());
+            line.extend_from_slice(fits);
+            observer(stream, line);
+            line.clear();
+            text = rest;
+        }
+        line.extend_from_slice(text);
+        if ended {
+            observer(stream, line.strip_suffix(b"\r").unwrap_or(line));
+            line.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut capture = Capture::new(Stream::Output, None, 1 << 20);
+        let mut lines = Vec::new();
+        let mut observer = |_, line: &[u8]| lines.push(line.to_vec());
+        for chunk in chunks.iter().chain([&&b""[..]]) {
+            capture.chunk[..chunk.len()].copy_from_slice(chunk);
+            capture.take(Ok(chunk.len()), Some(&mut observer));
+        }
+        lines
+    }
+
+    #[test]
+    fn lines_are_shown_whole_however_they_arrive() {
+        let whole = [&b"one"[..], b"", b"two", b"rest"];
+        assert_eq!(shown(&[b"one\n\ntwo\r\nrest"]), whole);
+        assert_eq!(shown(&[b"o", b"ne", b"\n\nt", b"wo\r", b"\n", b"rest"]), whole);
+        assert_eq!(shown(&[b"one\n"]), [b"one"]);
+        assert_eq!(shown(&[]), Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn a_line_beyond_the_bound_is_shown_in_pieces() {
+        let line = |length: usize| [vec![b'x'; length], b"\n".to_vec()].concat();
+        let lengths = |chunks: &[&[u8]]| shown(chunks).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&[&line(MAX_LINE)]), [MAX_LINE]);
+        assert_eq!(lengths(&[&line(MAX_LINE + 1)]), [MAX_LINE, 1]);
+        let half = vec![b'x'; MAX_LINE / 2 + 1];
+        assert_eq!(lengths(&[&half, &half, b"\n"]), [MAX_LINE, 2]);
+    }
+
+    #[test]
+    fn the_first_of_the_output_and_the_last_of_the_errors_are_kept() {
+        let mut output = Capture::new(Stream::Output, None, 4);
+        let mut errors = Capture::new(Stream::Error, None, ERROR_TAIL);
+        for capture in [&mut output, &mut errors] {
+            for _ in 0..ERROR_TAIL / 4 {
+                capture.chunk[..4].copy_from_slice(b"abcd");
+                capture.take(Ok(4), None);
+            }
+        }
+        assert_eq!((output.is_over(), output.cut()), (true, ERROR_TAIL as u64 - 4));
+        assert_eq!(output.into_kept(), b"abcd");
+        assert_eq!((errors.is_over(), errors.cut()), (false, 0));
+        errors.chunk[..1].copy_from_slice(b"!");
+        errors.take(Ok(1), None);
+        assert_eq!((errors.is_over(), errors.cut()), (true, 1));
+        assert!(errors.into_kept().ends_with(b"abcd!"));
+    }
+
+    #[test]
+    fn output_of_exactly_the_bound_is_not_over_it() {
+        let mut output = Capture::new(Stream::Output, None, 4);
+        output.chunk[..4].copy_from_slice(b"abcd");
+        output.take(Ok(4), None);
+        assert!(!output.is_over());
+        output.take(Ok(1), None);
+        assert!(output.is_over());
+    }
+}

@@ -1,0 +1,205 @@
+//! Puts limits and a sandbox on a program, from the inside.
+//!
+//! They must be put on between `fork` and the program's first instruction. To run code of ours
+//! there would be unsafe; so the keeper starts this executable again, in a hidden mode that puts
+//! them on itself and then *becomes* the program. It costs the start of one more executable (one
+//! to two milliseconds), and only commands that ask for a limit or a sandbox pay it.
+//!
+//! If anything cannot be put on, the program is not started: the starter writes the reason to
+//! standard error behind a word that only its caller knows, and leaves with code 125. So a
+//! program cannot pretend that it was not started.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::program::{Files, Limits, Program, Sandbox};
+use super::sandbox;
+use crate::keeper::{StartError, refusal, this_program};
+
+/// The hidden mode, as the first argument of this executable.
+pub(crate) const EXEC: &str = "__exec";
+
+/// The code with which the starter leaves when it could not start the program.
+const NOT_STARTED: u8 = 125;
+
+/// A program wrapped into its starter.
+pub(super) struct Wrapped {
+    pub(super) path: PathBuf,
+    pub(super) args: Vec<OsString>,
+    word: String,
+}
+
+/// Why a wrapped program was not started.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// A limit or the sandbox could not be put on.
+    Sandbox(String),
+    /// All was put on, but the program could not be started.
+    Start(StartError),
+}
+
+impl Wrapped {
+    /// Wraps a call, if its program asks for limits or a sandbox.
+    pub(super) fn new(program: &Program, args: &[OsString]) -> Option<Self> {
+        if program.limits == Limits::default() && program.sandbox.is_none() {
+            return None;
+        }
+        let word = format!("{:016x}", rand_word());
+        let mut all: Vec<OsString> = vec![EXEC.into(), word.clone().into()];
+        all.extend(encode(&program.limits, program.sandbox.as_ref()));
+        all.push("--".into());
+        all.push(program.path.clone().into());
+        all.extend_from_slice(args);
+        Some(Self { path: this_program(), args: all, word })
+    }
+
+    /// Whether the program was not started, from what the starter left.
+    pub(super) fn refused(&self, code: i32, stderr: &[u8], program: &Program) -> Option<Refused> {
+        if code != i32::from(NOT_STARTED) {
+            return None;
+        }
+        let reason = stderr.strip_prefix(self.word.as_bytes())?;
+        let reason = String::from_utf8_lossy(reason).trim().to_owned();
+        Some(match reason.strip_prefix("exec ").and_then(|errno| errno.parse().ok()) {
+            Some(errno) => Refused::Start(refusal(errno, &program.path, &program.cwd)),
+            None => Refused::Sandbox(reason),
+        })
+    }
+}
+
+/// Any word that the program cannot know will do.
+fn rand_word() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::time::Instant::now())
+}
+
+fn encode(limits: &Limits, sandbox: Option<&Sandbox>) -> Vec<OsString> {
+    let number = |key: &str, n: Option<u64>| n.map(|n| OsString::from(format!("{key}={n}")));
+    let path = |key: &str, path: &Path| {
+        let mut word = OsString::from(format!("{key}="));
+        word.push(path);
+        word
+    };
+    let mut words = Vec::new();
+    words.extend(number("memory", limits.memory));
+    words.extend(number("cpu", limits.cpu_seconds));
+    words.extend(number("file", limits.file_size));
+    if let Some(sandbox) = sandbox {
+        words.extend((!sandbox.network).then(|| "offline=".into()));
+        if let Some(files) = &sandbox.files {
+            words.push("files=".into());
+            words.extend(files.read.iter().map(|read| path("read", read)));
+            words.extend(files.write.iter().map(|write| path("write", write)));
+        }
+    }
+    words
+}
+
+/// The starter: puts on what its arguments say, and becomes the program. Returns only if it
+/// cannot.
+pub(crate) fn exec(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let word = args.next().unwrap_or_default().into_vec();
+    let reason = match (decode(&mut args), args.next()) {
+        (Some((limits, sandbox)), Some(program)) => {
+            // Made before the limits, of which memory is one.
+            let mut run = Command::new(&program);
+            run.args(args);
+            match put_on(&limits, &sandbox, Path::new(&program)) {
+                Ok(()) => format!("exec {}", run.exec().raw_os_error().unwrap_or(0)),
+                Err(reason) => reason,
+            }
+        }
+        _ => "the starter was called in a wrong way".to_owned(),
+    };
+    let _ = io::stderr().write_all(&[&word[..], b" ", reason.as_bytes()].concat());
+    ExitCode::from(NOT_STARTED)
+}
+
+fn put_on(limits: &Limits, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
+    // For good measure: the keeper ends us, and the warden does so if the keeper is killed.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(|error| format!("the parent-death signal was refused: {error}"))?;
+    sandbox::enter(sandbox, program)?;
+    limit("core dumps", Resource::Core, Some(0), 0)?;
+    limit("file size", Resource::Fsize, limits.file_size, 0)?;
+    limit("processor time", Resource::Cpu, limits.cpu_seconds, 1)?;
+    limit("memory", Resource::As, limits.memory, 0)
+}
+
+/// Sets a limit and, so much above it, one that nobody can raise. Ours, if lower, stays.
+fn limit(what: &str, resource: Resource, most: Option<u64>, above: u64) -> Result<(), String> {
+    let Some(most) = most else { return Ok(()) };
+    let lower = |most: u64, ours: Option<u64>| Some(ours.map_or(most, |ours| most.min(ours)));
+    let ours = getrlimit(resource).maximum;
+    let maximum = lower(most.saturating_add(above), ours);
+    let new = Rlimit { current: lower(most, ours), maximum };
+    setrlimit(resource, new).map_err(|error| format!("the limit of {what} was refused: {error}"))
+}
+
+/// What [`encode`] wrote, up to the `--`.
+fn decode(words: &mut impl Iterator<Item = OsString>) -> Option<(Limits, Sandbox)> {
+    let mut limits = Limits::default();
+    let mut sandbox = Sandbox { files: None, network: true };
+    loop {
+        let word = words.next()?;
+        if word == OsStr::new("--") {
+            return Some((limits, sandbox));
+        }
+        let bytes = word.as_bytes();
+        let at = bytes.iter().position(|byte| *byte == b'=')?;
+        let value = OsStr::from_bytes(&bytes[at + 1..]);
+        let number = || value.to_str()?.parse().ok();
+        match &bytes[..at] {
+            b"memory" => limits.memory = Some(number()?),
+            b"cpu" => limits.cpu_seconds = Some(number()?),
+            b"file" => limits.file_size = Some(number()?),
+            b"offline" => sandbox.network = false,
+            b"files" => sandbox.files = Some(Files::default()),
+            b"read" => sandbox.files.as_mut()?.read.push(value.into()),
+            b"write" => sandbox.files.as_mut()?.write.push(value.into()),
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_and_sandbox_come_out_as_they_went_in() {
+        let limits = Limits { memory: Some(1 << 40), cpu_seconds: Some(0), file_size: None };
+        let files = Files {
+            read: vec!["/a=b".into(), "/--".into()],
+            write: vec![OsString::from_vec(b"/\xff".to_vec()).into()],
+        };
+        for (limits, sandbox) in [
+            (limits.clone(), Sandbox { files: Some(files), network: false }),
+            (Limits::default(), Sandbox { files: Some(Files::default()), network: true }),
+            (Limits::default(), Sandbox { files: None, network: false }),
+            (limits, Sandbox { files: None, network: true }),
+        ] {
+            let mut words = encode(&limits, Some(&sandbox));
+            words.extend(["--".into(), "rest".into()]);
+            let mut words = words.into_iter();
+            assert_eq!(decode(&mut words), Some((limits, sandbox)));
+            assert_eq!(words.next(), Some("rest".into()));
+        }
+    }
+
+    #[test]
+    fn what_the_starter_does_not_know_is_refused() {
+        for word in ["memory=lots", "nice=10", "read=/x", "--x"] {
+            let mut words = [word, "--"].into_iter().map(OsString::from);
+            assert_eq!(decode(&mut words), None, "{word}");
+        }
+        assert_eq!(decode(&mut std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! What a function may say and ask while it works.
+
+use std::sync::{Mutex, PoisonError};
+
+use sabir_registry::{Ask, Context as CallContext};
+use sabir_wire::types::{
+    Action, ClientCapabilities, Elicit, Elicited as RawElicited, Level, Question, Root, Roots,
+    Sample, Sampled,
+};
+use sabir_wire::{Problem, Raw, TraceContext};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::function::error::Error;
+use crate::function::schema;
+
+/// A running call, as its function sees it.
+///
+/// # Questions
+///
+/// A question is asked with `?`. The first time there is no answer yet: the function ends there,
+/// the client is asked, and the function is **called again from the start** with the answer. So
+/// whatever stands before a question runs once for each round; it should read, not change.
+#[derive(Debug)]
+pub struct Context {
+    call: CallContext,
+    keep: Mutex<Option<Raw>>,
+}
+
+/// What became of a question to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Elicited<T> {
+    /// The user answered.
+    Accepted(T),
+    /// The user said no.
+    Declined,
+    /// The user went away.
+    Cancelled,
+}
+
+impl Context {
+    pub(crate) fn new(call: CallContext) -> Self {
+        Self { call, keep: Mutex::new(None) }
+    }
+
+    /// Tells how far the call has come. The client hears of it if it wants to, and if it grew.
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        self.call.line.progress(progress, total, message.map(str::to_owned));
+    }
+
+    /// Says something for the client's log. The server must have declared that it logs.
+    pub fn log(&self, level: Level, data: &(impl Serialize + ?Sized)) {
+        if let Ok(data) = Raw::of(data) {
+            self.call.line.log(level, None, data);
+        }
+    }
+
+    /// Whether nobody wants the result any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.call.line.is_cancelled()
+    }
+
+    /// Comes back when nobody wants the result any more. There is a short grace to clean up.
+    pub async fn cancelled(&self) {
+        self.call.line.cancelled().await;
+    }
+
+    /// What the client can be asked.
+    pub fn capabilities(&self) -> ClientCapabilities {
+        self.call.capabilities
+    }
+
+    /// Who the client says it is, as JSON. For display only: nobody has checked it.
+    pub fn client(&self) -> Option<&Raw> {
+        self.call.client.as_ref()
+    }
+
+    /// What the request says about itself (`_meta`).
+    pub fn meta(&self) -> Option<&Raw> {
+        self.call.meta.as_ref()
+    }
+
+    /// Where the request stands in a distributed trace.
+    pub fn trace(&self) -> TraceContext {
+        self.call.trace()
+    }
+
+    /// Asks the user to fill in a form, whose fields are those of `T`.
+    pub fn elicit<T: JsonSchema + DeserializeOwned>(
+        &self,
+        key: &str,
+        message: &str,
+    ) -> Result<Elicited<T>, Error> {
+        self.elicit_with(key, message, schema::of::<T>())
+    }
+
+    /// Asks the user to fill in a form, described by a JSON Schema.
+    pub fn elicit_with<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        message: &str,
+        schema: Raw,
+    ) -> Result<Elicited<T>, Error> {
+        let form = Elicit::Form { message: message.to_owned(), schema };
+        let elicited: RawElicited = self.ask(key, Question::Elicit(form))?;
+        Ok(match elicited.action {
+            Action::Accept => {
+                let content = elicited.content.unwrap_or_else(Raw::empty_object);
+                Elicited::Accepted(content.read::<T>().map_err(|error| misfit(key, &error))?)
+            }
+            Action::Decline => Elicited::Declined,
+            Action::Cancel => Elicited::Cancelled,
+        })
+    }
+
+    /// Asks the user to visit a web page. What happens there does not pass through the client.
+    pub fn visit(&self, key: &str, message: &str, url: &str) -> Result<Elicited<()>, Error> {
+        let visit = Elicit::Url { message: message.to_owned(), url: url.to_owned() };
+        let elicited: RawElicited = self.ask(key, Question::Elicit(visit))?;
+        Ok(match elicited.action {
+            Action::Accept => Elicited::Accepted(()),
+            Action::Decline => Elicited::Declined,
+            Action::Cancel => Elicited::Cancelled,
+        })
+    }
+
+    /// Asks the client's model.
+    pub fn sample(&self, key: &str, sample: Sample) -> Result<Sampled, Error> {
+        self.ask(key, Question::Sample(Box::new(sample)))
+    }
+
+    /// Asks which folders may be used.
+    pub fn roots(&self, key: &str) -> Result<Vec<Root>, Error> {
+        self.ask::<Roots>(key, Question::Roots).map(|roots| roots.roots)
+    }
+
+    /// Asks several questions at once; each is then asked again by its key, and has its answer.
+    pub fn ask_all(
+        &self,
+        questions: impl IntoIterator<Item = (String, Question)>,
+    ) -> Result<(), Error> {
+        let is_open = |(key, _): &(String, Question)| self.call.answer(key).is_none();
+        let open: Vec<_> = questions.into_iter().filter(is_open).collect();
+        if open.is_empty() { Ok(()) } else { Err(self.question(open)) }
+    }
+
+    /// The answer to a question, as it came; asks it if there is none yet.
+    pub fn ask<T: DeserializeOwned>(&self, key: &str, question: Question) -> Result<T, Error> {
+        match self.call.answer(key) {
+            Some(answer) => answer.read().map_err(|error| misfit(key, &error)),
+            None => Err(self.question(vec![(key.to_owned(), question)])),
+        }
+    }
+
+    /// Keeps something for the next round: the client carries it, but can neither read nor change
+    /// it.
+    pub fn keep(&self, state: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+        *self.keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(Raw::of(state)?);
+        Ok(())
+    }
+
+    /// What the last round has kept.
+    pub fn kept<T: DeserializeOwned>(&self) -> Option<T> {
+        self.call.state.as_ref().and_then(|state| state.read().ok())
+    }
+
+    /// Ends this round with what [`Context::keep`] has kept and no question: the client comes back
+    /// by itself.
+    pub fn come_back(&self) -> Error {
+        self.question(Vec::new())
+    }
+
+    fn question(&self, questions: Vec<(String, Question)>) -> Error {
+        let kept = self.keep.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // What was kept before and not replaced is still wanted.
+        Error::ask(Ask { questions, state: kept.or_else(|| self.call.state.clone()) })
+    }
+}
+
+fn misfit(key: &str, error: &serde_json::Error) -> Error {
+    Error::problem(Problem::Params(format!("the answer to `{key}` does not fit: {error}").into()))
+}

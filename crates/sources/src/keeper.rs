@@ -1,0 +1,91 @@
+//! Children that never outlive us.
+//!
+//! Sabir starts no program itself. It has one child, the *warden*, which has a *keeper* for every
+//! program that runs; the keeper starts the program and stays its parent:
+//!
+//! ```text
+//! sabir ── warden ─┬─ keeper ── program ── its children, and theirs
+//!                  ├─ keeper ── program
+//!                  └─ keeper              (idle, waits for the next order)
+//! ```
+//!
+//! Both are this same executable, started again in a hidden mode. Each is a *child subreaper*
+//! (`PR_SET_CHILD_SUBREAPER`): the kernel gives it every orphan below, whatever group or session
+//! the orphan has put itself into. A keeper keeps one program at a time, so all that lives below
+//! it belongs to that program, and when the kernel says that it has no children, nothing is left.
+//! No guess by names or environment, no walk that can miss what forks meanwhile.
+//!
+//! What ends a program: its own exit (then what it left behind is ended), [`Child::end`], the
+//! drop of the [`Child`], and the end of Sabir, by whatever means. The last three are one thing
+//! to a keeper: its socket closes. First the program's standard input is closed, after
+//! [`Patience::after_stdin`] the group gets SIGTERM, after [`Patience::after_term`] everything
+//! below gets SIGKILL until nothing is left. Orphans outside the group get the same signals.
+//!
+//! Any *one* of the processes may be killed with SIGKILL: if it is Sabir, the sockets close; if
+//! a keeper, its tree becomes the warden's, which kills it; if the warden, the keepers still have
+//! their sockets. Warden and keepers live in a session and groups of their own and are not called
+//! `sabir` (but `keeper of PID`), so that a signal to Sabir's group, its terminal, or everything of that
+//! name does not take them along.
+//!
+//! Why not otherwise. The parent-death signal is bound to the thread that forked, is not
+//! inherited by grandchildren and cannot be set before `exec` without unsafe code. A process that
+//! is merely told the process groups cannot find who has left them with `setsid`. Making Sabir
+//! itself the subreaper does nothing at its own death, and would change the process of whoever
+//! uses the library. Control groups and PID namespaces do all of it, where one is permitted to
+//! make them: often not.
+//!
+//! What it costs: per call one message each way over a socket, instead of an `exec`; per program
+//! that runs at the same time one small process, which is used again. What it cannot do: signal a
+//! program that has changed its user (`sudo`); and, off Linux, end what has left its group.
+//!
+//! Not here: what is read from a program and for how long. See `command::run`.
+
+mod child;
+mod line;
+mod one;
+mod order;
+mod pool;
+mod tree;
+mod wake;
+mod warden;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+pub use child::{Child, Exit, KeeperLost};
+pub use order::{Order, Patience};
+pub(crate) use pool::refusal;
+pub use pool::{KeeperSettings, Keepers, StartError};
+
+/// The hidden modes, as the first argument of this executable.
+pub(crate) const KEEP_ALL: &str = "__keep";
+pub(crate) const KEEP_ONE: &str = "__keep-one";
+
+/// Set for wardens and keepers, so that one which does not know that it is one (an executable
+/// that never calls `hidden_mode`) cannot start wardens of its own without end.
+const MARK: &str = "SABIR_KEEPER";
+
+/// The work of a warden. Its line is its standard input.
+pub(crate) fn keep_all() -> io::Result<()> {
+    warden::watch(socket_on_stdin()?)
+}
+
+/// The work of a keeper. Its line is its standard input.
+pub(crate) fn keep_one() -> io::Result<()> {
+    one::keep(socket_on_stdin()?)
+}
+
+fn socket_on_stdin() -> io::Result<UnixStream> {
+    Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// This very executable, even if its file has been replaced or removed since.
+pub(crate) fn this_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe().unwrap_or_default()
+    }
+}

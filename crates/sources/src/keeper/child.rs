@@ -1,0 +1,211 @@
+//! A program that is kept: its three streams, and its end.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::net::Shutdown as Half;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::line;
+use super::order::Word;
+use super::pool::Pool;
+
+/// A program that runs. When this is dropped the program is ended, with all that it started.
+#[derive(Debug)]
+pub struct Child {
+    /// Its standard input, unless that is empty by order. Drop it to close it.
+    pub stdin: Option<pipe::Sender>,
+    /// Its standard output.
+    pub stdout: Option<pipe::Receiver>,
+    /// Its standard error.
+    pub stderr: Option<pipe::Receiver>,
+    pid: i32,
+    line: Option<Line>,
+    exit: Option<Exit>,
+    gone: bool,
+    told_to_end: bool,
+    pool: Arc<Pool>,
+    _room: OwnedSemaphorePermit,
+}
+
+/// How a program left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// The keeper of a program was killed. The warden ends what it kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the keeper of this program was killed")]
+pub struct KeeperLost;
+
+impl Child {
+    pub(super) fn new(
+        pid: i32,
+        streams: Streams,
+        line: Line,
+        pool: Arc<Pool>,
+        room: OwnedSemaphorePermit,
+    ) -> Self {
+        let Streams { stdin, stdout, stderr } = streams;
+        Self {
+            stdin,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            pid,
+            line: Some(line),
+            exit: None,
+            gone: false,
+            told_to_end: false,
+            pool,
+            _room: room,
+        }
+    }
+
+    /// Its process id, which is also the id of its group.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether the program itself is known to have left. What it left behind may still be there.
+    pub fn has_left(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// Waits until the program has left and nothing of it remains: no descendant, no zombie.
+    ///
+    /// May be dropped and called again. It does not read the streams: a program that waits for
+    /// somebody to read its output does not leave.
+    pub async fn wait(&mut self) -> Result<Exit, KeeperLost> {
+        while !self.gone {
+            let line = self.line.as_mut().ok_or(KeeperLost)?;
+            match line.hear().await {
+                Ok(Some(Word::Exited(code))) => self.exit = Some(Exit::Code(code)),
+                Ok(Some(Word::Signalled(signal))) => self.exit = Some(Exit::Signal(signal)),
+                Ok(Some(Word::Gone)) if self.exit.is_some() => self.gone = true,
+                _ => {
+                    self.line = None;
+                    return Err(KeeperLost);
+                }
+            }
+        }
+        self.exit.ok_or(KeeperLost)
+    }
+
+    /// Begins to end the program: closes its input, and tells its keeper. [`Child::wait`] tells
+    /// when it is done.
+    pub fn end(&mut self) {
+        self.stdin = None;
+        self.told_to_end = true;
+        if let Some(line) = &self.line {
+            line.close();
+        }
+    }
+}
+
+impl Drop for Child {
+    /// A keeper whose program is gone can be used again. Any other loses its line and so ends
+    /// what it keeps.
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take()
+            && self.gone
+            && !self.told_to_end
+        {
+            self.pool.keep_idle(line);
+        }
+    }
+}
+
+/// Our ends of a program's standard streams.
+#[derive(Debug)]
+pub(super) struct Streams {
+    stdin: Option<pipe::Sender>,
+    stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+}
+
+impl Streams {
+    /// Opens them, and gives the program's ends in the order of their numbers.
+    pub(super) fn open(with_stdin: bool) -> io::Result<(Self, Vec<OwnedFd>)> {
+        let mut theirs = Vec::with_capacity(3);
+        let mut stdin = None;
+        if with_stdin {
+            let (read, write) = io::pipe()?;
+            theirs.push(read.into());
+            stdin = Some(pipe::Sender::from_owned_fd(write.into())?);
+        }
+        let mut output = || {
+            let (read, write) = io::pipe()?;
+            theirs.push(write.into());
+            pipe::Receiver::from_owned_fd(read.into())
+        };
+        let (stdout, stderr) = (output()?, output()?);
+        Ok((Self { stdin, stdout, stderr }, theirs))
+    }
+}
+
+/// Our end of the socket to a keeper.
+#[derive(Debug)]
+pub(super) struct Line {
+    stream: UnixStream,
+    partial: [u8; Word::SIZE],
+    have: usize,
+}
+
+impl Line {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        Self { stream, partial: [0; Word::SIZE], have: 0 }
+    }
+
+    /// The next word. `None`: the keeper has left. What was read of a word is kept if this is
+    /// dropped.
+    pub(super) async fn hear(&mut self) -> io::Result<Option<Word>> {
+        while self.have < Word::SIZE {
+            match self.stream.read(&mut self.partial[self.have..]).await? {
+                0 => return Ok(None),
+                read => self.have += read,
+            }
+        }
+        self.have = 0;
+        Word::decode(self.partial).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Gives the keeper an order, and hears what it says to it.
+    pub(super) async fn ask(&mut self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Word> {
+        send(&self.stream, order, files).await?;
+        self.hear().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Whether the keeper has left or said something unasked while it was idle.
+    pub(super) fn is_stale(&self) -> bool {
+        !matches!(self.stream.try_read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Closes our half: the keeper ends what it keeps, and can still tell us about it.
+    fn close(&self) {
+        let _ = rustix::net::shutdown(&self.stream, Half::Write);
+    }
+}
+
+/// Sends all of `bytes`, and `files` with the first of them.
+pub(super) async fn send(
+    stream: &UnixStream,
+    bytes: &[u8],
+    files: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let files = if sent == 0 { files } else { &[] };
+        sent += stream
+            .async_io(Interest::WRITABLE, || line::send(stream, &bytes[sent..], files))
+            .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Keepers and commands against real programs.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod ending; // every way in which a program ends
+mod keepers; // starting, and what happens to the keepers themselves
+mod running; // one call
+mod sandbox; // limits and sandbox
+
+use std::ffi::OsString;
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use sabir_sources::command::Program;
+use sabir_sources::keeper::{Child, KeeperSettings, Keepers, Order, Patience};
+use tokio::io::AsyncReadExt;
+
+/// The executable that knows the hidden modes.
+const PLAY: &str = env!("CARGO_BIN_EXE_sabir-sources-play");
+
+fn keepers() -> Keepers {
+    Keepers::new(KeeperSettings { program: PLAY.into(), ..KeeperSettings::default() })
+}
+
+/// A shell script; `$0` is `token`, which its children should have in their command lines.
+fn sh(script: &str, token: &str) -> Order {
+    Order {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into(), token.into()],
+        env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
+        cwd: "/".into(),
+        stdin: true,
+        patience: patience(0, 100),
+    }
+}
+
+fn shell(cwd: &str) -> Program {
+    let mut program = Program::new("/bin/sh".into(), cwd.into());
+    program.patience = patience(0, 100);
+    program
+}
+
+fn script(script: &str) -> Vec<OsString> {
+    vec!["-c".into(), script.into()]
+}
+
+fn patience(after_stdin: u64, after_term: u64) -> Patience {
+    let [after_stdin, after_term] = [after_stdin, after_term].map(Duration::from_millis);
+    Patience { after_stdin, after_term }
+}
+
+/// Digits that no other process has in its command line.
+fn token() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("7{:07}{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The command lines of all processes that have `token` in it.
+fn alive(token: &str) -> Vec<String> {
+    let me = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok());
+    processes
+        .filter(|entry| entry.file_name().to_str() != Some(&me))
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(token))
+        .collect()
+}
+
+/// The parent of a process and its state.
+fn stat(pid: i32) -> Option<(i32, char)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat[stat.rfind(')')? + 2..].split(' ');
+    let state = fields.next()?.chars().next()?;
+    Some((fields.next()?.parse().ok()?, state))
+}
+
+/// Waits for something that will be true soon, and says for what if it is not.
+async fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(10), "not within ten seconds: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits for a line of the program's output.
+async fn line(child: &mut Child) -> String {
+    let stdout = child.stdout.as_mut().unwrap();
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        line.push(stdout.read_u8().await.unwrap());
+    }
+    String::from_utf8(line).unwrap().trim_end().to_owned()
+}
+
+async fn rest(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).await.unwrap();
+    text
+}

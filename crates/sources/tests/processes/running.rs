@@ -1,0 +1,326 @@
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use sabir_sources::command::{
+    FindError, Gate, Limit, Program, RunError, Stream, find_program, run,
+};
+use sabir_sources::keeper::{Exit, StartError};
+
+use super::{PLAY, alive, keepers, patience, script, shell, soon, stat, token};
+
+#[tokio::test]
+async fn exact_bytes_reach_the_program_as_arguments() {
+    let keepers = keepers();
+    let program = shell("/");
+    let long = "x".repeat(131_071);
+    let values = [
+        "",
+        " ",
+        "it's",
+        "\"quoted\"",
+        "two\nlines\r\n",
+        "🦀 é \u{202e}",
+        "--",
+        "-rf",
+        "$HOME",
+        "$(touch x)",
+        "`id`",
+        "a;b|c>d&",
+        "*",
+        "\\n",
+        "{a}",
+        "\u{1}\u{7f}",
+        &long,
+    ];
+    let mut args = script(r#"printf '%s\0' "$@""#);
+    args.push("sh".into());
+    args.extend(values.map(OsString::from));
+    let finish = run(&keepers, &program, args, None, None).await.unwrap();
+    assert!(finish.success);
+    let expected: Vec<u8> = values.iter().flat_map(|v| [v.as_bytes(), b"\0"].concat()).collect();
+    assert_eq!(finish.stdout, expected);
+}
+
+#[tokio::test]
+async fn exact_bytes_reach_the_program_as_input() {
+    let keepers = keepers();
+    let program = Program::new("/bin/cat".into(), "/".into());
+    let megabyte: Vec<u8> = (0..1_000_000u32).map(|n| (n * 7 % 251) as u8).collect();
+    for bytes in [b"".to_vec(), b"it's \"\0\xff\n".to_vec(), megabyte] {
+        let finish = run(&keepers, &program, vec![], Some(bytes.clone()), None).await.unwrap();
+        assert!(finish.success);
+        assert!(finish.stdout == bytes, "{} bytes came out otherwise", bytes.len());
+    }
+    // A program that does not read its input is none the worse for it.
+    let unread = Some(vec![b'x'; 1_000_000]);
+    let finish = run(&keepers, &shell("/"), script("exit 0"), unread, None).await.unwrap();
+    assert!(finish.success);
+    let finish = run(&keepers, &program, vec![], None, None).await.unwrap();
+    assert_eq!((finish.success, finish.stdout), (true, vec![]));
+}
+
+#[tokio::test]
+async fn arguments_beyond_what_the_system_takes_are_refused() {
+    let keepers = keepers();
+    let args = vec!["x".repeat(1_000_000).into()];
+    let refused = run(&keepers, &shell("/"), args, None, None).await;
+    assert!(matches!(refused, Err(RunError::Start(StartError::TooLarge))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn the_environment_is_what_is_listed_and_the_folder_what_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let mut program = Program::new("/usr/bin/env".into(), folder.clone());
+    assert!(program.env.iter().all(|(name, _)| name == "PATH"));
+    program.env = vec![("A".into(), "1 2".into()), ("B".into(), "".into())];
+    let keepers = keepers();
+    let finish = run(&keepers, &program, vec![], None, None).await.unwrap();
+    assert_eq!(String::from_utf8(finish.stdout).unwrap(), "A=1 2\nB=\n");
+    program.path = "/bin/pwd".into();
+    let finish = run(&keepers, &program, vec![], None, None).await.unwrap();
+    assert_eq!(finish.stdout.trim_ascii_end(), folder.as_os_str().as_bytes());
+}
+
+#[tokio::test]
+async fn a_code_means_success_if_it_is_listed() {
+    let keepers = keepers();
+    let mut program = shell("/");
+    let finish = run(&keepers, &program, script("echo why >&2; exit 3"), None, None).await.unwrap();
+    assert_eq!((finish.success, finish.exit), (false, Some(Exit::Code(3))));
+    assert_eq!((&finish.stderr[..], finish.stderr_cut), (&b"why\n"[..], 0));
+    program.success_codes = vec![0, 3];
+    assert!(run(&keepers, &program, script("exit 3"), None, None).await.unwrap().success);
+    assert!(!run(&keepers, &program, script("kill -9 $$"), None, None).await.unwrap().success);
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_ended_and_its_output_kept() {
+    let token = token();
+    let keepers = keepers();
+    let mut program = shell("/");
+    program.timeout = Duration::from_millis(300);
+    let script =
+        script(&format!("echo begun; (setsid sleep 1000.{token} &); exec sleep 1000.{token}"));
+    let start = Instant::now();
+    let finish = run(&keepers, &program, script, None, None).await.unwrap();
+    assert_eq!(alive(&token), [""; 0]);
+    assert!(start.elapsed() >= program.timeout);
+    assert_eq!(finish.limit, Some(Limit::Time));
+    assert_eq!((finish.success, finish.exit), (false, Some(Exit::Signal(15))));
+    assert_eq!(finish.stdout, b"begun\n");
+}
+
+#[tokio::test]
+async fn output_is_bounded_at_its_edge() {
+    let keepers = keepers();
+    let mut program = shell("/");
+    program.max_output = 100_000;
+    let write = |bytes: usize, to: &str| script(&format!("head -c {bytes} /dev/zero {to}"));
+    for (to, stream) in [("", Stream::Output), (">&2", Stream::Error)] {
+        let finish = run(&keepers, &program, write(100_000, to), None, None).await.unwrap();
+        assert_eq!((finish.success, finish.limit), (true, None), "{stream:?}");
+        let finish = run(&keepers, &program, write(100_001, to), None, None).await.unwrap();
+        assert_eq!((finish.success, finish.limit), (false, Some(Limit::Output(stream))));
+        assert!(finish.stdout.len() <= 100_000 && finish.stderr.len() <= 8 << 10);
+        assert_eq!(
+            finish.stderr.len() as u64 + finish.stderr_cut,
+            match stream {
+                Stream::Output => 0,
+                Stream::Error => 100_001,
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn ten_gigabytes_of_output_cost_the_bound_and_no_more() {
+    let token = token();
+    let keepers = keepers();
+    let mut program = shell("/");
+    program.max_output = 1 << 20;
+    let flood = script(&format!("head -c 10737418240 /dev/zero; sleep 1000.{token}"));
+    let finish = run(&keepers, &program, flood, None, None).await.unwrap();
+    assert_eq!(finish.limit, Some(Limit::Output(Stream::Output)));
+    assert_eq!(finish.stdout.len(), 1 << 20);
+    assert_eq!(alive(&token), [""; 0]);
+
+    // The same without end, in a process of its own, so that its memory can be measured.
+    let output = Command::new(PLAY).args(["flood", "1048576"]).output().unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    let (finish, peak) = report.trim_end().split_once('\n').unwrap();
+    assert_eq!(finish, "Some(Output(Output)) 1048576");
+    let kilobytes: u32 = peak.parse().unwrap();
+    assert!(kilobytes < 40_000, "{kilobytes} kB of memory for 1 MiB of output");
+}
+
+#[tokio::test]
+async fn what_is_left_in_the_background_does_not_delay_the_answer() {
+    let token = token();
+    let keepers = keepers();
+    let mut program = shell("/");
+    program.patience = patience(0, 60_000);
+    let script = script(&format!("sleep 1000.{token} & (setsid sleep 1000.{token} &); echo done"));
+    let start = Instant::now();
+    let finish = run(&keepers, &program, script, None, None).await.unwrap();
+    assert_eq!((finish.success, &finish.stdout[..]), (true, &b"done\n"[..]));
+    assert!(start.elapsed() < Duration::from_secs(30));
+    assert_eq!(alive(&token), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_program_that_left_in_time_has_not_timed_out() {
+    let token = token();
+    let keepers = keepers();
+    let mut program = shell("/");
+    program.timeout = Duration::from_millis(200);
+    program.patience = patience(0, 500);
+    // What it leaves behind ignores SIGTERM, and so outlives the time-out.
+    let stubborn = format!("(trap '' TERM; sleep 1000.{token}; :) & sleep 0.05; exit 0");
+    let start = Instant::now();
+    let finish = run(&keepers, &program, script(&stubborn), None, None).await.unwrap();
+    assert_eq!(alive(&token), [""; 0]);
+    assert!(start.elapsed() >= Duration::from_millis(500));
+    assert_eq!((finish.success, finish.limit), (true, None));
+}
+
+#[tokio::test]
+async fn lines_are_seen_while_the_program_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("go on");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let keepers = keepers();
+    let program = shell(folder.path().to_str().unwrap());
+    let mut seen = Vec::new();
+    // The program does not go on before its first line has been seen.
+    let mut observer = |stream: Stream, line: &[u8]| {
+        if line == b"first" {
+            let fifo = fifo.clone();
+            std::thread::spawn(move || fs::write(fifo, "\n").unwrap());
+        }
+        seen.push((stream, String::from_utf8(line.to_vec()).unwrap()));
+    };
+    let script = script("echo first; read x < 'go on'; echo second >&2; printf third");
+    let finish = run(&keepers, &program, script, None, Some(&mut observer)).await.unwrap();
+    assert!(finish.success);
+    seen.sort_by_key(|(stream, _)| *stream == Stream::Error);
+    let line = |stream, text: &str| (stream, text.to_owned());
+    let (out, err) = (Stream::Output, Stream::Error);
+    assert_eq!(seen, [line(out, "first"), line(out, "third"), line(err, "second")]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_ended() {
+    let token = token();
+    let keepers = keepers();
+    let program = shell("/");
+    let script = script(&format!(
+        "trap '' TERM; (setsid sleep 1000.{token} &); echo ready; while :; do sleep 0.01; done"
+    ));
+    let (ready, is_ready) = tokio::sync::oneshot::channel();
+    let mut ready = Some(ready);
+    let mut observer = |_, _: &[u8]| ready.take().unwrap().send(()).unwrap();
+    tokio::select! {
+        finish = run(&keepers, &program, script, None, Some(&mut observer)) => panic!("{finish:?}"),
+        _ = is_ready => {}
+    }
+    soon("nothing is left", || alive(&token).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_call_whose_program_cannot_be_ended_is_answered_all_the_same() {
+    let keepers = keepers();
+    let mut program = shell("/");
+    program.patience = patience(0, 0);
+    program.timeout = Duration::from_millis(300);
+    // A keeper that is stopped looks like a program that hangs in the kernel.
+    let keeper = Arc::new(Mutex::new(None));
+    let stopper = Arc::clone(&keeper);
+    let mut observer = move |_: Stream, line: &[u8]| {
+        let program: i32 = std::str::from_utf8(line).unwrap().parse().unwrap();
+        let keeper = Pid::from_raw(stat(program).unwrap().0).unwrap();
+        kill_process(keeper, Signal::STOP).unwrap();
+        *stopper.lock().unwrap() = Some(keeper);
+    };
+    let script = script("echo $$; exec sleep 1000");
+    let start = Instant::now();
+    let finish = run(&keepers, &program, script, None, Some(&mut observer)).await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!((finish.exit, finish.limit), (None, Some(Limit::Time)));
+    kill_process(keeper.lock().unwrap().unwrap(), Signal::CONT).unwrap();
+    keepers.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let (keepers, gate) = (keepers(), Gate::new(4, 64));
+    let program = Arc::new(shell(folder.path().to_str().unwrap()));
+    let inside = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let mut calls = Vec::new();
+    for number in 0..64usize {
+        let turn = gate.enter().unwrap();
+        let (keepers, program) = (keepers.clone(), Arc::clone(&program));
+        let (inside, order) = (Arc::clone(&inside), Arc::clone(&order));
+        let call = tokio::spawn(async move {
+            let _pass = turn.await;
+            order.lock().unwrap().push(number);
+            let now = inside.0.fetch_add(1, Ordering::SeqCst) + 1;
+            inside.1.fetch_max(now, Ordering::SeqCst);
+            let touch = format!("echo {number} > {number}; sleep 0.01; echo {number}");
+            let finish = run(&keepers, &program, script(&touch), None, None).await;
+            inside.0.fetch_sub(1, Ordering::SeqCst);
+            finish.unwrap().stdout
+        });
+        calls.push(call);
+    }
+    // Every fifth of those that wait is called off before its turn can have come.
+    let off = |number: usize| number >= 30 && number.is_multiple_of(5);
+    for (number, call) in calls.iter().enumerate().filter(|(number, _)| off(*number)) {
+        call.abort();
+        assert!(!order.lock().unwrap().contains(&number), "{number} was too fast for this test");
+    }
+    for (number, call) in calls.into_iter().enumerate() {
+        match call.await {
+            Ok(stdout) => assert_eq!(stdout, format!("{number}\n").as_bytes()),
+            Err(error) => assert!(error.is_cancelled() && off(number), "{number}"),
+        }
+        assert_eq!(folder.path().join(number.to_string()).exists(), !off(number), "{number}");
+    }
+    assert_eq!((inside.0.load(Ordering::SeqCst), inside.1.load(Ordering::SeqCst)), (0, 4));
+    let expected: Vec<usize> = (0..64).filter(|number| !off(*number)).collect();
+    let order = std::mem::take(&mut *order.lock().unwrap());
+    for (at, number) in order.iter().enumerate() {
+        let due = expected.iter().position(|expected| expected == number).unwrap();
+        assert!(at.abs_diff(due) <= 3, "{order:?}");
+    }
+    keepers.close().await;
+}
+
+#[tokio::test]
+async fn a_program_is_found_by_path_or_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("data"), "x").unwrap();
+    std::os::unix::fs::symlink("/bin/sh", path.join("tool")).unwrap();
+    let find = |written: &str| find_program(written, path, Some(path.as_os_str()));
+    assert_eq!(
+        find("./tool").unwrap().canonicalize().unwrap(),
+        Path::new("/bin/sh").canonicalize().unwrap()
+    );
+    assert_eq!(find("tool").unwrap(), path.join("tool"));
+    assert_eq!(find("/bin/sh").unwrap(), Path::new("/bin/sh"));
+    assert_eq!(find("./data").unwrap_err(), FindError::NotExecutable(path.join("./data")));
+    assert_eq!(find("./none").unwrap_err(), FindError::NoFile(path.join("./none")));
+    assert_eq!(find("none").unwrap_err(), FindError::NotInPath("none".into()));
+    assert_eq!(find("data").unwrap_err(), FindError::NotInPath("data".into()));
+    assert!(find("./tool").unwrap().is_absolute());
+}
