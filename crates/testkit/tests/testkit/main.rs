@@ -1,4 +1,5 @@
 //! The players, the transcripts at each level, the schemas, and the seeds.
 
 mod players;
+mod stream;
 mod transcripts;
