@@ -32,6 +32,7 @@ pub struct Session {
     rounds: Rounds,
     subscriptions: Subscriptions,
     batches: Batches,
+    has_heard_modern: bool,
     drain_until: Option<Instant>,
 }
 
@@ -59,6 +60,7 @@ impl Session {
             rounds: Rounds::default(),
             subscriptions: Subscriptions::default(),
             batches: Batches::default(),
+            has_heard_modern: false,
             drain_until: None,
         }
     }
@@ -200,7 +202,8 @@ impl Session {
         let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
         let is_modern =
             meta.as_ref().map_or(modern, |meta| era(method, meta, modern, dialect) == Era::Modern);
-        let ready = self.required_readiness();
+        self.has_heard_modern |= is_modern;
+        let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
         let client = &self.client;
         let asked = meta
             .and_then(|meta| identify(method, meta, modern, client, self.phase, dialect, ready))
@@ -520,11 +523,15 @@ impl Session {
     }
 
     /// The id of an error that answers nothing in particular: `null` in JSON-RPC, left out by the
-    /// revisions whose schema says so.
+    /// revisions whose schema says so. Before a handshake it is known only from other requests
+    /// which those are.
     fn nobody(&self) -> Option<&'static Id> {
         const NULL: &Id = &Id::NULL;
-        let greeted = self.phase != Phase::Fresh && self.client.revision.speech().icons;
-        (!greeted && self.standing != Standing::ModernHttp).then_some(NULL)
+        let is_left_out = match self.phase {
+            Phase::Fresh => self.has_heard_modern,
+            _ => self.client.revision.speech().icons,
+        };
+        (!is_left_out && self.standing != Standing::ModernHttp).then_some(NULL)
     }
 
     fn enter(&mut self, next: Phase) {
