@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use sabir_engine::{Engine, Settings};
-use sabir_testkit::{Event, House, Pair, Player as _, StandIn, play};
+use sabir_testkit::{CallNumber, Event, House, Pair, Player as _, StandIn, play};
 use sabir_transports::stream;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
@@ -59,14 +59,14 @@ fn a_message_may_be_nested_so_deep_and_no_deeper() {
 #[test]
 fn a_message_nested_as_deep_as_a_message_is_long_harms_nobody() {
     let mut pair = Pair::new(House::settings());
-    let (open, close) = ("[".repeat(1 << 20), "]".repeat(1 << 20));
+    let (open, close) = ("[".repeat(1 << 17), "]".repeat(1 << 17));
     for bomb in [
         format!(
             r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{{"a":{open}{close}}}}}}}"#
         ),
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{open}"#),
         format!("{open}{close}"),
-        "{\"a\":".repeat(1 << 18),
+        "{\"a\":".repeat(1 << 15),
     ] {
         pair.say(bomb.as_bytes());
         let refused: Value = serde_json::from_slice(&pair.hear().unwrap()).unwrap();
@@ -92,49 +92,22 @@ fn many_requests_in_one_write_are_all_answered() {
     let mut pair = Pair::new(House::settings());
     let ask =
         |id: usize| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/list\"}}\n");
-    let all: String = (0..5000).map(ask).collect();
+    let all: String = (0..1000).map(ask).collect();
     pair.send(all.as_bytes());
-    for id in 0..5000 {
+    for id in 0..1000 {
         let list: Value = serde_json::from_slice(&pair.hear().unwrap()).unwrap();
         assert_eq!(list["id"], id);
     }
 }
 
-/// Sixteen megabytes may wait; then the client is made to wait itself.
-#[test]
-fn a_client_that_does_not_listen_is_made_to_wait_and_nothing_grows() {
-    let mut pair = limited(|settings| settings.engine_limits.notifications = 4);
-    play(
-        &mut pair,
-        r#"
-        > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}
-        ! start 1
-    "#,
-    );
-    let Some(call) = pair.house.called(sabir_testkit::CallNumber(1)) else { panic!("no call") };
-    let line = call.line().unwrap().clone();
-    pair.set_reading(false);
-    let long = "x".repeat(1 << 20);
-    for progress in 1..=100 {
-        line.progress(f64::from(progress), None, Some(long.clone()));
-        pair.settle();
-    }
-    // Seventeen notes are with the transport, four wait in the mailbox, the rest was dropped.
-    pair.set_reading(true);
-    let mut told = Vec::new();
-    while let Some(note) = pair.hear() {
-        let note: Value = serde_json::from_slice(&note).unwrap();
-        told.push(note["params"]["progress"].as_u64().unwrap());
-    }
-    assert_eq!(told, (1..=21).collect::<Vec<_>>());
-    // And then it goes on.
-    line.progress(101.0, None, None);
-    assert!(pair.hear().is_some());
-}
-
-#[test]
-fn a_deadline_holds_and_a_stop_is_heard_though_the_client_does_not_listen() {
-    let mut pair = Pair::new(House::settings());
+/// A client that has asked for more than may wait for it, and does not listen, while the calls 1 and
+/// 2 are running.
+fn deaf(change: impl FnOnce(&mut Settings)) -> Pair {
+    let mut settings = House::settings();
+    change(&mut settings);
+    let mut offer = House::offer();
+    offer.tools[0].description = Some("x".repeat(1 << 20));
+    let mut pair = Pair::with(House::offering(settings, offer));
     play(
         &mut pair,
         r#"
@@ -144,13 +117,37 @@ fn a_deadline_holds_and_a_stop_is_heard_though_the_client_does_not_listen() {
         ! start 2
     "#,
     );
-    let line = pair.house.called(sabir_testkit::CallNumber(1)).unwrap().line().unwrap().clone();
     pair.set_reading(false);
-    let long = "x".repeat(1 << 20);
-    for progress in 1..=20 {
-        line.progress(f64::from(progress), None, Some(long.clone()));
+    for id in 10..30 {
+        pair.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#).as_bytes());
+    }
+    pair
+}
+
+#[test]
+fn a_client_that_does_not_listen_is_made_to_wait_and_nothing_grows() {
+    let mut pair = deaf(|settings| settings.engine_limits.notifications = 4);
+    let line = pair.house.called(CallNumber(1)).unwrap().line().unwrap().clone();
+    for progress in 1..=100 {
+        line.progress(f64::from(progress), None, None);
         pair.settle();
     }
+    pair.set_reading(true);
+    let mut heard = Vec::new();
+    while let Some(frame) = pair.hear() {
+        let frame: Value = serde_json::from_slice(&frame).unwrap();
+        heard.push(frame["id"].as_u64().or(frame["params"]["progress"].as_u64()).unwrap());
+    }
+    // All that was asked is answered. Of what the call had to say, four notes were kept.
+    heard.sort_unstable();
+    assert_eq!(heard, (1..=4).chain(10..30).collect::<Vec<_>>());
+    line.progress(101.0, None, None);
+    assert!(pair.hear().is_some(), "and then it goes on");
+}
+
+#[test]
+fn a_deadline_holds_and_a_stop_is_heard_though_the_client_does_not_listen() {
+    let mut pair = deaf(|_| {});
     pair.pass(Duration::from_secs(300));
     assert!(matches!(pair.event(), Some(Event::Abort(_))));
     assert!(matches!(pair.event(), Some(Event::Abort(_))));
