@@ -174,6 +174,13 @@ impl Conversation {
         }
     }
 
+    /// Handles what calls have said meanwhile, and that time is up, without waiting: for a client
+    /// that never stops asking.
+    pub fn catch_up(&mut self) {
+        self.take_time();
+        self.take_letters();
+    }
+
     /// Waits until time is up for something or the engine stops, and handles that alone: for a
     /// client that does not take what it is sent. What calls have to say, and what changes,
     /// waits meanwhile within its bounds. Dropping the future loses nothing.

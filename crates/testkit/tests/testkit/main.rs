@@ -1,4 +1,6 @@
 //! The players, the transcripts at each level, the schemas, and the seeds.
 
 mod players;
+mod schemas;
+mod stream;
 mod transcripts;
