@@ -1,10 +1,10 @@
 //! The server under test: the library as a user would write it.
 //!
-//! `echo-server stdio`. It offers `echo` and twenty further tools of two or three arguments.
+//! `echo-server stdio` or `echo-server http 127.0.0.1:PORT`. It offers `echo` and twenty further tools of two or three arguments.
 
 use std::process::ExitCode;
 
-use sabir::{Error, Server};
+use sabir::{Error, HttpSettings, Server};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
@@ -52,9 +52,17 @@ fn server() -> Server {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let place = std::env::args().nth(1);
-    let served = match place.as_deref() {
-        Some("stdio") => server().serve_stdio().await,
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let served = match args.as_slice() {
+        ["stdio"] => server().serve_stdio().await,
+        ["http", address] => match address.parse() {
+            Ok(address) => {
+                let settings = HttpSettings { address, ..HttpSettings::default() };
+                server().serve_http(settings).await
+            }
+            Err(_) => return ExitCode::from(2),
+        },
         _ => return ExitCode::from(2),
     };
     if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -49,8 +49,8 @@ class Sandbox:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "PYTHONDONTWRITEBYTECODE": "1",  # the scripts stand in the repository
-            **{name: NOWHERE for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")},
-            **{name: LOOPBACK for name in ("NO_PROXY", "no_proxy")},
+            **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE),
+            **dict.fromkeys(("NO_PROXY", "no_proxy"), LOOPBACK),
         }
 
     def __enter__(self) -> "Sandbox":

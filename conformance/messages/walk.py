@@ -52,7 +52,9 @@ class Conversation:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        threading.Thread(target=self._read, daemon=True).start()
+        self._writing = threading.Lock()  # both threads record
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def __enter__(self) -> "Conversation":
         return self
@@ -64,6 +66,7 @@ class Conversation:
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise Failed(f"{self.revision}: still there {SECONDS} s after the end of its input") from None
+        self._reader.join(SECONDS)  # its last words belong to the record
 
     def notify(self, method: str, params: dict) -> None:
         self._send(method, {"jsonrpc": "2.0", "method": method, "params": params})
@@ -126,8 +129,8 @@ class Conversation:
             "kind": kind,
             "message": message,
         }
-        # Two threads write; a line is written at once.
-        self._out.write(json.dumps(record) + "\n")
+        with self._writing:
+            self._out.write(json.dumps(record) + "\n")
 
 
 def main() -> int:
@@ -194,7 +197,7 @@ def walk_offers(server: Conversation, capabilities: dict, common: dict) -> list[
     if "prompts" in capabilities:
         for prompt in pages(server, "prompts/list", "prompts", common):
             names = [argument["name"] for argument in prompt.get("arguments", [])]
-            params = {"name": prompt["name"], "arguments": {name: "x" for name in names}}
+            params = {"name": prompt["name"], "arguments": dict.fromkeys(names, "x")}
             with_rounds(server, "prompts/get", params, common)
             if names and "completions" in capabilities:
                 ref = {"type": "ref/prompt", "name": prompt["name"]}
@@ -242,8 +245,7 @@ def sample(schema: dict) -> dict:
     values = {"string": "x", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
     properties = schema.get("properties", {})
     return {
-        name: values.get(properties.get(name, {}).get("type"), "x")
-        for name in schema.get("required", [])
+        name: values.get(properties.get(name, {}).get("type"), "x") for name in schema.get("required", [])
     }
 
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sabir::{BadOffer, Content, Context, Error, Handle, Level, ResourceContents, ToolFunction};
 
-use crate::Nothing;
+use crate::{Nothing, STREAM_TIME};
 
 /// A red dot.
 pub(crate) const PNG: &[u8] = &[
@@ -43,6 +43,7 @@ pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
         }),
         ToolFunction::typed("test_tool_with_progress", "Reports progress", with_progress),
         ToolFunction::typed("test_tool_with_logging", "Writes to the log", with_logging).logs(),
+        ToolFunction::typed("test_reconnection", "Takes longer than a stream", slowly),
         ToolFunction::typed("test_logging_tool", "Tries to write to the log", log_once).logs(),
     ];
     tools.into_iter().try_for_each(|tool| handle.offer(tool.build()).map(drop))
@@ -71,6 +72,12 @@ async fn with_logging(_: Nothing, context: Context) -> &'static str {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     "logged"
+}
+
+/// Long enough that the client's stream is closed before the answer, and it must come back for it.
+async fn slowly(_: Nothing) -> &'static str {
+    tokio::time::sleep(2 * STREAM_TIME).await;
+    "Reconnection test completed"
 }
 
 async fn log_once(_: Nothing, context: Context) -> &'static str {

@@ -11,9 +11,11 @@ mod resources;
 mod rounds; // tools that ask by `input_required` results
 mod schemas; // tools whose schema is the point
 
+use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use sabir::{BadOffer, Handle, Server};
+use sabir::{BadOffer, Handle, HttpSettings, ServeError, Server};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -26,9 +28,22 @@ async fn main() -> ExitCode {
     };
     let served = match place.as_str() {
         "--stdio" => handle.serve_stdio().await,
-        _ => return failed("only --stdio so far"),
+        address => serve_http(&handle, address).await,
     };
     served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS)
+}
+
+/// How long a legacy client may wait on one connection before it is told to come back.
+const STREAM_TIME: Duration = Duration::from_millis(700);
+
+async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
+    let address = address.parse().map_err(io::Error::other)?;
+    let poll_after = Some(STREAM_TIME);
+    let settings = HttpSettings { address, poll_after, ..HttpSettings::default() };
+    let server = handle.bind_http(settings).await?;
+    say(&format!("listening on http://{}/mcp", server.address()));
+    server.run(std::future::pending()).await;
+    Ok(())
 }
 
 /// A tool without arguments comes first: one scenario calls whatever is listed first.
@@ -45,11 +60,13 @@ fn offer() -> Result<Handle, BadOffer> {
 }
 
 fn failed(reason: &str) -> ExitCode {
-    #[expect(clippy::print_stderr, reason = "for the person who started it")]
-    {
-        eprintln!("fixture: {reason}");
-    }
+    say(reason);
     ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stderr, reason = "for whoever started it")]
+fn say(text: &str) {
+    eprintln!("fixture: {text}");
 }
 
 /// No arguments.

@@ -65,14 +65,10 @@ fn name_form() -> Value {
     json!({ "type": "object", "properties": { "name": name }, "required": ["name"] })
 }
 
-/// Asks for a name.
+/// Asks for a name. The suite answers some questions with forms of its own.
 fn name(context: &Context, key: &str, message: &str) -> Result<String, Error> {
-    #[derive(serde::Deserialize)]
-    struct Name {
-        name: String,
-    }
-    match context.elicit_with(key, message, Raw::of(&name_form())?)? {
-        Elicited::Accepted(Name { name }) => Ok(name),
+    match context.elicit_with::<Value>(key, message, Raw::of(&name_form())?)? {
+        Elicited::Accepted(form) => Ok(form["name"].as_str().unwrap_or("somebody").to_owned()),
         Elicited::Declined | Elicited::Cancelled => Ok("stranger".into()),
     }
 }

@@ -1,5 +1,6 @@
 //! What a person types. Nothing is looked up here.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -37,6 +38,19 @@ pub(crate) struct Serve {
     /// Serve the client that started this process, through its pipes
     #[arg(long)]
     pub(crate) stdio: bool,
+
+    /// Serve HTTP clients of both eras here, on the endpoint /mcp [default: 127.0.0.1:7331, unless
+    /// the file or --stdio says otherwise]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+
+    /// Demand this bearer token of every HTTP request
+    #[arg(long, value_name = "SECRET", env = "SABIR_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+
+    /// Listen where others can reach us, though no token is demanded
+    #[arg(long)]
+    pub(crate) allow_public: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_registry::Registry;
-use sabir_session::{Dialect, Limits, Rules};
+use sabir_session::{Dialect, Limits, PageNames, Rules};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation, Topic};
 use sabir_wire::{Raw, Revision, legacy::Lowered};
 use tokio::sync::{broadcast, watch};
 
-use crate::seal::{Seal, SealKey};
+use crate::seal::{Seal, SealKey, random_name};
 
 /// How a server behaves. Every field has a good default.
 #[derive(Clone, Debug)]
@@ -116,8 +116,12 @@ impl Engine {
         let announce = changes.clone();
         // Nobody may be listening; that is no failure.
         registry.on_change(move |topic| drop(announce.send(topic)));
-        let rules =
-            Rules { dialect: settings.dialect.clone(), limits: settings.limits.clone(), server };
+        let rules = Rules {
+            dialect: settings.dialect.clone(),
+            limits: settings.limits.clone(),
+            server,
+            pages: PageNames::new(random_name()),
+        };
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),

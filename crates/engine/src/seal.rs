@@ -128,6 +128,13 @@ fn unix_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// A name that no other server has.
+pub(crate) fn random_name() -> String {
+    let mut bytes = [0; 12];
+    fill_random(&mut bytes);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
 fn fill_random(bytes: &mut [u8]) {
     // Without randomness no secret can be kept: there is nothing sensible to go on with.
     #[expect(clippy::expect_used, reason = "the system has no random numbers")]

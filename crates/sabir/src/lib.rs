@@ -68,6 +68,9 @@ pub use sabir_sources::function::{PromptBuilder, PromptFunction, ResourceBuilder
 pub use sabir_sources::function::{
     ResourceFunction, TemplateBuilder, TemplateFunction, ToolBuilder, ToolFunction,
 };
+pub use sabir_transports::http::{
+    BindError, Limits as HttpLimits, Server as HttpServer, Settings as HttpSettings, Token,
+};
 pub use sabir_wire::types::{
     Annotations, ClientCapabilities, Completion, Content, Elicit, Icon, Implementation, Level,
     PromptReply, Question, Resource, ResourceContents, ResourceReply, Role, Sample, Sampled,

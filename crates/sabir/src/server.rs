@@ -7,6 +7,7 @@ use sabir_engine::{Engine, EngineLimits, Event, SealKey, Settings};
 use sabir_registry::{BadOffer, Source, SourceId};
 use sabir_session::{Dialect, Limits};
 use sabir_sources::function::{Handler, IntoReply, ToolFunction};
+use sabir_transports::http::{BindError, Server as HttpServer, Settings as HttpSettings};
 use sabir_wire::Raw;
 use sabir_wire::types::Implementation;
 use serde_json::Value;
@@ -28,6 +29,8 @@ pub enum ServeError {
     Offer(BadOffer),
     /// It could not read or write.
     Io(io::Error),
+    /// It could not listen.
+    Bind(BindError),
 }
 
 impl std::fmt::Display for ServeError {
@@ -35,6 +38,7 @@ impl std::fmt::Display for ServeError {
         match self {
             Self::Offer(offer) => offer.fmt(f),
             Self::Io(error) => error.fmt(f),
+            Self::Bind(error) => error.fmt(f),
         }
     }
 }
@@ -50,6 +54,12 @@ impl From<BadOffer> for ServeError {
 impl From<io::Error> for ServeError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<BindError> for ServeError {
+    fn from(error: BindError) -> Self {
+        Self::Bind(error)
     }
 }
 
@@ -227,6 +237,24 @@ impl Server {
         Ok(sabir_transports::stdio::serve(&self.build()?).await?)
     }
 
+    /// Serves any number of clients over HTTP, of both eras on one endpoint (`/mcp`), until the
+    /// process ends.
+    ///
+    /// ```no_run
+    /// use sabir::{HttpSettings, Server};
+    ///
+    /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    /// let settings = HttpSettings { address: "127.0.0.1:7331".parse()?, ..Default::default() };
+    /// Server::new("port", "1.0.0").serve_http(settings).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn serve_http(self, settings: HttpSettings) -> Result<(), ServeError> {
+        let server = HttpServer::bind(self.build()?, settings).await?;
+        server.run(std::future::pending()).await;
+        Ok(())
+    }
+
     /// Serves one client over any byte stream, one message a line.
     ///
     /// ```
@@ -315,6 +343,27 @@ impl Handle {
         W: AsyncWrite + Unpin,
     {
         Ok(sabir_transports::stream::serve(&self.engine, reader, writer).await?)
+    }
+
+    /// Binds an HTTP server, which serves any number of clients once it is
+    /// [run](HttpServer::run).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use sabir::{HttpSettings, Server};
+    ///
+    /// let handle = Server::new("port", "1.0.0").handle()?;
+    /// let settings = HttpSettings { address: "127.0.0.1:0".parse()?, ..Default::default() };
+    /// let server = handle.bind_http(settings).await?;
+    /// println!("http://{}/mcp", server.address());
+    /// let stop = async { /* until whatever you wait for */ };
+    /// server.run(stop).await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn bind_http(&self, settings: HttpSettings) -> Result<HttpServer, ServeError> {
+        Ok(HttpServer::bind(self.engine.clone(), settings).await?)
     }
 
     /// Ends all conversations; running calls may finish within the grace.

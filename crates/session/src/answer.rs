@@ -5,8 +5,8 @@ use sabir_wire::{Code, ErrorObject, Malformed, Misshape, Problem, Revision, lega
 
 use crate::dialect::{Dialect, MissingMethod, ToolFailure, UnknownTool};
 
-/// What a client of `revision` is told of `problem`.
-pub(crate) fn settle(
+/// What a client of `revision` is told of `problem`, which ended the call of a tool.
+pub(crate) fn settle_tool(
     problem: &Problem,
     revision: Revision,
     dialect: &Dialect,

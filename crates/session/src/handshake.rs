@@ -1,6 +1,6 @@
 //! Which revision is spoken, and by whom. The era of a request is decided only here.
 
-use sabir_wire::types::{ClientCapabilities, Level};
+use sabir_wire::types::{ClientCapabilities, Level, ServerCapabilities};
 use sabir_wire::{Era, Initialize, Meta, Method, Problem, Raw, Revision};
 
 use crate::dialect::{Dialect, RequireReady};
@@ -15,6 +15,8 @@ pub(crate) struct Client {
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) name: Option<Raw>,
     pub(crate) log_level: Level,
+    /// What the handshake told it that we offer.
+    pub(crate) offered: ServerCapabilities,
 }
 
 impl Client {
@@ -22,7 +24,9 @@ impl Client {
     pub(crate) fn unknown(revision: Revision) -> Self {
         // A client that set no level gets what a person would want to see.
         let log_level = Level::Info;
-        Self { revision, capabilities: ClientCapabilities::default(), name: None, log_level }
+        let (capabilities, offered) =
+            (ClientCapabilities::default(), ServerCapabilities::default());
+        Self { revision, capabilities, name: None, log_level, offered }
     }
 
     /// Takes over what `initialize` says, and agrees on a revision.
@@ -66,7 +70,7 @@ pub(crate) fn identify(
     dialect: &Dialect,
     ready: RequireReady,
 ) -> Result<Asker, Problem> {
-    match era(&meta, transport_says_modern, dialect) {
+    match era(*method == Method::Initialize, &meta, transport_says_modern, dialect) {
         Era::Modern => {
             let asker = self_described(meta)?;
             if of_the_other_era(method, Era::Modern) {
@@ -86,11 +90,14 @@ pub(crate) fn identify(
 
 /// A request is modern if it says so itself. Nothing else decides, except that a deployment pinned
 /// to one revision is of that revision's era.
-pub fn era(meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
-    match dialect.revision {
-        Some(pinned) if pinned.era() == Era::Legacy => Era::Legacy,
-        _ if meta.version.is_some() || transport_says_modern => Era::Modern,
-        _ => Era::Legacy,
+pub fn era(is_handshake: bool, meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
+    let says_so = meta.version.is_some() || transport_says_modern;
+    match dialect.revision.map(Revision::era) {
+        // Whoever shakes hands is a legacy client; it is told what is spoken here.
+        Some(Era::Modern) if is_handshake && !says_so => Era::Legacy,
+        Some(pinned) => pinned,
+        None if says_so => Era::Modern,
+        None => Era::Legacy,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls that have not ended: start, finish, cancel, expire.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sabir_wire::types::{ClientCapabilities, Level};
 use sabir_wire::{Id, ProgressToken, Request, Revision};
@@ -23,6 +23,8 @@ pub(crate) struct Inflight {
     /// The last progress that was told; it must grow.
     pub(crate) progress: f64,
     pub(crate) effect: Effect,
+    /// It calls a tool, whose result can say that it failed.
+    pub(crate) is_tool: bool,
     /// What to start again once the client has answered. Kept only where that can happen.
     pub(crate) again: Option<Box<(Asker, Request)>>,
 }
@@ -31,9 +33,16 @@ pub(crate) struct Inflight {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     None,
+    /// The handshake has taken effect when it began, so that it cannot be cancelled.
+    Greet,
     Subscribe(Box<str>),
     Unsubscribe(Box<str>),
     SetLevel(Level),
+}
+
+/// When a time that begins now is over. One that goes beyond the clock never is.
+pub(crate) fn deadline(now: Instant, time: Option<Duration>) -> Option<Instant> {
+    now.checked_add(time?)
 }
 
 /// All calls of a session. Few at a time: a list is faster than a map, and takes no memory when
@@ -92,5 +101,10 @@ impl Calls {
 
     pub(crate) fn len(&self) -> usize {
         self.calls.len()
+    }
+
+    /// How many of them will be subscriptions once they have succeeded.
+    pub(crate) fn subscribing(&self) -> usize {
+        self.calls.iter().filter(|call| matches!(call.effect, Effect::Subscribe(_))).count()
     }
 }

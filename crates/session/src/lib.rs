@@ -12,6 +12,7 @@ mod inflight; // calls that have not ended
 mod io; // what goes in, what comes out
 mod phase; // which steps are legal
 mod rounds; // calls that need the client's input
+mod rules; // what holds for all sessions of a server
 mod session; // the one entry point
 mod subscriptions; // who listens to what
 
@@ -19,4 +20,5 @@ pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, Unk
 pub use handshake::era;
 pub use io::{Asked, Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 pub use phase::State;
-pub use session::{Limits, Rules, Session, Standing};
+pub use rules::{Limits, PageNames, Rules, Standing};
+pub use session::Session;

@@ -1,7 +1,7 @@
 //! The one entry point: an input goes in, what must be done comes out.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_wire::types::{Questions, ServerResult};
@@ -10,12 +10,13 @@ use sabir_wire::{Problem, Raw, Request, Resume, Revision, legacy, write_error};
 
 use crate::answer;
 use crate::batches::Batches;
-use crate::dialect::{Dialect, NullId, RequireReady};
+use crate::dialect::{NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
-use crate::inflight::{Calls, Effect, Inflight};
+use crate::inflight::{Calls, Effect, Inflight, deadline};
 use crate::io::{Asked, Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
-use crate::rounds::{Progress, Rounds, may_ask, refused, resumed};
+use crate::rounds::{Progress, Rounds, may_ask, resumed};
+use crate::rules::{Rules, Standing};
 use crate::subscriptions::Subscriptions;
 
 /// One client's conversation.
@@ -33,55 +34,6 @@ pub struct Session {
     subscriptions: Subscriptions,
     batches: Batches,
     drain_until: Option<Instant>,
-}
-
-/// What all sessions of a server share.
-#[derive(Debug)]
-pub struct Rules {
-    /// How this deployment deviates.
-    pub dialect: Dialect,
-    /// How much a client may have.
-    pub limits: Limits,
-    /// Who answers, as JSON.
-    pub server: Raw,
-}
-
-/// How much one client may have.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Calls at once. One more is refused.
-    pub calls: usize,
-    /// How long a call may take. Then it is aborted and answered with an error.
-    pub call_time: Option<Duration>,
-    /// How long a client may take to answer a question. Then the call is aborted.
-    pub question_time: Option<Duration>,
-    /// Resources and listeners at once. One more is refused.
-    pub subscriptions: usize,
-    /// How long running calls may go on after the client has left.
-    pub grace: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            calls: 256,
-            call_time: Some(Duration::from_secs(300)),
-            question_time: Some(Duration::from_secs(900)),
-            subscriptions: 1024,
-            grace: Duration::from_secs(5),
-        }
-    }
-}
-
-/// What the transport knows of a client before it has said anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// A pipe or the like, which serves both eras, request by request.
-    Stream,
-    /// A legacy client over HTTP, and what it speaks until a handshake says otherwise.
-    LegacyHttp(Revision),
-    /// One HTTP request whose header names a modern revision.
-    ModernHttp,
 }
 
 /// Where an answer goes.
@@ -122,7 +74,9 @@ impl Session {
             Input::Finished { call, outcome } => self.on_finished(now, call, outcome, out),
             Input::Noted { call, note } => self.on_note(call, note, out),
             Input::Changed(topic) => {
-                let told = self.subscriptions.tell(&topic, self.phase == Phase::Open);
+                let is_announced = self.client.offered.announces(&topic);
+                let told =
+                    self.subscriptions.tell(&topic, self.phase == Phase::Open && is_announced);
                 out.extend(told.into_iter().map(|(lane, frame)| tell(lane, frame)));
             }
             Input::Tick => self.on_tick(now, out),
@@ -130,6 +84,7 @@ impl Session {
         }
         if self.phase == Phase::Draining && self.calls.len() == 0 {
             self.enter(Phase::Closed);
+            self.drain_until = None;
             out.push(Output::Close);
         }
     }
@@ -239,20 +194,26 @@ impl Session {
             return self.refuse(place, None, &problem, out);
         }
         let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
-        let is_modern =
-            meta.as_ref().map_or(modern, |meta| era(meta, modern, dialect) == Era::Modern);
+        let is_handshake = method == Method::Initialize;
+        let era = |meta| era(is_handshake, meta, modern, dialect);
+        let is_modern = meta.as_ref().map_or(modern, |meta| era(meta) == Era::Modern);
         let ready = self.required_readiness();
         let client = &self.client;
         let asked = meta
             .and_then(|meta| identify(&method, meta, modern, client, self.phase, dialect, ready))
+            .and_then(|asker| match place.batch {
+                // A listener would be in its way for ever; and no modern revision has batches.
+                Some(_) if is_modern => Err(Problem::Request("no batches in this revision".into())),
+                _ => Ok(asker),
+            })
             .and_then(|asker| Ok((asker, request?)))
             .and_then(|(asker, request)| self.admit(asker, request));
         match asked {
             Ok((asker, request)) => self.start(now, place, id, asker, request, out),
             Err(problem) => {
                 let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
-                let result = answer::settle(&problem, revision, &self.rules.dialect);
-                self.reply(place, &id, result, revision, out);
+                let error = legacy::error(&problem, revision);
+                self.reply(place, &id, Err(error), revision, out);
             }
         }
     }
@@ -290,11 +251,13 @@ impl Session {
             return full("calls", limits.calls);
         }
         let more = match &request {
+            Request::Subscribe(uri) if self.subscriptions.is_subscribed(uri) => 0,
             Request::Subscribe(_) => 1,
             Request::Listen(listen) => listen.filter.weight(),
             _ => 0,
         };
-        if more > 0 && self.subscriptions.len() + more > limits.subscriptions {
+        let taken = self.subscriptions.len() + self.calls.subscribing();
+        if more > 0 && taken + more > limits.subscriptions {
             return full("subscriptions", limits.subscriptions);
         }
         if let Request::Initialize(hello) = &request {
@@ -324,10 +287,11 @@ impl Session {
             revision: asker.revision,
             capabilities: asker.capabilities,
             log_level: asker.log_level,
-            deadline: self.rules.limits.call_time.map(|time| now + time),
+            deadline: deadline(now, self.rules.limits.call_time),
             progress_token: asker.meta.progress_token.clone(),
             progress: f64::NEG_INFINITY,
             effect: effect_of(&request),
+            is_tool: matches!(request, Request::CallTool(_)),
             again: can_be_asked.then(|| Box::new((asker.clone(), request.clone()))),
         });
         self.batches.begin_part(place.batch);
@@ -346,7 +310,9 @@ impl Session {
                     return;
                 }
                 let Some(key) = self.calls.key_of(&cancelled.request) else { return };
-                self.drop_call(key, out);
+                if self.calls.find(key).is_some_and(|call| call.effect != Effect::Greet) {
+                    self.drop_call(key, out);
+                }
             }
             // JSON-RPC forbids answering a notification, even a wrong one.
             _ => {}
@@ -371,17 +337,15 @@ impl Session {
         match self.rounds.answered(id, result) {
             Progress::None => {}
             Progress::Complete(key, resume) => {
-                let deadline = self.rules.limits.call_time.map(|time| now + time);
+                let deadline = deadline(now, self.rules.limits.call_time);
                 let Some(call) = self.calls.find(key) else { return };
                 let Some(again) = &call.again else { return };
                 let (asker, request) = again.as_ref().clone();
                 call.deadline = deadline;
                 out.push(Output::Start(Call { key, asker, request: resumed(request, resume) }));
             }
-            Progress::Refused(key, reason, others) => {
-                let Some(call) = self.calls.find(key) else { return };
-                let Some(again) = &call.again else { return };
-                let (lane, problem) = (Some(call.lane), refused(&again.1, reason));
+            Progress::Refused(key, problem, others) => {
+                let lane = self.calls.find(key).map(|call| call.lane);
                 let withdrawn = others.iter().map(|id| legacy::cancelled(id, "no longer needed"));
                 out.extend(withdrawn.map(|frame| tell(lane, frame)));
                 self.finish(key, Err(problem), out);
@@ -417,7 +381,7 @@ impl Session {
         if call.again.is_none() {
             return self.finish(key, Ok(ServerResult::InputRequired(questions)), out);
         }
-        call.deadline = question_time.map(|time| now + time);
+        call.deadline = deadline(now, question_time);
         let (lane, revision) = (Some(call.lane), call.revision);
         if questions.questions.is_empty() {
             // Nothing to ask: the call only wants to be started again with its state.
@@ -426,7 +390,7 @@ impl Session {
             let request = resumed(again.1, resume);
             return out.push(Output::Start(Call { key, asker: again.0, request }));
         }
-        match self.rounds.begin(key, &questions, revision) {
+        match self.rounds.begin(key, &questions, revision, &self.rules.pages) {
             Ok(frames) => {
                 let kind = Kind::Question;
                 out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame, kind }));
@@ -445,10 +409,17 @@ impl Session {
         let Some(call) = self.calls.take(key) else { return };
         let result = match result {
             Ok(result) => {
+                if let ServerResult::Welcome(welcome) = &result {
+                    self.client.offered = welcome.capabilities;
+                }
                 self.take_effect(call.effect);
                 answer::finish(result, &self.rules.dialect)
             }
-            Err(problem) => answer::settle(&problem, call.revision, &self.rules.dialect),
+            Err(problem) if call.is_tool => {
+                answer::settle_tool(&problem, call.revision, &self.rules.dialect)
+            }
+            // Only a tool's result can say that it failed.
+            Err(problem) => Err(legacy::error(&problem, call.revision)),
         };
         let place = Place { lane: call.lane, batch: call.batch };
         self.reply(place, &call.id, result, call.revision, out);
@@ -457,7 +428,7 @@ impl Session {
 
     fn take_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::None => {}
+            Effect::None | Effect::Greet => {}
             Effect::Subscribe(uri) => self.subscriptions.subscribe(uri),
             Effect::Unsubscribe(uri) => self.subscriptions.unsubscribe(&uri),
             Effect::SetLevel(level) => self.client.log_level = level,
@@ -506,9 +477,9 @@ impl Session {
             return;
         }
         self.enter(Phase::Draining);
-        self.drain_until = Some(now + self.rules.limits.grace);
+        self.drain_until = deadline(now, Some(self.rules.limits.grace));
         for listener in self.subscriptions.end() {
-            let frame = legacy::cancelled(&listener.id, "the server is stopping");
+            let frame = legacy::ended(&listener.id, "the server is stopping");
             out.push(tell(Some(listener.lane), frame));
             let ended = ServerResult::Listened(listener.id.clone());
             let place = Place { lane: listener.lane, batch: None };
@@ -570,6 +541,7 @@ fn tell(lane: Option<Lane>, frame: Bytes) -> Output {
 
 fn effect_of(request: &Request) -> Effect {
     match request {
+        Request::Initialize(_) => Effect::Greet,
         Request::Subscribe(uri) => Effect::Subscribe(uri.clone()),
         Request::Unsubscribe(uri) => Effect::Unsubscribe(uri.clone()),
         Request::SetLevel(level) => Effect::SetLevel(*level),

@@ -7,6 +7,9 @@
 //! `SABIR_KILL_ROUNDS` is how many rounds to go, 40 if it is not set. One test, alone in its
 //! process: it waits for children it has not started.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::print_stdout, reason = "the count is what the test is for")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;

@@ -1,1 +1,38 @@
-//! (being written)
+//! Transcripts and who plays them; fakes of a source and of the clock. For tests only.
+//!
+//! A protocol test reads as a conversation ([`Transcript`]). The same text is played against the
+//! state machine alone ([`SessionPlayer`]), the engine without I/O ([`ConversationPlayer`]), a
+//! client and a server joined in memory ([`Pair`]), and a program over a pipe ([`Program`]).
+//!
+//! Nothing here waits in real time, but for a program that has not answered yet.
+
+mod conversation; // the engine, without I/O
+pub mod fuzz; // what fuzzers and property tests run
+mod house; // a server whose source is a script
+mod matching; // is it what was expected, and if not, where
+mod pair; // a client and a server in memory
+mod play; // a transcript against a player
+mod player; // what a player can do
+mod program; // a program over a pipe
+mod reading; // results and questions, from the JSON of a script
+mod scripts; // the transcripts that run everywhere
+mod session; // the state machine alone
+mod settings; // the settings of a script
+mod source; // a source whose calls are ended by a script
+mod stand_in; // a source that offers one of everything
+mod transcript; // the text of a conversation, taken apart
+
+pub use conversation::ConversationPlayer;
+pub use house::House;
+pub use matching::difference;
+pub use pair::Pair;
+pub use play::{play, play_with};
+pub use player::{CallNumber, Ending, Event, Player};
+pub use program::Program;
+pub use reading::{completion, prompt_reply, questions, resource_reply, tool_reply};
+pub use scripts::{Script, all_scripts, play_scripts};
+pub use session::SessionPlayer;
+pub use settings::{BadSetting, apply_setting};
+pub use source::{Called, ScriptedSource};
+pub use stand_in::StandIn;
+pub use transcript::{Step, Transcript};

@@ -9,13 +9,14 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::method::Method;
-use crate::raw::Raw;
+use crate::raw::{Raw, has_line_break, on_one_line};
 
 /// One JSON-RPC message. Its kind is told by what is there.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,59 +91,100 @@ pub enum Misshape {
 pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
     let text = std::str::from_utf8(frame)
         .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
-    if is_deeper_than(frame, max_depth) {
-        return Err(Malformed::answered(Misshape::TooDeep));
+    if has_line_break(frame) {
+        // Only transports that do not go by lines bring such. Checked first: in a string, a line
+        // break is a mistake, which must not be mended.
+        serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
+        return decode(&on_one_line(frame.clone()), max_depth);
     }
+    let is_deep = is_deeper_than(frame, max_depth);
     match text.trim_ascii_start().as_bytes().first() {
-        Some(b'{') => read_one(frame, text).map(Incoming::One),
+        Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),
         Some(b'[') => {
             let parts: Vec<&RawValue> = serde_json::from_str(text).map_err(Malformed::syntax)?;
-            Ok(Incoming::Batch(parts.into_iter().map(|part| read_part(frame, part)).collect()))
+            let is_deep =
+                |part: &str| is_deep && is_deeper_than(part.as_bytes(), max_depth.max(1) - 1);
+            let parts = parts.into_iter().map(|part| match part.get() {
+                part if part.starts_with('{') => read_one(frame, part, is_deep(part)),
+                _ => Err(Malformed::answered(Misshape::NotAnObject)),
+            });
+            Ok(Incoming::Batch(parts.collect()))
         }
         _ => {
-            serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(Malformed::syntax)?;
+            serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
             Err(Malformed::answered(Misshape::NotAnObject))
         }
     }
 }
 
-fn read_part(frame: &Bytes, part: &RawValue) -> Result<Message, Malformed> {
-    if part.get().starts_with('{') {
-        read_one(frame, part.get())
-    } else {
-        Err(Malformed::answered(Misshape::NotAnObject))
+/// The fields of an envelope, none of them interpreted. `Some` means present, even if `null`.
+#[derive(Default)]
+struct Fields<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    /// A field stands twice. Which of the two is meant cannot be told, but what kind of message it
+    /// is can.
+    is_ambiguous: bool,
+    /// That field is the id.
+    has_two_ids: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Fields::default();
+                while let Some(field) = map.next_key()? {
+                    let is_id = matches!(field, Field::Id);
+                    let slot = match field {
+                        Field::Jsonrpc => &mut fields.jsonrpc,
+                        Field::Id => &mut fields.id,
+                        Field::Method => &mut fields.method,
+                        Field::Params => &mut fields.params,
+                        Field::Result => &mut fields.result,
+                        Field::Error => &mut fields.error,
+                        Field::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    let is_taken = slot.replace(map.next_value()?).is_some();
+                    fields.is_ambiguous |= is_taken;
+                    fields.has_two_ids |= is_taken && is_id;
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(Collect)
     }
 }
 
-/// The fields of an envelope, none of them interpreted. `Some` means present, even if `null`.
-#[derive(Deserialize)]
-struct Fields<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    error: Option<&'a RawValue>,
-}
-
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-fn read_one(frame: &Bytes, text: &str) -> Result<Message, Malformed> {
-    let fields: Fields<'_> = serde_json::from_str(text).map_err(|error| {
-        if error.is_data() {
-            Malformed::answered(Misshape::Shape("a field stands twice"))
-        } else {
-            Malformed::syntax(error)
-        }
-    })?;
+fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malformed> {
+    let fields: Fields<'_> = serde_json::from_str(text).map_err(Malformed::syntax)?;
     let id = fields.id.map(|id| Id::parse(id.get()));
     let is_response =
         fields.method.is_none() && (fields.result.is_some() || fields.error.is_some());
@@ -150,11 +192,17 @@ fn read_one(frame: &Bytes, text: &str) -> Result<Message, Malformed> {
     let refuse = |misshape| {
         let is_notification = id.is_none() && matches!(method, Some(Some(_)));
         Err(Malformed {
-            id: id.clone().flatten().filter(|id| !id.is_null()),
+            id: id.clone().flatten().filter(|id| !id.is_null() && !fields.has_two_ids),
             misshape,
             answerable: !is_response && !is_notification,
         })
     };
+    if is_deep {
+        return refuse(Misshape::TooDeep);
+    }
+    if fields.is_ambiguous {
+        return refuse(Misshape::Shape("a field stands twice"));
+    }
     if fields.method.is_none() && !is_response {
         return refuse(Misshape::NoMethod);
     }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use crate::error::Problem;
 use crate::id::Id;
 use crate::raw::Raw;
+use crate::strict::Strict;
 use crate::types::{ClientCapabilities, Level};
 
 /// The `_meta` of a request. Everything optional; what is there has the right type.
@@ -87,9 +88,9 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(
 #[derive(Deserialize)]
 struct Implementation {
     #[serde(rename = "name")]
-    _name: serde::de::IgnoredAny,
+    _name: String,
     #[serde(rename = "version")]
-    _version: serde::de::IgnoredAny,
+    _version: String,
 }
 
 impl Meta {
@@ -111,7 +112,7 @@ impl Meta {
         let log_level =
             fields.log_level.map(|level| typed(level, "logLevel", "a log level")).transpose()?;
         if let Some(client) = fields.client {
-            let _: Implementation = typed(client, "clientInfo", "a name and a version")?;
+            let _: Strict<Implementation> = typed(client, "clientInfo", "a name and a version")?;
         }
         let client = fields.client.map(|client| whole.subset(client));
         Ok(Self { progress_token, version, client, capabilities, log_level, raw: Some(raw) })

@@ -12,6 +12,7 @@ use crate::error::Problem;
 use crate::id::Id;
 use crate::meta::{Meta, present};
 use crate::raw::Raw;
+use crate::strict::Strict;
 use crate::types::{ClientCapabilities, Level, Reference, SubscriptionFilter};
 
 /// The name of a method.
@@ -311,15 +312,16 @@ impl Fields<'_> {
             Method::Unsubscribe => Request::Unsubscribe(self.uri()?),
             Method::Complete => Request::Complete(self.complete()?),
             Method::SetLevel => Request::SetLevel(needed(self.level, "level", "a log level")?),
-            Method::Listen => Request::Listen(Listen {
-                filter: needed(self.notifications, "notifications", "a filter")?,
-            }),
-            Method::Initialized | Method::Cancelled | Method::Progress | Method::RootsChanged => {
-                return Err(Problem::Request(
-                    format!("{} is a notification", method.name()).into(),
-                ));
+            Method::Listen => {
+                let Strict(filter) = needed(self.notifications, "notifications", "a filter")?;
+                Request::Listen(Listen { filter })
             }
-            Method::Other(name) => return Err(Problem::Method(name.clone())),
+            // What is a notification cannot be asked for.
+            Method::Initialized
+            | Method::Cancelled
+            | Method::Progress
+            | Method::RootsChanged
+            | Method::Other(_) => return Err(Problem::Method(method.name().into())),
         })
     }
 
@@ -357,13 +359,16 @@ impl Fields<'_> {
             #[serde(default)]
             arguments: BTreeMap<String, String>,
         }
-        let argument: Argument = needed(self.argument, "argument", "a name and a value")?;
-        let context: Option<Context> = optional(self.context, "context", "an object")?;
+        let Strict(argument): Strict<Argument> =
+            needed(self.argument, "argument", "a name and a value")?;
+        let context: Option<Strict<Context>> = optional(self.context, "context", "an object")?;
+        let Strict(reference) =
+            needed(self.reference, "ref", "a reference to a prompt or a resource")?;
         Ok(Complete {
-            reference: needed(self.reference, "ref", "a reference to a prompt or a resource")?,
+            reference,
             argument: argument.name,
             value: argument.value,
-            given: context.map(|context| context.arguments).unwrap_or_default(),
+            given: context.map(|Strict(context)| context.arguments).unwrap_or_default(),
         })
     }
 
@@ -415,7 +420,7 @@ impl Cancelled {
             request_id: &'a RawValue,
             reason: Option<String>,
         }
-        let fields: Fields<'_> = params?.read().ok()?;
+        let Strict(fields): Strict<Fields<'_>> = params?.read().ok()?;
         Some(Self { request: Id::parse(fields.request_id.get())?, reason: fields.reason })
     }
 }
@@ -454,6 +459,7 @@ mod tests {
             ("tools/list", r#"{"cursor":1}"#, "`cursor` must be a string"),
             ("tools/list", "[]", "`params` must be an object"),
             ("logging/setLevel", r#"{"level":"loud"}"#, "`level` must be a log level"),
+            ("subscriptions/listen", r#"{"notifications":[]}"#, "`notifications` must be a filter"),
             (
                 "prompts/get",
                 r#"{"name":"p","arguments":{"a":1}}"#,
@@ -484,7 +490,11 @@ mod tests {
             r#"{"_meta":{"progressToken":1.5}}"#,
             r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":1}}"#,
             r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":[]}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":[null,null,null]}}"#,
             r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":true}}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":[null]}}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientInfo":["x","1"]}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"x","version":1}}}"#,
             r#"{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"x"}}}"#,
             r#"{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}"#,
         ] {

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8.
+/// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8, and always on
+/// one line: a message is a line, and whatever it carries must not break it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Bytes);
 
@@ -16,15 +17,15 @@ impl Raw {
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
         let bytes = text.into();
         let value: &RawValue = serde_json::from_slice(&bytes)?;
-        Ok(Self::part(&bytes, value))
+        Ok(Self(on_one_line(bytes.slice_ref(value.get().as_bytes()))))
     }
 
     /// Writes `value` as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::to_vec(value).map(|text| Self(text.into()))
+        serde_json::to_vec(value).map(|text| Self(on_one_line(text.into())))
     }
 
-    /// The piece of `whole` that `part` was borrowed from. No copy.
+    /// The piece of `whole`, which is JSON on one line, that `part` was borrowed from. No copy.
     pub(crate) fn part(whole: &Bytes, part: &RawValue) -> Self {
         Self(whole.slice_ref(part.get().as_bytes()))
     }
@@ -86,13 +87,13 @@ impl std::fmt::Debug for Raw {
 
 impl From<Box<RawValue>> for Raw {
     fn from(value: Box<RawValue>) -> Self {
-        Self(Box::<str>::from(value).into_boxed_bytes().into())
+        Self(on_one_line(Box::<str>::from(value).into_boxed_bytes().into()))
     }
 }
 
 impl From<&RawValue> for Raw {
     fn from(value: &RawValue) -> Self {
-        Self(Bytes::copy_from_slice(value.get().as_bytes()))
+        Self(on_one_line(Bytes::copy_from_slice(value.get().as_bytes())))
     }
 }
 
@@ -107,6 +108,20 @@ impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(Self::from)
     }
+}
+
+/// The same JSON without line breaks. In valid JSON they stand only between values, where a space
+/// says the same; inside a string they are escaped.
+pub(crate) fn on_one_line(json: Bytes) -> Bytes {
+    if !has_line_break(&json) {
+        return json;
+    }
+    let flat = json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
+    flat.collect()
+}
+
+pub(crate) fn has_line_break(json: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', json).is_some()
 }
 
 /// The members of an object, borrowed.
@@ -150,8 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn json_of_several_lines_becomes_one() {
+        let text = "{\n  \"a\": \"x\\ny\",\r\n  \"b\": [1,\n2]\n}";
+        let one_line = r#"{   "a": "x\ny",    "b": [1, 2] }"#;
+        assert_eq!(Raw::parse(text).unwrap().text(), one_line);
+        let boxed = RawValue::from_string(text.to_owned()).unwrap();
+        assert_eq!(Raw::from(&*boxed).text(), one_line);
+        assert_eq!(Raw::of(&boxed).unwrap().text(), one_line);
+        assert_eq!(Raw::from(boxed).text(), one_line);
+        let read: Vec<Raw> = serde_json::from_str(&format!("[{text}]")).unwrap();
+        assert_eq!(read[0].text(), one_line);
+    }
+
+    #[test]
     fn what_is_not_json_is_refused() {
-        for text in ["", "{", "nul", "{} {}", "\u{feff}1"] {
+        for text in ["", "{", "nul", "{} {}", "\u{feff}1", "\"a\nb\""] {
             assert!(Raw::parse(text).is_err(), "{text:?} was taken for JSON");
         }
     }

@@ -33,6 +33,9 @@ pub enum BadTemplate {
 }
 
 impl UriTemplate {
+    /// The longest URI that is looked into.
+    pub const MAX_URI: usize = 64 << 10;
+
     /// Takes `template` apart.
     pub fn parse(template: &str) -> Result<Self, BadTemplate> {
         let mut parts: Vec<Part> = Vec::new();
@@ -87,43 +90,98 @@ impl UriTemplate {
     }
 
     /// The values of the variables in `uri`, decoded; `None` if it is not of this family.
+    ///
+    /// Each variable takes as much as it can. A stranger chooses the URI: the time is linear in its
+    /// length, and one of more than [`UriTemplate::MAX_URI`] bytes is of no family.
     pub fn read(&self, uri: &str) -> Option<Vec<(&str, String)>> {
+        if uri.len() > Self::MAX_URI {
+            return None;
+        }
+        // Most URIs are of another family, and show it at once.
+        if matches!(self.parts.first(), Some(Part::Literal(head)) if !uri.starts_with(&**head)) {
+            return None;
+        }
+        let cuts = cuts(uri)?;
+        let ends = self.ends(uri, &cuts);
         let mut values = Vec::new();
-        read_parts(&self.parts, uri, &mut values).then_some(values)
+        let mut at = 0;
+        for (part, ends) in self.parts.iter().zip(&ends) {
+            let end = ends[at]?;
+            if let Part::Segment(name) | Part::Path(name) = part {
+                values.push((name.as_ref(), decode(&uri[at..end])?));
+            }
+            at = end;
+        }
+        (at == uri.len()).then_some(values)
+    }
+
+    /// For each part, and for each place where it may begin: the last place where it may end so
+    /// that all parts after it fit too.
+    fn ends(&self, uri: &str, cuts: &[bool]) -> Vec<Vec<Option<usize>>> {
+        let mut all = Vec::with_capacity(self.parts.len());
+        // Where the part after this one may begin: nothing follows the last but the end.
+        let mut next: Vec<bool> = (0..=uri.len()).map(|at| at == uri.len()).collect();
+        for part in self.parts.iter().rev() {
+            let ends = match part {
+                Part::Literal(text) => literal_ends(uri, text, &next),
+                Part::Segment(_) => variable_ends(uri, cuts, &next, b"/?#"),
+                Part::Path(_) => variable_ends(uri, cuts, &next, b""),
+            };
+            next = ends.iter().map(Option::is_some).collect();
+            all.push(ends);
+        }
+        all.reverse();
+        all
     }
 }
 
-fn read_parts<'t>(parts: &'t [Part], uri: &str, values: &mut Vec<(&'t str, String)>) -> bool {
-    let Some((part, after)) = parts.split_first() else { return uri.is_empty() };
-    match part {
-        Part::Literal(text) => {
-            uri.strip_prefix(text.as_ref()).is_some_and(|rest| read_parts(after, rest, values))
-        }
-        Part::Segment(name) => {
-            let end = uri.find(['/', '?', '#']).unwrap_or(uri.len());
-            read_variable(name, after, uri, end, values)
-        }
-        Part::Path(name) => read_variable(name, after, uri, uri.len(), values),
-    }
+fn literal_ends(uri: &str, text: &str, next: &[bool]) -> Vec<Option<usize>> {
+    let fits = |at: &usize| uri.as_bytes()[*at..].starts_with(text.as_bytes());
+    let ends = (0..=uri.len()).map(|at| Some(at).filter(fits).map(|at| at + text.len()));
+    ends.map(|end| end.filter(|end| next[*end])).collect()
 }
 
-/// Gives `name` the longest value of at most `end` bytes that lets the rest match.
-fn read_variable<'t>(
-    name: &'t str,
-    after: &'t [Part],
-    uri: &str,
-    end: usize,
-    values: &mut Vec<(&'t str, String)>,
-) -> bool {
-    for at in (1..=end).rev().filter(|at| uri.is_char_boundary(*at)) {
-        let Some(value) = decode(&uri[..at]) else { continue };
-        values.push((name, value));
-        if read_parts(after, &uri[at..], values) {
-            return true;
+/// A variable is at least one byte long and holds none of the `stops`.
+fn variable_ends(uri: &str, cuts: &[bool], next: &[bool], stops: &[u8]) -> Vec<Option<usize>> {
+    let mut ends = vec![None; uri.len() + 1];
+    // The last good end of a variable that begins anywhere before this place.
+    let mut last: Option<usize> = None;
+    for at in (0..uri.len()).rev() {
+        let end = at + 1;
+        if cuts[end] && next[end] && last.is_none() {
+            last = Some(end);
         }
-        values.pop();
+        if stops.contains(&uri.as_bytes()[at]) {
+            last = None;
+        }
+        ends[at] = last.filter(|_| cuts[at]);
     }
-    false
+    ends
+}
+
+/// Where a URI may be cut without cutting a character, written plainly or by `%`-escapes, in two;
+/// `None` if its escapes are wrong.
+fn cuts(uri: &str) -> Option<Vec<bool>> {
+    let bytes = uri.as_bytes();
+    let mut cuts = vec![false; bytes.len() + 1];
+    let mut at = 0;
+    while at < bytes.len() {
+        let (byte, width) = match bytes[at] {
+            b'%' => (escaped(&bytes[at..])?, 3),
+            plain => (plain, 1),
+        };
+        let begins_character = byte & 0b1100_0000 != 0b1000_0000;
+        cuts[at] = begins_character;
+        at += width;
+    }
+    cuts[bytes.len()] = true;
+    Some(cuts)
+}
+
+/// The byte that a `%`-escape stands for.
+fn escaped(text: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
+    Some((digit(1)? * 16 + digit(2)?) as u8)
 }
 
 /// Undoes percent-encoding; `None` if the bytes are no text.
@@ -135,8 +193,7 @@ fn decode(text: &str) -> Option<String> {
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         if byte == b'%' {
-            let hex = std::str::from_utf8(after.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(hex, 16).ok()?);
+            bytes.push(escaped(rest)?);
             rest = &after[2..];
         } else {
             bytes.push(byte);
@@ -178,6 +235,39 @@ mod tests {
     fn a_segment_does_not_cross_a_slash() {
         assert_eq!(read("t://{id}/data", "t://1/2/data"), None);
         assert_eq!(read("t://{id}/data", "t:///data"), None);
+    }
+
+    #[test]
+    fn each_variable_takes_as_much_as_it_can() {
+        assert_eq!(
+            read("x:{+a}/{b}-{c}", "x:1/2/3-4-5"),
+            pairs(&[("a", "1/2"), ("b", "3-4"), ("c", "5")])
+        );
+        assert_eq!(read("x:{+a}.{+b}", "x:a.b.c/d"), pairs(&[("a", "a.b"), ("b", "c/d")]));
+        assert_eq!(read("x:{a}", "x:"), None);
+        assert_eq!(read("x:y", "x:y"), pairs(&[]));
+        assert_eq!(read("x:y", "x:yz"), None);
+    }
+
+    #[test]
+    fn no_character_is_cut_in_two() {
+        assert_eq!(read("x:{a}%A9", "x:%C3%A9"), None);
+        assert_eq!(read("x:{a}/b", "x:%C3%A9é%2F/b"), pairs(&[("a", "éé/")]));
+        for wrong in ["x:%", "x:%4", "x:%zz", "x:%+1", "x:%C3", "x:%A9"] {
+            assert_eq!(read("x:{a}", wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_uri_may_be_so_long_and_no_longer_and_is_read_in_no_time() {
+        let dashes = "-".repeat(UriTemplate::MAX_URI - 5);
+        let longest = format!("t://{dashes}/");
+        let head = &dashes[3..];
+        let values = pairs(&[("a", head), ("b", "-"), ("c", "/")]);
+        assert_eq!(read("t://{+a}-{+b}-{+c}", &longest), values);
+        assert_eq!(read("t://{+a}-{+b}-{c}", &longest), None);
+        assert_eq!(read("t://{+a}", &longest).map(|values| values.len()), Some(1));
+        assert_eq!(read("t://{+a}", &format!("{longest}-")), None);
     }
 
     #[test]

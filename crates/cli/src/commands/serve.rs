@@ -3,25 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sabir::{HttpServer, HttpSettings, Token};
 use sabir_engine::Engine;
-use tokio::runtime;
+use tokio::runtime::{self, Runtime};
+use tokio::sync::watch;
 
 use super::engine;
 use crate::args::Serve;
-use crate::config;
+use crate::config::{self, Settings};
 use crate::report::{Failure, say};
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let settings = config::read(args.path.as_deref())?;
-    if !args.stdio && !settings.stdio {
-        return Err(Failure::Other("nowhere to listen: use --stdio".into()));
-    }
-    // One client needs one thread; what blocks gets threads of its own.
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Other(error.to_string()))?;
+    let places = Places::decide(args, &settings)?;
+    let runtime = runtime(&places).map_err(|error| Failure::Other(error.to_string()))?;
     let (engine, programs) = engine(settings)?;
     let served = runtime.block_on(async {
-        let served = serve(engine).await;
+        let served = serve(engine, places).await;
         programs.close().await;
         served
     });
@@ -30,19 +28,95 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     served
 }
 
-async fn serve(engine: Arc<Engine>) -> Result<(), Failure> {
-    tokio::spawn(stop_on_signal(engine.clone()));
-    let served = sabir_transports::stdio::serve(&engine).await;
-    served.map_err(|error| Failure::Other(format!("the client's pipe broke: {error}")))
+/// Where clients come in.
+struct Places {
+    stdio: bool,
+    http: Option<HttpSettings>,
+}
+
+impl Places {
+    /// What is typed counts more than what is written; without either there is HTTP.
+    fn decide(args: &Serve, settings: &Settings) -> Result<Self, Failure> {
+        let typed = args.stdio || args.http.is_some();
+        let stdio = args.stdio || (!typed && settings.stdio);
+        let listens_http =
+            args.http.is_some() || (!typed && (settings.listens_http || !settings.stdio));
+        let mut http = settings.http.clone();
+        http.address = args.http.unwrap_or(http.address);
+        http.allow_public |= args.allow_public;
+        if let Some(secret) = &args.token {
+            let token = Token::new(secret);
+            http.token = Some(token.ok_or_else(|| {
+                Failure::Other("a token is a word of printable characters".into())
+            })?);
+        }
+        Ok(Self { stdio, http: listens_http.then_some(http) })
+    }
+}
+
+/// One client needs one thread; many get one for each core. What blocks gets threads of its own.
+fn runtime(places: &Places) -> std::io::Result<Runtime> {
+    let mut builder = match places.http {
+        Some(_) => runtime::Builder::new_multi_thread(),
+        None => runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
+}
+
+async fn serve(engine: Arc<Engine>, places: Places) -> Result<(), Failure> {
+    // Either the signal or the end of the standard input stops everything.
+    let stop = watch::Sender::new(false);
+    tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
+    let http = match places.http {
+        Some(settings) => Some(bind(&engine, settings).await?),
+        None => None,
+    };
+    let mut stopped = stop.subscribe();
+    let listening = async {
+        if let Some(server) = http {
+            server.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
+        }
+    };
+    let piping = async {
+        if !places.stdio {
+            return Ok(());
+        }
+        let served = sabir_transports::stdio::serve(&engine).await;
+        stop.send_replace(true);
+        served.map_err(|error| Failure::Other(format!("the client's pipe broke: {error}")))
+    };
+    let ((), piped) = tokio::join!(listening, piping);
+    piped
+}
+
+/// Listens, and says where, with the line to paste into a client.
+async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
+    let (endpoint, is_open) = (settings.endpoint.clone(), settings.token.is_none());
+    let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
+        let hint = match error {
+            sabir::BindError::Public(_) => "; demand a --token, or say --allow-public",
+            sabir::BindError::System { .. } => "",
+        };
+        Failure::Other(format!("{error}{hint}"))
+    })?;
+    let address = server.address();
+    if is_open && !address.ip().is_loopback() {
+        say("warning: anybody who can reach this machine can use this server");
+    }
+    let name = &engine.settings().server.name;
+    say(&format!("serving `{name}` on http://{address}{endpoint}"));
+    say(&format!("  claude mcp add --transport http {name} http://{address}{endpoint}"));
+    Ok(server)
 }
 
 /// The first signal lets running calls finish within the grace; the second ends the process.
-async fn stop_on_signal(engine: Arc<Engine>) {
+async fn stop_on_signal(engine: Arc<Engine>, stop: watch::Sender<bool>) {
     if signal().await.is_err() {
         return;
     }
     say("stopping");
     engine.stop();
+    stop.send_replace(true);
     if signal().await.is_ok() {
         #[expect(clippy::exit, reason = "a second signal means now")]
         std::process::exit(1);

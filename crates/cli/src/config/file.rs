@@ -17,6 +17,7 @@ pub(crate) struct File {
     pub(crate) dialect: Dialect,
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
+    pub(crate) http: Http,
     pub(crate) command: Vec<Command>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
@@ -39,6 +40,33 @@ pub(crate) struct Server {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Listen {
     pub(crate) stdio: Option<bool>,
+    pub(crate) http: Option<Spanned<String>>,
+}
+
+/// `[http]`: how HTTP clients are served.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Http {
+    pub(crate) endpoint: Option<Spanned<String>>,
+    pub(crate) old_sse: Option<bool>,
+    pub(crate) token_env: Option<Spanned<String>>,
+    pub(crate) allow_public: Option<bool>,
+    pub(crate) origins: Option<Vec<String>>,
+    pub(crate) hosts: Option<Vec<String>>,
+    pub(crate) keep_alive: Option<Spanned<String>>,
+    pub(crate) poll_after: Option<Spanned<String>>,
+    pub(crate) retry: Option<Spanned<String>>,
+    pub(crate) connections: Option<Spanned<usize>>,
+    pub(crate) idle: Option<Spanned<String>>,
+    pub(crate) head_size: Option<Spanned<String>>,
+    pub(crate) body_time: Option<Spanned<String>>,
+    pub(crate) stall: Option<Spanned<String>>,
+    pub(crate) sessions: Option<Spanned<usize>>,
+    pub(crate) session_idle: Option<Spanned<String>>,
+    pub(crate) streams: Option<Spanned<usize>>,
+    pub(crate) replay: Option<Spanned<usize>>,
+    pub(crate) replay_size: Option<Spanned<String>>,
+    pub(crate) replay_time: Option<Spanned<String>>,
 }
 
 /// `[dialect]`: how this deployment deviates from the specification.

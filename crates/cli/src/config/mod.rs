@@ -5,6 +5,7 @@
 mod command; // a program as a tool
 mod confine; // what a program may use and touch
 mod file; // the file, as written
+mod http; // how HTTP clients are served
 mod input; // what may be asked
 mod json; // tables that are JSON inside
 mod mistake; // what is wrong, where, and what to do

@@ -1,10 +1,13 @@
 //! What we will do: defaults, file and environment, settled.
 
-use sabir::{Dialect, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey};
+use sabir::{
+    Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
+};
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
 use super::file::{self, File};
+use super::http;
 use super::mistake::{Mistake, Text};
 use super::sources::{self, Offered, Programs};
 use super::values::{duration, positive, size, time};
@@ -14,6 +17,10 @@ use super::values::{duration, positive, size, time};
 pub(crate) struct Settings {
     /// How the server behaves.
     pub(crate) engine: sabir_engine::Settings,
+    /// How HTTP clients are served.
+    pub(crate) http: HttpSettings,
+    /// Whether the file says where to serve them.
+    pub(crate) listens_http: bool,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
     /// What is offered.
@@ -32,8 +39,10 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> 
     };
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
+    let (http, listens_http) = http::settle(&file.listen, &file.http, text)?;
     let (sources, programs) = sources::settle(file, text, &engine)?;
-    Ok(Settings { engine, stdio: file.listen.stdio.unwrap_or(false), sources, programs })
+    let stdio = file.listen.stdio.unwrap_or(false);
+    Ok(Settings { engine, http, listens_http, stdio, sources, programs })
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {

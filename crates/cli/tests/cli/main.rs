@@ -4,6 +4,7 @@
 mod client;
 mod commands;
 mod configuration;
+mod http;
 mod stdio;
 mod texts;
 mod tools;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{command, folder_with, sabir, seen};
+use crate::{command, folder_with, seen};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -132,11 +132,4 @@ fn what_is_too_long_is_refused_and_the_next_is_answered() {
     assert_eq!(answer()["error"]["code"], -32600);
     writeln!(input, "{PING}").unwrap();
     assert_eq!(answer()["result"], json!({}));
-}
-
-#[test]
-fn nowhere_to_listen_is_said() {
-    let folder = folder_with("");
-    let seen = seen(&sabir(folder.path(), &["serve"]));
-    assert_eq!(seen, "exit 1\nstderr:\nerror: nowhere to listen: use --stdio");
 }

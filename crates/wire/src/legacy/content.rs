@@ -1,8 +1,9 @@
 //! Content blocks, as each revision says them.
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Lowered, object};
+use super::{Lowered, Object, object};
 use crate::types::{
     Annotations, Content, ContentKind, Resource, ResourceContents, SamplingContent,
 };
@@ -40,7 +41,9 @@ impl Serialize for Lowered<'_, Content> {
             ContentKind::Link(resource) if self.speech.structured => {
                 map.set("type", "resource_link")?;
                 self.part(resource.as_ref()).write_fields(&mut map)?;
-                return map.end();
+                // The block and the resource it names share these; the resource's own come first.
+                let (annotations, meta) = (&resource.annotations, &resource.meta);
+                return self.write_extras(map, annotations.is_none(), meta.is_none());
             }
             ContentKind::Link(resource) => {
                 map.set("type", "text")?;
@@ -51,9 +54,22 @@ impl Serialize for Lowered<'_, Content> {
                 map.set("resource", &self.part(contents))?;
             }
         }
-        map.may("annotations", content.annotations.as_ref().map(|a| self.part(a)).as_ref())?;
+        self.write_extras(map, true, true)
+    }
+}
+
+impl Lowered<'_, Content> {
+    /// What every kind of content may carry, as far as it is wanted; then the end.
+    fn write_extras<M: SerializeMap>(
+        &self,
+        mut map: Object<M>,
+        annotations: bool,
+        meta: bool,
+    ) -> Result<M::Ok, M::Error> {
+        let hints = self.value.annotations.as_ref().filter(|_| annotations);
+        map.may("annotations", hints.map(|hints| self.part(hints)).as_ref())?;
         if self.speech.structured {
-            map.may("_meta", content.meta.as_ref())?;
+            map.may("_meta", self.value.meta.as_ref().filter(|_| meta))?;
         }
         map.end()
     }

@@ -18,7 +18,7 @@ use crate::raw::Raw;
 use crate::revision::{Revision, Speech};
 
 pub use errors::{error, settle};
-pub use notes::{acknowledged, cancelled, changed, logged, progressed};
+pub use notes::{acknowledged, cancelled, changed, ended, logged, progressed};
 pub use questions::{Unsayable, question};
 pub use results::{page, response};
 

@@ -53,16 +53,29 @@ pub fn logged(level: Level, logger: Option<&str>, data: &Raw) -> Bytes {
     note("notifications/message", &Log { level, logger, data })
 }
 
-/// `request` is no longer wanted. Servers say so of their own requests, and of a subscription that
-/// they end.
+/// A request of ours is no longer wanted.
 pub fn cancelled(request: &Id, reason: &str) -> Bytes {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Cancelled<'a> {
-        request_id: JsonId<'a>,
-        reason: &'a str,
-    }
-    note("notifications/cancelled", &Cancelled { request_id: JsonId(request), reason })
+    cancel(&Cancelled { meta: None, request_id: JsonId(request), reason })
+}
+
+/// We end a subscription, named by the request that opened it. Like all that is said on its stream
+/// it carries the subscription's id.
+pub fn ended(subscription: &Id, reason: &str) -> Bytes {
+    let meta = Some(SubscriptionMeta(subscription));
+    cancel(&Cancelled { meta, request_id: JsonId(subscription), reason })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancelled<'a> {
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<SubscriptionMeta<'a>>,
+    request_id: JsonId<'a>,
+    reason: &'a str,
+}
+
+fn cancel(cancelled: &Cancelled<'_>) -> Bytes {
+    note("notifications/cancelled", cancelled)
 }
 
 /// A subscription begins: what it will be told.

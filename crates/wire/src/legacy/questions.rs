@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Lowered, object};
 use crate::raw::Raw;
 use crate::revision::{Revision, Speech};
-use crate::types::{Elicit, Question, Sample, SamplingMessage};
+use crate::types::{ContentKind, Elicit, Question, Role, Sample, SamplingContent, SamplingMessage};
 
 /// Why a question cannot be asked in a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,18 +15,21 @@ pub struct Unsayable(&'static str);
 
 /// The params of `question` as a request of its own, for clients that are asked by requests.
 ///
-/// `elicitation` names a visit to a web page, where the revision wants it named.
+/// `name` names a visit to a web page, where the revision wants it named.
 pub fn question(
     question: &Question,
     revision: Revision,
-    elicitation: &str,
+    name: impl FnOnce() -> String,
 ) -> Result<Option<Raw>, Unsayable> {
     let speech = revision.speech();
     let params = match question {
         Question::Roots => return Ok(None),
         Question::Sample(sample) => {
-            if !sample.tools.is_empty() && !speech.icons {
+            if sample.uses_tools() && !speech.icons {
                 return Err(Unsayable("to sample with tools"));
+            }
+            if sample.blocks().any(is_audio) && !speech.audio {
+                return Err(Unsayable("to sample with sounds"));
             }
             Raw::of(&Lowered { value: sample.as_ref(), speech })
         }
@@ -42,10 +45,14 @@ pub fn question(
             return Err(Unsayable("to open a web page"));
         }
         Question::Elicit(Elicit::Url { message, url }) => Raw::of(&json!({
-            "mode": "url", "message": message, "url": url, "elicitationId": elicitation,
+            "mode": "url", "message": message, "url": url, "elicitationId": name(),
         })),
     };
     Ok(params.ok())
+}
+
+fn is_audio(block: &SamplingContent) -> bool {
+    matches!(block, SamplingContent::Block(content) if matches!(content.kind, ContentKind::Audio { .. }))
 }
 
 #[derive(Serialize)]
@@ -94,7 +101,14 @@ impl Serialize for Lowered<'_, Sample> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sample = self.value;
         let mut map = object(serializer)?;
-        map.set("messages", &self.parts(&sample.messages))?;
+        if self.speech.icons {
+            map.set("messages", &self.parts(&sample.messages))?;
+        } else {
+            let said = sample.messages.iter().flat_map(|SamplingMessage { role, content }| {
+                content.iter().map(|block| OneBlock { role: *role, content: self.part(block) })
+            });
+            map.set("messages", &said.collect::<Vec<_>>())?;
+        }
         map.may("modelPreferences", sample.preferences.as_ref())?;
         map.may("systemPrompt", sample.system_prompt.as_ref())?;
         map.may("temperature", sample.temperature.as_ref())?;
@@ -105,6 +119,13 @@ impl Serialize for Lowered<'_, Sample> {
         map.may("toolChoice", sample.tool_choice.as_ref())?;
         map.end()
     }
+}
+
+/// A message, where each has one block only: one who says two things says them one by one.
+#[derive(Serialize)]
+struct OneBlock<'a> {
+    role: Role,
+    content: Lowered<'a, SamplingContent>,
 }
 
 impl Serialize for Lowered<'_, SamplingMessage> {

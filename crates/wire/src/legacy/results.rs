@@ -111,6 +111,9 @@ where
     }
 }
 
+const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
 /// What a result says about itself: who made it, and what its maker adds.
 struct ResultMeta<'a> {
     server: Option<&'a Raw>,
@@ -127,13 +130,15 @@ impl ResultMeta<'_> {
 impl Serialize for ResultMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = object(serializer)?;
-        map.may("io.modelcontextprotocol/serverInfo", self.server)?;
+        map.may(SERVER, self.server)?;
         if let Some(id) = self.subscription {
             let id = Raw::parse(id.to_string()).map_err(serde::ser::Error::custom)?;
-            map.set("io.modelcontextprotocol/subscriptionId", &id)?;
+            map.set(SUBSCRIPTION, &id)?;
         }
-        for (key, value) in self.own.map(Raw::members).unwrap_or_default() {
-            map.set(&key, &value)?;
+        let own = self.own.map(Raw::members).unwrap_or_default();
+        // A result that was relayed says who made it; who answers is us.
+        for (key, value) in own.iter().filter(|(key, _)| key != SERVER && key != SUBSCRIPTION) {
+            map.set(key, value)?;
         }
         map.end()
     }

@@ -55,6 +55,17 @@ fn a_results_own_meta_stands_beside_ours() {
 }
 
 #[test]
+fn who_answers_is_said_once_even_of_a_result_that_was_relayed() {
+    let meta = r#"{"io.modelcontextprotocol/serverInfo":{"name":"other","version":"2"},"a":1}"#;
+    let meta = Some(Raw::parse(meta).unwrap());
+    let reply = ServerResult::Tool(ToolReply { meta, ..ToolReply::text("hi") });
+    let text = String::from_utf8(response(&7.into(), &reply, NEWEST, &server()).to_vec()).unwrap();
+    assert_eq!(text.matches("serverInfo").count(), 1, "{text}");
+    assert!(text.contains(r#"{"name":"s","version":"1"}"#), "{text}");
+    assert_eq!(said(&reply, ICONS)["_meta"], json!({ "a": 1 }));
+}
+
+#[test]
 fn structured_content_is_said_as_far_as_the_revision_can() {
     let object = ToolReply::structured(&json!({ "n": 1 })).unwrap().into();
     let text = json!([{ "type": "text", "text": r#"{"n":1}"# }]);
@@ -81,6 +92,11 @@ fn links_become_text_and_sounds_become_resources() {
         item(&link, STRUCTURED),
         json!({ "type": "resource_link", "uri": "file:///a", "name": "a", "description": "first" })
     );
+    let annotated =
+        link.clone().annotated(Annotations { priority: Some(1.0), ..Annotations::default() });
+    assert_eq!(item(&annotated, STRUCTURED)["annotations"], json!({ "priority": 1.0 }));
+    let with_meta = Content { meta: Some(Raw::parse(r#"{"a":1}"#).unwrap()), ..link };
+    assert_eq!(item(&with_meta, STRUCTURED)["_meta"], json!({ "a": 1 }));
     let sound = Content::audio(b"wav", "audio/wav");
     assert_eq!(
         item(&sound, FIRST),
@@ -196,7 +212,7 @@ fn a_form_is_asked_as_the_revision_can() {
         Question::Elicit(Elicit::Form { message: "m".into(), schema: Raw::of(schema).unwrap() })
     };
     let asked = |question_: &Question, revision| -> Result<Value, Unsayable> {
-        Ok(question(question_, revision, "e1")?.unwrap().read().unwrap())
+        Ok(question(question_, revision, || "e1".to_owned())?.unwrap().read().unwrap())
     };
     assert!(asked(&form(&schema), BATCHES).is_err());
     assert_eq!(

@@ -49,6 +49,15 @@ fn params_are_not_copied() {
 }
 
 #[test]
+fn a_message_of_several_lines_is_read_as_if_it_were_one() {
+    let text = "{\r\n\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"ping\",\"params\":{\n\"a\":1}}\n";
+    let Message::Request { params: Some(params), .. } = read(text).unwrap() else { panic!("none") };
+    assert_eq!(params.text(), r#"{ "a":1}"#);
+    let broken = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\nng\"}";
+    assert!(matches!(refusal(broken).misshape, Misshape::Syntax(_)));
+}
+
+#[test]
 fn a_null_id_is_a_request_and_null_params_are_none() {
     let message = read(r#"{"jsonrpc":"2.0","id":null,"method":"ping","params":null}"#).unwrap();
     assert_eq!(message, Message::Request { id: Id::NULL, method: Method::Ping, params: None });
@@ -91,17 +100,28 @@ fn what_is_json_but_no_message_says_why() {
 fn a_wrong_request_keeps_its_id() {
     assert_eq!(refusal(r#"{"jsonrpc":"1.0","id":"x","method":"ping"}"#).id, Some("x".into()));
     assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7}"#).id, Some(7.into()));
+    let twice = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{},"params":{}}"#;
+    assert_eq!(refusal(twice).id, Some(7.into()));
+    assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#).id, None);
 }
 
 #[test]
 fn wrong_responses_and_notifications_are_not_answered() {
-    for text in [
+    let deep = |head: &str| format!("{head}{}{}}}", "[".repeat(DEPTH), "]".repeat(DEPTH));
+    let deep = [
+        deep(r#"{"jsonrpc":"2.0","id":1,"result":"#),
+        deep(r#"{"jsonrpc":"2.0","method":"notifications/x","params":"#),
+    ];
+    for text in deep.iter().map(String::as_str).chain([
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"error":{"code":1,"message":"m"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/x","params":{},"params":{}}"#,
         r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":"text"}"#,
         r#"{"jsonrpc":"2.0","id":[],"result":{}}"#,
         r#"{"method":"notifications/initialized"}"#,
-    ] {
+    ]) {
         assert!(!refusal(text).answerable, "{text}");
     }
 }
@@ -117,7 +137,8 @@ fn depth_is_bounded_at_its_edge_and_strings_do_not_count() {
         )
     };
     assert!(read(&nested(DEPTH)).is_ok());
-    assert_eq!(refusal(&nested(DEPTH + 1)).misshape, Misshape::TooDeep);
+    let too_deep = refusal(&nested(DEPTH + 1));
+    assert_eq!((too_deep.misshape, too_deep.id), (Misshape::TooDeep, Some(1.into())));
     let text =
         r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"[[[[[[[[[[[[[[[[[[[\"[[[[[[["}}"#;
     assert!(read(text).is_ok());
@@ -130,6 +151,19 @@ fn a_batch_is_read_part_by_part() {
     assert!(parts[0].is_ok());
     assert_eq!(parts[1].as_ref().unwrap_err().misshape, Misshape::NotAnObject);
     assert_eq!(parts[2].as_ref().unwrap_err().misshape, Misshape::NoMethod);
+}
+
+#[test]
+fn only_the_part_of_a_batch_that_is_too_deep_is_refused() {
+    let deep = format!("{}{}", "[".repeat(DEPTH - 1), "]".repeat(DEPTH - 1));
+    let part = |id: u8, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{params}}}"#)
+    };
+    let frame = format!("[{},{}]", part(1, &deep), part(2, &deep[1..deep.len() - 1]));
+    let Ok(Incoming::Batch(parts)) = decode(&frame.into(), DEPTH) else { panic!("not a batch") };
+    assert_eq!(parts[0].as_ref().unwrap_err().misshape, Misshape::TooDeep);
+    assert_eq!(parts[0].as_ref().unwrap_err().id, Some(1.into()));
+    assert!(parts[1].is_ok());
 }
 
 #[test]

@@ -4,6 +4,9 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
+use crate::strict::Strict;
+use crate::types::Topic;
+
 /// What a client can do, as far as a server may ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCapabilities {
@@ -96,21 +99,21 @@ impl<'de> Deserialize<'de> for ClientCapabilities {
         }
         #[derive(Deserialize)]
         struct Fields {
-            roots: Option<Object>,
-            sampling: Option<Sampling>,
-            elicitation: Option<Elicitation>,
+            roots: Option<Strict<Object>>,
+            sampling: Option<Strict<Sampling>>,
+            elicitation: Option<Strict<Elicitation>>,
         }
-        let fields = Fields::deserialize(deserializer)?;
+        let Strict(fields) = Strict::<Fields>::deserialize(deserializer)?;
         Ok(Self {
             roots: fields.roots.is_some(),
             sampling: fields.sampling.is_some(),
-            sampling_tools: fields.sampling.is_some_and(|sampling| sampling.tools.is_some()),
+            sampling_tools: fields.sampling.is_some_and(|Strict(s)| s.tools.is_some()),
             // An empty object has always meant forms.
             elicitation_form: fields
                 .elicitation
                 .as_ref()
-                .is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
-            elicitation_url: fields.elicitation.is_some_and(|modes| modes.url.is_some()),
+                .is_some_and(|Strict(modes)| modes.form.is_some() || modes.url.is_none()),
+            elicitation_url: fields.elicitation.is_some_and(|Strict(modes)| modes.url.is_some()),
         })
     }
 }
@@ -132,6 +135,18 @@ pub struct ServerCapabilities {
     pub subscribe: bool,
     /// The lists may change, and clients are told.
     pub list_changed: bool,
+}
+
+impl ServerCapabilities {
+    /// Whether who hears of these capabilities may expect to be told of `topic`.
+    pub fn announces(self, topic: &Topic) -> bool {
+        match topic {
+            Topic::Tools => self.tools && self.list_changed,
+            Topic::Prompts => self.prompts && self.list_changed,
+            Topic::Resources => self.resources && self.list_changed,
+            Topic::Resource(_) => self.resources && self.subscribe,
+        }
+    }
 }
 
 /// Who a client or a server is.

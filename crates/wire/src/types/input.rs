@@ -33,7 +33,7 @@ impl Question {
         match self {
             Self::Elicit(Elicit::Form { .. }) => needs.elicitation_form = true,
             Self::Elicit(Elicit::Url { .. }) => needs.elicitation_url = true,
-            Self::Sample(sample) if !sample.tools.is_empty() => needs.sampling_tools = true,
+            Self::Sample(sample) if sample.uses_tools() => needs.sampling_tools = true,
             Self::Sample(_) => needs.sampling = true,
             Self::Roots => needs.roots = true,
         }
@@ -111,6 +111,17 @@ impl Sample {
         let content = vec![SamplingContent::Block(Content::text(text))];
         let messages = vec![SamplingMessage { role: Role::User, content }];
         Self { messages, max_tokens, ..Self::default() }
+    }
+
+    /// Whether it speaks of tools at all: offers them, or tells of their use.
+    pub fn uses_tools(&self) -> bool {
+        let tells = self.blocks().any(|block| !matches!(block, SamplingContent::Block(_)));
+        tells || !self.tools.is_empty() || self.tool_choice.is_some()
+    }
+
+    /// All that is said, by whomever.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &SamplingContent> {
+        self.messages.iter().flat_map(|message| &message.content)
     }
 }
 

@@ -1,0 +1,74 @@
+//! The rules of one conversation, as transcripts against the state machine alone.
+
+mod batches;
+mod cancellation;
+mod dialects;
+mod envelope;
+mod eras;
+mod lanes;
+mod lifecycle;
+mod limits;
+mod notes;
+mod properties;
+mod questions;
+mod subscriptions;
+
+use std::time::Duration;
+
+use sabir_session::{Dialect, Limits, PageNames, Rules};
+use sabir_testkit::{SessionPlayer, play};
+use sabir_wire::{Raw, Revision};
+
+fn rules() -> Rules {
+    Rules {
+        dialect: Dialect::default(),
+        limits: Limits {
+            call_time: Some(Duration::from_secs(30)),
+            question_time: Some(Duration::from_secs(60)),
+            ..Limits::default()
+        },
+        server: Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap(),
+        pages: PageNames::new("page"),
+    }
+}
+
+fn speaking(dialect: Dialect) -> Rules {
+    Rules { dialect, ..rules() }
+}
+
+fn limited(change: impl FnOnce(&mut Limits)) -> Rules {
+    let mut rules = rules();
+    change(&mut rules.limits);
+    rules
+}
+
+/// Plays a script under the default rules.
+#[track_caller]
+fn transcript(script: &str) {
+    under(rules(), script);
+}
+
+/// Plays a script under other rules.
+#[track_caller]
+fn under(rules: Rules, script: &str) {
+    play(&mut SessionPlayer::new(rules), script);
+}
+
+/// The handshake of a client that can do everything, then the script.
+fn after_hello(script: &str) -> String {
+    after_greeting(Revision::NEWEST_LEGACY, ABLE, script)
+}
+
+const ABLE: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#;
+
+/// The handshake of a client of some revision and abilities, then the script.
+fn after_greeting(revision: Revision, capabilities: &str, script: &str) -> String {
+    format!(
+        r#"
+        > {{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}}}
+        < {{"jsonrpc":"2.0","id":"hello","result":{{"protocolVersion":"{revision}","capabilities":"…","serverInfo":{{"name":"s","version":"1"}}}}}}
+        > {{"jsonrpc":"2.0","method":"notifications/initialized"}}
+        ! ready
+        {script}"#
+    )
+}

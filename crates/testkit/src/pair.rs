@@ -1,0 +1,158 @@
+//! A client and a server, joined in memory: the bytes of a pipe, without the pipe.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use sabir_engine::Settings;
+use sabir_session::Note;
+use sabir_transports::stream;
+use sabir_wire::types::Topic;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
+
+use crate::conversation::QUIET;
+use crate::house::House;
+use crate::player::{CallNumber, Ending, Event, Player};
+
+/// Plays against `stream::serve`, which serves any byte stream.
+pub struct Pair {
+    /// The server.
+    pub house: House,
+    to_server: WriteHalf<DuplexStream>,
+    from_server: ReadHalf<DuplexStream>,
+    unread: BytesMut,
+    heard: VecDeque<Bytes>,
+    is_reading: bool,
+}
+
+/// How many bytes are under way at most, in each direction.
+const PIPE: usize = 64 << 10;
+
+impl Pair {
+    /// A client and a house that offers [`House::offer`].
+    pub fn new(settings: Settings) -> Self {
+        Self::with(House::new(settings))
+    }
+
+    /// A client and a house.
+    pub fn with(house: House) -> Self {
+        let (client, server) = tokio::io::duplex(PIPE);
+        let (reader, writer) = tokio::io::split(server);
+        let (engine, tell) = (house.engine.clone(), house.teller());
+        house.spawn(async move {
+            let served = stream::serve(&engine, reader, writer).await;
+            served.expect("a pipe in memory does not fail");
+            tell(Event::Close);
+        });
+        let (from_server, to_server) = tokio::io::split(client);
+        let (unread, heard) = (BytesMut::new(), VecDeque::new());
+        Self { house, to_server, from_server, unread, heard, is_reading: true }
+    }
+
+    /// Sends bytes that need not be a frame, nor a whole one.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let Self { house, to_server, .. } = self;
+        // Written piece by piece: a server that has stopped reading must not stop the test.
+        house.block_on(async {
+            let mut rest = bytes;
+            while !rest.is_empty() {
+                let written = tokio::select! {
+                    biased;
+                    written = to_server.write(rest) => written.unwrap_or(0),
+                    () = quiet() => 0,
+                };
+                if written == 0 {
+                    return;
+                }
+                rest = &rest[written..];
+            }
+        });
+        self.settle();
+    }
+
+    /// Whether the client takes what it is sent.
+    pub fn set_reading(&mut self, is_reading: bool) {
+        self.is_reading = is_reading;
+    }
+
+    /// Lets everything happen that can happen without time passing.
+    pub fn settle(&mut self) {
+        let Self { house, from_server, unread, is_reading, .. } = self;
+        let is_reading = *is_reading;
+        house.block_on(async {
+            loop {
+                let read = tokio::select! {
+                    biased;
+                    read = from_server.read_buf(unread), if is_reading => read.unwrap_or(0),
+                    () = quiet() => 0,
+                };
+                if read == 0 {
+                    return;
+                }
+            }
+        });
+        while let Some(at) = self.unread.iter().position(|byte| *byte == b'\n') {
+            let line = self.unread.split_to(at + 1).freeze();
+            self.heard.push_back(line.slice(..at));
+        }
+    }
+}
+
+async fn quiet() {
+    for _ in 0..QUIET {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Player for Pair {
+    fn say(&mut self, frame: &[u8]) {
+        self.send(&[frame, b"\n"].concat());
+    }
+
+    fn end_input(&mut self) {
+        let Self { house, to_server, .. } = self;
+        house.block_on(to_server.shutdown()).expect("a pipe in memory does not fail");
+        self.settle();
+    }
+
+    fn hear(&mut self) -> Option<Bytes> {
+        self.settle();
+        self.heard.pop_front()
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.settle();
+        self.house.event()
+    }
+
+    fn finish(&mut self, call: CallNumber, ending: Ending) {
+        self.house.finish(call, ending);
+        self.settle();
+    }
+
+    fn note(&mut self, call: CallNumber, note: Note) {
+        self.house.note(call, note);
+        self.settle();
+    }
+
+    fn change(&mut self, topic: Topic) {
+        self.house.change(topic);
+        self.settle();
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.house.pass(time);
+        self.settle();
+    }
+
+    fn said_too_much(&mut self) -> Option<Bytes> {
+        self.settle();
+        self.heard.front().cloned()
+    }
+
+    fn leave(&mut self) -> Vec<Bytes> {
+        self.settle();
+        let rest = std::mem::take(&mut self.unread).freeze();
+        self.heard.drain(..).chain((!rest.is_empty()).then_some(rest)).collect()
+    }
+}

@@ -1,0 +1,210 @@
+//! The state machine alone: no engine, no runtime, and a clock that moves when it is told to.
+//!
+//! What the engine would answer at once (`initialize`, `ping`, `logging/setLevel`, subscriptions,
+//! `server/discover`) is answered here at once. Everything else waits for the script.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sabir_session::{Call, CallKey, Input, Lane, Note, Outcome, Output, Rules, Session, Standing};
+use sabir_wire::types::{
+    CacheHint, Discovery, Implementation, Questions, ServerCapabilities, ServerResult, Topic,
+    Welcome,
+};
+use sabir_wire::{ErrorObject, Problem, Raw, Request, Revision, decode};
+
+use crate::player::{CallNumber, Ending, Event, Player};
+use crate::reading;
+
+/// Plays against [`Session`].
+pub struct SessionPlayer {
+    /// The state machine.
+    pub session: Session,
+    /// What `initialize` and `server/discover` say is offered.
+    pub offered: ServerCapabilities,
+    now: Instant,
+    calls: HashMap<CallKey, Call>,
+    heard: VecDeque<(Option<Lane>, Bytes)>,
+    events: VecDeque<Event>,
+    flat: bool,
+}
+
+/// How deep a message may be nested here.
+const DEPTH: usize = 32;
+
+impl SessionPlayer {
+    /// A conversation in which nothing was said yet, with a client on a pipe.
+    pub fn new(rules: Rules) -> Self {
+        Self::standing(rules, Standing::Stream)
+    }
+
+    /// The same, for a client of some other standing.
+    pub fn standing(rules: Rules, standing: Standing) -> Self {
+        let flat = rules.dialect.flat_server_info;
+        Self {
+            session: Session::new(Arc::new(rules), standing),
+            offered: ServerCapabilities {
+                tools: true,
+                prompts: true,
+                resources: true,
+                completions: true,
+                logging: true,
+                subscribe: true,
+                list_changed: true,
+            },
+            now: Instant::now(),
+            calls: HashMap::new(),
+            heard: VecDeque::new(),
+            events: VecDeque::new(),
+            flat,
+        }
+    }
+
+    /// The client says something on one of its lanes.
+    pub fn say_on(&mut self, lane: Lane, frame: &[u8]) {
+        let frame = decode(&Bytes::copy_from_slice(frame), DEPTH);
+        self.handle(Input::Received { lane, frame });
+    }
+
+    /// What the server says next, and where.
+    pub fn hear_on(&mut self) -> Option<(Option<Lane>, Bytes)> {
+        self.heard.pop_front()
+    }
+
+    /// Hands in any input.
+    pub fn handle(&mut self, input: Input) {
+        let mut out = Vec::new();
+        self.session.handle(self.now, input, &mut out);
+        for output in out {
+            match output {
+                Output::Send { lane, frame, .. } => self.heard.push_back((lane, frame)),
+                Output::Start(call) => self.start(call),
+                Output::Abort(key) => self.events.push_back(Event::Abort(CallNumber(key.0))),
+                Output::Ready(_) => self.events.push_back(Event::Ready),
+                Output::Close => self.events.push_back(Event::Close),
+            }
+        }
+    }
+
+    /// The call of that number, as the engine would get it.
+    pub fn call(&self, number: CallNumber) -> Option<&Call> {
+        self.calls.get(&CallKey(number.0))
+    }
+
+    fn start(&mut self, call: Call) {
+        let key = call.key;
+        match self.at_once(&call) {
+            Some(outcome) => self.handle(Input::Finished { call: key, outcome }),
+            None => {
+                self.events.push_back(Event::Start(CallNumber(key.0)));
+                self.calls.insert(key, call);
+            }
+        }
+    }
+
+    fn at_once(&self, call: &Call) -> Option<Outcome> {
+        let server =
+            Implementation { name: "s".into(), version: "1".into(), ..Implementation::default() };
+        Some(Outcome::Done(match &call.request {
+            Request::Initialize(_) => ServerResult::Welcome(Box::new(Welcome {
+                revision: call.asker.revision,
+                capabilities: self.offered,
+                server,
+                instructions: None,
+                flat: self.flat,
+            })),
+            Request::Discover => ServerResult::Discovery(Box::new(Discovery {
+                revisions: Revision::ALL.to_vec(),
+                capabilities: self.offered,
+                instructions: None,
+                cache: CacheHint::default(),
+            })),
+            Request::Ping
+            | Request::SetLevel(_)
+            | Request::Subscribe(_)
+            | Request::Unsubscribe(_) => ServerResult::Empty,
+            Request::Listen(listen) => return Some(Outcome::Listening(listen.filter.clone())),
+            _ => return None,
+        }))
+    }
+
+    fn outcome(&self, key: CallKey, ending: Ending) -> Outcome {
+        let request = self.calls.get(&key).map(|call| &call.request);
+        match ending {
+            Ending::Result(json) => Outcome::Done(match request {
+                Some(Request::CallTool(_)) => reading::tool_reply(&json).into(),
+                Some(Request::GetPrompt(_)) => reading::prompt_reply(&json).into(),
+                Some(Request::ReadResource(_)) => reading::resource_reply(&json).into(),
+                Some(Request::Complete(_)) => reading::completion(&json).into(),
+                _ => ServerResult::Ready(Bytes::copy_from_slice(json.as_bytes())),
+            }),
+            Ending::Asks(json) => {
+                let asked = reading::questions(&json);
+                // The engine has sealed it; here whatever the script says is the seal.
+                let sealed = |state: Raw| state.read().unwrap_or_else(|_| state.text().to_owned());
+                let state = asked.state.map(sealed);
+                Outcome::NeedInput(Questions { questions: asked.questions, state })
+            }
+            Ending::Error { code, message } => {
+                Outcome::Failed(Problem::Chosen(ErrorObject::new(code, message)))
+            }
+            Ending::Fails(reason) => Outcome::Failed(Problem::ToolFailed(reason.into())),
+            Ending::Panics => panic!("a state machine has no calls that panic"),
+        }
+    }
+}
+
+impl Player for SessionPlayer {
+    fn say(&mut self, frame: &[u8]) {
+        self.say_on(Lane::default(), frame);
+    }
+
+    fn end_input(&mut self) {
+        self.handle(Input::Eof);
+    }
+
+    fn hear(&mut self) -> Option<Bytes> {
+        self.heard.pop_front().map(|(_, frame)| frame)
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn finish(&mut self, call: CallNumber, ending: Ending) {
+        let key = CallKey(call.0);
+        let outcome = self.outcome(key, ending);
+        self.handle(Input::Finished { call: key, outcome });
+    }
+
+    fn note(&mut self, call: CallNumber, note: Note) {
+        self.handle(Input::Noted { call: CallKey(call.0), note });
+    }
+
+    fn change(&mut self, topic: Topic) {
+        self.handle(Input::Changed(topic));
+    }
+
+    /// The session is woken exactly when it asked to be: a wrong wish is a lost deadline.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(at) = self.session.wake_at().filter(|at| *at <= end) {
+            let stuck = at <= self.now;
+            self.now = self.now.max(at);
+            self.handle(Input::Tick);
+            let again = self.session.wake_at();
+            assert!(!stuck || again != Some(at), "the session wants to be woken for ever");
+        }
+        self.now = end;
+    }
+
+    fn said_too_much(&mut self) -> Option<Bytes> {
+        self.heard.front().map(|(_, frame)| frame.clone())
+    }
+
+    fn leave(&mut self) -> Vec<Bytes> {
+        self.heard.drain(..).map(|(_, frame)| frame).collect()
+    }
+}

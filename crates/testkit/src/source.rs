@@ -1,0 +1,169 @@
+//! A source whose calls are ended by a script.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use sabir_registry::{
+    Answer, CompleteCall, Context, Handle, Line, Offer, Outcome, Pending, PromptCall, ResourceCall,
+    Source, ToolCall,
+};
+use sabir_wire::types::{Completion, PromptReply, ResourceReply, ToolReply};
+use sabir_wire::{ErrorObject, Problem, Raw};
+use tokio::sync::oneshot;
+
+use crate::player::Ending;
+use crate::reading;
+
+/// A source that offers what it is told to, and lets each call wait for its ending.
+#[derive(Default)]
+pub struct ScriptedSource {
+    offer: Mutex<Offer>,
+    handle: OnceLock<Handle>,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// Begun, and not yet taken by the script.
+    begun: VecDeque<Begun>,
+    last: u64,
+}
+
+/// A call that was begun.
+pub(crate) struct Begun {
+    /// Counts up; a call that begins again is another.
+    pub(crate) number: u64,
+    pub(crate) called: Called,
+    end: oneshot::Sender<Ending>,
+}
+
+/// What was called.
+#[derive(Clone, Debug)]
+pub enum Called {
+    /// A tool.
+    Tool(ToolCall),
+    /// A prompt.
+    Prompt(PromptCall),
+    /// A resource.
+    Resource(ResourceCall),
+    /// A completion.
+    Complete(CompleteCall),
+}
+
+impl Called {
+    /// What the source is told of the call; completions are told nothing.
+    pub fn context(&self) -> Option<&Context> {
+        match self {
+            Self::Tool(call) => Some(&call.context),
+            Self::Prompt(call) => Some(&call.context),
+            Self::Resource(call) => Some(&call.context),
+            Self::Complete(_) => None,
+        }
+    }
+
+    /// The way back to the client.
+    pub fn line(&self) -> Option<&Arc<dyn Line>> {
+        self.context().map(|context| &context.line)
+    }
+}
+
+impl ScriptedSource {
+    /// A source that offers this.
+    pub fn new(offer: Offer) -> Arc<Self> {
+        Arc::new(Self { offer: Mutex::new(offer), ..Self::default() })
+    }
+
+    /// Changes the offer, and tells the registry.
+    ///
+    /// # Panics
+    /// If the new offer is no good.
+    pub fn become_offer(&self, offer: Offer) {
+        *lock(&self.offer) = offer;
+        self.handle().changed().expect("the script's offer is good");
+    }
+
+    /// How the source tells of changes.
+    ///
+    /// # Panics
+    /// If the source was added to no registry.
+    pub fn handle(&self) -> &Handle {
+        self.handle.get().expect("the source was added to a registry")
+    }
+
+    /// What it offers now.
+    pub fn current(&self) -> Offer {
+        lock(&self.offer).clone()
+    }
+
+    /// The next call that was begun.
+    pub(crate) fn next_begun(&self) -> Option<Begun> {
+        lock(&self.calls).begun.pop_front()
+    }
+
+    fn begin(&self, called: Called) -> oneshot::Receiver<Ending> {
+        let (end, ending) = oneshot::channel();
+        let mut calls = lock(&self.calls);
+        calls.last += 1;
+        let number = calls.last;
+        calls.begun.push_back(Begun { number, called, end });
+        ending
+    }
+
+    fn pending<T: Send + 'static>(&self, called: Called, read: fn(&Raw) -> T) -> Pending<T> {
+        let ending = self.begin(called);
+        Box::pin(async move {
+            match ending.await {
+                Ok(ending) => answer(ending, read),
+                // The script is over.
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+}
+
+impl Begun {
+    /// Ends it. Nobody may be listening any more; that is no failure.
+    pub(crate) fn finish(self, ending: Ending) {
+        let _ = self.end.send(ending);
+    }
+}
+
+fn answer<T>(ending: Ending, read: fn(&Raw) -> T) -> Answer<T> {
+    match ending {
+        Ending::Result(json) => Ok(Outcome::Done(read(&json))),
+        Ending::Asks(json) => Ok(Outcome::NeedInput(reading::questions(&json))),
+        Ending::Error { code, message } => Err(Problem::Chosen(ErrorObject::new(code, message))),
+        Ending::Fails(reason) => Err(Problem::ToolFailed(reason.into())),
+        Ending::Panics => panic!("as the script says"),
+    }
+}
+
+impl Source for ScriptedSource {
+    fn offer(&self) -> Offer {
+        self.current()
+    }
+
+    fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
+        self.pending(Called::Tool(call), reading::tool_reply)
+    }
+
+    fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
+        self.pending(Called::Prompt(call), reading::prompt_reply)
+    }
+
+    fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
+        self.pending(Called::Resource(call), reading::resource_reply)
+    }
+
+    fn complete(&self, call: CompleteCall) -> Pending<Completion> {
+        self.pending(Called::Complete(call), reading::completion)
+    }
+
+    fn attach(&self, handle: Handle) {
+        let _ = self.handle.set(handle);
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

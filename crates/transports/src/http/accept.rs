@@ -1,0 +1,190 @@
+//! The headers of a modern request, which repeat parts of its body so that proxies can see them.
+//!
+//! Spec: basic/transports/streamable-http, "Request Metadata". A proxy may have decided by what the
+//! headers say; so a request whose headers say anything else than its body is refused. Pure.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use sabir_engine::registry::{Catalog, MirrorType, MirroredArgument};
+use sabir_session::Asked;
+use sabir_wire::{Problem, Raw, Request, Revision};
+
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// What `MCP-Protocol-Version` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// It is not there.
+    Nothing,
+    /// A revision that was published.
+    Known(Revision),
+    /// Something else, or several things.
+    Unknown,
+}
+
+/// Reads `MCP-Protocol-Version`.
+pub(crate) fn named_revision(headers: &HeaderMap) -> Named {
+    let mut values = headers.get_all(VERSION).iter();
+    let Some(first) = values.next() else { return Named::Nothing };
+    let known = first.to_str().ok().and_then(Revision::parse);
+    match known {
+        Some(revision) if values.all(|other| other == first) => Named::Known(revision),
+        _ => Named::Unknown,
+    }
+}
+
+/// Whether the headers of a modern request say what its body says.
+pub(crate) fn check(headers: &HeaderMap, asked: &Asked, catalog: &Catalog) -> Result<(), Problem> {
+    // Without metadata in the body there is nothing to compare with; the session tells what is
+    // missing there.
+    let version = asked.meta.as_ref().ok().and_then(|meta| meta.version.as_deref());
+    plain(headers, &VERSION, "MCP-Protocol-Version", version)?;
+    plain(headers, &METHOD, "Mcp-Method", Some(asked.method.name()))?;
+    match &asked.request {
+        Ok(Request::CallTool(call)) => {
+            encoded(headers, "Mcp-Name", &call.name)?;
+            match catalog.tool(&call.name) {
+                Some(tool) => mirrored(headers, &tool.mirrored, call.arguments.as_ref()),
+                None => Ok(()),
+            }
+        }
+        Ok(Request::GetPrompt(get)) => encoded(headers, "Mcp-Name", &get.name),
+        Ok(Request::ReadResource(read)) => encoded(headers, "Mcp-Name", &read.uri),
+        _ => Ok(()),
+    }
+}
+
+/// A header that repeats `body` as it is.
+fn plain(
+    headers: &HeaderMap,
+    header: &HeaderName,
+    name: &str,
+    body: Option<&str>,
+) -> Result<(), Problem> {
+    let mut values = headers.get_all(header).iter().peekable();
+    if values.peek().is_none() {
+        return Err(mismatch(format!("the header {name} is missing")));
+    }
+    let Some(body) = body else { return Ok(()) };
+    // A header that stands twice says two things, and somebody will believe the wrong one.
+    match values.find(|value| value.as_bytes() != body.as_bytes()) {
+        None => Ok(()),
+        Some(value) => Err(differs(name, value, body)),
+    }
+}
+
+/// `Mcp-Name`, which repeats `body` as it is or encoded.
+fn encoded(headers: &HeaderMap, name: &str, body: &str) -> Result<(), Problem> {
+    let mut values = headers.get_all(NAME).iter().peekable();
+    if values.peek().is_none() {
+        return Err(mismatch(format!("the header {name} is missing")));
+    }
+    for value in values {
+        if decode(name, value)? != body {
+            return Err(differs(name, value, body));
+        }
+    }
+    Ok(())
+}
+
+/// The arguments that a tool wants repeated.
+fn mirrored(
+    headers: &HeaderMap,
+    mirrored: &[MirroredArgument],
+    arguments: Option<&Raw>,
+) -> Result<(), Problem> {
+    for argument in mirrored {
+        let name = argument.header.as_str();
+        let given = arguments.and_then(|arguments| at(arguments, &argument.path));
+        let given = given.filter(|value| !value.is_null());
+        let mut values = headers.get_all(name).iter().peekable();
+        match (given, values.peek()) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                return Err(mismatch(format!("the header {name} repeats nothing of the body")));
+            }
+            (Some(_), None) => return Err(mismatch(format!("the header {name} is missing"))),
+            (Some(given), Some(_)) => {
+                for value in values {
+                    if !repeats(&decode(name, value)?, &given, argument.r#type) {
+                        return Err(differs(name, value, given.text()));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The value at a path of property names. Of a name that stands twice the last one counts, as it
+/// does for whoever reads the arguments.
+fn at(arguments: &Raw, path: &[String]) -> Option<Raw> {
+    path.iter().try_fold(arguments.clone(), |object, name| {
+        object.members().into_iter().rev().find(|(member, _)| member == name).map(|(_, raw)| raw)
+    })
+}
+
+/// Whether a header says the same as a value of the body.
+fn repeats(header: &str, body: &Raw, r#type: MirrorType) -> bool {
+    match r#type {
+        // Arguments that do not fit the schema are refused for that, and not for their headers.
+        MirrorType::String => body.read::<String>().map_or(true, |text| text == header),
+        MirrorType::Boolean => body.read::<bool>().map_or(true, |_| body.text() == header),
+        MirrorType::Integer => match (integer(header), integer(body.text())) {
+            (_, None) => true,
+            (header, body) => header == body,
+        },
+    }
+}
+
+/// Reads an integer, however it is written: `42`, `42.0`, `4.2e1`.
+fn integer(text: &str) -> Option<i128> {
+    /// Beyond this a floating point number is no longer exact.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if !is_number || text.starts_with('+') {
+        return None;
+    }
+    text.parse().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i128)
+    })
+}
+
+/// The text that a header's value stands for. Spec: "Value Encoding".
+fn decode<'a>(name: &str, value: &'a HeaderValue) -> Result<Cow<'a, str>, Problem> {
+    let text = value.to_str().map_err(|_| {
+        mismatch(format!("the header {name} holds characters that no header may hold"))
+    })?;
+    let encoded = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    let Some(encoded) = encoded else { return Ok(Cow::Borrowed(text)) };
+    let decoded = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded
+        .map(Cow::Owned)
+        .ok_or_else(|| mismatch(format!("the header {name} holds no Base64 of UTF-8")))
+}
+
+fn differs(name: &str, value: &HeaderValue, body: &str) -> Problem {
+    let value = String::from_utf8_lossy(value.as_bytes());
+    mismatch(format!("{name} says '{}', the body says '{}'", short(&value), short(body)))
+}
+
+/// As much of a text as fits into a sentence.
+fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(80) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+fn mismatch(reason: String) -> Problem {
+    Problem::Header(reason.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! A connection that reads a stream of a legacy session.
+//!
+//! Whoever reads also drives: it handles whatever has happened to the session, for itself and for
+//! the others. When it goes away the stream stays, for the client may come back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::reply::Body;
+use super::shared::{OpenStream, Shared};
+use super::sse;
+use super::streams::{Event, EventId, News, Origin, Reader};
+use super::table::Stored;
+
+/// One connection's hold on a stream.
+pub(crate) struct Attachment {
+    shared: Arc<Shared>,
+    stored: Arc<Stored>,
+    reader: Reader,
+    /// The client was told where it is, so it can come back.
+    is_announced: bool,
+}
+
+impl Attachment {
+    pub(crate) fn new(shared: &Arc<Shared>, stored: &Arc<Stored>, reader: Reader) -> Self {
+        Self { shared: shared.clone(), stored: stored.clone(), reader, is_announced: false }
+    }
+
+    /// The next messages, and whether they are the last; `None` if there are none any more.
+    pub(crate) async fn next(&mut self) -> Option<(Vec<Event>, bool)> {
+        loop {
+            let news = match self.stored.lock().as_mut() {
+                Some(streams) => streams.news(&mut self.reader),
+                None => News::End,
+            };
+            match news {
+                News::Events(events, is_last) => return Some((events, is_last)),
+                News::End => return None,
+                News::Wait(news, bell) => tokio::select! {
+                    () = news.notified() => {}
+                    () = bell.ring() => {}
+                },
+            }
+        }
+    }
+
+    /// Where the stream begins.
+    pub(crate) fn origin(&self) -> EventId {
+        self.place_of(0)
+    }
+
+    fn place_of(&self, event: u64) -> EventId {
+        EventId { origin: self.reader.origin, stream: self.reader.stream, event }
+    }
+
+    /// Writes messages as events.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, events: &[Event]) {
+        for event in events {
+            let text = &event.frame.text;
+            match self.reader.origin {
+                Origin::Only => sse::write_kind(out, "message", text),
+                _ => sse::write(out, Some(&self.place_of(event.number).to_string()), text),
+            }
+        }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if self.reader.origin == Origin::Only {
+            self.shared.table.remove(&self.stored.id);
+            return;
+        }
+        let (keep, now) = (self.is_announced, self.shared.clock.now());
+        let mut streams = self.stored.lock();
+        let needs_care = streams.as_mut().is_some_and(|s| s.leave(&self.reader, keep, now));
+        drop(streams);
+        if needs_care {
+            self.shared.table.look_after(&self.stored);
+        }
+    }
+}
+
+/// How a stream begins and ends.
+pub(crate) struct Opening {
+    /// What is said first.
+    pub(crate) begun: Bytes,
+    /// Nothing comes after it.
+    pub(crate) is_last: bool,
+    /// When the client shall be sent away, to come back.
+    pub(crate) poll_at: Option<Instant>,
+}
+
+struct Live {
+    attachment: Attachment,
+    open: OpenStream,
+    begun: Option<Bytes>,
+    is_last: bool,
+    poll_at: Option<Instant>,
+}
+
+/// All that the stream has to say, as events.
+pub(crate) fn stream(mut attachment: Attachment, open: OpenStream, opening: Opening) -> Body {
+    attachment.is_announced = true;
+    let Opening { begun, is_last, poll_at } = opening;
+    let live = Live { attachment, open, begun: Some(begun), is_last, poll_at };
+    let events = futures_util::stream::unfold(live, |mut live| async move {
+        let piece = live.next().await?;
+        Some((piece, live))
+    });
+    Body::Events(Box::pin(events))
+}
+
+impl Live {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(begun) = self.begun.take().filter(|begun| !begun.is_empty()) {
+            return Some(begun);
+        }
+        if self.is_last {
+            return None;
+        }
+        let Self { attachment, open, is_last, poll_at, .. } = self;
+        let settings = open.settings();
+        tokio::select! {
+            biased;
+            news = attachment.next() => {
+                let (events, last) = news?;
+                *is_last = last;
+                let mut piece = Vec::new();
+                attachment.write(&mut piece, &events);
+                Some(piece.into())
+            }
+            () = until(*poll_at) => {
+                *is_last = true;
+                Some(sse::retry(settings.retry.as_millis()))
+            }
+            () = tokio::time::sleep(settings.keep_alive) => Some(sse::keep_alive()),
+        }
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The earlier of two times to wait.
+pub(crate) fn earlier(silence: Duration, poll_after: Option<Duration>) -> Duration {
+    poll_after.map_or(silence, |poll_after| poll_after.min(silence))
+}

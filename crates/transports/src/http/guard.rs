@@ -1,0 +1,237 @@
+//! Who may call at all: `Host`, `Origin`, the token; and what a request must look like.
+//!
+//! A web page can make its visitor's browser call us, even by a name that suddenly means this
+//! machine. So by default we answer only to the names of this machine and to pages from it.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use http::header::{self, HeaderName};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
+use subtle::ConstantTimeEq as _;
+
+use super::reply::{Refusal, Reply};
+use super::settings::{Settings, Token};
+
+/// Decides who may call.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// Only this machine can reach us.
+    is_local: bool,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    token: Option<Token>,
+}
+
+impl Guard {
+    pub(crate) fn new(settings: &Settings, address: SocketAddr) -> Self {
+        let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        Self {
+            is_local: address.ip().is_loopback(),
+            hosts: lower(&settings.hosts),
+            origins: lower(&settings.origins),
+            token: settings.token.clone(),
+        }
+    }
+
+    /// Whether the caller reached us by a name of ours, and from a page that may.
+    pub(crate) fn check_origin(&self, head: &Parts) -> Result<(), Refusal> {
+        let forbidden = |what| Refusal::new(StatusCode::FORBIDDEN, what);
+        let named = head.uri.authority().map(|authority| authority.as_str().as_bytes());
+        let hosts = head.headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+        let mut hosts = named.into_iter().chain(hosts).peekable();
+        if hosts.peek().is_none() && head.version >= Version::HTTP_11 {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "the header Host is missing"));
+        }
+        if !hosts.all(|host| self.knows_host(host)) {
+            return Err(forbidden("this server is not known by that Host"));
+        }
+        let mut origins = head.headers.get_all(header::ORIGIN).iter();
+        if !origins.all(|origin| self.knows_origin(origin.as_bytes())) {
+            return Err(forbidden("pages of that Origin may not call this server"));
+        }
+        Ok(())
+    }
+
+    /// Whether the caller brings the token, if one is demanded.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let given = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        let challenge = match given.map(bearer) {
+            Some(Some(given)) if bool::from(given.ct_eq(token.secret())) => return Ok(()),
+            Some(_) => "Bearer error=\"invalid_token\"",
+            None => "Bearer",
+        };
+        Err(Refusal::new(StatusCode::UNAUTHORIZED, "this server demands a bearer token")
+            .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge)))
+    }
+
+    /// Whether the caller is known by more than its word.
+    pub(crate) fn demands_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn knows_host(&self, host: &[u8]) -> bool {
+        let Ok(host) = std::str::from_utf8(host) else { return false };
+        let name = without_port(host);
+        if self.is_local && is_this_machine(name) {
+            return true;
+        }
+        if self.hosts.is_empty() {
+            return !self.is_local;
+        }
+        let is_same =
+            |known: &String| known.eq_ignore_ascii_case(host) || known.eq_ignore_ascii_case(name);
+        self.hosts.iter().any(is_same)
+    }
+
+    fn knows_origin(&self, origin: &[u8]) -> bool {
+        let Ok(origin) = std::str::from_utf8(origin) else { return false };
+        let is_same = |known: &String| known == "*" || known.eq_ignore_ascii_case(origin);
+        if self.origins.iter().any(is_same) {
+            return true;
+        }
+        let scheme_and_host = origin.split_once("://");
+        self.is_local
+            && scheme_and_host.is_some_and(|(scheme, host)| {
+                matches!(scheme, "http" | "https") && is_this_machine(without_port(host))
+            })
+    }
+}
+
+/// `host:port` without the port; an IPv6 address keeps its brackets.
+fn without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(at) if host[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => &host[..at],
+        _ => host,
+    }
+}
+
+/// Only names that nobody can make mean something else: a number, or the one reserved name.
+fn is_this_machine(name: &str) -> bool {
+    let is_six = || {
+        let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        inner.and_then(|inner| inner.parse().ok()).is_some_and(|six: Ipv6Addr| six.is_loopback())
+    };
+    name == "127.0.0.1"
+        || name.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|four: Ipv4Addr| four.is_loopback())
+        || is_six()
+}
+
+/// The token of an `Authorization` header, if it is of that kind.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+}
+
+/// Lets the page that called read the answer. Only for origins that were found good.
+pub(crate) fn allow_origin(origin: &HeaderValue, reply: &mut Reply) {
+    let headers = reply.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let exposed = HeaderValue::from_static("mcp-session-id, www-authenticate, retry-after");
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+/// What may be done here, and with which headers: what a browser asks before a page may call.
+pub(crate) fn allow_methods(asked: &HeaderMap, allowed: &'static str, reply: &mut Reply) {
+    let headers = reply.headers_mut();
+    headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(allowed));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    let wanted = wanted.and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
+    // The names of mirrored arguments are a tool's own, so they cannot be listed once for all.
+    let mirrored = wanted.split(',').map(str::trim).filter(|name| {
+        let prefix = name.as_bytes().get(..10);
+        prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"mcp-param-"))
+    });
+    let names: Vec<_> = REQUEST_HEADERS.iter().copied().chain(mirrored).collect();
+    if let Ok(names) = HeaderValue::from_str(&names.join(", ")) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
+    }
+}
+
+const REQUEST_HEADERS: &[&str] = &[
+    "accept",
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+
+/// Whether the head is short enough.
+pub(crate) fn check_size(head: &Parts, limit: usize) -> Result<(), Refusal> {
+    // Most heads are far below any limit, and counting stops where it is clear.
+    let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let uri = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
+    if uri + lines.sum::<usize>() > limit {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return Err(Refusal::new(status, "the head of the request is longer than the limit"));
+    }
+    Ok(())
+}
+
+/// Whether the body is said to be JSON.
+pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let is_json = content_type.is_some_and(|content_type| {
+        let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
+        content_type[..end].trim_ascii().eq_ignore_ascii_case(b"application/json")
+    });
+    if is_json {
+        return Ok(());
+    }
+    let reason = "the body must be application/json, and its Content-Type must say so";
+    Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason))
+}
+
+/// Whether the caller takes all of `kinds`.
+pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
+    let mut accepts = headers.get_all(header::ACCEPT).iter().peekable();
+    if accepts.peek().is_none() {
+        // Who names nothing takes anything.
+        return Ok(());
+    }
+    let accepts = accepts.filter_map(|value| value.to_str().ok());
+    let ranges: Vec<_> = accepts.flat_map(|value| value.split(',')).filter_map(range).collect();
+    let takes = |kind: &str| {
+        let family = kind.split_once('/').map_or("", |(family, _)| family);
+        ranges.iter().any(|range| {
+            let of_family = range
+                .strip_suffix("/*")
+                .is_some_and(|range| range == "*" || range.eq_ignore_ascii_case(family));
+            of_family || range.eq_ignore_ascii_case(kind)
+        })
+    };
+    if kinds.iter().all(|kind| takes(kind)) {
+        return Ok(());
+    }
+    let reason = format!("the client must accept {}", kinds.join(" and "));
+    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, reason))
+}
+
+/// One media range, unless its weight says "not this".
+fn range(item: &str) -> Option<&str> {
+    let mut parts = item.split(';').map(str::trim);
+    let range = parts.next()?;
+    let is_refused = parts.any(|part| {
+        let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
+        weight.is_some_and(|weight| weight.parse() == Ok(0.0))
+    });
+    (!is_refused).then_some(range)
+}
+
+/// Another method than those that are served here.
+pub(crate) fn wrong_method(method: &Method, allowed: &'static str) -> Refusal {
+    let reason = format!("{method} is not served here");
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, reason)
+        .with(HeaderName::from_static("allow"), HeaderValue::from_static(allowed))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! HTTP: both eras on one endpoint, and the transport of the first revision beside it.
+//!
+//! On hyper itself, HTTP/1.1 and HTTP/2 without TLS. A connection is one task; a request that
+//! answers at once needs nothing else.
+
+mod accept; // the headers of a modern request
+mod attachment; // a connection that reads a stream of a session
+mod exchange; // one POST
+mod guard; // who may call at all
+mod old_sse; // the transport of the first revision
+mod one_shot; // a conversation that lives for one exchange
+mod pulse; // how a connection is doing
+mod reply; // responses
+mod route; // which request goes where
+mod server; // listen, run, stop
+mod session; // legacy clients: POST, GET, DELETE
+mod settings; // how it behaves, as decided
+mod shared; // what all connections share
+mod socket; // a connection's socket
+mod sse; // server-sent events
+mod streams; // the streams of one legacy session
+mod sweep; // the one task that looks after all
+mod table; // all legacy sessions
+
+pub use server::{BindError, Server, Stats, Watcher};
+pub use settings::{Limits, Settings, Token};

@@ -1,0 +1,90 @@
+//! Which request goes where.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header;
+use http::request::Parts;
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+
+use super::reply::{self, Refusal, Reply};
+use super::shared::{Connection, Flight};
+use super::{exchange, guard, old_sse, session};
+
+/// For load balancers.
+const HEALTH: &str = "/healthz";
+
+/// Answers one request. Never fails: whatever is wrong with it is an answer.
+pub(crate) async fn answer(connection: Arc<Connection>, request: Request<Incoming>) -> Reply {
+    let flight = Flight::begin(&connection);
+    let (head, body) = request.into_parts();
+    let guarded = guard::check_size(&head, connection.shared.settings.limits.head)
+        .and_then(|()| connection.shared.guard.check_origin(&head));
+    if let Err(refusal) = guarded {
+        return refusal.into();
+    }
+    let origin = head.headers.get(header::ORIGIN).cloned();
+    let mut reply = match dispatch(flight, &head, body).await {
+        Ok(reply) => reply,
+        Err(refusal) => refusal.into(),
+    };
+    if let Some(origin) = origin {
+        guard::allow_origin(&origin, &mut reply);
+    }
+    reply
+}
+
+async fn dispatch(flight: Flight, head: &Parts, body: Incoming) -> Result<Reply, Refusal> {
+    let shared = flight.shared();
+    let settings = &shared.settings;
+    let path = head.uri.path();
+    let allowed = match path {
+        path if path == settings.endpoint => "GET, POST, DELETE, OPTIONS",
+        HEALTH => "GET, HEAD, OPTIONS",
+        old_sse::STREAM if settings.old_sse => "GET, OPTIONS",
+        old_sse::MESSAGES if settings.old_sse => "POST, OPTIONS",
+        _ => return Err(Refusal::new(StatusCode::NOT_FOUND, "there is nothing at that path")),
+    };
+    if head.method == Method::OPTIONS {
+        let mut reply = reply::empty(StatusCode::NO_CONTENT);
+        guard::allow_methods(&head.headers, allowed, &mut reply);
+        return Ok(reply);
+    }
+    if path == HEALTH {
+        return health(&flight, &head.method, allowed);
+    }
+    shared.guard.check_token(&head.headers)?;
+    if shared.is_stopping() {
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
+    }
+    let is_endpoint = path == settings.endpoint;
+    match (&head.method, path) {
+        (&Method::POST, _) if is_endpoint => Ok(exchange::post(flight, head, body).await),
+        // A modern client has no use for either, and is told so.
+        (&Method::GET | &Method::DELETE, _)
+            if is_endpoint && exchange::says_modern(&head.headers) =>
+        {
+            Err(guard::wrong_method(&head.method, "POST, OPTIONS"))
+        }
+        (&Method::GET, _) if is_endpoint => {
+            guard::check_accept(&head.headers, &["text/event-stream"])?;
+            session::get(flight, head)
+        }
+        (&Method::DELETE, _) if is_endpoint => session::delete(shared, &head.headers),
+        (&Method::GET, old_sse::STREAM) => old_sse::open(flight, head),
+        (&Method::POST, old_sse::MESSAGES) => Ok(old_sse::post(flight, head, body).await),
+        _ => Err(guard::wrong_method(&head.method, allowed)),
+    }
+}
+
+fn health(flight: &Flight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Err(guard::wrong_method(method, allowed));
+    }
+    let (status, text): (_, &[u8]) = match flight.shared().is_stopping() {
+        false => (StatusCode::OK, br#"{"status":"ok"}"#),
+        true => (StatusCode::SERVICE_UNAVAILABLE, br#"{"status":"stopping"}"#),
+    };
+    Ok(reply::json(status, Bytes::from_static(text)))
+}

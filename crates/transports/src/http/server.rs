@@ -1,0 +1,200 @@
+//! Listens, serves, stops.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use sabir_engine::Engine;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::guard::Guard;
+use super::route;
+use super::settings::Settings;
+use super::shared::{Connection, Shared};
+use super::socket::Socket;
+use super::sweep::sweep;
+
+/// An HTTP server that is bound to its address.
+pub struct Server {
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Why a server could not be bound.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Others could use it, and nothing keeps them from it.
+    #[error("{0} can be reached by others, and no token is demanded")]
+    Public(SocketAddr),
+    /// The system refused.
+    #[error("cannot listen on {address}: {source}")]
+    System {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// How much is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Open connections.
+    pub connections: usize,
+    /// Requests that are not answered in full, streams among them.
+    pub requests: usize,
+    /// Open streams of events.
+    pub streams: usize,
+    /// Legacy sessions.
+    pub sessions: usize,
+}
+
+/// Counts, for whoever wants to know while the server runs.
+#[derive(Clone)]
+pub struct Watcher(Arc<Shared>);
+
+impl Watcher {
+    /// How much is going on now.
+    pub fn stats(&self) -> Stats {
+        let pulses = self.0.pulses();
+        Stats {
+            connections: pulses.len(),
+            requests: pulses.iter().map(|pulse| pulse.in_flight()).sum(),
+            streams: self.0.streams.load(Ordering::Relaxed),
+            sessions: self.0.table.len(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.stats().fmt(f)
+    }
+}
+
+impl Server {
+    /// Binds a server, which serves nobody before [`Server::run`].
+    pub async fn bind(engine: Arc<Engine>, settings: Settings) -> Result<Self, BindError> {
+        let address = settings.address;
+        let is_guarded = settings.token.is_some() || settings.allow_public;
+        if !address.ip().is_loopback() && !is_guarded {
+            return Err(BindError::Public(address));
+        }
+        let failed = |source| BindError::System { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let guard = Guard::new(&settings, address);
+        Ok(Self { shared: Arc::new(Shared::new(engine, settings, guard)), listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Counts what goes on.
+    pub fn watcher(&self) -> Watcher {
+        Watcher(self.shared.clone())
+    }
+
+    /// Serves until `stop`, then stops the engine and lets what runs finish within the grace. Comes
+    /// back when the last connection has ended.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let Self { shared, listener, .. } = self;
+        let sweeper = tokio::spawn(sweep(shared.clone()));
+        let most = shared.settings.limits.connections.clamp(1, Semaphore::MAX_PERMITS >> 1);
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let room = Arc::new(Semaphore::new(most as usize));
+        tokio::select! {
+            () = accept(&shared, &listener, &room) => {}
+            () = stop => {}
+        }
+        drop(listener);
+        shared.is_stopping.store(true, Ordering::Relaxed);
+        shared.engine.stop();
+        for pulse in shared.pulses() {
+            pulse.finish();
+        }
+        let grace = shared.engine.settings().limits.grace + LAST_WORDS;
+        if tokio::time::timeout(grace, room.acquire_many(most)).await.is_err() {
+            for pulse in shared.pulses() {
+                pulse.abandon();
+            }
+            // The semaphore is never closed.
+            drop(room.acquire_many(most).await);
+        }
+        shared.table.clear();
+        sweeper.abort();
+    }
+}
+
+/// How long a client may take to read our last words, after the grace.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long to wait when the system has no room for another connection.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+async fn accept(shared: &Arc<Shared>, listener: &TcpListener, room: &Arc<Semaphore>) {
+    let builder = Arc::new(builder(shared));
+    loop {
+        // Room first: a connection that cannot be served waits outside, where it costs us nothing.
+        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                tokio::time::sleep(NO_ROOM).await;
+                continue;
+            }
+        };
+        let (shared, builder) = (shared.clone(), builder.clone());
+        tokio::spawn(async move {
+            serve(shared, &builder, stream).await;
+            drop(permit);
+        });
+    }
+}
+
+fn builder(shared: &Shared) -> Builder<TokioExecutor> {
+    let limits = &shared.settings.limits;
+    let mut builder = Builder::new(TokioExecutor::new());
+    // A connection without a complete head is ended by the sweeper, without a timer of its own.
+    // What hyper refuses itself it refuses without a body; so it refuses only what is far too long.
+    let most = limits.head.saturating_mul(2).max(8 << 10);
+    builder.http1().header_read_timeout(None).max_buf_size(most);
+    let head = u32::try_from(limits.head).unwrap_or(u32::MAX);
+    builder.http2().timer(TokioTimer::new()).max_header_list_size(head);
+    builder
+}
+
+async fn serve(shared: Arc<Shared>, builder: &Builder<TokioExecutor>, stream: TcpStream) {
+    // An answer is written in one piece; waiting for more of it would only delay it.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("TCP_NODELAY: {error}");
+    }
+    let pulse = shared.welcome();
+    let connection = Arc::new(Connection { shared, pulse: pulse.clone() });
+    let io = TokioIo::new(Socket::new(stream, pulse.clone()));
+    let service = service_fn(move |request| {
+        let connection = connection.clone();
+        async move { Ok::<_, Infallible>(route::answer(connection, request).await) }
+    });
+    let served = builder.serve_connection(io, service);
+    pulse.drive(served, |connection: Pin<&mut _>| connection.graceful_shutdown()).await;
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}

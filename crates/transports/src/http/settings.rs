@@ -1,0 +1,124 @@
+//! How an HTTP server behaves, as decided: nothing here means "default".
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// How an HTTP server behaves. Every field has a good default.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to listen. Port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// The path of the MCP endpoint.
+    pub endpoint: String,
+    /// Whether `/sse` and `/messages` serve the transport of the first revision.
+    pub old_sse: bool,
+    /// Whether an address that others can reach may be bound without a token.
+    pub allow_public: bool,
+    /// What every request must bring, if anything.
+    pub token: Option<Token>,
+    /// Web origins that may call, beside those of this machine if only this machine can reach us.
+    /// `*` allows all.
+    pub origins: Vec<String>,
+    /// Names by which we may be called, with or without a port, beside those of this machine if
+    /// only this machine can reach us. If others can reach us and none is given, any name will do.
+    pub hosts: Vec<String>,
+    /// How long a stream may be silent before a comment is sent to keep it open. A call that has
+    /// said nothing for so long gets a stream.
+    pub keep_alive: Duration,
+    /// How long a legacy client may wait on one connection for what a call has to say. Then its
+    /// stream is closed, and it comes back for the rest. Without it a stream lasts as long as the
+    /// call. Revisions that cannot be told to come back are not affected.
+    pub poll_after: Option<Duration>,
+    /// How long a legacy client shall wait before it comes back for the rest of a stream.
+    pub retry: Duration,
+    /// How much is taken in and kept.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7331)),
+            endpoint: "/mcp".into(),
+            old_sse: true,
+            allow_public: false,
+            token: None,
+            origins: Vec::new(),
+            hosts: Vec::new(),
+            keep_alive: Duration::from_secs(15),
+            poll_after: None,
+            retry: Duration::from_secs(1),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// How much is taken in and kept, whoever sends it.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once. One more waits until another has ended.
+    pub connections: usize,
+    /// How long a connection may be without a complete request. Then it is closed.
+    pub idle: Duration,
+    /// The longest head of a request, in bytes. A longer one is answered 431.
+    pub head: usize,
+    /// How long the body of a request may take to arrive. Then the request is answered 408.
+    pub body_time: Duration,
+    /// How long a client may take nothing of what it is sent. Then its connection is closed.
+    pub stall: Duration,
+    /// Legacy sessions at once. One more is answered 503.
+    pub sessions: usize,
+    /// How long a legacy session may be unused. Then it is ended, and answered 404.
+    pub session_idle: Duration,
+    /// Requests and streams of one legacy session that wait at once. One more is answered 429.
+    pub streams: usize,
+    /// Messages that are kept of one stream of a legacy session, for a client that lost its
+    /// connection. When full, the oldest that was sent is dropped; of those that were not sent,
+    /// notifications are dropped, answers and questions never.
+    pub replay: usize,
+    /// The same, in bytes, of all streams of a session that nobody reads. The newest is kept however
+    /// long it is.
+    pub replay_bytes: usize,
+    /// How long they are kept after the stream has ended or the client was last there.
+    pub replay_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            idle: Duration::from_secs(75),
+            head: 64 << 10,
+            body_time: Duration::from_secs(30),
+            stall: Duration::from_secs(60),
+            sessions: 100_000,
+            session_idle: Duration::from_secs(30 * 60),
+            streams: 64,
+            replay: 256,
+            replay_bytes: 1 << 20,
+            replay_time: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A secret that is never printed.
+#[derive(Clone)]
+pub struct Token(Box<str>);
+
+impl Token {
+    /// `None` if it is empty or holds what no header can carry.
+    pub fn new(secret: &str) -> Option<Self> {
+        let fits = !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| Self(secret.into()))
+    }
+
+    pub(crate) fn secret(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}

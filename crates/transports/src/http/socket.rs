@@ -1,0 +1,108 @@
+//! A socket that notes when its peer takes nothing, and that is closed so that the peer can still
+//! read the last answer.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use super::pulse::Pulse;
+
+/// How long and how much a peer may go on after our last word.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 64 << 20;
+
+/// A connection's socket.
+pub(crate) struct Socket {
+    stream: TcpStream,
+    pulse: Arc<Pulse>,
+    linger: Option<Linger>,
+}
+
+/// We have said all. What still comes is thrown away: closing over it would make the system throw
+/// away our last words too.
+struct Linger {
+    end: Pin<Box<Sleep>>,
+    bytes_left: usize,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
+        Self { stream, pulse, linger: None }
+    }
+
+    /// Goes on only if the peer does: where nothing is on its way, there is nothing to wait for.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 16 << 10];
+        loop {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match (Pin::new(&mut self.stream).poll_read(cx, &mut buffer), &mut self.linger) {
+                (Poll::Pending, Some(linger)) => return linger.end.as_mut().poll(cx),
+                (Poll::Ready(Ok(())), linger) if !buffer.filled().is_empty() => {
+                    let linger = linger.get_or_insert_with(Linger::new);
+                    linger.bytes_left = linger.bytes_left.saturating_sub(buffer.filled().len());
+                    if linger.bytes_left == 0 {
+                        return Poll::Ready(());
+                    }
+                }
+                _ => return Poll::Ready(()),
+            }
+        }
+    }
+}
+
+impl Linger {
+    fn new() -> Self {
+        Self { end: Box::pin(tokio::time::sleep(LINGER)), bytes_left: LINGER_BYTES }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.pulse.note_write(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.pulse.note_write(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.linger.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        }
+        self.poll_linger(cx).map(Ok)
+    }
+}

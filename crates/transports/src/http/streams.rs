@@ -1,0 +1,412 @@
+//! The streams of one legacy session: which message belongs to which, and what a client that lost
+//! its connection has missed.
+//!
+//! A request that waits has a stream, and so has each GET. Every message goes to exactly one. A
+//! stream outlives the connection that reads it: its messages are numbered and kept, within bounds,
+//! and whoever comes back names the last one that it has seen. No I/O and no clock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sabir_engine::{Bell, Conversation, Frame};
+use sabir_session::{Kind, Lane};
+use tokio::sync::Notify;
+
+/// A session's conversation, and the streams that it is heard on.
+pub(crate) struct Streams {
+    conversation: Conversation,
+    streams: Vec<Stream>,
+    /// What belongs to no request, and came before anybody listened.
+    unheard: VecDeque<Frame>,
+    /// Numbers streams, and with them the lanes of the conversation.
+    last_number: u64,
+    bounds: Bounds,
+    /// Somebody was asked to look after it.
+    is_looked_after: bool,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Of each stream, messages.
+    pub(crate) events: usize,
+    /// Of all streams that nobody reads, bytes: when it is more, the oldest is forgotten. Of what
+    /// a reader has taken, bytes.
+    pub(crate) bytes: usize,
+    /// Streams that are read, and as many that nobody reads.
+    pub(crate) streams: usize,
+}
+
+struct Stream {
+    number: u64,
+    origin: Origin,
+    events: VecDeque<Event>,
+    bytes: usize,
+    last_event: u64,
+    /// The last event that a reader took.
+    taken: u64,
+    /// Nothing more will be said.
+    is_ended: bool,
+    /// Who reads it: readers are numbered, so that an old one knows when it was replaced.
+    reader: Option<u64>,
+    last_reader: u64,
+    /// When the last reader left.
+    left_at: u64,
+    news: Arc<Notify>,
+}
+
+/// What opened a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A POST: it ends with its answers.
+    Post,
+    /// A GET: it hears what belongs to no request.
+    Get,
+    /// The one stream of the first revision's transport: it hears everything.
+    Only,
+}
+
+/// A message of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    /// Its place in the stream, from 1.
+    pub(crate) number: u64,
+    pub(crate) frame: Frame,
+}
+
+/// A place in a stream, as told to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventId {
+    pub(crate) origin: Origin,
+    pub(crate) stream: u64,
+    /// The event; 0 is before the first.
+    pub(crate) event: u64,
+}
+
+/// One who reads a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    pub(crate) origin: Origin,
+    pub(crate) stream: u64,
+    reader: u64,
+    /// The last event that was read.
+    pub(crate) last: u64,
+}
+
+/// What there is for a reader.
+pub(crate) enum News {
+    /// These, and whether they are the last.
+    Events(Vec<Event>, bool),
+    /// Nothing yet; it will be told.
+    Wait(Arc<Notify>, Bell),
+    /// Nothing more, ever.
+    End,
+}
+
+/// What came of a message.
+pub(crate) enum Posted {
+    /// All that will be said about it: mostly one answer, or nothing.
+    Done(Option<Frame>, Vec<Frame>),
+    /// It has to be waited for.
+    Waits(Reader),
+}
+
+impl Streams {
+    pub(crate) fn new(conversation: Conversation, bounds: Bounds) -> Self {
+        Self {
+            conversation,
+            streams: Vec::new(),
+            unheard: VecDeque::new(),
+            last_number: 0,
+            bounds,
+            is_looked_after: false,
+        }
+    }
+
+    pub(crate) fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// Hands a message in. `None` if too much is waited for already.
+    pub(crate) fn post(&mut self, receive: impl FnOnce(&mut Conversation, Lane)) -> Option<Posted> {
+        if self.readers() >= self.bounds.streams {
+            return None;
+        }
+        self.last_number += 1;
+        let lane = Lane(self.last_number);
+        receive(&mut self.conversation, lane);
+        let (mut first, mut rest) = (None, Vec::new());
+        while let Some(frame) = self.conversation.next_frame() {
+            if frame.lane != Some(lane) {
+                self.deliver(frame);
+            } else if first.is_none() {
+                first = Some(frame);
+            } else {
+                rest.push(frame);
+            }
+        }
+        self.end_streams();
+        if !self.conversation.is_active(lane) {
+            self.conversation.rest();
+            return Some(Posted::Done(first, rest));
+        }
+        let mut stream = Stream::new(lane.0, Origin::Post);
+        for frame in first.into_iter().chain(rest) {
+            stream.push(frame, self.bounds);
+        }
+        let reader = stream.read_after(0);
+        self.keep(stream);
+        Some(Posted::Waits(reader))
+    }
+
+    /// Hands a message in whose answers go to the session's only stream.
+    pub(crate) fn post_to_only(&mut self, receive: impl FnOnce(&mut Conversation, Lane)) {
+        receive(&mut self.conversation, Lane(0));
+        self.sort();
+    }
+
+    /// Opens a stream. `None` if too much is read already.
+    pub(crate) fn open(&mut self, origin: Origin) -> Option<Reader> {
+        if self.readers() >= self.bounds.streams {
+            return None;
+        }
+        self.last_number += 1;
+        let mut stream = Stream::new(self.last_number, origin);
+        for frame in std::mem::take(&mut self.unheard) {
+            stream.push(frame, self.bounds);
+        }
+        let reader = stream.read_after(0);
+        self.keep(stream);
+        Some(reader)
+    }
+
+    /// Goes on with a stream after the event that the client has seen last; whoever read it before
+    /// reads no more. `None` if it is not kept, or no longer from there.
+    pub(crate) fn resume(&mut self, last_seen: EventId) -> Option<Reader> {
+        let stream = self.streams.iter_mut().find(|stream| stream.number == last_seen.stream)?;
+        let first_kept = stream.events.front().map_or(stream.last_event + 1, |e| e.number);
+        let has_rest = last_seen.event + 1 >= first_kept && last_seen.event <= stream.last_event;
+        (stream.origin == last_seen.origin && has_rest).then(|| {
+            stream.news.notify_one();
+            stream.news = Arc::default();
+            stream.taken = last_seen.event;
+            stream.read_after(last_seen.event)
+        })
+    }
+
+    /// What there is for `reader`, after whatever has happened is handled.
+    pub(crate) fn news(&mut self, reader: &mut Reader) -> News {
+        // The bell before the look, so that nothing in between goes unheard.
+        let bell = self.conversation.bell();
+        self.advance();
+        let Some(stream) = self.streams.iter_mut().find(|s| s.is_read_by(reader)) else {
+            return News::End;
+        };
+        let new = stream.events.iter().filter(|event| event.number > reader.last);
+        let events: Vec<_> = new.cloned().collect();
+        if let Some(last) = events.last() {
+            reader.last = last.number;
+            stream.taken = last.number;
+            return News::Events(events, stream.is_ended);
+        }
+        if stream.is_ended { News::End } else { News::Wait(stream.news.clone(), bell) }
+    }
+
+    /// A reader has left. Without `keep` the stream is of no use to anybody any more. Whether
+    /// somebody must be asked to look after the session from now on.
+    pub(crate) fn leave(&mut self, reader: &Reader, keep: bool, now: u64) -> bool {
+        let found = self.streams.iter_mut().find(|stream| stream.is_read_by(reader));
+        if let Some(stream) = found {
+            stream.reader = None;
+            stream.left_at = now;
+            if !keep {
+                self.streams.retain(|stream| stream.number != reader.stream);
+            }
+            self.forget_oldest();
+            self.rest();
+        }
+        let needs_care = self.needs_care();
+        needs_care && !std::mem::replace(&mut self.is_looked_after, needs_care)
+    }
+
+    /// Handles whatever has happened.
+    pub(crate) fn advance(&mut self) {
+        self.conversation.advance();
+        self.sort();
+    }
+
+    /// Looks after what nobody reads: forgets streams that nobody came back to in time. Whether
+    /// anything is left to look after.
+    pub(crate) fn look_after(&mut self, now: u64, replay_time: u64) -> bool {
+        self.advance();
+        self.streams.retain(|stream| {
+            let may_come_back = now.saturating_sub(stream.left_at) < replay_time;
+            let is_running = stream.origin == Origin::Post && !stream.is_ended;
+            stream.reader.is_some() || is_running || may_come_back
+        });
+        self.rest();
+        self.is_looked_after = self.needs_care();
+        self.is_looked_after
+    }
+
+    fn needs_care(&self) -> bool {
+        let is_unread = self.streams.iter().any(|stream| stream.reader.is_none());
+        is_unread || self.conversation.session().running() > 0
+    }
+
+    /// Whether somebody reads, or something runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.readers() > 0 || self.conversation.session().running() > 0
+    }
+
+    /// How many read.
+    pub(crate) fn readers(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.reader.is_some()).count()
+    }
+
+    /// Wakes all who read.
+    pub(crate) fn wake_all(&self) {
+        for stream in &self.streams {
+            stream.news.notify_one();
+        }
+    }
+
+    /// An idle session keeps nothing that it can do without.
+    fn rest(&mut self) {
+        self.conversation.rest();
+        if self.streams.is_empty() {
+            self.streams = Vec::new();
+        }
+    }
+
+    fn keep(&mut self, stream: Stream) {
+        self.streams.push(stream);
+        self.forget_oldest();
+    }
+
+    /// Of the streams that have ended and that nobody reads, only the newest are kept.
+    fn forget_oldest(&mut self) {
+        let is_old = |stream: &&Stream| stream.reader.is_none() && stream.is_ended;
+        let (mut count, mut bytes) = (0, 0);
+        for stream in self.streams.iter().filter(is_old) {
+            count += 1;
+            bytes += stream.bytes;
+        }
+        while count > self.bounds.streams || (count > 1 && bytes > self.bounds.bytes) {
+            let Some(at) = self.streams.iter().position(|stream| is_old(&stream)) else { return };
+            bytes -= self.streams.remove(at).bytes;
+            count -= 1;
+        }
+    }
+
+    fn sort(&mut self) {
+        while let Some(frame) = self.conversation.next_frame() {
+            self.deliver(frame);
+        }
+        self.end_streams();
+    }
+
+    /// Puts a message where it belongs: on exactly one stream.
+    fn deliver(&mut self, frame: Frame) {
+        let at = match frame.lane {
+            Some(lane) => self.streams.iter().position(|stream| stream.takes(lane)),
+            // The newest that somebody reads; or else the newest that somebody may come back to.
+            None => {
+                let hears = |stream: &Stream| stream.origin != Origin::Post;
+                let read = self.streams.iter().rposition(|s| hears(s) && s.reader.is_some());
+                read.or_else(|| self.streams.iter().rposition(hears))
+            }
+        };
+        if let Some(at) = at {
+            self.streams[at].push(frame, self.bounds);
+        } else if frame.lane.is_none() && !self.unheard.contains(&frame) {
+            // That a list has changed need not be told twice.
+            if self.unheard.len() >= self.bounds.events {
+                self.unheard.pop_front();
+            }
+            self.unheard.push_back(frame);
+        }
+    }
+
+    fn end_streams(&mut self) {
+        let is_closed = self.conversation.is_closed();
+        for stream in self.streams.iter_mut().filter(|stream| !stream.is_ended) {
+            let is_answered =
+                stream.origin == Origin::Post && !self.conversation.is_active(Lane(stream.number));
+            if is_closed || is_answered {
+                stream.is_ended = true;
+                stream.news.notify_one();
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn new(number: u64, origin: Origin) -> Self {
+        Self {
+            number,
+            origin,
+            events: VecDeque::new(),
+            bytes: 0,
+            last_event: 0,
+            taken: 0,
+            is_ended: false,
+            reader: None,
+            last_reader: 0,
+            left_at: 0,
+            news: Arc::default(),
+        }
+    }
+
+    fn takes(&self, lane: Lane) -> bool {
+        self.origin == Origin::Only || (self.origin == Origin::Post && self.number == lane.0)
+    }
+
+    fn push(&mut self, frame: Frame, bounds: Bounds) {
+        self.bytes += frame.text.len();
+        self.last_event += 1;
+        self.events.push_back(Event { number: self.last_event, frame });
+        while self.events.len() > bounds.events || self.bytes > bounds.bytes {
+            let spare = |event: &Event| event.number <= self.taken;
+            let note = |event: &Event| event.frame.kind == Kind::Note;
+            let spare = self.events.iter().position(spare);
+            let Some(at) = spare.or_else(|| self.events.iter().position(note)) else { break };
+            self.bytes -= self.events.remove(at).map_or(0, |event| event.frame.text.len());
+        }
+        self.news.notify_one();
+    }
+
+    fn read_after(&mut self, last: u64) -> Reader {
+        self.last_reader += 1;
+        self.reader = Some(self.last_reader);
+        let Self { number, origin, last_reader, .. } = *self;
+        Reader { origin, stream: number, reader: last_reader, last }
+    }
+
+    fn is_read_by(&self, reader: &Reader) -> bool {
+        self.number == reader.stream && self.reader == Some(reader.reader)
+    }
+}
+
+impl EventId {
+    /// Reads `Last-Event-ID`; `None` if it is none of ours.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (origin, place) = match text.split_at_checked(1)? {
+            ("p", place) => (Origin::Post, place),
+            ("g", place) => (Origin::Get, place),
+            _ => return None,
+        };
+        let (stream, event) = place.split_once('-')?;
+        Some(Self { origin, stream: stream.parse().ok()?, event: event.parse().ok()? })
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let origin = if self.origin == Origin::Post { 'p' } else { 'g' };
+        write!(f, "{origin}{}-{}", self.stream, self.event)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use bytes::Bytes;
+use sabir_engine::{Engine, Settings};
+use sabir_session::Standing;
+use sabir_wire::Revision;
+
+use super::*;
+
+const BOUNDS: Bounds = Bounds { events: 3, bytes: 1000, streams: 2 };
+
+fn streams() -> Streams {
+    let engine = Engine::new(Settings::default());
+    let standing = Standing::LegacyHttp(Revision::NEWEST_LEGACY);
+    Streams::new(Conversation::new(&engine, standing, None), BOUNDS)
+}
+
+fn frame(lane: Option<u64>, text: &str, kind: Kind) -> Frame {
+    Frame { lane: lane.map(Lane), text: Bytes::copy_from_slice(text.as_bytes()), kind }
+}
+
+fn note(text: &str) -> Frame {
+    frame(None, text, Kind::Note)
+}
+
+/// What there is for a reader, as one text.
+fn heard(streams: &mut Streams, reader: &mut Reader) -> String {
+    match streams.news(reader) {
+        News::Events(events, _) => {
+            let texts = events.iter().map(|e| String::from_utf8_lossy(&e.frame.text).into_owned());
+            texts.collect::<Vec<_>>().join(" ")
+        }
+        News::Wait(..) => "…".into(),
+        News::End => "end".into(),
+    }
+}
+
+#[test]
+fn a_message_is_heard_once_and_on_the_newest_stream() {
+    let mut streams = streams();
+    let mut first = streams.open(Origin::Get).unwrap();
+    let mut second = streams.open(Origin::Get).unwrap();
+    streams.deliver(note("a"));
+    assert_eq!(heard(&mut streams, &mut first), "…");
+    assert_eq!(heard(&mut streams, &mut second), "a");
+    assert_eq!(heard(&mut streams, &mut second), "…");
+    // When the newest has gone, the other hears what follows.
+    streams.leave(&second, true, 1);
+    streams.deliver(note("b"));
+    assert_eq!(heard(&mut streams, &mut first), "b");
+}
+
+#[test]
+fn what_comes_before_anybody_listens_is_kept_within_bounds_and_told_once() {
+    let mut streams = streams();
+    for text in ["a", "b", "b", "c", "d"] {
+        streams.deliver(note(text));
+    }
+    let mut reader = streams.open(Origin::Get).unwrap();
+    assert_eq!(heard(&mut streams, &mut reader), "b c d");
+}
+
+#[test]
+fn whoever_comes_back_hears_the_rest_of_that_stream_only() {
+    let mut streams = streams();
+    let mut lost = streams.open(Origin::Get).unwrap();
+    streams.deliver(note("a"));
+    streams.deliver(note("b"));
+    assert_eq!(heard(&mut streams, &mut lost), "a b");
+    streams.leave(&lost, true, 1);
+    streams.deliver(note("c"));
+    let place = EventId { origin: Origin::Get, stream: lost.stream, event: 1 };
+    let mut back = streams.resume(place).unwrap();
+    assert_eq!(heard(&mut streams, &mut back), "b c");
+    // Not a stream of that number, nor one of another kind, nor a place that never was.
+    assert!(streams.resume(EventId { stream: 99, ..place }).is_none());
+    assert!(streams.resume(EventId { origin: Origin::Post, ..place }).is_none());
+    assert!(streams.resume(EventId { event: 4, ..place }).is_none());
+}
+
+#[test]
+fn who_comes_back_replaces_who_was_there() {
+    let mut streams = streams();
+    let mut old = streams.open(Origin::Get).unwrap();
+    let place = EventId { origin: Origin::Get, stream: old.stream, event: 0 };
+    let mut new = streams.resume(place).unwrap();
+    streams.deliver(note("a"));
+    assert_eq!(heard(&mut streams, &mut old), "end");
+    assert_eq!(heard(&mut streams, &mut new), "a");
+    // The old one leaves late, and takes nothing with it.
+    streams.leave(&old, false, 1);
+    assert_eq!(heard(&mut streams, &mut new), "…");
+}
+
+#[test]
+fn a_full_stream_drops_what_was_taken_then_notes_and_never_an_answer() {
+    let mut streams = streams();
+    let mut reader = streams.open(Origin::Get).unwrap();
+    streams.deliver(note("taken"));
+    assert_eq!(heard(&mut streams, &mut reader), "taken");
+    for text in ["1", "2", "3", "4"] {
+        streams.deliver(note(text));
+    }
+    assert_eq!(heard(&mut streams, &mut reader), "2 3 4");
+    for nth in 0..5 {
+        streams.deliver(frame(None, &format!("q{nth}"), Kind::Question));
+    }
+    assert_eq!(heard(&mut streams, &mut reader), "q0 q1 q2 q3 q4");
+    // What was dropped cannot be come back to.
+    let place = EventId { origin: Origin::Get, stream: reader.stream, event: 1 };
+    assert!(streams.resume(place).is_none());
+}
+
+#[test]
+fn bytes_are_bounded_too() {
+    let mut streams = streams();
+    let mut reader = streams.open(Origin::Get).unwrap();
+    streams.deliver(note(&"x".repeat(600)));
+    heard(&mut streams, &mut reader);
+    streams.deliver(note(&"y".repeat(600)));
+    assert_eq!(streams.streams[0].events.len(), 1);
+    assert_eq!(streams.streams[0].bytes, 600);
+}
+
+#[test]
+fn no_more_readers_than_allowed() {
+    let mut streams = streams();
+    let first = streams.open(Origin::Get).unwrap();
+    assert!(streams.open(Origin::Get).is_some());
+    assert!(streams.open(Origin::Get).is_none());
+    assert!(streams.post(|_, _| unreachable!("nothing is handed in")).is_none());
+    streams.leave(&first, true, 1);
+    assert!(streams.open(Origin::Get).is_some());
+}
+
+#[test]
+fn streams_that_nobody_comes_back_to_are_forgotten_in_time() {
+    let mut streams = streams();
+    let reader = streams.open(Origin::Get).unwrap();
+    assert!(streams.leave(&reader, true, 10), "somebody must look after it");
+    assert!(streams.look_after(19, 10));
+    assert_eq!(streams.streams.len(), 1);
+    assert!(!streams.look_after(20, 10));
+    assert_eq!(streams.streams.capacity(), 0);
+}
+
+#[test]
+fn event_ids_read_back() {
+    for text in ["p1-0", "g17-4294967296"] {
+        assert_eq!(EventId::parse(text).unwrap().to_string(), text);
+    }
+    for text in ["", "p", "x1-1", "p1", "p1-", "p-1", "p1-1-1", "é1-1", "p1-1 "] {
+        assert_eq!(EventId::parse(text), None, "{text}");
+    }
+}

@@ -1,0 +1,49 @@
+//! The one task that looks after all connections and sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::pulse::millis;
+use super::shared::Shared;
+
+/// How many sessions are looked at before others get their turn.
+const BATCH: usize = 128;
+
+/// Ends what took too long, for ever.
+pub(crate) async fn sweep(shared: Arc<Shared>) {
+    let mut ticks = tokio::time::interval(period(&shared));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let now = shared.clock.tick();
+        for pulse in shared.pulses() {
+            pulse.check(now, &shared.settings.limits);
+        }
+        while shared.table.expire(now, BATCH) {
+            tokio::task::yield_now().await;
+        }
+        look_after(&shared, now).await;
+    }
+}
+
+async fn look_after(shared: &Shared, now: u64) {
+    let replay_time = millis(shared.settings.limits.replay_time);
+    for (nth, stored) in shared.table.unattended().into_iter().enumerate() {
+        if nth % BATCH == BATCH - 1 {
+            tokio::task::yield_now().await;
+        }
+        let Some(stored) = stored.upgrade() else { continue };
+        let more = stored.lock().as_mut().is_some_and(|s| s.look_after(now, replay_time));
+        if more {
+            shared.table.look_after(&stored);
+        }
+    }
+}
+
+/// Often enough for the shortest of the limits.
+fn period(shared: &Shared) -> Duration {
+    let limits = &shared.settings.limits;
+    let shortest = [limits.idle, limits.body_time, limits.stall, limits.session_idle];
+    let shortest = shortest.into_iter().chain([limits.replay_time]).min().unwrap_or_default();
+    (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(1))
+}

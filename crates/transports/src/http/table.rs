@@ -1,0 +1,187 @@
+//! The legacy sessions of a server: create, look up, end, forget when unused.
+//!
+//! A session that nobody uses is nothing but memory: no task, no timer. One task looks after all
+//! of them, and only at those whose time may have come.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use dashmap::DashMap;
+use nanoid::nanoid;
+
+use super::pulse::{Clock, millis};
+use super::settings::Limits;
+use super::streams::Streams;
+
+/// What names a session: 32 characters that nobody can guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SessionId([u8; 32]);
+
+impl SessionId {
+    fn random() -> Self {
+        let mut id = [b'0'; 32];
+        // As many characters as were asked for, each one byte.
+        id.copy_from_slice(nanoid!(32).as_bytes());
+        Self(id)
+    }
+
+    /// `None` if it cannot be the name of a session.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        text.try_into().ok().map(Self)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A session that outlives its connections.
+pub(crate) struct Stored {
+    pub(crate) id: SessionId,
+    /// It is of the first revision's transport, and lives as long as its stream.
+    is_old: bool,
+    /// When it was last used.
+    seen: AtomicU64,
+    /// `None` once it has ended.
+    streams: Mutex<Option<Streams>>,
+}
+
+impl Stored {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
+        // What was done before a panic is still true: a session is changed step by step.
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self) {
+        // Dropped outside of the lock: its calls are told, and may take a moment.
+        let ended = self.lock().take();
+        if let Some(streams) = ended {
+            streams.wake_all();
+        }
+    }
+}
+
+/// All sessions.
+pub(crate) struct Table {
+    sessions: DashMap<SessionId, Arc<Stored>>,
+    /// Counts those that are being made too, so that the limit holds whoever comes at once.
+    count: AtomicUsize,
+    limit: usize,
+    idle: u64,
+    clock: Arc<Clock>,
+    /// When to look at which session.
+    ages: Mutex<BinaryHeap<Reverse<(u64, SessionId)>>>,
+    /// Sessions with something to look after: calls or streams without a reader.
+    unattended: Mutex<Vec<Weak<Stored>>>,
+}
+
+impl Table {
+    pub(crate) fn new(clock: Arc<Clock>, limits: &Limits) -> Self {
+        Self {
+            sessions: DashMap::new(),
+            count: AtomicUsize::new(0),
+            limit: limits.sessions,
+            idle: millis(limits.session_idle),
+            clock,
+            ages: Mutex::default(),
+            unattended: Mutex::default(),
+        }
+    }
+
+    /// Keeps a session; `None` if there are too many.
+    pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<Stored>> {
+        let has_room = |count| (count < self.limit).then_some(count + 1);
+        let counted = self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, has_room);
+        if counted.is_err() {
+            return None;
+        }
+        let (id, now) = (SessionId::random(), self.clock.now());
+        let stored = Arc::new(Stored {
+            id,
+            is_old,
+            seen: AtomicU64::new(now),
+            streams: Mutex::new(Some(streams)),
+        });
+        self.sessions.insert(id, stored.clone());
+        lock(&self.ages).push(Reverse((now + self.idle, id)));
+        Some(stored)
+    }
+
+    /// The session of that name, which is in use from now on.
+    pub(crate) fn find(&self, id: &SessionId, is_old: bool) -> Option<Arc<Stored>> {
+        let stored = self.sessions.get(id).filter(|stored| stored.is_old == is_old)?.clone();
+        stored.seen.store(self.clock.now(), Ordering::Relaxed);
+        Some(stored)
+    }
+
+    /// Ends a session; `false` if there is none of that name.
+    pub(crate) fn remove(&self, id: &SessionId) -> bool {
+        let Some((_, stored)) = self.sessions.remove(id) else { return false };
+        self.count.fetch_sub(1, Ordering::AcqRel);
+        stored.end();
+        true
+    }
+
+    /// Asks for a session to be looked after, because something goes on that nobody waits for.
+    pub(crate) fn look_after(&self, stored: &Arc<Stored>) {
+        lock(&self.unattended).push(Arc::downgrade(stored));
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Ends all sessions.
+    pub(crate) fn clear(&self) {
+        let ids: Vec<_> = self.sessions.iter().map(|entry| *entry.key()).collect();
+        for id in ids {
+            self.remove(&id);
+        }
+        lock(&self.ages).clear();
+    }
+
+    /// Ends sessions whose time has come, at most `most` of them. Whether there may be more.
+    pub(crate) fn expire(&self, now: u64, most: usize) -> bool {
+        for _ in 0..most {
+            let Some(id) = self.next_due(now) else { return false };
+            let Some(stored) = self.sessions.get(&id).map(|entry| entry.clone()) else { continue };
+            let is_busy = stored.lock().as_ref().is_some_and(Streams::is_busy);
+            if is_busy {
+                stored.seen.store(now, Ordering::Relaxed);
+            }
+            let due = stored.seen.load(Ordering::Relaxed) + self.idle;
+            if due <= now {
+                self.remove(&id);
+            } else {
+                lock(&self.ages).push(Reverse((due, id)));
+            }
+        }
+        true
+    }
+
+    fn next_due(&self, now: u64) -> Option<SessionId> {
+        let mut ages = lock(&self.ages);
+        // Sessions that were ended leave their entries behind, until these outnumber the living.
+        if ages.len() > 2 * self.len() + 1024 {
+            ages.retain(|Reverse((_, id))| self.sessions.contains_key(id));
+        }
+        let Reverse((due, id)) = *ages.peek()?;
+        if due > now {
+            return None;
+        }
+        ages.pop();
+        Some(id)
+    }
+
+    /// Sessions that need to be looked after, taken off the list.
+    pub(crate) fn unattended(&self) -> Vec<Weak<Stored>> {
+        std::mem::take(&mut *lock(&self.unattended))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
