@@ -1,68 +1,63 @@
-*> Tells whether a date is one, and if not, what is wrong with it.
+*> validate-date <YYYYMMDD>: whether there is such a day in the Gregorian calendar.
 *>
-*> It comes as an argument in brackets, [YYYYMMDD]: a COBOL field is padded with blanks, and the
-*> brackets show where the text ends.
-identification division.
-program-id. validate-date.
+*> The date comes in angle brackets: COBOL fills up its fields with blanks, and without an end
+*> mark nobody could tell a date from the same with a blank behind it.
+IDENTIFICATION DIVISION.
+PROGRAM-ID. VALIDATE-DATE.
 
-data division.
-working-storage section.
-01  argument            pic x(400).
-01  bracketed.
-    05  opening         pic x.
-    05  written.
-        10  written-year    pic 9(4).
-        10  written-month   pic 9(2).
-        10  written-day     pic 9(2).
-    05  closing         pic x.
-    05  remainder-text  pic x(390).
-01  month-names.
-    05  filler pic x(27) value "January  February March    ".
-    05  filler pic x(27) value "April    May      June     ".
-    05  filler pic x(27) value "July     August   September".
-    05  filler pic x(27) value "October  November December ".
-01  month-table redefines month-names.
-    05  month-name      pic x(9) occurs 12.
-01  month-lengths       pic x(24) value "312831303130313130313031".
-01  length-table redefines month-lengths.
-    05  month-length    pic 99 occurs 12.
-01  days                pic 99.
+DATA DIVISION.
+WORKING-STORAGE SECTION.
+01  WS-ARGUMENT         PIC X(120).
+01  WS-DATE             PIC X(8).
+01  WS-PARTS REDEFINES WS-DATE.
+    05  WS-YEAR         PIC 9(4).
+    05  WS-MONTH        PIC 99.
+    05  WS-DAY          PIC 99.
+01  WS-LENGTHS          PIC X(24) VALUE "312831303130313130313031".
+01  WS-LENGTH-TABLE REDEFINES WS-LENGTHS.
+    05  WS-DAYS         PIC 99 OCCURS 12.
+01  WS-NAMES            PIC X(108) VALUE
+    "January  February March    April    May      June     July     August   September" &
+    "October  November December ".
+01  WS-NAME-TABLE REDEFINES WS-NAMES.
+    05  WS-NAME         PIC X(9) OCCURS 12.
+01  WS-LAST             PIC 99.
 
-procedure division.
-main.
-    accept argument from argument-value
-    move argument to bracketed
-    if opening not = "[" or closing not = "]" or remainder-text not = spaces
-            or written is not numeric
-        display "the date must have eight digits, YYYYMMDD" upon syserr
-        move 1 to return-code
-        stop run
-    end-if
-    evaluate true
-        when written-year = 0
-            display written " is not a valid date: there is no year 0000" upon syserr
-            move 1 to return-code
-        when written-month < 1 or > 12
-            display written " is not a valid date: there is no month " written-month upon syserr
-            move 1 to return-code
-        when other
-            perform check-day
-    end-evaluate
-    stop run.
+PROCEDURE DIVISION.
+MAIN-PROCEDURE.
+    ACCEPT WS-ARGUMENT FROM ARGUMENT-VALUE
+    IF WS-ARGUMENT(1:1) NOT = "<" OR WS-ARGUMENT(10:1) NOT = ">"
+        OR WS-ARGUMENT(11:) NOT = SPACES OR WS-ARGUMENT(2:8) IS NOT NUMERIC
+        DISPLAY "A date has eight digits, YYYYMMDD." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    MOVE WS-ARGUMENT(2:8) TO WS-DATE
 
-check-day.
-    move month-length(written-month) to days
-    *> A leap year, by Gregory's rule: every fourth, but of the centuries only every fourth.
-    if written-month = 2 and function mod(written-year, 4) = 0
-            and (function mod(written-year, 100) not = 0 or function mod(written-year, 400) = 0)
-        move 29 to days
-    end-if
-    if written-day < 1 or > days
-        display written " is not a valid date: " function trim(month-name(written-month))
-            " " written-year " has " days " days" upon syserr
-        move 1 to return-code
-    else
-        display written " is a valid date."
-    end-if.
+    IF WS-YEAR = 0
+        DISPLAY WS-DATE " is not a valid date: there is no year 0000." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    IF WS-MONTH < 1 OR WS-MONTH > 12
+        DISPLAY WS-DATE " is not a valid date: there is no month " WS-MONTH "." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    PERFORM FIND-LAST-DAY
+    IF WS-DAY < 1
+        DISPLAY WS-DATE " is not a valid date: there is no day 00." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    IF WS-DAY > WS-LAST
+        DISPLAY WS-DATE " is not a valid date: " FUNCTION TRIM(WS-NAME(WS-MONTH)) " " WS-YEAR
+            " has " WS-LAST " days." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    DISPLAY WS-DATE " is a valid date."
+    STOP RUN.
 
-end program validate-date.
+*> A leap year is divisible by 4, but not by 100 unless by 400.
+FIND-LAST-DAY.
+    MOVE WS-DAYS(WS-MONTH) TO WS-LAST
+    IF WS-MONTH = 2 AND FUNCTION MOD(WS-YEAR 4) = 0
+        AND (FUNCTION MOD(WS-YEAR 100) NOT = 0 OR FUNCTION MOD(WS-YEAR 400) = 0)
+        MOVE 29 TO WS-LAST
+    END-IF.

@@ -1,0 +1,331 @@
+//! How a store grows: generates a folder of articles and measures it.
+//!
+//! ```text
+//! cargo run --release -p sabir-sources --example articles_scale -- COUNT [FOLDER]
+//! ```
+//!
+//! The folder is generated once (the same words for the same count) and kept; the index is built in
+//! `FOLDER/.cache` and removed first. Figures go to stdout, one per line, so that they can be
+//! compared and drawn.
+
+#![allow(clippy::print_stdout, reason = "printing figures is all that this program is for")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sabir_sources::articles::{SearchOptions, Settings, Store};
+
+/// The size of one article.
+const BYTES: usize = 5 * 1024;
+
+/// Different words in all articles.
+const VOCABULARY: usize = 60_000;
+
+/// Questions that are measured.
+const QUESTIONS: usize = 4_000;
+
+type Failure = Box<dyn std::error::Error>;
+type MakeQuery = fn(&mut Random, &Words) -> String;
+
+fn main() -> Result<(), Failure> {
+    let mut args = std::env::args().skip(1);
+    let count: usize = args.next().ok_or("usage: articles_scale COUNT [FOLDER]")?.parse()?;
+    let home = args
+        .next()
+        .map_or_else(|| std::env::temp_dir().join(format!("sabir-scale-{count}")), PathBuf::from);
+    let words = Words::new();
+    let folder = home.join("articles");
+    if !folder.exists() {
+        let start = Instant::now();
+        generate(&folder, count, &words)?;
+        figure("generated_s", start.elapsed().as_secs_f64());
+    }
+    let cache = home.join(".cache");
+    if cache.exists() {
+        fs::remove_dir_all(&cache)?;
+    }
+    let settings = Settings { cache: Some(cache.clone()), ..Settings::new(&folder) };
+    first_index(&settings, count)?;
+    let store = reopen(&settings, &cache)?;
+    measure(&store, count, &words)?;
+    change_one(&store, &folder)?;
+    memory("end");
+    store.close();
+    Ok(())
+}
+
+fn figure(name: &str, value: f64) {
+    println!("{name:32} {value:.3}");
+}
+
+fn first_index(settings: &Settings, count: usize) -> Result<(), Failure> {
+    let start = Instant::now();
+    let store = Store::open(settings.clone(), |_| {})?;
+    while store.list(None, Some(1))?.total == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    figure("first_answers_s", start.elapsed().as_secs_f64());
+    if !store.wait_ready(Duration::from_secs(1200)) {
+        return Err("not indexed in twenty minutes".into());
+    }
+    figure("first_index_s", start.elapsed().as_secs_f64());
+    memory("indexed");
+    while store.figures().segments > 3 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    figure("first_index_merged_s", start.elapsed().as_secs_f64());
+    assert_eq!(store.figures().articles, count);
+    memory("merged");
+    store.close();
+    Ok(())
+}
+
+fn reopen(settings: &Settings, cache: &Path) -> Result<Store, Failure> {
+    let start = Instant::now();
+    let store = Store::open(settings.clone(), |_| {})?;
+    while !store.wait_ready(Duration::from_secs(60)) {}
+    figure("reopen_s", start.elapsed().as_secs_f64());
+    figure("reopen_files_read", store.figures().files_read as f64);
+    figure("on_disk", f64::from(u8::from(store.figures().on_disk)));
+    figure("segments", store.figures().segments as f64);
+    figure("index_mb", size_of(cache)? as f64 / 1e6);
+    memory("reopened");
+    Ok(store)
+}
+
+/// The bytes of everything in a folder.
+fn size_of(folder: &Path) -> Result<u64, Failure> {
+    let mut size = 0;
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        size += if metadata.is_dir() { size_of(&entry.path())? } else { metadata.len() };
+    }
+    Ok(size)
+}
+
+fn measure(store: &Store, count: usize, words: &Words) -> Result<(), Failure> {
+    let mut random = Random(7);
+    let kinds: [(&str, MakeQuery); 7] = [
+        ("one_word", |random, words| words.some(random, 20, VOCABULARY / 4).to_owned()),
+        ("two_words", |random, words| {
+            format!("{} {} ", words.some(random, 20, 5000), words.some(random, 20, 5000))
+        }),
+        ("question", |random, words| {
+            let common: Vec<&str> = (0..3).map(|_| words.some(random, 0, 30)).collect();
+            format!(
+                "how do I {} {} {}?",
+                common.join(" "),
+                words.some(random, 50, 2000),
+                words.some(random, 50, 2000)
+            )
+        }),
+        ("phrase", |random, words| {
+            format!("\"{} {}\"", words.some(random, 0, 60), words.some(random, 0, 60))
+        }),
+        ("prefix", |random, words| {
+            let word = words.some(random, 20, 5000);
+            word[..word.len().min(3 + random.below(3))].to_owned()
+        }),
+        ("typo", |random, words| {
+            let mut word = words.some(random, 20, 5000).to_owned();
+            let at = 1 + random.below(word.len() - 1);
+            word.replace_range(at..=at, "q");
+            word
+        }),
+        ("nonsense", |random, _| format!("zqx{:x}wvk", random.next())),
+    ];
+    let mut all = Vec::new();
+    let mut by_kind: BTreeMap<&str, (Vec<Duration>, usize)> = BTreeMap::new();
+    for round in 0..QUESTIONS + 200 {
+        let (name, make) = kinds[round % kinds.len()];
+        let query = make(&mut random, words);
+        let start = Instant::now();
+        let found = store.search(&query, SearchOptions::default())?;
+        let took = start.elapsed();
+        // The first rounds warm the caches.
+        if round >= 200 {
+            all.push(took);
+            let (times, hits) = by_kind.entry(name).or_default();
+            times.push(took);
+            *hits += usize::from(found.total > 0);
+        }
+    }
+    percentiles("search", &mut all);
+    for (name, (mut times, hits)) in by_kind {
+        figure(&format!("search_{name}_answered"), hits as f64 / times.len() as f64);
+        percentiles(&format!("search_{name}"), &mut times);
+    }
+    let mut times = Vec::new();
+    for _ in 0..QUESTIONS {
+        let id = id_of(random.below(count));
+        let start = Instant::now();
+        store.article(&id, None)?;
+        times.push(start.elapsed());
+    }
+    percentiles("get", &mut times);
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let start = Instant::now();
+        store.list(Some("category-3"), None)?;
+        times.push(start.elapsed());
+    }
+    percentiles("list", &mut times);
+    memory("asked");
+    Ok(())
+}
+
+/// Changes one file and waits until a search finds the change.
+fn change_one(store: &Store, folder: &Path) -> Result<(), Failure> {
+    let read = store.figures().files_read;
+    let path = folder.join(format!("{}.md", id_of(0)));
+    let text = fs::read_to_string(&path)?;
+    let word = format!("changed{}x", std::process::id());
+    let start = Instant::now();
+    fs::write(&path, format!("{text}\n\nNow it says {word}.\n"))?;
+    while store.search(&word, SearchOptions::default())?.total == 0 {
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err("the change was not seen in a minute".into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    figure("change_visible_s", start.elapsed().as_secs_f64());
+    figure("change_files_read", (store.figures().files_read - read) as f64);
+    fs::write(&path, text)?;
+    Ok(())
+}
+
+fn percentiles(name: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    for (label, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
+        let at = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len());
+        figure(&format!("{name}_{label}_ms"), times[at - 1].as_secs_f64() * 1e3);
+    }
+}
+
+/// What the system says of our memory: ours alone, mapped files, and the most so far.
+fn memory(when: &str) {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    for (key, label) in [("RssAnon", "own"), ("RssFile", "mapped"), ("VmHWM", "most")] {
+        let line = status.lines().find(|line| line.starts_with(key));
+        let kilobytes = line
+            .and_then(|line| line.split_whitespace().nth(1))
+            .and_then(|n| n.parse::<f64>().ok());
+        figure(&format!("memory_{when}_{label}_mb"), kilobytes.unwrap_or(0.0) / 1024.0);
+    }
+}
+
+fn id_of(number: usize) -> String {
+    format!("category-{}/article-{number:06}", number % 10)
+}
+
+fn generate(folder: &Path, count: usize, words: &Words) -> Result<(), Failure> {
+    for category in 0..10 {
+        fs::create_dir_all(folder.join(format!("category-{category}")))?;
+    }
+    for number in 0..count {
+        fs::write(folder.join(format!("{}.md", id_of(number))), article(number, words)?)?;
+    }
+    Ok(())
+}
+
+fn article(number: usize, words: &Words) -> Result<String, std::fmt::Error> {
+    let mut random = Random(number as u64 + 1);
+    let mut text = String::with_capacity(BYTES + 200);
+    let (month, day) = (1 + random.below(12), 1 + random.below(28));
+    writeln!(text, "---\ntitle: {}", words.sentence(&mut random, 3, 6))?;
+    writeln!(text, "description: {}", words.sentence(&mut random, 8, 20))?;
+    let tags: Vec<&str> =
+        (0..1 + random.below(4)).map(|_| words.some(&mut random, 200, 1200)).collect();
+    writeln!(
+        text,
+        "tags: [{}]\nstatus: Live\nlastUpdated: 2025-{month:02}-{day:02}\n---\n",
+        tags.join(", ")
+    )?;
+    while text.len() < BYTES {
+        writeln!(text, "## {}\n", words.sentence(&mut random, 2, 5))?;
+        for _ in 0..1 + random.below(3) {
+            for _ in 0..2 + random.below(4) {
+                write!(text, "{}. ", words.sentence(&mut random, 6, 18))?;
+            }
+            text.push_str("\n\n");
+        }
+    }
+    Ok(text)
+}
+
+/// Made-up words with the frequencies of a real language: the n-th is about n times rarer than the first.
+struct Words {
+    words: Vec<String>,
+    sums: Vec<f64>,
+}
+
+impl Words {
+    fn new() -> Self {
+        let mut random = Random(42);
+        let consonants = [
+            "b", "c", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "pl",
+        ];
+        let vowels = ["a", "e", "i", "o", "u"];
+        let endings = ["", "", "", "s", "ing", "ed", "er", "n"];
+        let mut seen = std::collections::HashSet::new();
+        let mut words = Vec::new();
+        while words.len() < VOCABULARY {
+            let syllables = 1 + words.len().min(3_000) / 1_000 + random.below(2);
+            let mut word = String::new();
+            for _ in 0..syllables {
+                word.push_str(consonants[random.below(consonants.len())]);
+                word.push_str(vowels[random.below(vowels.len())]);
+            }
+            word.push_str(endings[random.below(endings.len())]);
+            if word.len() > 2 && seen.insert(word.clone()) {
+                words.push(word);
+            }
+        }
+        let mut sum = 0.0;
+        let sums = (0..VOCABULARY).map(|rank| {
+            sum += 1.0 / (rank as f64 + 2.0);
+            sum
+        });
+        Self { sums: sums.collect(), words }
+    }
+
+    fn next<'a>(&'a self, random: &mut Random) -> &'a str {
+        let all = self.sums[VOCABULARY - 1];
+        let at = random.next() as f64 / u64::MAX as f64 * all;
+        &self.words[self.sums.partition_point(|sum| *sum < at).min(VOCABULARY - 1)]
+    }
+
+    /// One of the words between two ranks.
+    fn some<'a>(&'a self, random: &mut Random, from: usize, to: usize) -> &'a str {
+        &self.words[from + random.below(to - from)]
+    }
+
+    fn sentence(&self, random: &mut Random, least: usize, most: usize) -> String {
+        let words: Vec<&str> =
+            (0..least + random.below(most - least)).map(|_| self.next(random)).collect();
+        let mut sentence = words.join(" ");
+        sentence[..1].make_ascii_uppercase();
+        sentence
+    }
+}
+
+/// SplitMix64: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}

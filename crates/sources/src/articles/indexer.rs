@@ -1,0 +1,462 @@
+//! The one thread that reads the folder and writes the index.
+//!
+//! At the start it looks at the folder, opens what was indexed before, and reads only what is new
+//! or different; then it waits for news and does the same for the paths in them. Every round
+//! ends the same way: commit, look at the new index, publish the new snapshot, tell what changed.
+//! If anything fails, the old snapshot stays.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::folder::{Folder, Found, Scan};
+use super::index::{Index, View};
+use super::page::{self, Outcome, PATIENCE};
+use super::problem::Problem;
+use super::results::{Change, Indexing};
+use super::shelf::{Entry, Shelf, id_of};
+use super::snapshot::{Shared, Snapshot, change_between};
+use super::watch::{Inbox, Wake};
+use super::writer::Writer;
+
+/// Files of the first commit of a large build, so that answers start soon. Each next is twice as large.
+const FIRST_BATCH: usize = 500;
+const LARGEST_BATCH: usize = 32_000;
+
+/// Fewer files than this are not worth more threads than one.
+const FEW: usize = 200;
+
+/// Segments that are searched one after another; after a build with more they are merged.
+const MOST_SEGMENTS: usize = 3;
+
+/// How often a merge is asked whether it is over.
+const MERGE_LOOK: Duration = Duration::from_millis(200);
+
+/// What is said with a commit when the whole folder is in it.
+pub(super) const COMPLETE: &str = "complete";
+
+/// Told how far the first reading is.
+pub(super) type Progress = Box<dyn Fn(Indexing) + Send + Sync>;
+
+/// Reads the folder and writes the index.
+pub(super) struct Indexer {
+    pub(super) folder: Arc<Folder>,
+    pub(super) statuses: Vec<String>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) progress: Arc<Progress>,
+    index: Index,
+    writer: Option<Writer>,
+    view: View,
+    /// The end of a merge that is under way.
+    merging: Option<JoinHandle<()>>,
+    /// What is wrong with the cache or the watching, with the folder, and with each file.
+    standing_problems: Vec<Problem>,
+    scan_problems: Vec<Problem>,
+    file_problems: BTreeMap<Box<str>, Vec<Problem>>,
+    /// Files in the middle of a save, and when to look again.
+    held: BTreeMap<String, Instant>,
+}
+
+/// What a round found out.
+#[derive(Default)]
+struct Round {
+    /// Files that were read (`Some`) or are gone.
+    files: Vec<(Box<str>, Option<Entry>)>,
+    problems: Vec<(Box<str>, Vec<Problem>)>,
+    held: Vec<Box<str>>,
+}
+
+impl Indexer {
+    pub(super) fn new(
+        folder: Arc<Folder>,
+        statuses: Vec<String>,
+        shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
+        progress: Arc<Progress>,
+        index: Index,
+    ) -> tantivy::Result<Self> {
+        let view = index.reload()?;
+        Ok(Self {
+            folder,
+            statuses,
+            shared,
+            inbox,
+            progress,
+            index,
+            writer: None,
+            view,
+            merging: None,
+            standing_problems: Vec::new(),
+            scan_problems: Vec::new(),
+            file_problems: BTreeMap::new(),
+            held: BTreeMap::new(),
+        })
+    }
+
+    /// Remembers a problem that no look at the folder can solve.
+    pub(super) fn note(&mut self, problem: Problem) {
+        self.standing_problems.push(problem);
+    }
+
+    /// Brings the index in line with the folder as it was scanned.
+    pub(super) fn start(&mut self, scan: Scan) -> tantivy::Result<()> {
+        let loaded = self.index.load(&self.view)?;
+        let known: HashMap<&str, &Arc<Entry>> =
+            loaded.entries.iter().map(|entry| (&*entry.path, entry)).collect();
+        let (same, different): (Vec<&Found>, Vec<&Found>) = scan.found.iter().partition(|found| {
+            known.get(&*found.path).is_some_and(|entry| entry.is_current(found.stamp))
+        });
+        let there: BTreeSet<&str> = scan.found.iter().map(|found| &*found.path).collect();
+        let gone: Vec<Box<str>> = loaded
+            .entries
+            .iter()
+            .filter(|entry| !there.contains(&*entry.path))
+            .map(|entry| entry.path.clone())
+            .collect();
+        let kept: Vec<Arc<Entry>> =
+            same.iter().filter_map(|found| known.get(&*found.path).copied().cloned()).collect();
+        let kept_paths: BTreeSet<&str> = same.iter().map(|found| &*found.path).collect();
+        for problem in
+            loaded.problems.into_iter().filter(|problem| kept_paths.contains(problem.file.as_str()))
+        {
+            self.file_problems.entry(problem.file.as_str().into()).or_default().push(problem);
+        }
+        self.scan_problems = scan.problems;
+        self.shared.expect(scan.found.len(), kept.len());
+        // What changed while nobody looked is not served until it has been read again.
+        let nothing_new = different.is_empty() && gone.is_empty();
+        self.publish(Shelf::new(kept), Change::default());
+        if !nothing_new {
+            let stale: BTreeSet<Box<str>> = known.keys().map(|&path| path.into()).collect();
+            let different: Vec<Found> = different.into_iter().cloned().collect();
+            self.build(&different, gone, &stale)?;
+        }
+        self.finish(!nothing_new);
+        Ok(())
+    }
+
+    /// Waits for news and follows them, until it is told to stop. `every`: look everywhere this often.
+    pub(super) fn keep(&mut self, every: Option<Duration>) {
+        let mut next_look = every.map(|every| Instant::now() + every);
+        loop {
+            let merged = self.merging.is_some().then(|| Instant::now() + MERGE_LOOK);
+            let until = self.held.values().copied().chain(next_look).chain(merged).min();
+            match self.inbox.wait(until) {
+                Wake::Stop => return,
+                Wake::Time => {
+                    let now = Instant::now();
+                    self.end_merge();
+                    if next_look.is_some_and(|next| next <= now) {
+                        next_look = every.map(|every| now + every);
+                        self.follow(Wake::Everywhere);
+                    }
+                    let due = self.held.iter().filter(|(_, at)| **at <= now);
+                    let due: Vec<String> = due.map(|(path, _)| path.clone()).collect();
+                    if !due.is_empty() {
+                        self.follow(Wake::Paths(due));
+                    }
+                }
+                news => self.follow(news),
+            }
+        }
+    }
+
+    /// Follows news; if that fails, what was served is served on, and the same is tried again.
+    fn follow(&mut self, news: Wake) {
+        let again = match &news {
+            Wake::Paths(paths) => paths.clone(),
+            _ => Vec::new(),
+        };
+        let Err(error) = self.sync(news) else { return };
+        tracing::error!(%error, "the index of the articles could not be changed");
+        if let Some(writer) = &mut self.writer
+            && writer.rollback().is_err()
+        {
+            self.writer = None;
+        }
+        let later = Instant::now() + PATIENCE;
+        self.held.extend(again.into_iter().map(|path| (path, later)));
+    }
+
+    fn sync(&mut self, news: Wake) -> tantivy::Result<()> {
+        let old = self.shared.snapshot();
+        let (roots, named) = match news {
+            Wake::Everywhere => (vec![String::new()], BTreeSet::new()),
+            Wake::Paths(paths) => {
+                // A linked file changes at the path that its link leads to.
+                let linked = old
+                    .shelf
+                    .files()
+                    .iter()
+                    .filter(|entry| entry.linked)
+                    .map(|entry| entry.path.to_string());
+                let named: BTreeSet<String> = paths.iter().cloned().collect();
+                (paths.into_iter().chain(linked).collect(), named)
+            }
+            Wake::Time | Wake::Stop => return Ok(()),
+        };
+        let mut different: BTreeMap<Box<str>, Found> = BTreeMap::new();
+        let mut gone: BTreeSet<Box<str>> = BTreeSet::new();
+        for root in &roots {
+            self.held.remove(root);
+            let scan = self.folder.scan(root);
+            let inside = |file: &str| {
+                root.is_empty() || file == root || file.starts_with(&format!("{root}/"))
+            };
+            self.scan_problems.retain(|problem| !inside(&problem.file));
+            self.scan_problems.extend(scan.problems);
+            let there: BTreeSet<&str> = scan.found.iter().map(|found| &*found.path).collect();
+            let missing = old.shelf.under(root).filter(|entry| !there.contains(&*entry.path));
+            gone.extend(missing.map(|entry| entry.path.clone()));
+            for found in &scan.found {
+                // A file that is named has changed, even if its time and size say no.
+                let current =
+                    old.shelf.file(&found.path).is_some_and(|entry| entry.is_current(found.stamp));
+                if !current || named.contains(&*found.path) {
+                    different.insert(found.path.clone(), found.clone());
+                }
+            }
+        }
+        let files: Vec<Found> = different.into_values().collect();
+        let known: BTreeSet<Box<str>> = files
+            .iter()
+            .map(|found| found.path.clone())
+            .filter(|path| old.shelf.file(path).is_some())
+            .collect();
+        self.build(&files, gone.into_iter().collect(), &known)
+    }
+
+    /// Reads `files`, takes `gone` away, and publishes. `known`: paths that may be in the index.
+    fn build(
+        &mut self,
+        files: &[Found],
+        gone: Vec<Box<str>>,
+        known: &BTreeSet<Box<str>>,
+    ) -> tantivy::Result<()> {
+        let threads = if files.len() < FEW {
+            1
+        } else {
+            std::thread::available_parallelism().map_or(1, usize::from).min(4)
+        };
+        if threads > 1 {
+            self.merging = None;
+            self.writer = None;
+            self.writer = Some(self.index.large_writer(threads)?);
+        } else if self.writer.is_none() {
+            self.writer = Some(self.index.small_writer()?);
+        }
+        let mut gone = Some(gone);
+        let mut rest = files;
+        let mut size = FIRST_BATCH;
+        loop {
+            let (batch, after) = rest.split_at(rest.len().min(size));
+            rest = after;
+            size = (size * 2).min(LARGEST_BATCH);
+            let mut round = self.read(batch, threads, known)?;
+            round
+                .files
+                .extend(gone.take().unwrap_or_default().into_iter().map(|path| (path, None)));
+            self.end_round(round, rest.is_empty())?;
+            if self.inbox.is_stopped() {
+                return Ok(());
+            }
+            if rest.is_empty() {
+                break;
+            }
+            // A long build must not keep old states of files that change meanwhile.
+            if let Some(news @ Wake::Paths(_)) = self.inbox.peek() {
+                self.sync_small(news)?;
+            }
+        }
+        if threads > 1 {
+            self.start_merge()?;
+        }
+        Ok(())
+    }
+
+    /// Follows news in the middle of a build.
+    fn sync_small(&mut self, news: Wake) -> tantivy::Result<()> {
+        if let Wake::Paths(paths) = &news
+            && paths.len() < FEW
+        {
+            return self.sync(news);
+        }
+        self.inbox.add_everywhere();
+        Ok(())
+    }
+
+    /// Reads files on several threads and adds their documents.
+    fn read(
+        &self,
+        files: &[Found],
+        threads: usize,
+        known: &BTreeSet<Box<str>>,
+    ) -> tantivy::Result<Round> {
+        let next = AtomicUsize::new(0);
+        let rounds = Mutex::new(Vec::new());
+        let work = || -> tantivy::Result<()> {
+            let mut round = Round::default();
+            while let Some(found) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if self.inbox.is_stopped() {
+                    break;
+                }
+                self.read_one(found, known, &mut round)?;
+                let done = self.shared.count_one();
+                if done.is_multiple_of(64) {
+                    self.tell_progress();
+                }
+            }
+            rounds.lock().unwrap_or_else(PoisonError::into_inner).push(round);
+            Ok(())
+        };
+        if threads == 1 {
+            work()?;
+        } else {
+            std::thread::scope(|scope| {
+                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+                workers
+                    .into_iter()
+                    .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
+            })?;
+        }
+        let mut whole = Round::default();
+        for round in rounds.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            whole.files.extend(round.files);
+            whole.problems.extend(round.problems);
+            whole.held.extend(round.held);
+        }
+        Ok(whole)
+    }
+
+    fn read_one(
+        &self,
+        found: &Found,
+        known: &BTreeSet<Box<str>>,
+        round: &mut Round,
+    ) -> tantivy::Result<()> {
+        let Some(writer) = &self.writer else { return Ok(()) };
+        self.shared.files_read.fetch_add(1, Ordering::Relaxed);
+        match page::read(&self.folder, found, &self.statuses, SystemTime::now()) {
+            Outcome::Held => round.held.push(found.path.clone()),
+            Outcome::Gone => round.files.push((found.path.clone(), None)),
+            Outcome::Read(page) => {
+                let snapshot = self.shared.snapshot();
+                if snapshot.shelf.file(&found.path).is_some_and(|known| **known == page.entry) {
+                    return Ok(());
+                }
+                if known.contains(&found.path) {
+                    writer.delete(self.index.path_term(&found.path));
+                }
+                writer.add(self.index.document(&page.entry, &page.reading)?)?;
+                round.problems.push((found.path.clone(), page.reading.problems));
+                round.files.push((found.path.clone(), Some(page.entry)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits what was read and publishes it.
+    fn end_round(&mut self, round: Round, last: bool) -> tantivy::Result<()> {
+        let again = Instant::now() + PATIENCE / 8;
+        self.held.extend(round.held.into_iter().map(|path| (path.into(), again)));
+        if round.files.is_empty() {
+            self.publish_again();
+            return Ok(());
+        }
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        for (path, _) in round.files.iter().filter(|(_, entry)| entry.is_none()) {
+            writer.delete(self.index.path_term(path));
+        }
+        writer.commit(&if last { COMPLETE.to_owned() } else { said(self.shared.indexing()) })?;
+        self.view = self.index.reload()?;
+        for (path, _) in &round.files {
+            self.file_problems.remove(path);
+        }
+        self.file_problems
+            .extend(round.problems.into_iter().filter(|(_, problems)| !problems.is_empty()));
+        let old = self.shared.snapshot();
+        let ids: Vec<String> = round.files.iter().map(|(path, _)| id_of(path).to_owned()).collect();
+        let shelf = old.shelf.with(round.files);
+        let change = if self.shared.indexing().is_some() {
+            // The first reading is told at its end.
+            Change::default()
+        } else {
+            change_between(&old.shelf, &shelf, Some(&ids))
+        };
+        self.publish(shelf, change);
+        Ok(())
+    }
+
+    fn publish(&self, shelf: Shelf, change: Change) {
+        let files = self.file_problems.values().flatten();
+        let mut problems: Vec<Problem> = self
+            .scan_problems
+            .iter()
+            .chain(&self.standing_problems)
+            .chain(files)
+            .chain(shelf.shadowed())
+            .cloned()
+            .collect();
+        problems.sort_unstable();
+        problems.dedup();
+        self.shared.publish(Snapshot { shelf, view: Some(self.view.clone()), problems }, change);
+    }
+
+    /// Publishes the same files with what else has changed: problems, or the shape of the index.
+    fn publish_again(&self) {
+        let old = self.shared.snapshot();
+        self.publish(Shelf::new(old.shelf.files().to_vec()), Change::default());
+    }
+
+    /// The folder has been read for the first time.
+    fn finish(&self, changed: bool) {
+        if self.inbox.is_stopped() || self.shared.indexing().is_none() {
+            return;
+        }
+        self.tell_progress();
+        self.shared.finish(Change { many: changed, ..Change::default() });
+    }
+
+    fn tell_progress(&self) {
+        if let Some(indexing) = self.shared.indexing() {
+            (self.progress)(indexing);
+        }
+    }
+
+    /// After a large build: starts to make one segment of many, while questions are answered.
+    fn start_merge(&mut self) -> tantivy::Result<()> {
+        let segments = self.index.segments()?;
+        let Some(writer) = self.writer.as_mut().filter(|_| segments.len() > MOST_SEGMENTS) else {
+            self.writer = None;
+            return Ok(());
+        };
+        let merge = writer.merge(&segments);
+        // The waiting thread ends with the merge, or with the writer.
+        self.merging = Some(std::thread::spawn(move || drop(merge.wait())));
+        Ok(())
+    }
+
+    /// When a merge is over: looks at the new segment, and lets go of the large writer.
+    fn end_merge(&mut self) {
+        if self.merging.take_if(|merging| merging.is_finished()).is_none() {
+            return;
+        }
+        self.writer = None;
+        if let Ok(view) = self.index.reload() {
+            self.view = view;
+            self.publish_again();
+        }
+    }
+}
+
+fn said(indexing: Option<Indexing>) -> String {
+    indexing
+        .map_or_else(|| COMPLETE.to_owned(), |Indexing { done, total }| format!("{done} {total}"))
+}
+
+fn panicked() -> tantivy::TantivyError {
+    tantivy::TantivyError::SystemError("a reading thread panicked".to_owned())
+}

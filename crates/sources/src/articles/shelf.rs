@@ -1,0 +1,338 @@
+//! What the folder holds, as a list in memory: an immutable snapshot.
+//!
+//! One small entry per file, hidden ones included, so that a change is known from the disk alone;
+//! titles and texts stay in the index. Ids, names and dates are sorted once per snapshot, so
+//! looking up, listing and completing read no disk and copy no list.
+//!
+//! The id of an article is its path without the ending: `category/slug`. The category is the first
+//! folder; an article at the top has none. An article may be asked for by any ending of its id
+//! that is whole parts: `slug`, `deep/slug`, `category/deep/slug`.
+
+use std::sync::Arc;
+
+use super::folder::Stamp;
+use super::format::Format;
+use super::problem::Problem;
+
+/// Values that one completion gives, as many as the protocol allows.
+pub(super) const MOST_COMPLETIONS: usize = 100;
+
+/// Choices that an ambiguous name is answered with.
+const MOST_CHOICES: usize = 20;
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Relative to the folder, with its ending.
+    pub(super) path: Box<str>,
+    pub(super) stamp: Stamp,
+    pub(super) hash: u64,
+    /// Seconds since 1970: what the author says, else when the file was written.
+    pub(super) updated: i64,
+    pub(super) visible: bool,
+    pub(super) linked: bool,
+    /// Read so soon after it was written that a later write may bear the same time.
+    pub(super) unsure: bool,
+}
+
+impl Entry {
+    /// Whether a file with this stamp is the one that was read.
+    pub(super) fn is_current(&self, stamp: Stamp) -> bool {
+        self.stamp == stamp && !self.unsure
+    }
+
+    pub(super) fn id(&self) -> &str {
+        id_of(&self.path)
+    }
+
+    pub(super) fn category(&self) -> Option<&str> {
+        self.id().split_once('/').map(|(category, _)| category)
+    }
+
+    pub(super) fn slug(&self) -> &str {
+        self.id().split_once('/').map_or(self.id(), |(_, slug)| slug)
+    }
+
+    fn name(&self) -> &str {
+        self.id().rsplit('/').next().unwrap_or_default()
+    }
+
+    /// One line that [`Entry::from_record`] reads.
+    pub(super) fn record(&self) -> String {
+        let Self { path, stamp, hash, updated, .. } = self;
+        let flags: String = [self.visible, self.linked, self.unsure]
+            .map(|flag| if flag { '1' } else { '0' })
+            .iter()
+            .collect();
+        format!("{path}\t{}\t{}\t{hash:x}\t{updated}\t{flags}", stamp.size, stamp.mtime)
+    }
+
+    pub(super) fn from_record(record: &str) -> Option<Self> {
+        let mut parts = record.split('\t');
+        let path = parts.next()?.into();
+        let stamp = Stamp { size: parts.next()?.parse().ok()?, mtime: parts.next()?.parse().ok()? };
+        let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
+        let updated = parts.next()?.parse().ok()?;
+        let &[visible, linked, unsure] = parts.next()?.as_bytes() else { return None };
+        let [visible, linked, unsure] = [visible, linked, unsure].map(|flag| flag == b'1');
+        Some(Self { path, stamp, hash, updated, visible, linked, unsure })
+    }
+}
+
+/// The path without its ending.
+pub(super) fn id_of(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(id, _)| id)
+}
+
+/// What a name stands for.
+#[derive(Debug, PartialEq)]
+pub(super) enum Resolved<'a> {
+    One(&'a Arc<Entry>),
+    /// The name stands in several places: their ids.
+    Many(Vec<&'a str>),
+    Nothing,
+}
+
+/// Values that begin as asked, and how many there are in all.
+#[derive(Debug, PartialEq)]
+pub(super) struct Completions {
+    pub(super) values: Vec<String>,
+    pub(super) total: usize,
+}
+
+/// All files, and the articles among them.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    /// Every file, by path.
+    files: Vec<Arc<Entry>>,
+    /// The articles, by id. Files that share an id are one article.
+    articles: Vec<Arc<Entry>>,
+    /// Places in `articles`, by name and then id.
+    by_name: Vec<u32>,
+    /// Places in `articles`, newest first.
+    by_date: Vec<u32>,
+    /// Categories by name, with the number of their articles.
+    categories: Vec<(Box<str>, usize)>,
+    shadowed: Vec<Problem>,
+}
+
+impl Shelf {
+    pub(super) fn new(mut files: Vec<Arc<Entry>>) -> Self {
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let (articles, shadowed) = articles(&files);
+        let places = || (0..articles.len()).filter_map(|place| u32::try_from(place).ok());
+        let at = |place: u32| &articles[place as usize];
+        let mut by_name: Vec<u32> = places().collect();
+        by_name.sort_by(|&a, &b| at(a).name().cmp(at(b).name()));
+        let mut by_date: Vec<u32> = places().collect();
+        by_date.sort_by_key(|&place| std::cmp::Reverse(at(place).updated));
+        let categories = categories(&articles);
+        Self { files, articles, by_name, by_date, categories, shadowed }
+    }
+
+    /// A shelf with these files changed, added or (`None`) gone.
+    pub(super) fn with(&self, mut changes: Vec<(Box<str>, Option<Entry>)>) -> Self {
+        changes.sort_by(|a, b| a.0.cmp(&b.0));
+        let kept = self
+            .files
+            .iter()
+            .filter(|file| changes.binary_search_by(|(path, _)| path.cmp(&file.path)).is_err());
+        let mut files: Vec<_> = kept.cloned().collect();
+        files.extend(changes.iter().filter_map(|(_, entry)| entry.clone()).map(Arc::new));
+        Self::new(files)
+    }
+
+    pub(super) fn files(&self) -> &[Arc<Entry>] {
+        &self.files
+    }
+
+    /// The articles, by id.
+    pub(super) fn articles(&self) -> &[Arc<Entry>] {
+        &self.articles
+    }
+
+    pub(super) fn categories(&self) -> &[(Box<str>, usize)] {
+        &self.categories
+    }
+
+    /// Files that are not served because another has the same id.
+    pub(super) fn shadowed(&self) -> &[Problem] {
+        &self.shadowed
+    }
+
+    pub(super) fn file(&self, path: &str) -> Option<&Arc<Entry>> {
+        self.files.binary_search_by(|file| (*file.path).cmp(path)).ok().map(|at| &self.files[at])
+    }
+
+    /// The files at `path` or in the folder of that name.
+    pub(super) fn under<'s>(
+        &'s self,
+        path: &str,
+    ) -> impl Iterator<Item = &'s Arc<Entry>> + use<'s> {
+        let below = format!("{path}/");
+        let from = self.files.partition_point(|file| *file.path < *below);
+        let inside =
+            self.files[from..].iter().take_while(move |file| file.path.starts_with(&below));
+        let all = if path.is_empty() { &self.files[..] } else { &[] };
+        self.file(path).into_iter().chain(inside).chain(all)
+    }
+
+    pub(super) fn article(&self, id: &str) -> Option<&Arc<Entry>> {
+        self.articles.binary_search_by(|entry| entry.id().cmp(id)).ok().map(|at| &self.articles[at])
+    }
+
+    /// The article of this file, unless it is hidden or another file has its id.
+    pub(super) fn serves(&self, path: &str) -> Option<&Arc<Entry>> {
+        self.article(id_of(path)).filter(|entry| *entry.path == *path)
+    }
+
+    /// What `asked` stands for: an id, or whole parts at the end of one.
+    pub(super) fn resolve(&self, asked: &str) -> Resolved<'_> {
+        let asked = asked.trim().trim_matches('/');
+        let bare = if Format::of(asked).is_some() { id_of(asked) } else { asked };
+        if let Some(entry) = self.article(asked).or_else(|| self.article(bare)) {
+            return Resolved::One(entry);
+        }
+        let mut same = self.ending_in(bare);
+        if same.is_empty() {
+            let loose = |entry: &&Arc<Entry>| {
+                ends_in_parts(&entry.id().to_lowercase(), &bare.to_lowercase())
+            };
+            same = self.articles.iter().filter(loose).take(MOST_CHOICES).collect();
+        }
+        match same[..] {
+            [] => Resolved::Nothing,
+            [entry] => Resolved::One(entry),
+            _ => Resolved::Many(same.iter().map(|entry| entry.id()).collect()),
+        }
+    }
+
+    fn ending_in(&self, asked: &str) -> Vec<&Arc<Entry>> {
+        let name = asked.rsplit('/').next().unwrap_or_default();
+        let entries = self.named_from(name).take_while(|entry| entry.name() == name);
+        entries.filter(|entry| ends_in_parts(entry.id(), asked)).take(MOST_CHOICES).collect()
+    }
+
+    /// The articles whose name is `name` or comes after it, by name.
+    fn named_from<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Arc<Entry>> + use<'s> {
+        let from =
+            self.by_name.partition_point(|&place| self.articles[place as usize].name() < name);
+        self.by_name[from..].iter().map(|&place| &self.articles[place as usize])
+    }
+
+    /// The newest articles of a category, or of all.
+    pub(super) fn newest<'a>(
+        &'a self,
+        category: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<Entry>> {
+        let all = self.by_date.iter().map(|&place| &self.articles[place as usize]);
+        all.filter(move |entry| category.is_none() || entry.category() == category)
+    }
+
+    /// How many articles a category has; `None` if there is no such category.
+    pub(super) fn count(&self, category: Option<&str>) -> Option<usize> {
+        let Some(category) = category else { return Some(self.articles.len()) };
+        let at = self.categories.binary_search_by(|(name, _)| (**name).cmp(category)).ok()?;
+        Some(self.categories[at].1)
+    }
+
+    pub(super) fn complete_category(&self, prefix: &str) -> Completions {
+        let names = || self.categories.iter().map(|(name, _)| &**name);
+        let begins = names().filter(|name| name.starts_with(prefix));
+        let (first, total) = best(begins, names().filter(|name| contains(name, prefix)));
+        Completions { values: first.into_iter().map(str::to_owned).collect(), total }
+    }
+
+    /// Slugs of a category, or names of all articles; a name that is not unique comes as its id.
+    pub(super) fn complete_slug(&self, category: Option<&str>, prefix: &str) -> Completions {
+        let Some(category) = category else { return self.complete_name(prefix) };
+        let start = format!("{category}/{prefix}");
+        let from = self.articles.partition_point(|entry| entry.id() < start.as_str());
+        let begins =
+            self.articles[from..].iter().take_while(|entry| entry.id().starts_with(&start));
+        let inside = self.articles.iter().filter(|entry| entry.category() == Some(category));
+        let (first, total) = best(begins, inside.filter(|entry| contains(entry.slug(), prefix)));
+        Completions {
+            values: first.into_iter().map(|entry| entry.slug().to_owned()).collect(),
+            total,
+        }
+    }
+
+    fn complete_name(&self, prefix: &str) -> Completions {
+        let shortest = |entry: &Arc<Entry>| match self.resolve(entry.name()) {
+            Resolved::One(one) if one.path == entry.path => entry.name().to_owned(),
+            _ => entry.id().to_owned(),
+        };
+        let begins = self.named_from(prefix).take_while(|entry| entry.name().starts_with(prefix));
+        let (first, total) =
+            best(begins, self.articles.iter().filter(|entry| contains(entry.id(), prefix)));
+        Completions { values: first.into_iter().map(shortest).collect(), total }
+    }
+}
+
+/// The first completions that begin as asked; if none does, those that contain it.
+fn best<T>(
+    begins: impl Iterator<Item = T>,
+    containing: impl Iterator<Item = T>,
+) -> (Vec<T>, usize) {
+    let found = first_of(begins);
+    if found.1 > 0 { found } else { first_of(containing) }
+}
+
+fn first_of<T>(mut all: impl Iterator<Item = T>) -> (Vec<T>, usize) {
+    let first: Vec<T> = all.by_ref().take(MOST_COMPLETIONS).collect();
+    let total = first.len() + all.count();
+    (first, total)
+}
+
+fn contains(name: &str, part: &str) -> bool {
+    name.to_lowercase().contains(&part.to_lowercase())
+}
+
+fn ends_in_parts(id: &str, asked: &str) -> bool {
+    !asked.is_empty()
+        && id.strip_suffix(asked).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+/// The visible files by id. Of files with the same id the first in [`Format`]'s order is served.
+fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
+    let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.visible).cloned().collect();
+    articles.sort_unstable_by(|a, b| {
+        (a.id(), Format::of(&a.path), &a.path).cmp(&(b.id(), Format::of(&b.path), &b.path))
+    });
+    let mut shadowed = Vec::new();
+    articles.dedup_by(|other, kept| {
+        let same = other.id() == kept.id();
+        if same {
+            shadowed.push(Problem::of(
+                &other.path,
+                format!("not served: {} has the same id", kept.path),
+            ));
+        }
+        same
+    });
+    (articles, shadowed)
+}
+
+fn categories(articles: &[Arc<Entry>]) -> Vec<(Box<str>, usize)> {
+    let mut categories: Vec<(Box<str>, usize)> = Vec::new();
+    for category in articles.iter().filter_map(|entry| entry.category()) {
+        match categories.last_mut() {
+            Some((last, count)) if **last == *category => *count += 1,
+            _ => categories.push((category.into(), 1)),
+        }
+    }
+    // Ids are sorted by bytes, and `a-b/x` comes between `a/x` and `a/y` only by its whole id.
+    categories.sort();
+    categories.dedup_by(|other, kept| {
+        let same = other.0 == kept.0;
+        if same {
+            kept.1 += other.1;
+        }
+        same
+    });
+    categories
+}
+
+#[cfg(test)]
+mod tests;

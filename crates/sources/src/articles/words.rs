@@ -1,0 +1,436 @@
+//! Text to words, the same way for what is indexed and for what is asked.
+//!
+//! One splitter serves every script. Scripts that put spaces between words are cut into words
+//! and folded: lower case, no accents. Scripts that do not (Chinese, Japanese, Korean, Thai, …)
+//! are cut into characters and pairs of characters. `camelCase` counts as its parts and as the
+//! whole, so that `structuredContent` is found by either way of writing it.
+//!
+//! Only words of plain Latin letters are stemmed, by the rules of English. Which words are worth
+//! asking for is decided in `query`, not here.
+
+use std::collections::{HashMap, VecDeque};
+
+use frostem::{Algorithm, Stemmer};
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// A longer run of letters is a hash or a blob, not a word: it takes a position and is not indexed.
+pub(super) const LONGEST_WORD: usize = 64;
+
+/// Stems remembered per tokenizer; when full, all are forgotten.
+const STEMS_REMEMBERED: usize = 1 << 15;
+
+/// One piece of a text, by its place. The text itself is folded by the caller, if it is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) position: usize,
+    pub(super) kind: Kind,
+}
+
+/// What a [`Piece`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word between spaces or punctuation.
+    Word,
+    /// One hump of a `camelCase` word.
+    Part,
+    /// A whole `camelCase` word, at the position of its first part.
+    Whole,
+    /// One character of a script without spaces.
+    Sign,
+    /// Two neighbouring characters of such a script, at the position of the first.
+    Pair,
+}
+
+/// Cuts a text into pieces, in order of position.
+pub(super) struct Splitter<'a> {
+    text: &'a str,
+    at: usize,
+    position: usize,
+    pending: VecDeque<Piece>,
+}
+
+impl<'a> Splitter<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, position: 0, pending: VecDeque::new() }
+    }
+
+    fn sign(&mut self, sign: char) -> Piece {
+        let from = self.at;
+        let to = from + sign.len_utf8();
+        let position = self.position;
+        self.at = to;
+        self.position += 1;
+        if let Some(next) = self.text[to..].chars().next().filter(|&c| is_unspaced(c)) {
+            let to = to + next.len_utf8();
+            self.pending.push_back(Piece { from, to, position, kind: Kind::Pair });
+        }
+        Piece { from, to, position, kind: Kind::Sign }
+    }
+
+    /// The run of letters that starts here, or `None` when it is too long to be a word.
+    fn word(&mut self) -> Option<Piece> {
+        let from = self.at;
+        let to = from + run_length(&self.text[from..]);
+        self.at = to;
+        let to = to - plural_of_letters(&self.text[from..to]);
+        let position = self.position;
+        let run = &self.text[from..to];
+        if run.len() > LONGEST_WORD {
+            self.position += 1;
+            return None;
+        }
+        let mut start = from;
+        for cut in humps(run) {
+            let piece =
+                Piece { from: start, to: from + cut, position: self.position, kind: Kind::Part };
+            self.pending.push_back(piece);
+            self.position += 1;
+            start = from + cut;
+        }
+        if self.pending.is_empty() {
+            self.position += 1;
+            return Some(Piece { from, to, position, kind: Kind::Word });
+        }
+        let last = Piece { from: start, to, position: self.position, kind: Kind::Part };
+        self.pending.push_back(last);
+        self.position += 1;
+        Some(Piece { from, to, position, kind: Kind::Whole })
+    }
+}
+
+impl Iterator for Splitter<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        if let Some(piece) = self.pending.pop_front() {
+            return Some(piece);
+        }
+        while let Some(c) = self.text[self.at..].chars().next() {
+            if is_unspaced(c) {
+                return Some(self.sign(c));
+            }
+            if !c.is_alphanumeric() {
+                self.at += c.len_utf8();
+            } else if let Some(piece) = self.word() {
+                return Some(piece);
+            }
+        }
+        None
+    }
+}
+
+/// How far the word goes that starts here. An apostrophe joins a short ending (`don't`, `server's`)
+/// and parts a longer one (`l'article`).
+fn run_length(text: &str) -> usize {
+    for (at, c) in text.char_indices() {
+        let joins = match c {
+            '\'' | '\u{2019}' => at > 0 && short_ending(&text[at + c.len_utf8()..]),
+            _ => (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c),
+        };
+        if !joins {
+            return at;
+        }
+    }
+    text.len()
+}
+
+fn short_ending(text: &str) -> bool {
+    let letters = text.chars().take(3).take_while(|c| c.is_alphabetic()).count();
+    (1..=2).contains(&letters)
+}
+
+/// The plural ending of `APIs` and `URLs`, which no stemmer knows.
+fn plural_of_letters(run: &str) -> usize {
+    let is_plural = run.strip_suffix('s').is_some_and(|letters| {
+        letters.len() >= 2 && letters.bytes().all(|b| b.is_ascii_uppercase())
+    });
+    usize::from(is_plural)
+}
+
+/// Where a `camelCase` word is cut. Humps of one letter (`iPhone`) are no words.
+fn humps(run: &str) -> impl Iterator<Item = usize> {
+    let bytes = run.as_bytes();
+    let mut last = 0;
+    (1..bytes.len()).filter(move |&at| {
+        let next_is_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        let cut = bytes[at].is_ascii_uppercase()
+            && (bytes[at - 1].is_ascii_lowercase()
+                || bytes[at - 1].is_ascii_uppercase() && next_is_lower)
+            && at - last >= 2
+            && bytes.len() - at >= 2;
+        if cut {
+            last = at;
+        }
+        cut
+    })
+}
+
+/// Scripts written without spaces between words. They are searched by characters.
+fn is_unspaced(c: char) -> bool {
+    // Everything below Thai has spaces; nearly all text ends here.
+    c >= '\u{0E00}'
+        && (c.is_alphanumeric() || is_combining_mark(c))
+        && matches!(c,
+            '\u{0E00}'..='\u{0EFF}' // Thai, Lao
+            | '\u{1000}'..='\u{109F}' // Myanmar
+            | '\u{1100}'..='\u{11FF}' // Hangul letters
+            | '\u{1780}'..='\u{17FF}' // Khmer
+            | '\u{2E80}'..='\u{2FDF}' // Han radicals
+            | '\u{3005}'..='\u{31FF}' // Kana, Bopomofo, Hangul letters
+            | '\u{3400}'..='\u{9FFF}' // Han
+            | '\u{AC00}'..='\u{D7FF}' // Hangul syllables
+            | '\u{F900}'..='\u{FAFF}' // Han, compatibility
+            | '\u{FF66}'..='\u{FFDC}' // halfwidth Kana and Hangul
+            | '\u{20000}'..='\u{3FFFF}') // Han, rare
+}
+
+/// Appends `text` to `out` as it is compared: lower case, without accents and apostrophes.
+pub(super) fn fold_into(text: &str, out: &mut String) {
+    if text.is_ascii() {
+        out.extend(
+            text.bytes().filter(|&b| b != b'\'').map(|b| char::from(b.to_ascii_lowercase())),
+        );
+        return;
+    }
+    let plain = text.chars().flat_map(char::to_lowercase).nfkd().filter(|&c| !is_dropped(c));
+    let spelt = plain.flat_map(|c| {
+        let (first, second) = spelling(c);
+        std::iter::once(first).chain(second)
+    });
+    out.extend(spelt.nfc());
+}
+
+/// [`fold_into`] a new string.
+pub(super) fn fold(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    fold_into(text, &mut out);
+    out
+}
+
+/// Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic: people search without them.
+/// The vowel signs of Indic scripts are letters in all but name and stay.
+fn is_dropped(c: char) -> bool {
+    matches!(c,
+        '\'' | '\u{2019}' | '\u{0300}'..='\u{036F}' | '\u{0591}'..='\u{05C7}' | '\u{064B}'..='\u{0652}' | '\u{0670}')
+}
+
+/// Letters that Unicode does not take apart, as they are spelt without them.
+fn spelling(c: char) -> (char, Option<char>) {
+    match c {
+        'ß' => ('s', Some('s')),
+        'æ' => ('a', Some('e')),
+        'œ' => ('o', Some('e')),
+        'þ' => ('t', Some('h')),
+        'ø' => ('o', None),
+        'ł' => ('l', None),
+        'đ' | 'ð' => ('d', None),
+        'ħ' => ('h', None),
+        'ı' => ('i', None),
+        'ς' => ('σ', None),
+        other => (other, None),
+    }
+}
+
+/// English stems, each computed once.
+#[derive(Clone)]
+pub(super) struct Stems {
+    stemmer: Stemmer,
+    known: HashMap<Box<str>, Box<str>>,
+}
+
+impl Stems {
+    pub(super) fn new() -> Self {
+        Self { stemmer: Stemmer::new(Algorithm::English), known: HashMap::new() }
+    }
+
+    /// Replaces a folded word by its stem. Words with other letters or digits stay as they are.
+    pub(super) fn stem(&mut self, word: &mut String) {
+        if word.len() < 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+            return;
+        }
+        if let Some(stem) = self.known.get(word.as_str()) {
+            word.replace_range(.., stem);
+            return;
+        }
+        let stem = self.stemmer.stem(word).into_owned();
+        if self.known.len() == STEMS_REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(word.as_str().into(), stem.as_str().into());
+        *word = stem;
+    }
+
+    /// The stem of a folded word.
+    pub(super) fn of(&mut self, word: &str) -> String {
+        let mut word = word.to_owned();
+        self.stem(&mut word);
+        word
+    }
+}
+
+/// The tokenizer of the fields that are searched: stems, characters, pairs.
+#[derive(Clone)]
+pub(super) struct StemTokenizer(Stems);
+
+impl StemTokenizer {
+    pub(super) fn new() -> Self {
+        Self(Stems::new())
+    }
+}
+
+impl Tokenizer for StemTokenizer {
+    type TokenStream<'a> = PieceStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
+        PieceStream {
+            pieces: Splitter::new(text),
+            stems: Some(&mut self.0),
+            token: Token::default(),
+        }
+    }
+}
+
+/// The tokenizer of the dictionary: words as they are written, for prefixes and typing errors.
+#[derive(Clone)]
+pub(super) struct SpellingTokenizer;
+
+impl Tokenizer for SpellingTokenizer {
+    type TokenStream<'a> = PieceStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
+        PieceStream { pieces: Splitter::new(text), stems: None, token: Token::default() }
+    }
+}
+
+/// Pieces as tantivy wants them.
+pub(super) struct PieceStream<'a> {
+    pieces: Splitter<'a>,
+    stems: Option<&'a mut Stems>,
+    token: Token,
+}
+
+impl TokenStream for PieceStream<'_> {
+    fn advance(&mut self) -> bool {
+        for piece in self.pieces.by_ref() {
+            if self.stems.is_none() && matches!(piece.kind, Kind::Sign | Kind::Pair) {
+                continue;
+            }
+            self.token.offset_from = piece.from;
+            self.token.offset_to = piece.to;
+            self.token.position = piece.position;
+            self.token.text.clear();
+            fold_into(&self.pieces.text[piece.from..piece.to], &mut self.token.text);
+            if let Some(stems) = &mut self.stems {
+                stems.stem(&mut self.token.text);
+            }
+            return true;
+        }
+        false
+    }
+
+    fn token(&self) -> &Token {
+        &self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stems(text: &str) -> String {
+        let mut tokenizer = StemTokenizer::new();
+        let mut stream = tokenizer.token_stream(text);
+        let mut out = Vec::new();
+        while stream.advance() {
+            out.push(format!("{}@{}", stream.token().text, stream.token().position));
+        }
+        out.join(" ")
+    }
+
+    #[test]
+    fn english_is_stemmed_and_numbers_are_kept() {
+        assert_eq!(stems("Designing 2 tools, designed"), "design@0 2@1 tool@2 design@3");
+        assert_eq!(stems("2025-11-25 v1.2"), "2025@0 11@1 25@2 v1@3 2@4");
+    }
+
+    #[test]
+    fn accents_fall_and_letters_without_accents_are_spelt_out() {
+        assert_eq!(
+            fold("Ünïcödé STRASSE Straße Ærø Łódź ΛΌΓΟΣ Ёлка"),
+            "unicode strasse strasse aero lodz λογοσ елка"
+        );
+        assert_eq!(fold("e\u{301}"), "e");
+        assert_eq!(fold("İstanbul"), "istanbul");
+    }
+
+    #[test]
+    fn scripts_that_need_their_marks_keep_them() {
+        assert_eq!(fold("हिन्दी"), "हिन्दी");
+        assert_eq!(fold("한국어"), "한국어");
+        assert_eq!(fold("が"), "が");
+        assert_eq!(Splitter::new("हिन्दी भाषा").count(), 2);
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_cut_into_signs_and_pairs() {
+        assert_eq!(stems("上下文"), "上@0 上下@0 下@1 下文@1 文@2");
+        assert_eq!(stems("MCP工具 x"), "mcp@0 工@1 工具@1 具@2 x@3");
+        assert_eq!(stems("上。下"), "上@0 下@1");
+    }
+
+    #[test]
+    fn camel_case_counts_as_parts_and_as_whole() {
+        assert_eq!(stems("structuredContent is"), "structuredcont@0 structur@0 content@1 is@2");
+        assert_eq!(stems("HTTPServer"), "httpserver@0 http@0 server@1");
+        assert_eq!(stems("MCPs iPhone URL"), "mcp@0 iphon@1 url@2");
+        assert_eq!(stems("list_articles"), "list@0 articl@1");
+    }
+
+    #[test]
+    fn an_apostrophe_joins_short_endings_only() {
+        assert_eq!(stems("don't server’s l'article ''x'"), "dont@0 server@1 l@2 articl@3 x@4");
+    }
+
+    #[test]
+    fn a_blob_takes_a_place_and_is_not_a_word() {
+        let longest = "a".repeat(LONGEST_WORD);
+        assert_eq!(stems(&format!("x {longest} y")).split(' ').count(), 3);
+        assert_eq!(stems(&format!("x {longest}a y")), "x@0 y@2");
+    }
+
+    #[test]
+    fn nothing_but_signs_gives_no_words() {
+        assert_eq!(stems("&& || +- \"\" \u{0}\u{1b} 🙂 -- '"), "");
+    }
+
+    #[test]
+    fn the_memory_for_stems_is_bounded() {
+        let mut stems = Stems::new();
+        for n in 0..=STEMS_REMEMBERED {
+            let letters: String =
+                n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect();
+            stems.of(&format!("xx{letters}"));
+        }
+        assert!(stems.known.len() <= STEMS_REMEMBERED);
+        assert_eq!(stems.of("tools"), "tool");
+    }
+
+    #[test]
+    fn the_dictionary_keeps_words_as_they_are_written() {
+        let mut tokenizer = SpellingTokenizer;
+        let mut stream = tokenizer.token_stream("Engineering 工具 Ünits");
+        let mut words = Vec::new();
+        while stream.advance() {
+            words.push(stream.token().text.clone());
+        }
+        assert_eq!(words, ["engineering", "units"]);
+    }
+}
