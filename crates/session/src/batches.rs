@@ -1,7 +1,9 @@
 //! Batches, which one revision demands: their answers are sent together.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
-use sabir_wire::write_batch;
+use sabir_wire::{Id, write_batch};
 
 use crate::io::Lane;
 
@@ -14,13 +16,16 @@ pub(crate) struct Batch {
     key: u64,
     lane: Lane,
     running: usize,
+    /// The ids of its requests, which are answered together: none may stand twice.
+    ids: HashSet<Id>,
     answers: Vec<Bytes>,
 }
 
 impl Batches {
     /// Begins a batch. It counts as running itself until all of its parts were looked at.
     pub(crate) fn open(&mut self, key: u64, lane: Lane) {
-        self.0.push(Batch { key, lane, running: 1, answers: Vec::new() });
+        let (ids, answers) = (HashSet::new(), Vec::new());
+        self.0.push(Batch { key, lane, running: 1, ids, answers });
     }
 
     /// A part of it began to run.
@@ -51,6 +56,11 @@ impl Batches {
 }
 
 impl Batch {
+    /// Notes the id of one of its requests; `false` if it was there before.
+    pub(crate) fn take_id(&mut self, id: &Id) -> bool {
+        self.ids.insert(id.clone())
+    }
+
     pub(crate) fn answer(&mut self, frame: Bytes) {
         self.answers.push(frame);
     }

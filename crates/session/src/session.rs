@@ -156,7 +156,8 @@ impl Session {
             match part {
                 Ok(Message::Request { id, method: Method::Initialize, .. }) => {
                     let problem = Problem::Request("`initialize` must not stand in a batch".into());
-                    self.refuse(place, Some(&id), &problem, out);
+                    let id = self.take_id(place, &id).is_ok().then_some(&id);
+                    self.refuse(place, id, &problem, out);
                 }
                 Ok(message) => self.on_message(now, place, message, out),
                 Err(malformed) => self.on_malformed(place, &malformed, out),
@@ -168,7 +169,8 @@ impl Session {
     fn on_malformed(&mut self, place: Place, malformed: &Malformed, out: &mut Vec<Output>) {
         if malformed.answerable {
             let problem = answer::misread(malformed, &self.rules.dialect);
-            self.refuse(place, malformed.id.as_ref(), &problem, out);
+            let id = malformed.id.as_ref().filter(|id| self.take_id(place, id).is_ok());
+            self.refuse(place, id, &problem, out);
         }
     }
 
@@ -194,8 +196,7 @@ impl Session {
         params: Option<&Raw>,
         out: &mut Vec<Output>,
     ) {
-        if let Err(problem) = self.accept_id(&id) {
-            // Answering with an id that is in use would answer another request.
+        if let Err(problem) = self.take_id(place, &id) {
             return self.refuse(place, None, &problem, out);
         }
         let (meta, request) = Request::parse(method, params);
@@ -224,14 +225,18 @@ impl Session {
         }
     }
 
-    fn accept_id(&self, id: &Id) -> Result<(), Problem> {
+    /// Whether something may be answered with this id. One that is in use may not: it would be the
+    /// answer to another request.
+    fn take_id(&mut self, place: Place, id: &Id) -> Result<(), Problem> {
         if id.is_null() {
             return match self.rules.dialect.null_id {
                 NullId::Answer => Ok(()),
                 NullId::Refuse => Err(Problem::Request("`id` must not be null".into())),
             };
         }
-        if self.calls.key_of(id).is_some() || self.subscriptions.has_listener(id) {
+        let is_running = self.calls.key_of(id).is_some() || self.subscriptions.has_listener(id);
+        let is_in_batch = self.batches.find(place.batch).is_some_and(|batch| !batch.take_id(id));
+        if is_running || is_in_batch {
             return Err(Problem::Request(format!("the id {id} is in use").into()));
         }
         Ok(())

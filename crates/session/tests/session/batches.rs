@@ -67,6 +67,8 @@ fn an_id_that_stands_twice_in_a_batch_is_answered_once() {
         ! start 1
         = 1 {"content":[]}
         < [{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":1,"result":{"content":[]}}]
+        > [{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":1}]
+        < [{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"…"}},{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}}]
     "#,
     ));
 }
