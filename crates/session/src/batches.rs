@@ -16,7 +16,7 @@ pub(crate) struct Batch {
     key: u64,
     lane: Lane,
     running: usize,
-    /// The ids of its requests, which are answered together: none may stand twice.
+    /// The ids of its requests: not answered before all are, though some may have ended.
     ids: HashSet<Id>,
     answers: Vec<Bytes>,
 }
@@ -50,15 +50,20 @@ impl Batches {
         self.0.iter_mut().find(|batch| Some(batch.key) == key)
     }
 
+    /// Whether an answer with this id is still to be sent.
+    pub(crate) fn has(&self, id: &Id) -> bool {
+        self.0.iter().any(|batch| batch.ids.contains(id))
+    }
+
     pub(crate) fn uses(&self, lane: Lane) -> bool {
         self.0.iter().any(|batch| batch.lane == lane)
     }
 }
 
 impl Batch {
-    /// Notes the id of one of its requests; `false` if it was there before.
-    pub(crate) fn take_id(&mut self, id: &Id) -> bool {
-        self.ids.insert(id.clone())
+    /// Notes the id of one of its requests.
+    pub(crate) fn take_id(&mut self, id: &Id) {
+        self.ids.insert(id.clone());
     }
 
     pub(crate) fn answer(&mut self, frame: Bytes) {

@@ -235,9 +235,11 @@ impl Session {
             };
         }
         let is_running = self.calls.key_of(id).is_some() || self.subscriptions.has_listener(id);
-        let is_in_batch = self.batches.find(place.batch).is_some_and(|batch| !batch.take_id(id));
-        if is_running || is_in_batch {
+        if is_running || self.batches.has(id) {
             return Err(Problem::Request(format!("the id {id} is in use").into()));
+        }
+        if let Some(batch) = self.batches.find(place.batch) {
+            batch.take_id(id);
         }
         Ok(())
     }
