@@ -264,6 +264,10 @@ fn an_id_in_use_is_refused_without_it_and_the_first_request_is_answered() {
         ! start 1
         > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"u"}}
         < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
+        > {"jsonrpc":"2.0","id":1}
+        < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
+        > {"jsonrpc":"1.0","id":1,"method":"ping"}
+        < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
         > {"jsonrpc":"2.0","id":"1","method":"ping"}
         < {"jsonrpc":"2.0","id":"1","result":{}}
         = 1 {"content":[]}

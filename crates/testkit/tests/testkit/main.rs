@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod players;
+mod properties;
 mod schemas;
 mod stream;
 mod transcripts;
