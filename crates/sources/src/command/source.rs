@@ -196,7 +196,7 @@ impl Inner {
                 let reason = format!("the program of `{name}` could not be started");
                 Problem::ToolFailed(reason.into())
             }
-            RunError::Lost(_) => {
+            RunError::KeeperLost => {
                 tracing::error!("command `{name}`: {error}");
                 Problem::ToolFailed(format!("the program of `{name}` was lost").into())
             }
