@@ -83,8 +83,8 @@ fn json_is_structured_and_held_to_its_schema() {
     let schema = "output = \"json\"\noutput_schema = { type = \"object\", required = [\"n\"] }";
     let mut client = Client::start(&script("t", "printf '%s' \"$1\"", schema));
     client.initialize();
-    let result = client.call("t", json!({ "x": "{\n  \"n\": 12345678901234567890123\n}" }));
-    let written = r#"{"n":12345678901234567890123}"#;
+    let result = client.call("t", json!({ "x": "{\n\"n\": 12345678901234567890123\n}" }));
+    let written = r#"{ "n": 12345678901234567890123 }"#;
     assert_eq!(result["structuredContent"], serde_json::from_str::<Value>(written).unwrap());
     assert_eq!(text(&result), written);
     let result = client.call("t", json!({ "x": "oops" }));

@@ -7,7 +7,6 @@
 use sabir_wire::Raw;
 use sabir_wire::types::{Content, ResourceContents, ToolReply};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::capture::Stream;
 use super::program::Program;
@@ -98,31 +97,10 @@ fn without_last_line_end(bytes: Vec<u8>) -> String {
 }
 
 fn structured(finish: &Finish) -> ToolReply {
-    let written = serde_json::from_slice(&finish.stdout);
-    // A message is one line, so the value must be.
-    match written.and_then(|value: &RawValue| Raw::parse(on_one_line(value.get()))) {
+    match Raw::parse(finish.stdout.clone()) {
         Ok(value) => ToolReply { structured: Some(value), ..ToolReply::default() },
         Err(error) => failure(&format!("it did not write JSON: {error}"), finish),
     }
-}
-
-/// JSON without the white space between its tokens; every token stays as it was written.
-fn on_one_line(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let (mut in_string, mut escaped) = (false, false);
-    for c in json.chars() {
-        if !in_string && c.is_ascii_whitespace() {
-            continue;
-        }
-        out.push(c);
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => in_string = !in_string,
-            _ => {}
-        }
-    }
-    out
 }
 
 fn content(name: &str, mime: &str, bytes: Vec<u8>) -> Content {

