@@ -56,7 +56,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-pub use child::{Child, Exit, KeeperLost};
+pub use child::{Child, Exit, WaitError};
 pub(crate) use modes::{KEEP_ALL, KEEP_ONE, this_program};
 pub(crate) use order::YEAR;
 pub use order::{Order, Patience};

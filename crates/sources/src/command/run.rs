@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Refused, Wrapped};
 use super::program::Program;
-use crate::keeper::{Child, Exit, KeeperLost, Keepers, Order, StartError, YEAR};
+use crate::keeper::{Child, Exit, Keepers, Order, StartError, WaitError, YEAR, refusal};
 
 /// How long beyond its patience we wait for a program that is being ended. One that does not even
 /// end by SIGKILL hangs in the kernel; its keeper stays with it, and the call is answered.
@@ -72,8 +72,8 @@ pub enum RunError {
     #[error("the program was not started, because it could not be confined: {0}")]
     Sandbox(String),
     /// Its keeper was killed. The program is being ended.
-    #[error(transparent)]
-    Lost(#[from] KeeperLost),
+    #[error("the keeper of this program was killed")]
+    KeeperLost,
 }
 
 /// Runs a program once: with these arguments, and this on its standard input.
@@ -111,7 +111,7 @@ pub async fn run_until(
         stdin: stdin.is_some(),
         patience: program.patience,
     };
-    let start = timeout_at(deadline, keepers.start(&order)).await;
+    let start = timeout_at(deadline, keepers.launch(&order)).await;
     let mut child = start.map_err(|_| RunError::NotStartedInTime)??;
     let mut call = Call {
         input: Input { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
@@ -188,7 +188,7 @@ impl Call {
                 self.check_bound(Stream::Error, program);
             }
             exit = self.child.wait(), if self.exit.is_none() => {
-                self.exit = Some(exit?);
+                self.exit = Some(exit.map_err(|error| not_run(error, program))?);
                 self.enter(Phase::Draining, LINGER);
             }
             () = sleep_until(self.deadline) => self.on_deadline(program),
@@ -251,6 +251,13 @@ impl Call {
             stdout: self.output.into_kept(),
             stderr: self.errors.into_kept(),
         }
+    }
+}
+
+fn not_run(error: WaitError, program: &Program) -> RunError {
+    match error {
+        WaitError::NotStarted(errno) => refusal(errno, &program.path, &program.cwd).into(),
+        WaitError::KeeperLost => RunError::KeeperLost,
     }
 }
 

@@ -19,10 +19,11 @@ pub struct Child {
     pub stdout: Option<pipe::Receiver>,
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
-    pid: i32,
+    pid: Option<i32>,
     line: Option<Line>,
-    exit: Option<Exit>,
+    exit: Option<Result<Exit, WaitError>>,
     gone: bool,
+    /// Its keeper leaves with it.
     told_to_end: bool,
     home: Arc<dyn Home>,
     _room: OwnedSemaphorePermit,
@@ -42,14 +43,20 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// The keeper of a program was killed. The warden ends what it kept.
+/// Why the end of a program is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the keeper of this program was killed")]
-pub struct KeeperLost;
+pub enum WaitError {
+    /// It was launched, and the system refused to start it, with this error number.
+    #[error("the program could not be started: {}", io::Error::from_raw_os_error(*.0))]
+    NotStarted(i32),
+    /// Its keeper was killed. The warden ends what it kept.
+    #[error("the keeper of this program was killed")]
+    KeeperLost,
+}
 
 impl Child {
     pub(super) fn new(
-        pid: i32,
+        pid: Option<i32>,
         streams: Streams,
         line: Line,
         home: Arc<dyn Home>,
@@ -70,8 +77,8 @@ impl Child {
         }
     }
 
-    /// Its process id, which is also the id of its group.
-    pub fn pid(&self) -> i32 {
+    /// Its process id, which is also the id of its group. `None`: it was launched, not started.
+    pub fn pid(&self) -> Option<i32> {
         self.pid
     }
 
@@ -84,20 +91,30 @@ impl Child {
     ///
     /// May be dropped and called again. It does not read the streams: a program that waits for
     /// somebody to read its output does not leave.
-    pub async fn wait(&mut self) -> Result<Exit, KeeperLost> {
+    pub async fn wait(&mut self) -> Result<Exit, WaitError> {
         while !self.gone {
-            let line = self.line.as_mut().ok_or(KeeperLost)?;
-            match line.hear().await {
-                Ok(Some(Word::Exited(code))) => self.exit = Some(Exit::Code(code)),
-                Ok(Some(Word::Signalled(signal))) => self.exit = Some(Exit::Signal(signal)),
-                Ok(Some(Word::Gone)) if self.exit.is_some() => self.gone = true,
+            let line = self.line.as_mut().ok_or(WaitError::KeeperLost)?;
+            match (line.hear().await, self.exit) {
+                (Ok(Some(Word::Exited(code))), None) => self.exit = Some(Ok(Exit::Code(code))),
+                (Ok(Some(Word::Signalled(signal))), None) => {
+                    self.exit = Some(Ok(Exit::Signal(signal)));
+                }
+                (Ok(Some(Word::NotStarted(errno))), None) if self.pid.is_none() => {
+                    self.exit = Some(Err(WaitError::NotStarted(errno)));
+                    self.gone = true;
+                }
+                (Ok(Some(Word::Gone)), Some(_)) => self.gone = true,
+                (Ok(Some(Word::GoneToo)), Some(_)) => {
+                    self.gone = true;
+                    self.told_to_end = true;
+                }
                 _ => {
                     self.line = None;
-                    return Err(KeeperLost);
+                    return Err(WaitError::KeeperLost);
                 }
             }
         }
-        self.exit.ok_or(KeeperLost)
+        self.exit.unwrap_or(Err(WaitError::KeeperLost))
     }
 
     /// Begins to end the program: closes its input, and tells its keeper. [`Child::wait`] tells

@@ -36,10 +36,9 @@ impl Line {
         Word::decode(self.partial).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Gives the keeper an order, and hears what it says to it.
-    pub(super) async fn ask(&mut self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Word> {
-        send(&self.stream, order, files).await?;
-        self.hear().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    /// Sends an order, and its files.
+    pub(super) async fn send(&self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        send(&self.stream, order, files).await
     }
 
     /// Whether the keeper has left or said something unasked while it was idle.

@@ -77,7 +77,7 @@ fn hold(token: &str, patience: u64) {
             let mut line = [0; 6];
             let stdout = child.stdout.as_mut().expect("its output");
             stdout.read_exact(&mut line).await.expect("its first line");
-            say(&format!("child {}", child.pid()));
+            say(&format!("child {}", child.pid().expect("its id")));
             children.push(child);
         }
         say("ready");
