@@ -13,6 +13,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    // This executable is also what keeps the programs of commands.
+    if let Some(code) = sabir_sources::hidden_mode() {
+        return code;
+    }
     let args = args::Args::parse();
     logging::start(args.log);
     match commands::run(args.command) {

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use sabir_engine::Engine;
-
+use super::engine;
 use crate::config;
 use crate::report::{Failure, say};
 
 pub(crate) fn run(path: Option<&Path>) -> Result<(), Failure> {
-    let settings = config::read(path)?;
-    let engine = Engine::new(settings.engine);
+    let (engine, _) = engine(config::read(path)?)?;
     let offered = engine.registry().snapshot();
     let count = |number: usize, what: &str| match number {
         1 => format!("1 {what}"),

@@ -8,6 +8,7 @@ use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
 
+use super::engine;
 use crate::args::Serve;
 use crate::config::{self, Settings};
 use crate::report::{Failure, say};
@@ -16,8 +17,12 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let settings = config::read(args.path.as_deref())?;
     let places = Places::decide(args, &settings)?;
     let runtime = runtime(&places).map_err(|error| Failure::Other(error.to_string()))?;
-    let engine = Engine::new(settings.engine);
-    let served = runtime.block_on(serve(engine, places));
+    let (engine, programs) = engine(settings)?;
+    let served = runtime.block_on(async {
+        let served = serve(engine, places).await;
+        programs.close().await;
+        served
+    });
     // A thread may sit in a read that never ends; the process does not wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     served

@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::command::Command;
 use super::mistake::{Mistake, Text};
+use super::prompt::Prompt;
+use super::resource::Resource;
 
 /// A sabir.toml.
 #[derive(Debug, Default, Deserialize)]
@@ -15,6 +18,9 @@ pub(crate) struct File {
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
     pub(crate) http: Http,
+    pub(crate) command: Vec<Command>,
+    pub(crate) prompt: Vec<Prompt>,
+    pub(crate) resource: Vec<Resource>,
 }
 
 /// `[server]`: what clients see.

@@ -2,14 +2,23 @@
 //!
 //! Only the second leaves this module; it has no `Option` that means "default".
 
+mod command; // a program as a tool
+mod confine; // what a program may use and touch
 mod file; // the file, as written
 mod http; // how HTTP clients are served
+mod input; // what may be asked
+mod json; // tables that are JSON inside
 mod mistake; // what is wrong, where, and what to do
+mod prompt; // messages with placeholders
+mod resource; // a text or a file under a URI
 mod settle; // defaults, file and flags, settled
+mod sources; // all that is offered
 mod units; // durations and sizes, as people write them
+mod values; // times, sizes and counts, with their places
 
 pub(crate) use mistake::Mistake;
 pub(crate) use settle::{Settings, settle};
+pub(crate) use sources::Programs;
 
 use std::path::{Path, PathBuf};
 

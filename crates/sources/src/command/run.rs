@@ -2,7 +2,7 @@
 //!
 //! Everything that can happen meanwhile is waited for at one place, [`Call::step`]: input to
 //! write, output to read, the end of the program, and time. Drop the future and the program is
-//! ended in the background.
+//! ended in the background; whoever wants to know when it is gone uses [`run_until`].
 //!
 //! A limit that is hit ends the program; the answer says which it was and has what was written
 //! so far.
@@ -79,6 +79,19 @@ pub async fn run(
     program: &Program,
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
+    observer: Option<&mut Observer<'_>>,
+) -> Result<Finish, RunError> {
+    run_until(std::future::pending(), keepers, program, args, stdin, observer).await
+}
+
+/// The same, but when `unwanted` comes back the program is ended, and this returns when nothing
+/// of it is left.
+pub async fn run_until(
+    unwanted: impl Future<Output = ()>,
+    keepers: &Keepers,
+    program: &Program,
+    args: Vec<OsString>,
+    stdin: Option<Vec<u8>>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> Result<Finish, RunError> {
     let deadline = Instant::now() + program.timeout;
@@ -106,6 +119,14 @@ pub async fn run(
         exit: None,
         limit: None,
     };
+    let mut unwanted = std::pin::pin!(unwanted);
+    while call.phase == Phase::Running {
+        tokio::select! {
+            biased;
+            () = &mut unwanted => call.end(program),
+            step = call.step(program, observer.as_deref_mut()) => step?,
+        }
+    }
     while call.phase != Phase::Done {
         call.step(program, observer.as_deref_mut()).await?;
     }
