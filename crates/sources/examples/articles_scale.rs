@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use sabir_sources::articles::{SearchOptions, Settings, Store};
@@ -31,27 +32,44 @@ type Failure = Box<dyn std::error::Error>;
 type MakeQuery = fn(&mut Random, &Words) -> String;
 
 fn main() -> Result<(), Failure> {
-    let mut args = std::env::args().skip(1);
-    let count: usize = args.next().ok_or("usage: articles_scale COUNT [FOLDER]")?.parse()?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let count: usize = args.first().ok_or("usage: articles_scale COUNT [FOLDER]")?.parse()?;
     let home = args
-        .next()
+        .get(1)
         .map_or_else(|| std::env::temp_dir().join(format!("sabir-scale-{count}")), PathBuf::from);
-    let words = Words::new();
     let folder = home.join("articles");
-    if !folder.exists() {
-        let start = Instant::now();
-        generate(&folder, count, &words)?;
-        figure("generated_s", start.elapsed().as_secs_f64());
+    let settings = Settings { cache: Some(home.join(".cache")), ..Settings::new(&folder) };
+    match args.get(2).map(String::as_str) {
+        Some("index") => first_index(&settings, count),
+        Some(_) => ask(&settings, count),
+        None => {
+            figure("articles", count as f64);
+            if !folder.exists() {
+                let start = Instant::now();
+                generate(&folder, count, &Words::new())?;
+                figure("generated_s", start.elapsed().as_secs_f64());
+            }
+            if home.join(".cache").exists() {
+                fs::remove_dir_all(home.join(".cache"))?;
+            }
+            // Each in a process of its own, so that each has its own memory.
+            for phase in ["index", "ask"] {
+                let me = std::env::current_exe()?;
+                let status = Command::new(me).arg(&args[0]).arg(&home).arg(phase).status()?;
+                if !status.success() {
+                    return Err(format!("{phase}: {status}").into());
+                }
+            }
+            Ok(())
+        }
     }
-    let cache = home.join(".cache");
-    if cache.exists() {
-        fs::remove_dir_all(&cache)?;
-    }
-    let settings = Settings { cache: Some(cache.clone()), ..Settings::new(&folder) };
-    first_index(&settings, count)?;
-    let store = reopen(&settings, &cache)?;
-    measure(&store, count, &words)?;
-    change_one(&store, &folder)?;
+}
+
+fn ask(settings: &Settings, count: usize) -> Result<(), Failure> {
+    memory("start");
+    let store = reopen(settings)?;
+    measure(&store, count, &Words::new())?;
+    change_one(&store, &settings.folder)?;
     memory("end");
     store.close();
     Ok(())
@@ -83,7 +101,7 @@ fn first_index(settings: &Settings, count: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn reopen(settings: &Settings, cache: &Path) -> Result<Store, Failure> {
+fn reopen(settings: &Settings) -> Result<Store, Failure> {
     let start = Instant::now();
     let store = Store::open(settings.clone(), |_| {})?;
     while !store.wait_ready(Duration::from_secs(60)) {}
@@ -91,7 +109,7 @@ fn reopen(settings: &Settings, cache: &Path) -> Result<Store, Failure> {
     figure("reopen_files_read", store.figures().files_read as f64);
     figure("on_disk", f64::from(u8::from(store.figures().on_disk)));
     figure("segments", store.figures().segments as f64);
-    figure("index_mb", size_of(cache)? as f64 / 1e6);
+    figure("index_mb", size_of(&settings.cache.clone().unwrap_or_default())? as f64 / 1e6);
     memory("reopened");
     Ok(store)
 }

@@ -122,9 +122,9 @@ impl Index {
         Writer::small(&self.index)
     }
 
-    /// A writer for whole folders.
-    pub(super) fn large_writer(&self, threads: usize) -> tantivy::Result<Writer> {
-        Writer::large(&self.index, threads)
+    /// A writer for folders of so many bytes.
+    pub(super) fn large_writer(&self, threads: usize, bytes: u64) -> tantivy::Result<Writer> {
+        Writer::large(&self.index, threads, bytes)
     }
 
     /// Makes the last commit the one that is searched.
