@@ -5,9 +5,12 @@ use sabir_wire::write_batch;
 
 use crate::io::Lane;
 
-/// The batches that are not answered in full.
+/// The batches that are not answered in full. Rare, so a session without any keeps one pointer.
 #[derive(Debug, Default)]
-pub(crate) struct Batches(Vec<Batch>);
+pub(crate) struct Batches(Option<Box<Open>>);
+
+#[derive(Debug, Default)]
+struct Open(Vec<Batch>);
 
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -20,7 +23,8 @@ pub(crate) struct Batch {
 impl Batches {
     /// Begins a batch. It counts as running itself until all of its parts were looked at.
     pub(crate) fn open(&mut self, key: u64, lane: Lane) {
-        self.0.push(Batch { key, lane, running: 1, answers: Vec::new() });
+        let batch = Batch { key, lane, running: 1, answers: Vec::new() };
+        self.0.get_or_insert_default().0.push(batch);
     }
 
     /// A part of it began to run.
@@ -32,21 +36,25 @@ impl Batches {
 
     /// A part of it has ended; the last one gives the answers, if there are any.
     pub(crate) fn end_part(&mut self, key: Option<u64>) -> Option<(Lane, Bytes)> {
-        let at = self.0.iter().position(|batch| Some(batch.key) == key)?;
-        self.0[at].running -= 1;
-        if self.0[at].running > 0 {
+        let Open(batches) = self.0.as_deref_mut()?;
+        let at = batches.iter().position(|batch| Some(batch.key) == key)?;
+        batches[at].running -= 1;
+        if batches[at].running > 0 {
             return None;
         }
-        let batch = self.0.swap_remove(at);
+        let batch = batches.swap_remove(at);
+        if batches.is_empty() {
+            self.0 = None;
+        }
         (!batch.answers.is_empty()).then(|| (batch.lane, write_batch(&batch.answers)))
     }
 
     pub(crate) fn find(&mut self, key: Option<u64>) -> Option<&mut Batch> {
-        self.0.iter_mut().find(|batch| Some(batch.key) == key)
+        self.0.as_mut()?.0.iter_mut().find(|batch| Some(batch.key) == key)
     }
 
     pub(crate) fn uses(&self, lane: Lane) -> bool {
-        self.0.iter().any(|batch| batch.lane == lane)
+        self.0.iter().flat_map(|open| &open.0).any(|batch| batch.lane == lane)
     }
 }
 

@@ -11,9 +11,13 @@ use sabir_wire::{ErrorObject, Id, Problem, Raw, Request, Resume, Revision, legac
 use crate::io::CallKey;
 use crate::rules::PageNames;
 
-/// All calls of a session that wait for the client.
+/// All calls of a session that wait for the client. Rare, so a session that never asked keeps one
+/// pointer.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds {
+pub(crate) struct Rounds(Option<Box<Asked>>);
+
+#[derive(Debug, Default)]
+struct Asked {
     rounds: Vec<Round>,
     /// The last id that was given to a request of ours.
     last_id: i64,
@@ -55,11 +59,12 @@ impl Rounds {
         revision: Revision,
         pages: &PageNames,
     ) -> Result<Vec<Bytes>, Problem> {
+        let asked = self.0.get_or_insert_default();
         let mut open = Vec::new();
         let mut frames = Vec::new();
         for (key, question) in &questions.questions {
-            self.last_id += 1;
-            let id = Id::from(self.last_id);
+            asked.last_id += 1;
+            let id = Id::from(asked.last_id);
             let params = legacy::question(question, revision, || pages.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
             let method = question.method();
@@ -67,22 +72,22 @@ impl Rounds {
             open.push(OpenQuestion { id, key: key.clone(), method });
         }
         let state = questions.state.clone();
-        self.rounds.push(Round { call, open, answers: Vec::new(), state });
+        asked.rounds.push(Round { call, open, answers: Vec::new(), state });
         Ok(frames)
     }
 
     /// Takes an answer in.
     pub(crate) fn answered(&mut self, id: &Id, result: Result<Raw, ErrorObject>) -> Progress {
+        let Some(Asked { rounds, .. }) = self.0.as_deref_mut() else { return Progress::None };
         let asked = |round: &Round| round.open.iter().position(|question| question.id == *id);
-        let found =
-            self.rounds.iter().enumerate().find_map(|(at, round)| Some((at, asked(round)?)));
+        let found = rounds.iter().enumerate().find_map(|(at, round)| Some((at, asked(round)?)));
         let Some((at, nth)) = found else { return Progress::None };
-        let round = &mut self.rounds[at];
+        let round = &mut rounds[at];
         let question = round.open.swap_remove(nth);
         match result {
             Ok(answer) => round.answers.push((question.key, answer)),
             Err(error) => {
-                let round = self.rounds.swap_remove(at);
+                let round = rounds.swap_remove(at);
                 let reason = format!("the client refused {}: {}", question.method, error.message);
                 let others = round.open.into_iter().map(|question| question.id).collect();
                 return Progress::Refused(round.call, Problem::ToolFailed(reason.into()), others);
@@ -91,17 +96,20 @@ impl Rounds {
         if !round.open.is_empty() {
             return Progress::None;
         }
-        let round = self.rounds.swap_remove(at);
+        let round = rounds.swap_remove(at);
         let state = round.state.map(Into::into);
         Progress::Complete(round.call, Resume { answers: round.answers, state })
     }
 
     /// Forgets a call; gives the questions that are open no more.
     pub(crate) fn forget(&mut self, call: CallKey) -> Vec<Id> {
-        let Some(at) = self.rounds.iter().position(|round| round.call == call) else {
-            return Vec::new();
-        };
-        self.rounds.swap_remove(at).open.into_iter().map(|question| question.id).collect()
+        let rounds = self.0.as_mut().map(|asked| &mut asked.rounds);
+        let found = rounds.and_then(|rounds| {
+            let at = rounds.iter().position(|round| round.call == call)?;
+            Some(rounds.swap_remove(at))
+        });
+        let open = found.map(|round| round.open).unwrap_or_default();
+        open.into_iter().map(|question| question.id).collect()
     }
 }
 

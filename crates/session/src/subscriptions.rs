@@ -8,9 +8,12 @@ use sabir_wire::{Id, legacy};
 
 use crate::io::Lane;
 
-/// What a client wants to be told of.
+/// What a client wants to be told of. Most want nothing, so a session without any keeps one pointer.
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions {
+pub(crate) struct Subscriptions(Option<Box<Wishes>>);
+
+#[derive(Debug, Default)]
+struct Wishes {
     /// Legacy: resources by URI. Changed lists are told to every legacy client that is ready.
     resources: Vec<Box<str>>,
     /// Modern: requests that listen.
@@ -28,55 +31,58 @@ pub(crate) struct Listener {
 impl Subscriptions {
     /// How many there are, of either era; a listener counts as many as it has resources.
     pub(crate) fn len(&self) -> usize {
-        let listened = self.listeners.iter().map(|listener| listener.filter.weight());
-        self.resources.len() + listened.sum::<usize>()
+        let listened = self.listeners().iter().map(|listener| listener.filter.weight());
+        self.resources().len() + listened.sum::<usize>()
     }
 
     pub(crate) fn subscribe(&mut self, uri: Box<str>) {
         if !self.is_subscribed(&uri) {
-            self.resources.push(uri);
+            self.0.get_or_insert_default().resources.push(uri);
         }
     }
 
     pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
-        self.resources.iter().any(|known| &**known == uri)
+        self.resources().iter().any(|known| &**known == uri)
     }
 
     pub(crate) fn unsubscribe(&mut self, uri: &str) {
-        self.resources.retain(|known| &**known != uri);
+        if let Some(wishes) = &mut self.0 {
+            wishes.resources.retain(|known| &**known != uri);
+        }
     }
 
     /// Begins to tell a listener; its first message is the acknowledgement.
     pub(crate) fn listen(&mut self, id: Id, lane: Lane, filter: SubscriptionFilter) -> Bytes {
         let acknowledged = legacy::acknowledged(&id, &filter);
-        self.listeners.push(Listener { id, lane, filter });
+        self.0.get_or_insert_default().listeners.push(Listener { id, lane, filter });
         acknowledged
     }
 
     /// Ends the listener that `id` opened, without a word: its client does not want one.
     pub(crate) fn forget(&mut self, id: &Id) -> bool {
-        let before = self.listeners.len();
-        self.listeners.retain(|listener| listener.id != *id);
-        self.listeners.len() < before
+        let Some(wishes) = &mut self.0 else { return false };
+        let before = wishes.listeners.len();
+        wishes.listeners.retain(|listener| listener.id != *id);
+        wishes.listeners.len() < before
     }
 
     /// Ends all listeners.
     pub(crate) fn end(&mut self) -> Vec<Listener> {
-        std::mem::take(&mut self.listeners)
+        self.0.as_mut().map(|wishes| std::mem::take(&mut wishes.listeners)).unwrap_or_default()
     }
 
     pub(crate) fn is_listening(&self, lane: Lane) -> bool {
-        self.listeners.iter().any(|listener| listener.lane == lane)
+        self.listeners().iter().any(|listener| listener.lane == lane)
     }
 
     pub(crate) fn has_listener(&self, id: &Id) -> bool {
-        self.listeners.iter().any(|listener| listener.id == *id)
+        self.listeners().iter().any(|listener| listener.id == *id)
     }
 
     /// The resources that anybody listens to, each once.
     pub(crate) fn watched(&self) -> Vec<Box<str>> {
-        let listened = self.listeners.iter().flat_map(|l| &l.filter.resource_subscriptions);
-        let all: BTreeSet<_> = self.resources.iter().chain(listened).cloned().collect();
+        let listened = self.listeners().iter().flat_map(|l| &l.filter.resource_subscriptions);
+        let all: BTreeSet<_> = self.resources().iter().chain(listened).cloned().collect();
         all.into_iter().collect()
     }
 
@@ -87,7 +93,7 @@ impl Subscriptions {
             Topic::Resource(uri) => self.is_subscribed(uri),
             _ => expected,
         };
-        let modern = self.listeners.iter().filter(|listener| listener.filter.wants(topic));
+        let modern = self.listeners().iter().filter(|listener| listener.filter.wants(topic));
         let modern = modern
             .map(|listener| (Some(listener.lane), legacy::changed(topic, Some(&listener.id))));
         legacy_wants
@@ -95,5 +101,13 @@ impl Subscriptions {
             .into_iter()
             .chain(modern)
             .collect()
+    }
+
+    fn resources(&self) -> &[Box<str>] {
+        self.0.as_ref().map_or(&[], |wishes| &wishes.resources)
+    }
+
+    fn listeners(&self) -> &[Listener] {
+        self.0.as_ref().map_or(&[], |wishes| &wishes.listeners)
     }
 }

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         times[2].push(time(|| runtime.block_on(by_tokio())));
         times[3].push(time(|| runtime.block_on(call(&keepers, &limited))));
     }
-    runtime.block_on(keepers.close());
+    runtime.block_on(keepers.close(Duration::from_secs(10)));
 
     let medians = times.map(median);
     let ratio = |of: Duration| of.as_secs_f64() / medians[0].as_secs_f64();

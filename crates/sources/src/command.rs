@@ -3,7 +3,7 @@
 //! Everything that can be decided is decided once, when the configuration is read: the command
 //! line ([`CommandLine`]), what may be asked ([`Input`]), that the two agree, and the [`Program`].
 //! Together they are a [`Command`]. A call of its [`CommandSource`] then fills in its [`Values`],
-//! waits for its turn at the [`Gate`], and is [`run`].
+//! waits for its turn at the [`Gate`], and is [`run()`].
 //!
 //! No value ever reaches a shell, becomes a second argument, or becomes a flag unless the author
 //! of the command said so.

@@ -14,12 +14,12 @@ use std::time::Duration;
 use signal_hook::consts::{SIGXCPU, SIGXFSZ};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Refused, Wrapped};
 use super::program::Program;
-use crate::keeper::{Child, Exit, KeeperLost, Keepers, Order, StartError};
+use crate::keeper::{Child, Exit, KeeperLost, Keepers, Order, StartError, YEAR};
 
 /// How long beyond its patience we wait for a program that is being ended. One that does not even
 /// end by SIGKILL hangs in the kernel; its keeper stays with it, and the call is answered.
@@ -65,6 +65,9 @@ pub enum RunError {
     /// The program could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The machine is so busy that the program did not even start within its time.
+    #[error("the program could not be started within its time")]
+    NotStartedInTime,
     /// Its limits or its sandbox could not be put on, so it was not started.
     #[error("the program was not started, because it could not be confined: {0}")]
     Sandbox(String),
@@ -94,7 +97,7 @@ pub async fn run_until(
     stdin: Option<Vec<u8>>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> Result<Finish, RunError> {
-    let deadline = Instant::now() + program.timeout;
+    let deadline = Instant::now() + program.timeout.min(YEAR);
     let wrapped = Wrapped::new(program, &args);
     let (path, args) = match &wrapped {
         Some(wrapped) => (wrapped.path.clone(), wrapped.args.clone()),
@@ -108,7 +111,8 @@ pub async fn run_until(
         stdin: stdin.is_some(),
         patience: program.patience,
     };
-    let mut child = keepers.start(&order).await?;
+    let start = timeout_at(deadline, keepers.start(&order)).await;
+    let mut child = start.map_err(|_| RunError::NotStartedInTime)??;
     let mut call = Call {
         input: Input { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
         output: Capture::new(Stream::Output, child.stdout.take(), program.max_output),
@@ -252,7 +256,11 @@ impl Call {
 
 /// How long the ending of a program may take in all.
 fn patience(program: &Program) -> Duration {
-    program.patience.after_stdin + program.patience.after_term + STUCK
+    [program.patience.after_stdin, program.patience.after_term]
+        .map(|time| time.min(YEAR))
+        .iter()
+        .sum::<Duration>()
+        + STUCK
 }
 
 /// What is still to be written to the program.

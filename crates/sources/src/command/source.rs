@@ -189,9 +189,8 @@ impl Inner {
         let name = &self.command.name;
         match error {
             RunError::Start(StartError::TooLarge) => Problem::Arguments(error.to_string().into()),
-            RunError::Start(StartError::Full(_) | StartError::Closed) => {
-                Problem::ToolFailed(error.to_string().into())
-            }
+            RunError::Start(StartError::Full(_) | StartError::Closed)
+            | RunError::NotStartedInTime => Problem::ToolFailed(error.to_string().into()),
             RunError::Start(_) | RunError::Sandbox(_) => {
                 tracing::error!("command `{name}`: {error}");
                 let reason = format!("the program of `{name}` could not be started");

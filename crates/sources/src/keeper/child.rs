@@ -1,18 +1,14 @@
 //! A program that is kept: its three streams, and its end.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::net::Shutdown as Half;
-use tokio::io::{AsyncReadExt, Interest};
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::line;
+use super::line::Line;
 use super::order::Word;
-use super::pool::Pool;
 
 /// A program that runs. When this is dropped the program is ended, with all that it started.
 #[derive(Debug)]
@@ -28,8 +24,13 @@ pub struct Child {
     exit: Option<Exit>,
     gone: bool,
     told_to_end: bool,
-    pool: Arc<Pool>,
+    home: Arc<dyn Home>,
     _room: OwnedSemaphorePermit,
+}
+
+/// Where a keeper goes when its program is gone. It stays as long as a program needs it.
+pub(super) trait Home: std::fmt::Debug + Send + Sync {
+    fn keep_idle(&self, line: Line);
 }
 
 /// How a program left.
@@ -51,7 +52,7 @@ impl Child {
         pid: i32,
         streams: Streams,
         line: Line,
-        pool: Arc<Pool>,
+        home: Arc<dyn Home>,
         room: OwnedSemaphorePermit,
     ) -> Self {
         let Streams { stdin, stdout, stderr } = streams;
@@ -64,7 +65,7 @@ impl Child {
             exit: None,
             gone: false,
             told_to_end: false,
-            pool,
+            home,
             _room: room,
         }
     }
@@ -118,7 +119,7 @@ impl Drop for Child {
             && self.gone
             && !self.told_to_end
         {
-            self.pool.keep_idle(line);
+            self.home.keep_idle(line);
         }
     }
 }
@@ -149,63 +150,4 @@ impl Streams {
         let (stdout, stderr) = (output()?, output()?);
         Ok((Self { stdin, stdout, stderr }, theirs))
     }
-}
-
-/// Our end of the socket to a keeper.
-#[derive(Debug)]
-pub(super) struct Line {
-    stream: UnixStream,
-    partial: [u8; Word::SIZE],
-    have: usize,
-}
-
-impl Line {
-    pub(super) fn new(stream: UnixStream) -> Self {
-        Self { stream, partial: [0; Word::SIZE], have: 0 }
-    }
-
-    /// The next word. `None`: the keeper has left. What was read of a word is kept if this is
-    /// dropped.
-    pub(super) async fn hear(&mut self) -> io::Result<Option<Word>> {
-        while self.have < Word::SIZE {
-            match self.stream.read(&mut self.partial[self.have..]).await? {
-                0 => return Ok(None),
-                read => self.have += read,
-            }
-        }
-        self.have = 0;
-        Word::decode(self.partial).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    /// Gives the keeper an order, and hears what it says to it.
-    pub(super) async fn ask(&mut self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Word> {
-        send(&self.stream, order, files).await?;
-        self.hear().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-    }
-
-    /// Whether the keeper has left or said something unasked while it was idle.
-    pub(super) fn is_stale(&self) -> bool {
-        !matches!(self.stream.try_read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
-    }
-
-    /// Closes our half: the keeper ends what it keeps, and can still tell us about it.
-    fn close(&self) {
-        let _ = rustix::net::shutdown(&self.stream, Half::Write);
-    }
-}
-
-/// Sends all of `bytes`, and `files` with the first of them.
-pub(super) async fn send(
-    stream: &UnixStream,
-    bytes: &[u8],
-    files: &[BorrowedFd<'_>],
-) -> io::Result<()> {
-    let mut sent = 0;
-    while sent < bytes.len() {
-        let files = if sent == 0 { files } else { &[] };
-        sent += stream
-            .async_io(Interest::WRITABLE, || line::send(stream, &bytes[sent..], files))
-            .await?;
-    }
-    Ok(())
 }

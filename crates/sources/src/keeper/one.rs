@@ -3,8 +3,7 @@
 //! Whatever lives below this process belongs to that one child. So "nothing is left" is not a
 //! guess: it is the kernel's answer that this process has no children any more.
 //!
-//! Single-threaded, without allocation games and without a runtime; nothing here can wait for
-//! Sabir except for the next order.
+//! One thread and no runtime. Nothing here waits for Sabir, but for the next order.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -14,17 +13,18 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::line;
 use super::order::{MAX_ORDER, Order, Patience, Word};
+use super::socket;
 use super::tree::{self, Reaped};
 use super::wake::Wake;
 
 /// How often, while a child is being ended, we look for orphans that have come to us: the kernel
 /// does not announce them.
 const LOOK_WHILE_ASKING: Duration = Duration::from_millis(50);
-const LOOK_WHILE_KILLING: Duration = Duration::from_millis(5);
+const LOOK_WHILE_KILLING: Duration = Duration::from_millis(20);
 
 /// Serves orders from `line` until it closes or SIGTERM comes, and nothing is left below.
 pub(super) fn keep(line: UnixStream) -> io::Result<()> {
@@ -32,9 +32,13 @@ pub(super) fn keep(line: UnixStream) -> io::Result<()> {
     tree::adopt_orphans()?;
     keeper.say(&[Word::Ready]);
     while let Some((order, files)) = keeper.next_order()? {
-        match start(order.clone(), files) {
-            Ok(child) => keeper.attend(child, order.patience)?,
-            Err(error) => keeper.say(&[Word::NotStarted(error.raw_os_error().unwrap_or(0))]),
+        let patience = order.patience;
+        match start(order, files) {
+            Ok(child) => keeper.attend(child, patience)?,
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
+                keeper.say(&[Word::NotStarted(errno)]);
+            }
         }
     }
     Ok(())
@@ -58,7 +62,7 @@ impl Keeper {
             }
             let have = bytes.len();
             bytes.resize(wanted, 0);
-            let received = line::receive(&self.line, &mut bytes[have..], &mut files)?;
+            let received = socket::receive(&self.line, &mut bytes[have..], &mut files)?;
             bytes.truncate(have + received);
             if received == 0 {
                 return Ok(None);

@@ -31,7 +31,7 @@ pub struct Order {
     pub patience: Patience,
 }
 
-/// How long a child is given after each step of ending it.
+/// How long a child is given after each step of ending it. More than a year is a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// From the closing of its standard input to SIGTERM.
@@ -46,6 +46,9 @@ impl Default for Patience {
         Self { after_stdin: Duration::from_secs(2), after_term: Duration::from_secs(2) }
     }
 }
+
+/// Longer times are taken as this: clocks overflow.
+pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The largest order, in bytes. Linux itself takes at most 6 MiB of arguments and environment.
 /// A larger one is refused before anything is started.
@@ -68,8 +71,9 @@ impl Order {
         put(&mut out, self.program.as_os_str())?;
         put(&mut out, self.cwd.as_os_str())?;
         put(&mut out, &number(u128::from(self.stdin)))?;
-        put(&mut out, &number(self.patience.after_stdin.as_millis()))?;
-        put(&mut out, &number(self.patience.after_term.as_millis()))?;
+        for time in [self.patience.after_stdin, self.patience.after_term] {
+            put(&mut out, &number(time.min(YEAR).as_millis()))?;
+        }
         put(&mut out, &number(self.args.len() as u128))?;
         for arg in &self.args {
             put(&mut out, arg)?;
@@ -193,6 +197,14 @@ mod tests {
             assert_eq!(u32::from_le_bytes(length.try_into().unwrap()) as usize, body.len());
             assert_eq!(Order::decode(body), Some(order));
         }
+    }
+
+    #[test]
+    fn patience_without_end_is_a_year() {
+        let patience = Patience { after_stdin: Duration::MAX, after_term: YEAR };
+        let bytes = Order { patience, ..order() }.encode().unwrap();
+        let year = Patience { after_stdin: YEAR, after_term: YEAR };
+        assert_eq!(Order::decode(&bytes[4..]).unwrap().patience, year);
     }
 
     #[test]

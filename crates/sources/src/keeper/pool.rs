@@ -13,9 +13,10 @@ use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-use super::child::{Child, Line, Streams, send};
+use super::child::{Child, Home, Streams};
+use super::line::{Line, send};
+use super::modes::{KEEP_ALL, MARK, this_program};
 use super::order::{BadOrder, Order, Word};
-use super::{KEEP_ALL, MARK, this_program};
 
 /// Where programs are started, and kept. A clone is the same keepers.
 ///
@@ -123,7 +124,9 @@ impl Keepers {
             }
         };
         match word {
-            Word::Started(pid) => Ok(Child::new(pid, streams, line, Arc::clone(pool), room)),
+            Word::Started(pid) => {
+                Ok(Child::new(pid, streams, line, Arc::clone(pool) as Arc<dyn Home>, room))
+            }
             Word::NotStarted(errno) => {
                 pool.keep_idle(line);
                 Err(refusal(errno, &order.program, &order.cwd))
@@ -132,21 +135,24 @@ impl Keepers {
         }
     }
 
-    /// Ends every program that runs, and returns when nothing of any of them is left.
-    /// From then on nothing is started.
-    pub async fn close(&self) {
+    /// Ends every program that runs, and returns when nothing of any of them is left, or after
+    /// this time. Returns whether all are gone. From now on nothing is started.
+    ///
+    /// What is not gone by then hangs in the kernel or has changed its user; its keeper stays
+    /// with it, even without us.
+    pub async fn close(&self, within: Duration) -> bool {
         self.0.idle().take();
-        let warden = self.0.warden.lock().await.take();
-        if let Some(Warden { stream, mut process, .. }) = warden {
-            drop(stream);
-            let _ = process.wait().await;
-        }
+        let Some(Warden { stream, mut process, .. }) = self.0.warden.lock().await.take() else {
+            return true;
+        };
+        drop(stream);
+        tokio::time::timeout(within, process.wait()).await.is_ok()
     }
 }
 
 /// What all clones share.
 #[derive(Debug)]
-pub(super) struct Pool {
+struct Pool {
     settings: KeeperSettings,
     /// Keepers without a program. `None`: closed.
     idle: Mutex<Option<Vec<Line>>>,
@@ -163,16 +169,18 @@ struct Warden {
     proven: bool,
 }
 
-impl Pool {
+impl Home for Pool {
     /// Puts a keeper back whose program is gone.
-    pub(super) fn keep_idle(&self, line: Line) {
+    fn keep_idle(&self, line: Line) {
         if let Some(idle) = self.idle().as_mut()
             && idle.len() < self.settings.max_idle
         {
             idle.push(line);
         }
     }
+}
 
+impl Pool {
     fn idle(&self) -> std::sync::MutexGuard<'_, Option<Vec<Line>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

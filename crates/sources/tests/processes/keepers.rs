@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
 use sabir_sources::keeper::{Exit, KeeperLost, KeeperSettings, Keepers, Order, StartError};
 
-use super::{PLAY, alive, keepers, line, sh, soon, stat, token};
+use super::{PLAY, SOON, alive, keepers, line, sh, soon, stat, token};
 
 fn kill(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
@@ -126,12 +126,23 @@ async fn closing_ends_everything_and_waits_for_it() {
         children.push(child);
     }
     let (_, warden) = above(children[0].pid());
-    keepers.close().await;
+    assert!(keepers.close(SOON).await);
     assert_eq!(alive(&token), [""; 0]);
     assert!(stat(warden).is_none(), "the warden has left, and is no zombie");
     assert_eq!(children[0].wait().await, Ok(Exit::Signal(9)));
     assert!(matches!(keepers.start(&sh("exit 0", "x")).await, Err(StartError::Closed)));
-    keepers.close().await;
+    keepers.close(SOON).await;
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_ever() {
+    let keepers = keepers();
+    let child = keepers.start(&sh("read x", "x")).await.unwrap();
+    let (keeper, warden) = above(child.pid());
+    kill(keeper, Signal::STOP); // as if its program hung in the kernel
+    assert!(!keepers.close(Duration::from_millis(100)).await);
+    kill(keeper, Signal::CONT);
+    soon("both have left", || stat(keeper).is_none() && stat(warden).is_none()).await;
 }
 
 #[tokio::test]

@@ -9,9 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
+use tokio::time::Instant;
 
 use super::settings::Limits;
 
@@ -149,18 +150,20 @@ impl Pulse {
     /// Drives a connection until it has ended or must. `shut` asks it to finish.
     pub(crate) async fn drive<C: Future>(&self, connection: C, shut: impl Fn(Pin<&mut C>)) {
         let mut connection = std::pin::pin!(connection);
-        let (mut is_known, mut is_shut) = (false, false);
+        let mut heard = None;
         poll_fn(|cx| {
-            // A task keeps its waker.
-            if !std::mem::replace(&mut is_known, true) {
+            let mut order = self.order.load(Ordering::Acquire);
+            // A task keeps its waker, and a waker is used up by an order.
+            while heard != Some(order) {
                 self.driver.register(cx.waker());
+                if order == FINISH {
+                    shut(connection.as_mut());
+                }
+                heard = Some(order);
+                order = self.order.load(Ordering::Acquire);
             }
-            let order = self.order.load(Ordering::Acquire);
             if order == ABANDON {
                 return Poll::Ready(());
-            }
-            if order == FINISH && !std::mem::replace(&mut is_shut, true) {
-                shut(connection.as_mut());
             }
             connection.as_mut().poll(cx).map(drop)
         })

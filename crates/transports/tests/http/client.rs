@@ -13,7 +13,6 @@ pub(crate) const MODERN: &str = "2026-07-28";
 /// One connection.
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
-    pub(crate) address: SocketAddr,
     unread: Vec<u8>,
     framing: Framing,
 }
@@ -213,7 +212,7 @@ impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = in_time(TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream, address, unread: Vec::new(), framing: Framing::None }
+        Self { stream, unread: Vec::new(), framing: Framing::None }
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {

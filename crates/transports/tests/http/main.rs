@@ -1,9 +1,15 @@
 //! The HTTP transport over real sockets, with a client that can say anything.
 
 mod client; // a raw HTTP client
+mod dialects; // deployments that deviate
+mod h2; // HTTP/2
 mod legacy; // sessions: POST, GET, DELETE
+mod limits; // bounds, and raw bad input
 mod modern; // one POST, one answer
 mod old_sse; // the transport of the first revision
 mod resume; // clients that come back
+mod safety; // who may call
+mod scale; // many at once, and what they cost
 mod server; // a server under test
 mod sources; // what it offers
+mod stopping; // a graceful stop

@@ -23,10 +23,18 @@ pub(crate) struct Running {
 }
 
 /// How a server under test shall behave.
-#[derive(Default)]
 pub(crate) struct Wish {
     pub(crate) engine: sabir_engine::Settings,
     pub(crate) http: Settings,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        let mut engine = sabir_engine::Settings::default();
+        // A test that leaves something running shall not wait for it.
+        engine.limits.grace = Duration::from_millis(500);
+        Self { engine, http: Settings::default() }
+    }
 }
 
 impl Wish {

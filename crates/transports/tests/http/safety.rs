@@ -1,0 +1,146 @@
+//! Who may call: tokens, pages, public addresses. What is at other paths.
+
+use sabir_engine::Engine;
+use sabir_transports::http::{BindError, Server, Settings, Token};
+use serde_json::json;
+
+use crate::client::Request;
+use crate::legacy::get;
+use crate::server::{Wish, start};
+
+#[tokio::test]
+async fn without_the_token_everything_but_the_health_check_is_401() {
+    let server = Wish::default().http(|http| http.token = Token::new("s3cret")).start().await;
+    let mut client = server.connect().await;
+    let requests = [
+        Request::call(1, "echo", json!({})),
+        Request::legacy(1, "initialize", json!({})),
+        get("x"),
+        Request::new("DELETE", "/mcp"),
+        Request::new("GET", "/sse"),
+        Request::new("POST", "/messages?sessionId=x"),
+    ];
+    for request in &requests {
+        for (authorization, challenge) in [
+            (None, "Bearer"),
+            (Some("Bearer wrong"), "Bearer error=\"invalid_token\""),
+            (Some("Basic s3cret"), "Bearer error=\"invalid_token\""),
+        ] {
+            let request = match authorization {
+                Some(value) => request.clone().header("authorization", value),
+                None => request.clone(),
+            };
+            let response = client.send(&request).await;
+            assert_eq!(response.status, 401, "{request:?}");
+            assert_eq!(response.header("www-authenticate"), Some(challenge));
+            assert_eq!(response.code(), -32600);
+        }
+    }
+    let authorized = requests[0].clone().header("authorization", "Bearer s3cret");
+    assert_eq!(client.send(&authorized).await.status, 200);
+    assert_eq!(client.send(&Request::new("GET", "/healthz")).await.status, 200);
+    let in_query = Request { path: "/mcp?access_token=s3cret".into(), ..requests[0].clone() };
+    assert_eq!(client.send(&in_query).await.status, 401, "a token never stands in the path");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_of_an_allowed_origin_can_do_all_that_a_client_can() {
+    let origin = "https://app.example.com";
+    let server = Wish::default().http(|http| http.origins = vec![origin.into()]).start().await;
+    let mut client = server.connect().await;
+    let asked = "content-type, mcp-protocol-version, Mcp-Param-Region, x-evil";
+    let preflight = Request::new("OPTIONS", "/mcp")
+        .header("origin", origin)
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", asked);
+    let response = client.send(&preflight).await;
+    assert_eq!((response.status, response.body.len()), (204, 0));
+    assert_eq!(response.header("access-control-allow-origin"), Some(origin));
+    let methods = response.header("access-control-allow-methods").unwrap();
+    assert!(["GET", "POST", "DELETE"].iter().all(|method| methods.contains(method)));
+    let headers = response.header("access-control-allow-headers").unwrap();
+    for name in [
+        "content-type",
+        "authorization",
+        "mcp-session-id",
+        "mcp-protocol-version",
+        "mcp-method",
+        "mcp-name",
+        "last-event-id",
+        "Mcp-Param-Region",
+    ] {
+        assert!(headers.contains(name), "{name} in {headers}");
+    }
+    assert!(!headers.contains("x-evil"));
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+    let hello = Request::legacy(1, "initialize", hello).header("origin", origin);
+    let response = client.send(&hello).await;
+    assert_eq!(response.header("access-control-allow-origin"), Some(origin));
+    let exposed = response.header("access-control-expose-headers").unwrap();
+    assert!(exposed.contains("mcp-session-id"));
+    assert_eq!(response.header("vary"), Some("origin"));
+    // A page must be able to read why it was refused.
+    let refused = client.send(&get("x").header("origin", origin)).await;
+    assert_eq!(refused.status, 404);
+    assert_eq!(refused.header("access-control-allow-origin"), Some(origin));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_get_a_clean_answer() {
+    let server = start().await;
+    let mut client = server.connect().await;
+    for (method, path, status) in [
+        ("GET", "/", 404),
+        ("GET", "/mcp/", 404),
+        ("GET", "/.well-known/oauth-protected-resource", 404),
+        ("GET", "/.well-known/oauth-authorization-server/mcp", 404),
+        ("GET", "/mcp", 400),
+        ("PUT", "/mcp", 405),
+        ("PATCH", "/mcp", 405),
+        ("BREW", "/mcp", 405),
+        ("POST", "/healthz", 405),
+        ("GET", "/healthz", 200),
+    ] {
+        let response = client.send(&Request::new(method, path)).await;
+        assert_eq!(response.status, status, "{method} {path}");
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        response.json();
+        assert_eq!(response.header("allow").is_some(), status == 405);
+    }
+    let options = client.send(&Request::new("OPTIONS", "/mcp")).await;
+    assert_eq!((options.status, options.body.len()), (204, 0));
+    assert_eq!(options.header("allow"), Some("GET, POST, DELETE, OPTIONS"));
+    let query = Request::call(1, "echo", json!({}));
+    let query = Request { path: "/mcp?tenant=1".into(), ..query };
+    assert_eq!(client.send(&query).await.status, 200);
+    let call = Request::call(1, "echo", json!({}));
+    for wrong in ["text/plain", "application/x-www-form-urlencoded"] {
+        let response = client.send(&call.clone().with("content-type", wrong)).await;
+        assert_eq!((response.status, response.code()), (415, -32600));
+    }
+    assert_eq!(client.send(&call.clone().without("content-type")).await.status, 415);
+    assert_eq!(client.send(&call.clone().with("accept", "text/html")).await.status, 406);
+    assert_eq!(client.send(&call.without("accept")).await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
+    let bind = async |change: fn(&mut Settings)| {
+        let mut settings =
+            Settings { address: "0.0.0.0:0".parse().unwrap(), ..Settings::default() };
+        change(&mut settings);
+        Server::bind(Engine::new(sabir_engine::Settings::default()), settings).await
+    };
+    let refused = bind(|_| {}).await;
+    assert!(matches!(refused, Err(BindError::Public(_))));
+    assert!(bind(|settings| settings.allow_public = true).await.is_ok());
+    assert!(bind(|settings| settings.token = Token::new("s3cret")).await.is_ok());
+    let taken = start().await;
+    let settings = Settings { address: taken.address, ..Settings::default() };
+    let second = Server::bind(taken.engine.clone(), settings).await;
+    assert!(matches!(second, Err(BindError::System { .. })));
+    taken.stop().await;
+}
