@@ -33,6 +33,7 @@ pub struct Session {
     rounds: Rounds,
     subscriptions: Subscriptions,
     batches: Batches,
+    has_heard_modern: bool,
     drain_until: Option<Instant>,
 }
 
@@ -60,6 +61,7 @@ impl Session {
             rounds: Rounds::default(),
             subscriptions: Subscriptions::default(),
             batches: Batches::default(),
+            has_heard_modern: false,
             drain_until: None,
         }
     }
@@ -197,7 +199,8 @@ impl Session {
         let is_handshake = method == Method::Initialize;
         let era = |meta| era(is_handshake, meta, modern, dialect);
         let is_modern = meta.as_ref().map_or(modern, |meta| era(meta) == Era::Modern);
-        let ready = self.required_readiness();
+        self.has_heard_modern |= is_modern;
+        let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
         let client = &self.client;
         let asked = meta
             .and_then(|meta| identify(&method, meta, modern, client, self.phase, dialect, ready))
@@ -522,11 +525,15 @@ impl Session {
     }
 
     /// The id of an error that answers nothing in particular: `null` in JSON-RPC, left out by the
-    /// revisions whose schema says so.
+    /// revisions whose schema says so. Before a handshake it is known only from other requests
+    /// which those are.
     fn nobody(&self) -> Option<&'static Id> {
         const NULL: &Id = &Id::NULL;
-        let greeted = self.phase != Phase::Fresh && self.client.revision.speech().icons;
-        (!greeted && self.standing != Standing::ModernHttp).then_some(NULL)
+        let is_left_out = match self.phase {
+            Phase::Fresh => self.has_heard_modern,
+            _ => self.client.revision.speech().icons,
+        };
+        (!is_left_out && self.standing != Standing::ModernHttp).then_some(NULL)
     }
 
     fn enter(&mut self, next: Phase) {

@@ -150,11 +150,10 @@ fn program(
     owner: &str,
     text: &Text<'_>,
 ) -> Result<Program, Mistake> {
-    let folder = text.folder();
     let cwd = match &file.cwd {
-        None => folder.clone(),
+        None => text.folder(),
         Some(written) => {
-            let cwd = folder.join(written.get_ref());
+            let cwd = text.resolve(written.get_ref());
             if !cwd.is_dir() {
                 let what = format!("{owner}: there is no folder {}", cwd.display());
                 return Err(text.mistake(written.span(), what).hint(RELATIVE));

@@ -72,9 +72,8 @@ fn existing(
     owner: &str,
     text: &Text<'_>,
 ) -> Result<Vec<PathBuf>, Mistake> {
-    let folder = text.folder();
     let found = paths.into_iter().flatten().map(|written| {
-        let path = folder.join(written.get_ref());
+        let path = text.resolve(written.get_ref());
         if path.exists() {
             return Ok(path);
         }

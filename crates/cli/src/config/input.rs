@@ -108,7 +108,7 @@ pub(super) fn read_schema(
     let wrong = |what: String| text.mistake(schema.span(), format!("{owner}: {key}: {what}"));
     match schema.get_ref() {
         toml::Value::String(path) => {
-            let path = text.folder().join(path);
+            let path = text.resolve(path);
             let file = std::fs::read_to_string(&path).map_err(|error| {
                 wrong(format!("{} cannot be read: {error}", path.display()))
                     .hint("write a table, or the path of a JSON file")

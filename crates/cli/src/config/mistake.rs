@@ -49,6 +49,11 @@ impl Text<'_> {
         folder.components().collect()
     }
 
+    /// The file that a path in this text means: absolute.
+    pub(crate) fn resolve(&self, written: &str) -> PathBuf {
+        self.folder().join(written).components().collect()
+    }
+
     /// Where something stands, for later.
     pub(crate) fn place(&self, at: Range<usize>) -> Place {
         Place(self.mistake(at, ""))

@@ -115,7 +115,7 @@ fn open(
     owner: &str,
     text: &Text<'_>,
 ) -> Result<File, Mistake> {
-    File::open(text.folder().join(written.get_ref()), mime_type)
+    File::open(text.resolve(written.get_ref()), mime_type)
         .map_err(|bad| text.mistake(written.span(), format!("{owner}: {bad}")).hint(RELATIVE))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<TextResource, M
     let holding = match (&file.text, &file.file) {
         (Some(inline), None) => Holding::Text(inline.clone()),
         (None, Some(path)) => {
-            let opened = File::open(text.folder().join(path.get_ref()), file.mime_type.clone());
+            let opened = File::open(text.resolve(path.get_ref()), file.mime_type.clone());
             Holding::File(opened.map_err(|bad| {
                 text.mistake(path.span(), format!("resource `{uri}`: {bad}")).hint(RELATIVE)
             })?)

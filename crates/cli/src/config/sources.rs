@@ -50,7 +50,7 @@ impl Programs {
     /// Ends all programs, and waits until nothing of any of them is left.
     pub(crate) async fn close(self) {
         let Self { keepers, patience } = self;
-        let _ = tokio::time::timeout(patience + Self::STUCK, keepers.close()).await;
+        keepers.close(patience + Self::STUCK).await;
     }
 }
 
