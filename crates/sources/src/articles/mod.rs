@@ -4,7 +4,7 @@
 //! `shelf`; a question goes `store` → `answer` or `search` → `index` and back. The two sides meet in
 //! `snapshot` only.
 //!
-//! Nothing here knows the protocol.
+//! [`ArticleSource`] puts a store on the protocol; nothing below it knows that there is one.
 
 mod settings; // what the keeper of the folder decides
 
@@ -43,6 +43,13 @@ mod spelling; // completions and typing errors
 mod store; // the one entry point
 mod uri; // the address of an article
 
+mod follow; // tells clients what has changed
+mod listed; // articles as resources
+mod schema; // what tools take and give
+mod source; // a store, as a source
+mod text; // answers that are read
+mod tools; // the three tools
+
 pub use problem::Problem;
 pub use results::{
     Article, AskError, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary,
@@ -50,5 +57,6 @@ pub use results::{
 };
 pub use search::SearchOptions;
 pub use settings::Settings;
+pub use source::{Appearance, ArticleSource, NotFound};
 pub use store::{Figures, OpenError, Store};
 pub use uri::{URI_PREFIX, id_in, uri_of};

@@ -35,7 +35,7 @@ pub struct Summary {
     pub last_updated: Option<String>,
     /// When the file was last written (RFC 3339).
     pub last_modified: String,
-    /// The bytes of the file.
+    /// The bytes of its Markdown, without the frontmatter.
     pub size: u64,
     /// `article:///category/slug`.
     pub uri: String,

@@ -4,4 +4,5 @@ mod asking;
 mod changing;
 mod reopening;
 mod searching;
+mod serving;
 mod support;
