@@ -108,7 +108,7 @@ impl Index {
 
     fn new(index: tantivy::Index, fields: Fields, on_disk: bool) -> tantivy::Result<Self> {
         index.tokenizers().register("stems", TextAnalyzer::from(StemTokenizer::new()));
-        index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer));
+        index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer::default()));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self { on_disk, index, reader, fields })
     }

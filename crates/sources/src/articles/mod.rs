@@ -33,6 +33,7 @@ mod snapshot; // what is served at this moment
 mod watch; // news of the folder, when they are quiet
 
 mod answer; // lists and articles
+mod phrase; // where words stand together
 mod plan; // what each word may mean
 mod query; // what was typed
 mod rank; // which articles answer, in what order
@@ -42,6 +43,7 @@ mod snippet; // where an article says it
 mod spelling; // completions and typing errors
 mod store; // the one entry point
 mod uri; // the address of an article
+mod window; // scores, document by document
 
 mod follow; // tells clients what has changed
 mod listed; // articles as resources

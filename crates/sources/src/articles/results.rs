@@ -102,7 +102,7 @@ pub struct List {
 pub struct Search {
     /// As many as were asked for.
     pub hits: Vec<Hit>,
-    /// How many articles match.
+    /// How many articles match; for a phrase of common words, at least so many.
     pub total: usize,
     /// Words that stand in no article and were taken for others.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -8,9 +8,11 @@
 //! Only words of plain Latin letters are stemmed, by the rules of English. Which words are worth
 //! asking for is decided in `query`, not here.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 use frostem::{Algorithm, Stemmer};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -74,31 +76,46 @@ impl<'a> Splitter<'a> {
     /// The run of letters that starts here, or `None` when it is too long to be a word.
     fn word(&mut self) -> Option<Piece> {
         let from = self.at;
-        let to = from + run_length(&self.text[from..]);
-        self.at = to;
-        let to = to - plural_of_letters(&self.text[from..to]);
-        let position = self.position;
-        let run = &self.text[from..to];
-        if run.len() > LONGEST_WORD {
+        let (length, humped) = run_length(&self.text[from..]);
+        self.at = from + length;
+        if length > LONGEST_WORD {
             self.position += 1;
             return None;
         }
-        let mut start = from;
-        for cut in humps(run) {
-            let piece =
-                Piece { from: start, to: from + cut, position: self.position, kind: Kind::Part };
-            self.pending.push_back(piece);
-            self.position += 1;
-            start = from + cut;
+        if humped {
+            return Some(self.humped_word(from, self.at));
         }
-        if self.pending.is_empty() {
-            self.position += 1;
-            return Some(Piece { from, to, position, kind: Kind::Word });
-        }
-        let last = Piece { from: start, to, position: self.position, kind: Kind::Part };
-        self.pending.push_back(last);
         self.position += 1;
-        Some(Piece { from, to, position, kind: Kind::Whole })
+        Some(Piece { from, to: self.at, position: self.position - 1, kind: Kind::Word })
+    }
+
+    /// A word with capitals inside: `camelCase`, or the plural of an abbreviation.
+    fn humped_word(&mut self, from: usize, end: usize) -> Piece {
+        let to = end - plural_of_letters(&self.text[from..end]);
+        let position = self.position;
+        let mut start = from;
+        for cut in humps(&self.text[from..to]) {
+            let at = from + cut;
+            self.pending.push_back(Piece {
+                from: start,
+                to: at,
+                position: self.position,
+                kind: Kind::Part,
+            });
+            self.position += 1;
+            start = at;
+        }
+        self.position += 1;
+        if self.pending.is_empty() {
+            return Piece { from, to, position, kind: Kind::Word };
+        }
+        self.pending.push_back(Piece {
+            from: start,
+            to,
+            position: self.position - 1,
+            kind: Kind::Part,
+        });
+        Piece { from, to, position, kind: Kind::Whole }
     }
 }
 
@@ -109,7 +126,19 @@ impl Iterator for Splitter<'_> {
         if let Some(piece) = self.pending.pop_front() {
             return Some(piece);
         }
-        while let Some(c) = self.text[self.at..].chars().next() {
+        while let Some(&byte) = self.text.as_bytes().get(self.at) {
+            // Nearly all text is ASCII, and this is where indexing spends its time.
+            if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+                self.at += 1;
+                continue;
+            }
+            if byte.is_ascii() {
+                match self.word() {
+                    Some(piece) => return Some(piece),
+                    None => continue,
+                }
+            }
+            let c = self.text[self.at..].chars().next()?;
             if is_unspaced(c) {
                 return Some(self.sign(c));
             }
@@ -123,12 +152,29 @@ impl Iterator for Splitter<'_> {
     }
 }
 
-/// How far the word goes that starts here. An apostrophe joins a short ending (`don't`, `server's`)
-/// and parts a longer one (`l'article`).
-fn run_length(text: &str) -> usize {
+/// How far the word goes that starts here, and whether it has a capital that is not its first letter.
+fn run_length(text: &str) -> (usize, bool) {
+    let bytes = text.as_bytes();
+    let mut length = 0;
+    let mut humped = false;
+    while let Some(b) = bytes.get(length).filter(|b| b.is_ascii_alphanumeric()) {
+        humped |= b.is_ascii_uppercase() && length > 0;
+        length += 1;
+    }
+    if bytes.get(length).is_some_and(|b| !b.is_ascii() || *b == b'\'') {
+        let rest = mixed_run_length(&text[length..], length > 0);
+        humped |= bytes[length..length + rest].iter().any(u8::is_ascii_uppercase);
+        length += rest;
+    }
+    (length, humped)
+}
+
+/// How far the word goes on. An apostrophe joins a short ending (`don't`, `server's`) and parts a
+/// longer one (`l'article`).
+fn mixed_run_length(text: &str, begun: bool) -> usize {
     for (at, c) in text.char_indices() {
         let joins = match c {
-            '\'' | '\u{2019}' => at > 0 && short_ending(&text[at + c.len_utf8()..]),
+            '\'' | '\u{2019}' => (begun || at > 0) && short_ending(&text[at + c.len_utf8()..]),
             _ => (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c),
         };
         if !joins {
@@ -239,12 +285,12 @@ fn spelling(c: char) -> (char, Option<char>) {
 #[derive(Clone)]
 pub(super) struct Stems {
     stemmer: Stemmer,
-    known: HashMap<Box<str>, Box<str>>,
+    known: FxHashMap<Box<str>, Box<str>>,
 }
 
 impl Stems {
     pub(super) fn new() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), known: HashMap::new() }
+        Self { stemmer: Stemmer::new(Algorithm::English), known: FxHashMap::default() }
     }
 
     /// Replaces a folded word by its stem. Words with other letters or digits stay as they are.
@@ -288,45 +334,62 @@ impl Tokenizer for StemTokenizer {
     fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
         PieceStream {
             pieces: Splitter::new(text),
-            stems: Some(&mut self.0),
+            wanted: Wanted::Stems(&mut self.0),
             token: Token::default(),
         }
     }
 }
 
-/// The tokenizer of the dictionary: words as they are written, for prefixes and typing errors.
-#[derive(Clone)]
-pub(super) struct SpellingTokenizer;
+/// The tokenizer of the dictionary: words as they are written, each once, for prefixes and typing
+/// errors.
+#[derive(Clone, Default)]
+pub(super) struct SpellingTokenizer {
+    seen: FxHashSet<u64>,
+}
 
 impl Tokenizer for SpellingTokenizer {
     type TokenStream<'a> = PieceStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
-        PieceStream { pieces: Splitter::new(text), stems: None, token: Token::default() }
+        self.seen.clear();
+        let wanted = Wanted::Spelling(&mut self.seen);
+        PieceStream { pieces: Splitter::new(text), wanted, token: Token::default() }
     }
+}
+
+/// What is made of a piece.
+enum Wanted<'a> {
+    Stems(&'a mut Stems),
+    /// The hashes of the words that were given. Two words with one hash are one word less to
+    /// correct to, once in many millions.
+    Spelling(&'a mut FxHashSet<u64>),
 }
 
 /// Pieces as tantivy wants them.
 pub(super) struct PieceStream<'a> {
     pieces: Splitter<'a>,
-    stems: Option<&'a mut Stems>,
+    wanted: Wanted<'a>,
     token: Token,
 }
 
 impl TokenStream for PieceStream<'_> {
     fn advance(&mut self) -> bool {
+        let text = self.pieces.text;
         for piece in self.pieces.by_ref() {
-            if self.stems.is_none() && matches!(piece.kind, Kind::Sign | Kind::Pair) {
-                continue;
+            self.token.text.clear();
+            fold_into(&text[piece.from..piece.to], &mut self.token.text);
+            match &mut self.wanted {
+                Wanted::Stems(stems) => stems.stem(&mut self.token.text),
+                Wanted::Spelling(_) if matches!(piece.kind, Kind::Sign | Kind::Pair) => continue,
+                Wanted::Spelling(seen) => {
+                    if !seen.insert(FxBuildHasher.hash_one(&self.token.text)) {
+                        continue;
+                    }
+                }
             }
             self.token.offset_from = piece.from;
             self.token.offset_to = piece.to;
             self.token.position = piece.position;
-            self.token.text.clear();
-            fold_into(&self.pieces.text[piece.from..piece.to], &mut self.token.text);
-            if let Some(stems) = &mut self.stems {
-                stems.stem(&mut self.token.text);
-            }
             return true;
         }
         false

@@ -17,8 +17,9 @@ const PERMITS: usize = 256;
 /// The least that tantivy accepts, and enough for a few changes.
 const SMALL_BUDGET: usize = 15_000_000;
 
-/// Bytes that each thread of a large build gathers at most before it writes a segment.
-const LARGE_BUDGET: usize = 64_000_000;
+/// Bytes that each thread of a large build gathers before it writes a segment: less makes many
+/// segments, and each has its own dictionary to write.
+const LARGE_BUDGET: std::ops::RangeInclusive<usize> = 40_000_000..=80_000_000;
 
 /// The one that may change the index.
 pub(super) struct Writer {
@@ -41,7 +42,8 @@ impl Writer {
         bytes: u64,
     ) -> tantivy::Result<Self> {
         let each = usize::try_from(bytes).unwrap_or(usize::MAX) / threads;
-        let writer = Self::new(index, threads, each.clamp(SMALL_BUDGET, LARGE_BUDGET))?;
+        let writer =
+            Self::new(index, threads, each.clamp(*LARGE_BUDGET.start(), *LARGE_BUDGET.end()))?;
         writer.inner.set_merge_policy(Box::new(NoMergePolicy));
         Ok(writer)
     }
