@@ -156,10 +156,10 @@ impl Observer {
             let Output::Send { frame, .. } = output else { panic!("a note led to {output:?}") };
             let message = read(frame);
             assert!(message.get("id").is_none() && message["method"].is_string(), "{message}");
-            if let Some(progress) = message["params"]["progress"].as_f64() {
-                if let Some(last) = self.running.insert(call, progress) {
-                    assert!(progress > last, "progress went from {last} to {progress}");
-                }
+            let progress = message["params"]["progress"].as_f64();
+            if let (Some(progress), Some(last)) = (progress, self.running.get_mut(&call)) {
+                assert!(progress > *last, "progress went from {last} to {progress}");
+                *last = progress;
             }
         }
         assert!(out.len() <= 1);

@@ -110,11 +110,4 @@ proptest! {
     fn whatever_is_nearly_a_message_is_known_for_what_it_is(text in nearly_a_message()) {
         fuzz::envelope(text.as_bytes());
     }
-
-    #[test]
-    fn whatever_happens_to_a_session_the_rules_of_json_rpc_hold(
-        bytes in proptest::collection::vec(any::<u8>(), 0..600),
-    ) {
-        fuzz::session(&bytes);
-    }
 }
