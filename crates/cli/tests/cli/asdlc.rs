@@ -67,9 +67,10 @@ impl Server {
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// As the clients of this server post: no session, no revision, JSON alone.
+    /// As the clients of this server post: no session, no revision.
     fn post(&self, message: &Value) -> Answer {
-        let head = "Content-Type: application/json\r\nAccept: application/json\r\n";
+        let head =
+            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
         self.exchange("POST", head, &message.to_string())
     }
 
@@ -126,6 +127,15 @@ fn initialize_returns_server_info_with_capabilities() {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
         assert_eq!(server.ask(hello)["result"]["protocolVersion"], "2024-11-05");
     }
+}
+
+#[test]
+fn a_request_may_be_as_plain_as_it_can_be() {
+    let server = Server::start();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let answer = server.exchange("POST", "Content-Type: application/json\r\n", &ping.to_string());
+    assert_eq!(answer.json(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    assert!(!answer.head.contains("mcp-session-id"), "{}", answer.head);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! A store on the protocol: what is offered, what tools and resources answer, what is announced.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::pin::Pin;
 use std::sync::Arc;
