@@ -11,6 +11,7 @@ use sabir_wire::{Incoming, Line, LineSplitter, Malformed, Message, Misshape, Raw
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+pub use sabir_transports::http::fuzzing::header_rules as headers;
 pub use session::session;
 
 /// How deep a message may be nested here.

@@ -8,6 +8,7 @@ mod commands;
 mod configuration;
 mod http;
 mod stdio;
+mod transcripts;
 mod texts;
 mod tools;
 

@@ -32,6 +32,11 @@ fn the_corpus_of_sessions_holds() {
     replay("session", fuzz::session);
 }
 
+#[test]
+fn the_corpus_of_headers_holds() {
+    replay("headers", fuzz::headers);
+}
+
 /// JSON that is nearly a message: the words of the envelope, in any order, any number of times.
 fn nearly_a_message() -> impl Strategy<Value = String> {
     let key = prop_oneof![
@@ -87,6 +92,25 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #![proptest_config(cases(1000))]
+
+    #[test]
+    fn headers_that_pass_say_what_the_body_says(
+        name in "(mirror|=\\?base64\\?bWlycm9y\\?=|other|é)?",
+        text in "[a-z é]{0,3}",
+        header in "(=\\?base64\\?)?[a-zA-Z= é]{0,4}(\\?=)?",
+        method in "(tools/call|Tools/call|tools/list)",
+    ) {
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        fuzz::headers(
+            format!(
+                "mcp-protocol-version: 2026-07-28\nmcp-method: {method}\nmcp-name: {name}\n\
+                 mcp-param-text: {header}\n\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\
+                 \"tools/call\",\"params\":{{\"name\":\"mirror\",\"arguments\":{{\"text\":\
+                 \"{text}\"}},{meta}}}}}"
+            )
+            .as_bytes(),
+        );
+    }
 
     #[test]
     fn any_bytes_are_a_message_or_say_why(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -6,6 +6,8 @@
 mod accept; // the headers of a modern request
 mod attachment; // a connection that reads a stream of a session
 mod exchange; // one POST
+#[doc(hidden)]
+pub mod fuzzing; // the header rules, for fuzzers
 mod guard; // who may call at all
 mod old_sse; // the transport of the first revision
 mod one_shot; // a conversation that lives for one exchange
