@@ -5,5 +5,7 @@
 mod players;
 mod properties;
 mod schemas;
+#[cfg(unix)]
+mod stdio;
 mod stream;
 mod transcripts;
