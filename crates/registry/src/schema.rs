@@ -3,6 +3,8 @@
 //! Dialects: 2020-12, which is the default, and draft-07. No reference leaves the schema: nothing
 //! is ever fetched. Depth and size are bounded, for a schema may come from a stranger.
 
+mod work; // how much work a schema can make
+
 use std::fmt::Write as _;
 
 use jsonschema::{Draft, Validator};
@@ -30,6 +32,9 @@ pub enum BadSchema {
     /// It has more than [`Checker::MAX_NODES`] values.
     #[error("it has more than {} values", Checker::MAX_NODES)]
     TooLarge,
+    /// It tries one value again and again.
+    #[error("it tries one value more than {} times", work::MAX_WORK)]
+    TooMuchWork,
     /// It breaks the rules of its dialect, or refers to something outside.
     #[error("{0}")]
     Invalid(String),
@@ -74,6 +79,9 @@ impl Checker {
         let value: Value = schema.read().map_err(|_| BadSchema::TooDeep)?;
         let mut nodes = 0;
         measure(&value, Self::MAX_DEPTH, &mut nodes)?;
+        if work::is_too_much(&value) {
+            return Err(BadSchema::TooMuchWork);
+        }
         Ok(value)
     }
 
@@ -236,6 +244,46 @@ mod tests {
         };
         assert!(sized(Checker::MAX_NODES).is_ok());
         assert!(matches!(sized(Checker::MAX_NODES + 1), Err(BadSchema::TooLarge)));
+    }
+
+    #[test]
+    fn a_schema_that_tries_a_value_again_and_again_is_refused() {
+        // Each definition tries the next one twice.
+        let doubling = |levels: usize, keyword: &str| {
+            let mut schema =
+                json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/0" } } });
+            for level in 0..levels {
+                let next = json!({ "$ref": format!("#/$defs/{}", level + 1) });
+                schema["$defs"][level.to_string()][keyword] = json!([next, next]);
+            }
+            schema["$defs"][levels.to_string()] = json!(false);
+            arguments(schema)
+        };
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            assert!(doubling(10, keyword).is_ok());
+            assert!(matches!(doubling(40, keyword), Err(BadSchema::TooMuchWork)));
+        }
+        let chain = |length: usize| {
+            let mut schema = json!({ "type": "object" });
+            for link in 0..length {
+                schema["$defs"][link.to_string()] =
+                    json!({ "$ref": format!("#/$defs/{}", link + 1) });
+            }
+            schema["$defs"][length.to_string()] = json!({});
+            arguments(schema)
+        };
+        assert!(chain(100).is_ok());
+        assert!(matches!(chain(5000), Err(BadSchema::TooMuchWork)));
+        // What goes into a value is bounded by the value, and what refers to itself is no chain.
+        let tree = json!({
+            "type": "object",
+            "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } },
+            "additionalProperties": false,
+        });
+        assert!(check(tree.clone(), r#"{"left":{"right":{}},"right":{}}"#).is_ok());
+        assert!(check(tree, r#"{"left":{"up":{}}}"#).is_err());
+        let itself = json!({ "type": "object", "allOf": [{ "$ref": "#" }] });
+        assert!(check(itself, "{}").is_ok());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sabir_session::{
     CallKey, Dialect, Input, Lane, Limits, NullId, Output, PageNames, RequireReady, Rules, Session,
-    Standing,
+    Standing, State,
 };
 use sabir_wire::{Incoming, Malformed, Message, Raw, Revision, decode};
 use serde_json::Value;
@@ -204,6 +204,9 @@ impl Observer {
         let is_answer = message.get("result").is_some() != message.get("error").is_some();
         assert!(is_answer != message["method"].is_string(), "{message} is not one thing");
         if !is_answer {
+            let is_question = message.get("id").is_some();
+            let has_greeted = self.session.state() != State::Waiting;
+            assert!(!is_question || has_greeted, "{message} is asked of a modern client");
             return;
         }
         let is_nameless = message.get("id").is_none_or(Value::is_null);

@@ -4,5 +4,7 @@
 mod players;
 mod properties;
 mod schemas;
+#[cfg(unix)]
+mod stdio;
 mod stream;
 mod transcripts;

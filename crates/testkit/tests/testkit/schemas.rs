@@ -20,11 +20,14 @@ use definitions::Definitions;
 
 /// Where the schemas are; `None`, and a word on the standard error, if they are not there.
 fn folder() -> Option<PathBuf> {
-    let given = std::env::var_os("SABIR_SCHEMA_DIR").map(PathBuf::from);
+    if let Some(given) = std::env::var_os("SABIR_SCHEMA_DIR").map(PathBuf::from) {
+        assert!(given.is_dir(), "SABIR_SCHEMA_DIR: there is no folder {}", given.display());
+        return Some(given);
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // Beside the repository, or beside the folder of its worktrees.
     let beside = ["..", "../.."].map(|up| root.join(up).join("shared/schema"));
-    let found = given.into_iter().chain(beside).find(|folder| folder.is_dir());
+    let found = beside.into_iter().find(|folder| folder.is_dir());
     if found.is_none() {
         // Not by `eprintln!`, which is swallowed when a test passes.
         let said = "the published schemas are not here: what we emit was NOT checked against them \

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::error::{Code, Problem};
+use crate::error::{Code, ErrorObject, Problem};
 use crate::types::*;
 
 fn server() -> Raw {
@@ -189,6 +189,26 @@ fn a_missing_resource_has_a_code_of_its_own_up_to_the_last_handshake() {
     let newest = error(&problem, NEWEST);
     assert_eq!(newest.code, Code::INVALID_PARAMS);
     assert_eq!(newest.data.unwrap().text(), r#"{"uri":"a:b"}"#);
+}
+
+#[test]
+fn a_code_that_was_chosen_is_one_that_the_revision_allows() {
+    let chosen =
+        |code, revision| error(&Problem::Chosen(ErrorObject::new(code, "m")), revision).code;
+    for (code, newest) in [
+        (-32002, -32602),
+        (-32042, -32603),
+        (-32099, -32603),
+        (-32023, -32603),
+        (-32021, -32021),
+        (-32000, -32000),
+        (-32602, -32602),
+        (-7, -7),
+        (404, 404),
+    ] {
+        assert_eq!(chosen(code, NEWEST), newest);
+        assert_eq!(chosen(code, ICONS), code, "older revisions keep nothing for themselves");
+    }
 }
 
 #[test]
