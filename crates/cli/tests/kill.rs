@@ -28,7 +28,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(30);
 /// more, what ignores SIGTERM and what has no environment. `$0` is in the command line of each.
 const CONFIGURATION: &str = r#"
 [limits]
-grace = "20ms"
+grace = "10ms"
 
 [[command]]
 name = "family"
@@ -41,7 +41,7 @@ run = ["sh", "-c", '''
     wait
 ''', "{token}"]
 input = { token = "string" }
-kill_after = "50ms"
+kill_after = "20ms"
 
 [[command]]
 name = "brief"
@@ -51,8 +51,8 @@ run = ["sh", "-c", '''
     wait
 ''', "{token}"]
 input = { token = "string" }
-timeout = "100ms"
-kill_after = "50ms"
+timeout = "150ms"
+kill_after = "20ms"
 
 [[command]]
 name = "leaving"
@@ -62,13 +62,13 @@ run = ["sh", "-c", '''
     exit 3
 ''', "{token}"]
 input = { token = "string" }
-kill_after = "50ms"
+kill_after = "20ms"
 "#;
 
 /// How many processes one call of `family` becomes.
 const FAMILY: usize = 7;
 
-/// How many calls run at once.
+/// How many calls run at once, at most.
 const CALLS: usize = 2;
 
 /// How one round ends.
@@ -143,6 +143,8 @@ struct Round {
     way: Way,
     /// Digits that no other process has in its command line.
     token: String,
+    /// How many programs it calls.
+    calls: usize,
     sabir: Child,
     output: Option<BufReader<ChildStdout>>,
 }
@@ -165,7 +167,8 @@ impl Round {
             .unwrap();
         let output = sabir.stdout.take().map(BufReader::new);
         let token = format!("9{:07}{number:06}", std::process::id());
-        Self { number, way, token, sabir, output }
+        let calls = 1 + number / WAYS.len() % CALLS;
+        Self { number, way, token, calls, sabir, output }
     }
 
     /// Plays the round, and returns how long it took from the end to the end of all.
@@ -174,14 +177,14 @@ impl Round {
             Way::TimeOut | Way::LeaveOthers => self.wait_for_the_programs_to_end(),
             Way::HttpDisconnect => self.disconnect(),
             Way::KillEarly => {
-                (0..CALLS).for_each(|id| self.call("family", id));
+                (0..self.calls).for_each(|id| self.call("family", id));
                 // From before the warden runs to after the last program, over the rounds.
                 std::thread::sleep(Duration::from_millis(self.number as u64 * 7 % 60));
                 Instant::now()
             }
             _ => {
-                (0..CALLS).for_each(|id| self.call("family", id));
-                self.wait_for_families(CALLS);
+                (0..self.calls).for_each(|id| self.call("family", id));
+                self.wait_for_families(self.calls);
                 Instant::now()
             }
         };
@@ -217,7 +220,7 @@ impl Round {
     }
 
     fn cancel(&mut self) {
-        for id in 0..CALLS {
+        for id in 0..self.calls {
             self.say(&format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
             ));
@@ -237,13 +240,14 @@ impl Round {
     /// Calls programs that end without us. With the answer, all that they were must be gone.
     fn wait_for_the_programs_to_end(&mut self) -> Instant {
         let (tool, told) = match self.way {
-            Way::TimeOut => ("brief", "longer than 100ms"),
-            _ => ("leaving", "exit code 3"),
+            // On a very busy machine it does not even start in its time.
+            Way::TimeOut => ("brief", ["longer than 150ms", "started within its time"]),
+            _ => ("leaving", ["exit code 3"; 2]),
         };
-        (0..CALLS).for_each(|id| self.call(tool, id));
-        for _ in 0..CALLS {
+        (0..self.calls).for_each(|id| self.call(tool, id));
+        for _ in 0..self.calls {
             let answer = self.hear();
-            assert!(answer.contains(told), "{answer}");
+            assert!(told.iter().any(|told| answer.contains(told)), "{answer}");
         }
         assert_eq!(alive(&self.token), [""; 0], "{:?}", self.way);
         self.ping();
@@ -290,7 +294,7 @@ impl Round {
             Way::TerminateAndKill => {
                 kill(pid, Signal::TERM);
                 // While it waits for its programs, over the rounds.
-                std::thread::sleep(Duration::from_millis(self.number as u64 % 50));
+                std::thread::sleep(Duration::from_millis(self.number as u64 % 30));
                 // It may have left already, but nobody has waited for it.
                 kill(pid, Signal::KILL);
             }
@@ -341,7 +345,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < GONE_WITHIN, "not within {GONE_WITHIN:?}: {what}");
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(4));
     }
 }
 
