@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod config;
 mod logging;
+mod progress;
 mod report;
 
 use std::process::ExitCode;

@@ -30,14 +30,20 @@ pub struct Conversation {
     engine: Arc<Engine>,
     session: Session,
     principal: Option<Arc<str>>,
-    /// Made by the first call, and given back by [`Conversation::rest`].
-    mailbox: Option<Arc<Mailbox>>,
-    running: Vec<Arc<CallLine>>,
+    /// Made when something is to be done, and given back by [`Conversation::rest`].
+    busy: Option<Box<Busy>>,
     changes: Option<broadcast::Receiver<Topic>>,
-    outputs: Vec<Output>,
-    frames: VecDeque<Frame>,
     is_ready: bool,
     is_closed: bool,
+}
+
+/// What only a conversation needs in which something goes on.
+#[derive(Default)]
+struct Busy {
+    mailbox: Option<Arc<Mailbox>>,
+    running: Vec<Arc<CallLine>>,
+    outputs: Vec<Output>,
+    frames: VecDeque<Frame>,
 }
 
 /// A message to be sent.
@@ -57,13 +63,10 @@ impl Conversation {
     pub fn new(engine: &Arc<Engine>, standing: Standing, principal: Option<Arc<str>>) -> Self {
         Self {
             session: Session::new(engine.rules.clone(), standing),
-            mailbox: None,
             engine: engine.clone(),
             principal,
-            running: Vec::new(),
+            busy: None,
             changes: None,
-            outputs: Vec::new(),
-            frames: VecDeque::new(),
             is_ready: false,
             is_closed: false,
         }
@@ -91,7 +94,7 @@ impl Conversation {
 
     /// The next message to be sent.
     pub fn next_frame(&mut self) -> Option<Frame> {
-        self.frames.pop_front()
+        self.busy.as_mut()?.frames.pop_front()
     }
 
     /// Whether the conversation is over. What is left of its frames may still be sent.
@@ -115,7 +118,7 @@ impl Conversation {
     pub fn bell(&self) -> Bell {
         let is_leaving = self.is_closed || self.session.state() == State::Closed;
         Bell {
-            mailbox: self.mailbox.clone(),
+            mailbox: self.mailbox().cloned(),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
@@ -137,11 +140,9 @@ impl Conversation {
 
     /// Gives back what an idle conversation can do without, if it is idle.
     pub fn rest(&mut self) {
-        if self.running.is_empty() && self.frames.is_empty() {
-            self.mailbox = None;
-            self.running = Vec::new();
-            self.outputs = Vec::new();
-            self.frames = VecDeque::new();
+        if self.busy.as_ref().is_some_and(|busy| busy.running.is_empty() && busy.frames.is_empty())
+        {
+            self.busy = None;
         }
     }
 
@@ -158,7 +159,7 @@ impl Conversation {
             }
         };
         let arrival = async {
-            match &self.mailbox {
+            match self.busy.as_ref().and_then(|busy| busy.mailbox.as_ref()) {
                 Some(mailbox) => mailbox.arrival().await,
                 None => std::future::pending().await,
             }
@@ -171,6 +172,13 @@ impl Conversation {
             () = until(self.session.wake_at()) => drop(self.take_time()),
             () = stopped(self.engine.stopping()), if !is_stopping => drop(self.take_time()),
         }
+    }
+
+    /// Handles what calls have said meanwhile, and that time is up, without waiting: for a client
+    /// that never stops asking.
+    pub fn catch_up(&mut self) {
+        self.take_time();
+        self.take_letters();
     }
 
     /// Waits until time is up for something or the engine stops, and handles that alone: for a
@@ -215,11 +223,19 @@ impl Conversation {
     }
 
     fn next_letter(&self) -> Option<Letter> {
-        self.mailbox.as_ref()?.take()
+        self.mailbox()?.take()
+    }
+
+    fn mailbox(&self) -> Option<&Arc<Mailbox>> {
+        self.busy.as_ref()?.mailbox.as_ref()
+    }
+
+    fn busy(&mut self) -> &mut Busy {
+        self.busy.get_or_insert_default()
     }
 
     fn on_finished(&mut self, call: CallKey, outcome: Outcome) {
-        self.running.retain(|line| line.key != call);
+        self.busy().running.retain(|line| line.key != call);
         self.handle(Input::Finished { call, outcome });
     }
 
@@ -242,21 +258,21 @@ impl Conversation {
     }
 
     fn handle(&mut self, input: Input) {
-        self.session.handle(now(), input, &mut self.outputs);
+        self.session.handle(now(), input, &mut self.busy.get_or_insert_default().outputs);
         // What is done at once comes back as a further input, whose outputs are appended.
         let mut at = 0;
-        while at < self.outputs.len() {
-            let output = std::mem::replace(&mut self.outputs[at], Output::Close);
+        while let Some(output) = self.busy().outputs.get_mut(at) {
+            let output = std::mem::replace(output, Output::Close);
             at += 1;
             self.act(output);
         }
-        self.outputs.clear();
+        self.busy().outputs.clear();
     }
 
     fn act(&mut self, output: Output) {
         match output {
             Output::Send { lane, frame, kind } => {
-                self.frames.push_back(Frame { lane, text: frame, kind });
+                self.busy().frames.push_back(Frame { lane, text: frame, kind });
             }
             Output::Start(call) => self.start(call),
             Output::Abort(key) => self.abort(key),
@@ -275,7 +291,7 @@ impl Conversation {
         let wants_progress = call.asker.meta.progress_token.is_some();
         let log_level = call.asker.log_level.filter(|_| catalog.capabilities().logging);
         let max_notes = self.engine.settings.engine_limits.notifications;
-        let mailbox = self.mailbox.get_or_insert_with(|| Mailbox::new(max_notes)).clone();
+        let mailbox = self.busy().mailbox.get_or_insert_with(|| Mailbox::new(max_notes)).clone();
         let line = CallLine::new(key, mailbox, wants_progress, log_level);
         let desk = Desk {
             engine: self.engine.clone(),
@@ -293,7 +309,7 @@ impl Conversation {
         if let Poll::Ready(outcome) = std::pin::Pin::new(&mut running).poll(&mut cx) {
             return self.finish(key, outcome);
         }
-        self.running.push(line.clone());
+        self.busy().running.push(line.clone());
         self.spawn(line, running);
     }
 
@@ -327,18 +343,20 @@ impl Conversation {
             let input = match letter {
                 Letter::Noted(call, note) => Input::Noted { call, note },
                 Letter::Finished(call, outcome) => {
-                    self.running.retain(|line| line.key != call);
+                    self.busy().running.retain(|line| line.key != call);
                     Input::Finished { call, outcome }
                 }
             };
-            self.session.handle(now, input, &mut self.outputs);
+            self.session.handle(now, input, &mut self.busy.get_or_insert_default().outputs);
         }
-        self.session.handle(now, Input::Finished { call, outcome }, &mut self.outputs);
+        let outputs = &mut self.busy.get_or_insert_default().outputs;
+        self.session.handle(now, Input::Finished { call, outcome }, outputs);
     }
 
     fn abort(&mut self, key: CallKey) {
-        if let Some(at) = self.running.iter().position(|line| line.key == key) {
-            self.running.swap_remove(at).cancel();
+        let running = &mut self.busy().running;
+        if let Some(at) = running.iter().position(|line| line.key == key) {
+            running.swap_remove(at).cancel();
         }
     }
 }
@@ -366,7 +384,7 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
 /// Whoever drops a conversation does not want its calls any more.
 impl Drop for Conversation {
     fn drop(&mut self) {
-        for line in &self.running {
+        for line in self.busy.iter().flat_map(|busy| &busy.running) {
             line.cancel();
         }
         if self.is_ready {

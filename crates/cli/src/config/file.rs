@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::articles::Articles;
 use super::command::Command;
 use super::mistake::{Mistake, Text};
 use super::prompt::Prompt;
@@ -18,6 +19,7 @@ pub(crate) struct File {
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
     pub(crate) http: Http,
+    pub(crate) articles: Vec<Articles>,
     pub(crate) command: Vec<Command>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,

@@ -74,6 +74,11 @@ impl Text<'_> {
 pub(crate) struct Place(Mistake);
 
 impl Place {
+    /// The same, with what to do about any mistake there.
+    pub(crate) fn hint(self, hint: &str) -> Self {
+        Self(self.0.hint(hint))
+    }
+
     /// A mistake there.
     pub(crate) fn mistake(self, what: impl Into<String>) -> Mistake {
         Mistake { what: what.into(), ..self.0 }

@@ -6,11 +6,12 @@ use sabir::{
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
+use super::articles::Folder;
 use super::file::{self, File};
 use super::http;
 use super::mistake::{Mistake, Text};
-use super::sources::{self, Offered, Programs};
-use super::values::{duration, positive, size, time};
+use super::sources::{self, Offered, Offers, Programs};
+use super::values::{duration, one_of, positive, size, time};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) stdio: bool,
     /// What is offered.
     pub(crate) sources: Vec<Offered>,
+    /// The folders of articles behind it.
+    pub(crate) folders: Vec<Folder>,
     /// The programs behind it.
     pub(crate) programs: Programs,
 }
@@ -40,9 +43,9 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> 
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
     let (http, listens_http) = http::settle(&file.listen, &file.http, text)?;
-    let (sources, programs) = sources::settle(file, text, &engine)?;
+    let Offers { sources, folders, programs } = sources::settle(file, text, &engine)?;
     let stdio = file.listen.stdio.unwrap_or(false);
-    Ok(Settings { engine, http, listens_http, stdio, sources, programs })
+    Ok(Settings { engine, http, listens_http, stdio, sources, folders, programs })
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
@@ -113,22 +116,6 @@ fn revision(date: &Spanned<String>, text: &Text<'_>) -> Result<Revision, Mistake
 
 fn as_value(text: Option<&Spanned<String>>) -> Option<Spanned<Value>> {
     text.map(|text| Spanned::new(text.span(), Value::String(text.get_ref().clone())))
-}
-
-/// The choice that a value names, each written as it stands in the file.
-fn one_of<T: Copy>(
-    value: Option<&Spanned<Value>>,
-    text: &Text<'_>,
-    choices: &[(&str, T)],
-) -> Result<Option<T>, Mistake> {
-    let Some(value) = value else { return Ok(None) };
-    let written = value.get_ref().to_string();
-    let chosen = choices.iter().find(|(name, _)| *name == written);
-    chosen.map(|(_, choice)| Some(*choice)).ok_or_else(|| {
-        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        text.mistake(value.span(), format!("{written} is not one of the choices here"))
-            .hint(format!("write {}", names.join(" or ")))
-    })
 }
 
 fn limit(

@@ -8,7 +8,7 @@ use sabir_sources::keeper::{KeeperSettings, Keepers};
 
 use super::file::File;
 use super::mistake::{Mistake, Place, Text};
-use super::{command, prompt, resource};
+use super::{articles, command, prompt, resource};
 
 /// A source, and where it is described.
 pub(crate) struct Offered {
@@ -54,13 +54,30 @@ impl Programs {
     }
 }
 
+/// All that is offered.
+pub(super) struct Offers {
+    pub(super) sources: Vec<Offered>,
+    pub(super) folders: Vec<articles::Folder>,
+    pub(super) programs: Programs,
+}
+
 /// Settles everything that the file offers, in its order.
 pub(super) fn settle(
     file: &File,
     text: &Text<'_>,
     engine: &sabir_engine::Settings,
-) -> Result<(Vec<Offered>, Programs), Mistake> {
-    let mut sources = Vec::new();
+) -> Result<Offers, Mistake> {
+    let (mut sources, mut folders) = (Vec::new(), Vec::new());
+    for articles in &file.articles {
+        let place = text.place(articles.path.span());
+        let (source, folder) = articles::settle(articles, text)?;
+        let place = match file.articles.len() {
+            1 => place,
+            _ => place.hint("give one of the folders a `name`"),
+        };
+        sources.push(Offered::new(source, place));
+        folders.push(folder);
+    }
     let keepers = Keepers::new(KeeperSettings::default());
     let mut programs = Programs { keepers, patience: Duration::ZERO };
     for command in &file.command {
@@ -78,5 +95,5 @@ pub(super) fn settle(
         let place = text.place(resource.uri.span());
         sources.push(Offered::new(resource::settle(resource, text)?, place));
     }
-    Ok((sources, programs))
+    Ok(Offers { sources, folders, programs })
 }

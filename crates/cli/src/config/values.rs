@@ -1,8 +1,8 @@
-//! Values that many keys share: times, sizes and counts.
+//! Values that many keys share: times, sizes, counts and choices.
 
 use std::time::Duration;
 
-use toml::Spanned;
+use toml::{Spanned, Value};
 
 use super::mistake::{Mistake, Text};
 use super::units;
@@ -54,4 +54,20 @@ pub(super) fn positive(
         }
         number => Ok(number.map(|number| *number.get_ref())),
     }
+}
+
+/// The choice that a value names, each written as it stands in the file.
+pub(super) fn one_of<T: Copy>(
+    value: Option<&Spanned<Value>>,
+    text: &Text<'_>,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, Mistake> {
+    let Some(value) = value else { return Ok(None) };
+    let written = value.get_ref().to_string();
+    let chosen = choices.iter().find(|(name, _)| *name == written);
+    chosen.map(|(_, choice)| Some(*choice)).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+        text.mistake(value.span(), format!("{written} is not one of the choices here"))
+            .hint(format!("write {}", names.join(" or ")))
+    })
 }

@@ -1,6 +1,8 @@
 //! The real binary, as a person or a client sees it.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod articles;
+mod asdlc;
 mod client;
 mod commands;
 mod configuration;

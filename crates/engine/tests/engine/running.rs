@@ -221,6 +221,47 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
     });
 }
 
+/// A source whose calls never stop talking.
+struct Chatty;
+
+impl Source for Chatty {
+    fn offer(&self) -> Offer {
+        let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
+        Offer { tools: vec![Tool::new("chatty", "d", schema)], ..Offer::default() }
+    }
+
+    fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
+        Box::pin(async move {
+            for progress in 0.. {
+                call.context.line.progress(f64::from(progress), None, None);
+                tokio::task::yield_now().await;
+            }
+            Ok(Outcome::Done(ToolReply::default()))
+        })
+    }
+}
+
+#[test]
+fn a_call_that_never_stops_talking_does_not_talk_past_its_deadline() {
+    let house = House::of(settings(), vec![Arc::new(Chatty)]);
+    house.block_on(async {
+        let standing = sabir_session::Standing::Stream;
+        let mut conversation = sabir_engine::Conversation::new(&house.engine, standing, None);
+        let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chatty","_meta":{"progressToken":1}}}"#;
+        conversation.receive(sabir_session::Lane::default(), &call.as_slice().into());
+        tokio::time::advance(Duration::from_secs(300)).await;
+        for _ in 0..100 {
+            conversation.wait().await;
+            while let Some(frame) = conversation.next_frame() {
+                if String::from_utf8_lossy(&frame.text).contains("took too long") {
+                    return;
+                }
+            }
+        }
+        panic!("it talks on");
+    });
+}
+
 #[test]
 fn a_call_that_takes_too_long_is_aborted_and_answered() {
     let mut brief = settings();

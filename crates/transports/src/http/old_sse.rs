@@ -15,7 +15,7 @@ use super::attachment::{self, Attachment, Opening};
 use super::exchange::{read, said};
 use super::guard;
 use super::reply::{self, Refusal, Reply};
-use super::session::{OLD_SSE, Said, bounds, misread, too_many_sessions};
+use super::session::{OLD_SSE, Said, misread, too_many_sessions};
 use super::shared::{Flight, OpenStream};
 use super::sse;
 use super::streams::{Origin, Streams};
@@ -30,7 +30,7 @@ pub(crate) const MESSAGES: &str = "/messages";
 pub(crate) fn open(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
     guard::check_accept(&head.headers, &["text/event-stream"])?;
     let shared = flight.shared();
-    let mut streams = Streams::new(converse(&flight), bounds(shared));
+    let mut streams = Streams::new(converse(&flight), shared.bounds.clone());
     let Some(reader) = streams.open(Origin::Only) else { return Ok(too_many_sessions()) };
     let Some(stored) = shared.table.insert(streams, true) else { return Ok(too_many_sessions()) };
     let attachment = Attachment::new(shared, &stored, reader);

@@ -19,7 +19,7 @@ use super::one_shot::{self, Manner};
 use super::reply::{self, Body, Refusal, Reply};
 use super::shared::{Flight, OpenStream, Shared};
 use super::sse;
-use super::streams::{Bounds, EventId, Origin, Posted, Reader, Streams};
+use super::streams::{EventId, Origin, Posted, Reader, Streams};
 use super::table::{SessionId, Stored};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -139,7 +139,7 @@ fn open(flight: &Flight, said: Said, revision: Revision) -> Reply {
         return reply;
     }
     conversation.rest();
-    let streams = Streams::new(conversation, bounds(shared));
+    let streams = Streams::new(conversation, shared.bounds.clone());
     let Some(stored) = shared.table.insert(streams, false) else { return too_many_sessions() };
     if let Ok(id) = HeaderValue::from_bytes(stored.id.as_bytes()) {
         reply.headers_mut().insert(SESSION, id);
@@ -151,11 +151,6 @@ pub(crate) fn too_many_sessions() -> Reply {
     let reason = "there are as many sessions as this server allows; try again later";
     let later = HeaderValue::from_static("60");
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(header::RETRY_AFTER, later).into()
-}
-
-pub(crate) fn bounds(shared: &Shared) -> Bounds {
-    let limits = &shared.settings.limits;
-    Bounds { events: limits.replay, bytes: limits.replay_bytes, streams: limits.streams }
 }
 
 async fn in_session(flight: Flight, stored: &Arc<Stored>, said: Said) -> Reply {

@@ -8,6 +8,7 @@ use sabir_engine::Engine;
 use super::guard::Guard;
 use super::pulse::{Clock, Pulse};
 use super::settings::Settings;
+use super::streams::Bounds;
 use super::table::Table;
 
 /// What all connections of a server share.
@@ -16,6 +17,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) guard: Guard,
     pub(crate) table: Table,
+    /// How much is kept of the streams of one session.
+    pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
     /// Who is known to speak, where a token was checked.
     pub(crate) principal: Option<Arc<str>>,
@@ -29,12 +32,16 @@ impl Shared {
     pub(crate) fn new(engine: Arc<Engine>, settings: Settings, guard: Guard) -> Self {
         let clock = Arc::new(Clock::new());
         let table = Table::new(clock.clone(), &settings.limits);
+        let limits = &settings.limits;
+        let (events, bytes, streams) = (limits.replay, limits.replay_bytes, limits.streams);
+        let bounds = Arc::new(Bounds { events, bytes, streams });
         let principal = guard.demands_token().then(|| Arc::from("bearer"));
         Self {
             engine,
             settings,
             guard,
             table,
+            bounds,
             clock,
             principal,
             streams: AtomicUsize::new(0),

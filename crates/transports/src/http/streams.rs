@@ -16,17 +16,21 @@ use tokio::sync::Notify;
 pub(crate) struct Streams {
     conversation: Conversation,
     streams: Vec<Stream>,
-    /// What belongs to no request, and came before anybody listened.
-    unheard: VecDeque<Frame>,
+    /// What belongs to no request, and came before anybody listened. Rare.
+    unheard: Option<Box<Unheard>>,
     /// Numbers streams, and with them the lanes of the conversation.
     last_number: u64,
-    bounds: Bounds,
+    /// One for all sessions.
+    bounds: Arc<Bounds>,
     /// Somebody was asked to look after it.
     is_looked_after: bool,
 }
 
+#[derive(Default)]
+struct Unheard(VecDeque<Frame>);
+
 /// How much is kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Bounds {
     /// Of each stream, messages.
     pub(crate) events: usize,
@@ -112,11 +116,11 @@ pub(crate) enum Posted {
 }
 
 impl Streams {
-    pub(crate) fn new(conversation: Conversation, bounds: Bounds) -> Self {
+    pub(crate) fn new(conversation: Conversation, bounds: Arc<Bounds>) -> Self {
         Self {
             conversation,
             streams: Vec::new(),
-            unheard: VecDeque::new(),
+            unheard: None,
             last_number: 0,
             bounds,
             is_looked_after: false,
@@ -152,7 +156,7 @@ impl Streams {
         }
         let mut stream = Stream::new(lane.0, Origin::Post);
         for frame in first.into_iter().chain(rest) {
-            stream.push(frame, self.bounds);
+            stream.push(frame, &self.bounds);
         }
         let reader = stream.read_after(0);
         self.keep(stream);
@@ -172,8 +176,8 @@ impl Streams {
         }
         self.last_number += 1;
         let mut stream = Stream::new(self.last_number, origin);
-        for frame in std::mem::take(&mut self.unheard) {
-            stream.push(frame, self.bounds);
+        for frame in self.unheard.take().into_iter().flat_map(|unheard| unheard.0) {
+            stream.push(frame, &self.bounds);
         }
         let reader = stream.read_after(0);
         self.keep(stream);
@@ -318,13 +322,16 @@ impl Streams {
             }
         };
         if let Some(at) = at {
-            self.streams[at].push(frame, self.bounds);
-        } else if frame.lane.is_none() && !self.unheard.contains(&frame) {
+            self.streams[at].push(frame, &self.bounds);
+        } else if frame.lane.is_none() {
+            let Unheard(unheard) = &mut **self.unheard.get_or_insert_default();
             // That a list has changed need not be told twice.
-            if self.unheard.len() >= self.bounds.events {
-                self.unheard.pop_front();
+            if !unheard.contains(&frame) {
+                if unheard.len() >= self.bounds.events {
+                    unheard.pop_front();
+                }
+                unheard.push_back(frame);
             }
-            self.unheard.push_back(frame);
         }
     }
 
@@ -362,7 +369,7 @@ impl Stream {
         self.origin == Origin::Only || (self.origin == Origin::Post && self.number == lane.0)
     }
 
-    fn push(&mut self, frame: Frame, bounds: Bounds) {
+    fn push(&mut self, frame: Frame, bounds: &Bounds) {
         self.bytes += frame.text.len();
         self.last_event += 1;
         self.events.push_back(Event { number: self.last_event, frame });

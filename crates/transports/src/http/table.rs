@@ -3,9 +3,10 @@
 //! A session that nobody uses is nothing but memory: no task, no timer. One task looks after all
 //! of them, and only at those whose time may have come.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use dashmap::DashMap;
@@ -72,10 +73,36 @@ pub(crate) struct Table {
     idle: u64,
     clock: Arc<Clock>,
     /// When to look at which session.
-    ages: Mutex<BinaryHeap<Reverse<(u64, SessionId)>>>,
+    ages: Mutex<BinaryHeap<Age>>,
     /// Sessions with something to look after: calls or streams without a reader.
     unattended: Mutex<Vec<Weak<Stored>>>,
 }
+
+/// When to look at a session. The earliest is the greatest.
+struct Age {
+    due: u64,
+    stored: Weak<Stored>,
+}
+
+impl Ord for Age {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.due.cmp(&self.due)
+    }
+}
+
+impl PartialOrd for Age {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Age {
+    fn eq(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Age {}
 
 impl Table {
     pub(crate) fn new(clock: Arc<Clock>, limits: &Limits) -> Self {
@@ -93,7 +120,7 @@ impl Table {
     /// Keeps a session; `None` if there are too many.
     pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<Stored>> {
         let has_room = |count| (count < self.limit).then_some(count + 1);
-        let counted = self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, has_room);
+        let counted = self.count.fetch_update(AcqRel, Acquire, has_room);
         if counted.is_err() {
             return None;
         }
@@ -105,21 +132,21 @@ impl Table {
             streams: Mutex::new(Some(streams)),
         });
         self.sessions.insert(id, stored.clone());
-        lock(&self.ages).push(Reverse((now + self.idle, id)));
+        self.look_at(now.saturating_add(self.idle), &stored);
         Some(stored)
     }
 
     /// The session of that name, which is in use from now on.
     pub(crate) fn find(&self, id: &SessionId, is_old: bool) -> Option<Arc<Stored>> {
         let stored = self.sessions.get(id).filter(|stored| stored.is_old == is_old)?.clone();
-        stored.seen.store(self.clock.now(), Ordering::Relaxed);
+        stored.seen.store(self.clock.now(), Relaxed);
         Some(stored)
     }
 
     /// Ends a session; `false` if there is none of that name.
     pub(crate) fn remove(&self, id: &SessionId) -> bool {
         let Some((_, stored)) = self.sessions.remove(id) else { return false };
-        self.count.fetch_sub(1, Ordering::AcqRel);
+        self.count.fetch_sub(1, AcqRel);
         stored.end();
         true
     }
@@ -131,7 +158,7 @@ impl Table {
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.count.load(Ordering::Acquire)
+        self.count.load(Acquire)
     }
 
     /// Ends all sessions.
@@ -146,34 +173,35 @@ impl Table {
     /// Ends sessions whose time has come, at most `most` of them. Whether there may be more.
     pub(crate) fn expire(&self, now: u64, most: usize) -> bool {
         for _ in 0..most {
-            let Some(id) = self.next_due(now) else { return false };
-            let Some(stored) = self.sessions.get(&id).map(|entry| entry.clone()) else { continue };
-            let is_busy = stored.lock().as_ref().is_some_and(Streams::is_busy);
-            if is_busy {
-                stored.seen.store(now, Ordering::Relaxed);
+            let Some(stored) = self.next_due(now) else { return false };
+            let Some(stored) = stored.upgrade() else { continue };
+            if stored.lock().as_ref().is_some_and(Streams::is_busy) {
+                stored.seen.store(now, Relaxed);
             }
-            let due = stored.seen.load(Ordering::Relaxed) + self.idle;
+            let due = stored.seen.load(Relaxed).saturating_add(self.idle);
             if due <= now {
-                self.remove(&id);
+                self.remove(&stored.id);
             } else {
-                lock(&self.ages).push(Reverse((due, id)));
+                self.look_at(due, &stored);
             }
         }
         true
     }
 
-    fn next_due(&self, now: u64) -> Option<SessionId> {
+    fn look_at(&self, due: u64, stored: &Arc<Stored>) {
+        lock(&self.ages).push(Age { due, stored: Arc::downgrade(stored) });
+    }
+
+    fn next_due(&self, now: u64) -> Option<Weak<Stored>> {
         let mut ages = lock(&self.ages);
-        // Sessions that were ended leave their entries behind, until these outnumber the living.
+        // Sessions that were ended leave their memory behind, until these outnumber the living.
         if ages.len() > 2 * self.len() + 1024 {
-            ages.retain(|Reverse((_, id))| self.sessions.contains_key(id));
+            ages.retain(|age| age.stored.strong_count() > 0);
         }
-        let Reverse((due, id)) = *ages.peek()?;
-        if due > now {
+        if ages.peek()?.due > now {
             return None;
         }
-        ages.pop();
-        Some(id)
+        ages.pop().map(|age| age.stored)
     }
 
     /// Sessions that need to be looked after, taken off the list.

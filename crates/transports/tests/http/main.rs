@@ -1,5 +1,7 @@
 //! The HTTP transport over real sockets, with a client that can say anything.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
+
 mod client; // a raw HTTP client
 mod dialects; // deployments that deviate
 mod h2; // HTTP/2

@@ -174,7 +174,7 @@ async fn a_call_that_takes_long_sends_its_client_away_to_come_back() {
     assert_eq!(response.header("content-type"), Some("text/event-stream"));
     let events = response.events();
     assert_eq!((events[0].data.as_deref(), events[0].retry), (Some(""), Some(10)));
-    assert!(events.iter().all(|event| event.data.as_deref().unwrap_or("") == ""));
+    assert!(events.iter().all(|event| event.data.as_deref().unwrap_or("").is_empty()));
     let place = events[0].id.clone().unwrap();
     // Still nothing: it is sent away again.
     let response = client.send(&get(&id).header("last-event-id", &place)).await;

@@ -162,7 +162,7 @@ fn a_thousand_clients_slow_and_vanishing_delay_nobody_and_leave_nothing() {
         server.until(|stats| stats.connections == 0).await;
         runtime.metrics().num_alive_tasks()
     });
-    let mut crowded = || {
+    let crowded = || {
         runtime.block_on(async {
             let before = server.signals.dropped.load(Ordering::SeqCst);
             server.signals.begun.store(0, Ordering::SeqCst);
@@ -195,7 +195,7 @@ fn a_thousand_clients_slow_and_vanishing_delay_nobody_and_leave_nothing() {
         });
     };
     crowded();
-    let again = measure(&mut crowded);
+    let again = measure(crowded);
     assert!(again.bytes_current.abs() < 100_000, "memory comes back: {again:?}");
     runtime.block_on(server.stop());
 }

@@ -10,7 +10,7 @@ const BOUNDS: Bounds = Bounds { events: 3, bytes: 1000, streams: 2 };
 fn streams() -> Streams {
     let engine = Engine::new(Settings::default());
     let standing = Standing::LegacyHttp(Revision::NEWEST_LEGACY);
-    Streams::new(Conversation::new(&engine, standing, None), BOUNDS)
+    Streams::new(Conversation::new(&engine, standing, None), Arc::new(BOUNDS))
 }
 
 fn frame(lane: Option<u64>, text: &str, kind: Kind) -> Frame {
