@@ -377,6 +377,20 @@ fn cancelled_calls_never_start_and_a_running_one_is_ended_at_once() {
 }
 
 #[test]
+fn one_more_than_may_wait_is_refused() {
+    let file = script("t", LOGGED, "concurrency = 1") + "[limits]\ncalls = 2000\n";
+    let mut client = Client::start(&file);
+    for number in 0..1 + 1024 {
+        client.begin("t", json!({ "x": number.to_string() }));
+    }
+    client.ask("ping", json!({}));
+    assert_eq!(client.notes, [Value::Null; 0]);
+    let result = client.call("t", json!({ "x": "one more" }));
+    assert_eq!(result["isError"], true);
+    assert_eq!(text(&result), "1024 calls are waiting already");
+}
+
+#[test]
 fn a_program_that_is_gone_is_told_without_its_path() {
     let folder = crate::folder_with("[[command]]\nname = \"t\"\nrun = [\"./p\"]\n");
     let program = folder.path().join("p");
