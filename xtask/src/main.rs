@@ -1,13 +1,15 @@
 //! `cargo xtask`: the chores of this repository that are not the product.
 //!
-//! One chore so far, `tidy`: the rules that no compiler checks. `cargo test`
-//! runs the same rules as a test, so nobody has to remember the command.
+//! `tidy`: the rules that no compiler checks. `cargo test` runs the same rules as a
+//! test, so nobody has to remember the command. `soak`: the kill test, for longer than
+//! `./test` has time.
 
 mod finding; // what a rule says
 mod lexer; // Rust text -> tokens
 mod package; // what cargo knows about each crate
 mod paths; // `a::{b, c::d}` -> its paths
 mod rules; // the table of rules
+mod soak; // the kill test, many times
 mod source; // one Rust file: what is shipped, what is test code
 mod tidy; // run every rule, print what they say
 mod tree; // the files, read from disk: the only input
@@ -22,6 +24,8 @@ usage: cargo xtask COMMAND
 
   tidy [DIR]   check the rules of the house over every file of the tree
                (DIR: a workspace; default: this one)
+  soak [N]     end the binary N times in every way, and count what is left
+               (N: rounds, at most a million; default: 10000, half an hour)
   help         print this text
 
 exit codes: 0 in order, 1 something is wrong, 2 wrong usage
@@ -33,6 +37,13 @@ fn main() -> ExitCode {
     match args.as_slice() {
         ["tidy"] => tidy(&workspace()),
         ["tidy", dir] if !dir.starts_with('-') => tidy(Path::new(dir)),
+        ["soak"] => soak(soak::ROUNDS),
+        ["soak", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["soak", written] => match soak::rounds(written) {
+            Some(rounds) => soak(rounds),
+            None => usage("`soak` takes a number of rounds, from 1 to a million"),
+        },
+        ["soak", ..] => usage("`soak` takes at most one number"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
@@ -46,6 +57,14 @@ fn tidy(root: &Path) -> ExitCode {
     match tidy::run(root, &mut io::stdout(), &mut io::stderr()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
+        Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),
+    }
+}
+
+fn soak(rounds: u32) -> ExitCode {
+    match soak::run(&workspace(), rounds) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
         Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),
     }
 }

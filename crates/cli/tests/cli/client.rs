@@ -11,8 +11,9 @@ use tempfile::TempDir;
 
 use crate::{command, folder_with};
 
-/// How long anything may take. A server that is stuck fails its test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything may take. A server that is stuck fails its test, and one that ends a program
+/// only because its time is up (a minute) is stuck.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that was started for a test, in a folder of its own.
 pub(crate) struct Client {

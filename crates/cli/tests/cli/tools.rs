@@ -278,22 +278,43 @@ input = { x = "string" }
     refused(client.call("argument", json!({ "x": long })), "a program takes at most 131071");
 }
 
-/// Writes its number to a log when it starts, and waits for a file before it goes on.
-const LOGGED: &str = "echo \"$1\" >> log; while [ ! -e go ]; do sleep 0.01; done; echo \"$1\"";
+/// Writes its number to a log when it starts, waits for a file, and writes it again.
+const LOGGED: &str = "echo \"+$1\" >> log; while [ ! -e go ]; do sleep 0.01; done; \
+                      echo \"-$1\" >> log; echo \"$1\"";
 
-fn log(client: &Client) -> Vec<usize> {
+fn lines(client: &Client) -> Vec<String> {
     let log = std::fs::read_to_string(client.folder().join("log")).unwrap_or_default();
-    log.lines().map(|line| line.parse().unwrap()).collect()
+    log.lines().map(str::to_owned).collect()
+}
+
+/// The calls that have started, in their order.
+fn started(client: &Client) -> Vec<usize> {
+    let lines = lines(client);
+    lines.iter().filter_map(|line| line.strip_prefix('+')).map(|n| n.parse().unwrap()).collect()
+}
+
+/// How many ran at the same time, at most.
+fn most_at_once(client: &Client) -> usize {
+    let mut running = 0;
+    let counts = lines(client).into_iter().map(|line| {
+        if line.starts_with('+') {
+            running += 1
+        } else {
+            running -= 1
+        }
+        running
+    });
+    counts.max().unwrap_or(0)
 }
 
 #[test]
 fn sixty_four_calls_at_once_run_four_at_a_time_in_order_and_none_is_lost() {
     let mut client = Client::start(&script("t", LOGGED, "concurrency = 4"));
     let ids: Vec<_> = (0..64).map(|n| client.begin("t", json!({ "x": n.to_string() }))).collect();
-    soon("four have started", || log(&client).len() == 4);
+    soon("four have started", || started(&client).len() == 4);
     // A fifth would have had every chance by the time that a ping is answered.
     client.ask("ping", json!({}));
-    let mut first = log(&client);
+    let mut first = started(&client);
     first.sort_unstable();
     assert_eq!(first, [0, 1, 2, 3]);
     std::fs::write(client.folder().join("go"), "").unwrap();
@@ -308,7 +329,8 @@ fn sixty_four_calls_at_once_run_four_at_a_time_in_order_and_none_is_lost() {
     assert!(answers.iter().map(|(id, said)| (id, said.clone())).eq(expected));
     // Whoever starts before its elders has at most three of them beside it: they run, but their
     // shells have not come to write yet.
-    let log = log(&client);
+    let log = started(&client);
+    assert_eq!(most_at_once(&client), 4);
     for (at, number) in log.iter().enumerate() {
         let late = (0..*number).filter(|elder| !log[..at].contains(elder)).count();
         assert!(late <= 3, "{number} came before {late} elders: {log:?}");
@@ -317,41 +339,55 @@ fn sixty_four_calls_at_once_run_four_at_a_time_in_order_and_none_is_lost() {
 
 #[test]
 fn one_at_a_time_runs_in_exact_order() {
-    let mut client = Client::start(&script("t", "echo \"$1\" >> log", "concurrency = 1"));
+    let mut client = Client::start(&script("t", "echo \"+$1\" >> log", "concurrency = 1"));
     let ids: Vec<_> = (0..64).map(|n| client.begin("t", json!({ "x": n.to_string() }))).collect();
     for id in ids {
         client.answer(id);
     }
-    assert_eq!(log(&client), (0..64).collect::<Vec<_>>());
+    assert_eq!(started(&client), (0..64).collect::<Vec<_>>());
 }
 
 #[test]
 fn cancelled_calls_never_start_and_a_running_one_is_ended_at_once() {
     let mut client = Client::start(&script("t", LOGGED, "concurrency = 4"));
     let ids: Vec<_> = (0..64).map(|n| client.begin("t", json!({ "x": n.to_string() }))).collect();
-    soon("four have started", || log(&client).len() == 4);
+    soon("four have started", || started(&client).len() == 4);
     // Every second one that waits, and one that runs.
     let unwanted: Vec<usize> = (5..64).step_by(2).chain([2]).collect();
     for number in &unwanted {
         client.notify("notifications/cancelled", json!({ "requestId": ids[*number] }));
     }
     // The one that ran makes room for the next that is still wanted.
-    soon("a fifth has started", || log(&client).len() == 5);
-    assert!(log(&client).contains(&4), "{:?}", log(&client));
+    soon("a fifth has started", || started(&client).len() == 5);
+    assert!(started(&client).contains(&4), "{:?}", started(&client));
     std::fs::write(client.folder().join("go"), "").unwrap();
     let wanted: Vec<usize> = (0..64).filter(|number| !unwanted.contains(number)).collect();
     let mut answered: Vec<_> =
         wanted.iter().map(|_| client.receive()["id"].as_u64().unwrap()).collect();
     answered.sort_unstable();
     assert_eq!(answered, wanted.iter().map(|number| ids[*number]).collect::<Vec<_>>());
-    let mut started = log(&client);
-    started.sort_unstable();
+    let mut ran = started(&client);
+    ran.sort_unstable();
     let mut expected = wanted;
     expected.push(2);
     expected.sort_unstable();
-    assert_eq!(started, expected);
+    assert_eq!(ran, expected);
     let (rest, code) = client.finish();
     assert_eq!((rest, code), (vec![], 0));
+}
+
+#[test]
+fn one_more_than_may_wait_is_refused() {
+    let file = script("t", LOGGED, "concurrency = 1") + "[limits]\ncalls = 2000\n";
+    let mut client = Client::start(&file);
+    for number in 0..1 + 1024 {
+        client.begin("t", json!({ "x": number.to_string() }));
+    }
+    client.ask("ping", json!({}));
+    assert_eq!(client.notes, [Value::Null; 0]);
+    let result = client.call("t", json!({ "x": "one more" }));
+    assert_eq!(result["isError"], true);
+    assert_eq!(text(&result), "1024 calls are waiting already");
 }
 
 #[test]

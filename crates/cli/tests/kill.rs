@@ -1,0 +1,366 @@
+//! Ends the real binary in every way there is, with whole families of programs running, and
+//! counts what is left. Nothing may be.
+//!
+//! The test makes itself a subreaper, so that whatever escapes comes to it: "nothing is left" is
+//! then the kernel's word, zombies included. `/proc` is searched as well.
+//!
+//! `SABIR_KILL_ROUNDS` is how many rounds to go, 40 if it is not set. One test, alone in its
+//! process: it waits for children that it has not started.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait,
+};
+
+/// How long everything may take to be gone: the patience of the programs, and a good deal for a
+/// machine that has other things to do.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Every program is a whole family: what is in its group, what has left it, what has no parent any
+/// more, what ignores SIGTERM and what has no environment. `$0` is in the command line of each.
+const CONFIGURATION: &str = r#"
+[limits]
+grace = "10ms"
+
+[[command]]
+name = "family"
+run = ["sh", "-c", '''
+    sleep 1000.$0 &
+    setsid sh -c 'sleep 1000.$0 & wait' $0 &
+    (setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1000.$0; done' $0 &)
+    (env -i setsid /bin/sleep 1000.$0 &)
+    trap "" HUP
+    wait
+''', "{token}"]
+input = { token = "string" }
+kill_after = "20ms"
+
+[[command]]
+name = "brief"
+run = ["sh", "-c", '''
+    sleep 1000.$0 &
+    (setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1000.$0; done' $0 &)
+    wait
+''', "{token}"]
+input = { token = "string" }
+timeout = "150ms"
+kill_after = "20ms"
+
+[[command]]
+name = "leaving"
+run = ["sh", "-c", '''
+    (setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1000.$0; done' $0 &)
+    (setsid sleep 1000.$0 &)
+    exit 3
+''', "{token}"]
+input = { token = "string" }
+kill_after = "20ms"
+"#;
+
+/// How many processes one call of `family` becomes.
+const FAMILY: usize = 7;
+
+/// How many calls run at once, at most.
+const CALLS: usize = 2;
+
+/// How one round ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// SIGKILL, when all programs run.
+    Kill,
+    /// SIGKILL to its whole process group.
+    KillGroup,
+    /// SIGKILL at some moment while it starts programs.
+    KillEarly,
+    Terminate,
+    Interrupt,
+    /// SIGTERM, and then SIGKILL while it stops.
+    TerminateAndKill,
+    /// Two signals: the second means now.
+    InterruptTwice,
+    /// The client closes the input and goes on reading.
+    EndOfInput,
+    /// The client is gone: nobody writes, nobody reads.
+    ClientVanishes,
+    /// The programs take too long. Sabir goes on.
+    TimeOut,
+    /// The client cancels the calls. Sabir goes on.
+    Cancel,
+    /// The client cancels the calls, and Sabir is killed while it ends them.
+    CancelAndKill,
+    /// The programs leave, but not what they started. Sabir goes on.
+    LeaveOthers,
+    /// The client closes its connection. Sabir goes on.
+    HttpDisconnect,
+}
+
+const WAYS: [Way; 14] = [
+    Way::Kill,
+    Way::Terminate,
+    Way::EndOfInput,
+    Way::Cancel,
+    Way::KillEarly,
+    Way::ClientVanishes,
+    Way::TimeOut,
+    Way::Interrupt,
+    Way::KillGroup,
+    Way::TerminateAndKill,
+    Way::InterruptTwice,
+    Way::CancelAndKill,
+    Way::LeaveOthers,
+    Way::HttpDisconnect,
+];
+
+#[test]
+fn however_sabir_ends_nothing_is_left() {
+    set_child_subreaper(Some(getpid())).unwrap();
+    let rounds: usize =
+        std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
+    let folder = tempfile::TempDir::new().unwrap();
+    fs::write(folder.path().join("sabir.toml"), CONFIGURATION).unwrap();
+    let (start, mut slowest) = (Instant::now(), Duration::ZERO);
+    for round in 0..rounds {
+        let way = WAYS[round % WAYS.len()];
+        slowest = slowest.max(Round::new(round, way, folder.path()).play());
+        if (round + 1) % 500 == 0 {
+            println!("{} rounds, nothing left, {:?}", round + 1, start.elapsed());
+        }
+    }
+    let took = start.elapsed();
+    println!("{rounds} rounds in {took:?}, nothing left; all was gone within {slowest:?}");
+}
+
+struct Round {
+    number: usize,
+    way: Way,
+    /// Digits that no other process has in its command line.
+    token: String,
+    /// How many programs it calls.
+    calls: usize,
+    sabir: Child,
+    output: Option<BufReader<ChildStdout>>,
+}
+
+impl Round {
+    fn new(number: usize, way: Way, folder: &Path) -> Self {
+        let listens = match way {
+            Way::HttpDisconnect => &["--http", "127.0.0.1:0"][..],
+            _ => &["--stdio"],
+        };
+        let mut sabir = Command::new(env!("CARGO_BIN_EXE_sabir"))
+            .args(["serve", "--log", "off"])
+            .args(listens)
+            .current_dir(folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = sabir.stdout.take().map(BufReader::new);
+        let token = format!("9{:07}{number:06}", std::process::id());
+        let calls = 1 + number / WAYS.len() % CALLS;
+        Self { number, way, token, calls, sabir, output }
+    }
+
+    /// Plays the round, and returns how long it took from the end to the end of all.
+    fn play(mut self) -> Duration {
+        let start = match self.way {
+            Way::TimeOut | Way::LeaveOthers => self.wait_for_the_programs_to_end(),
+            Way::HttpDisconnect => self.disconnect(),
+            Way::KillEarly => {
+                (0..self.calls).for_each(|id| self.call("family", id));
+                // From before the warden runs to after the last program, over the rounds.
+                std::thread::sleep(Duration::from_millis(self.number as u64 * 7 % 60));
+                Instant::now()
+            }
+            _ => {
+                (0..self.calls).for_each(|id| self.call("family", id));
+                self.wait_for_families(self.calls);
+                Instant::now()
+            }
+        };
+        self.end();
+        let when = format!("round {}, {:?}", self.number, self.way);
+        // Whoever reads Sabir's output must see its end when Sabir ends, not when a keeper does.
+        if let Some(mut output) = self.output.take() {
+            output.read_to_end(&mut Vec::new()).unwrap();
+        }
+        drop(self.sabir.stdin.take());
+        wait_until_childless(&when);
+        assert_eq!(alive(&self.token), [""; 0], "{when}");
+        start.elapsed()
+    }
+
+    fn say(&mut self, message: &str) {
+        writeln!(self.sabir.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// The next line that Sabir says.
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.output.as_mut().unwrap().read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "{:?}: it has left", self.way);
+        line
+    }
+
+    fn call(&mut self, tool: &str, id: usize) {
+        let token = &self.token;
+        self.say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"token":"{token}"}}}}}}"#
+        ));
+    }
+
+    fn cancel(&mut self) {
+        for id in 0..self.calls {
+            self.say(&format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+            ));
+        }
+    }
+
+    fn ping(&mut self) {
+        self.say(r#"{"jsonrpc":"2.0","id":"ping","method":"ping"}"#);
+        assert_eq!(self.hear(), "{\"jsonrpc\":\"2.0\",\"id\":\"ping\",\"result\":{}}\n");
+    }
+
+    fn wait_for_families(&self, count: usize) {
+        let what = format!("{:?}: the families are complete", self.way);
+        wait_until(&what, || alive(&self.token).len() == count * FAMILY);
+    }
+
+    /// Calls programs that end without us. With the answer, all that they were must be gone.
+    fn wait_for_the_programs_to_end(&mut self) -> Instant {
+        let (tool, told) = match self.way {
+            // On a very busy machine it does not even start in its time.
+            Way::TimeOut => ("brief", ["longer than 150ms", "started within its time"]),
+            _ => ("leaving", ["exit code 3"; 2]),
+        };
+        (0..self.calls).for_each(|id| self.call(tool, id));
+        for _ in 0..self.calls {
+            let answer = self.hear();
+            assert!(told.iter().any(|told| answer.contains(told)), "{answer}");
+        }
+        assert_eq!(alive(&self.token), [""; 0], "{:?}", self.way);
+        self.ping();
+        Instant::now()
+    }
+
+    /// Calls a program over a connection that is closed when the program runs.
+    fn disconnect(&mut self) -> Instant {
+        let mut said = BufReader::new(self.sabir.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("serving `sabir` on http://").unwrap();
+        let address = address.strip_suffix("/mcp").unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let token = &self.token;
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"family","arguments":{{"token":"{token}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
+             application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: \
+             tools/call\r\nMcp-Name: family\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len(),
+        )
+        .unwrap();
+        self.wait_for_families(1);
+        drop(stream);
+        let start = Instant::now();
+        wait_until("the program is ended", || alive(token).is_empty());
+        self.sabir.stderr = Some(said.into_inner());
+        start
+    }
+
+    fn end(&mut self) {
+        let pid = self.sabir.id() as i32;
+        match self.way {
+            Way::Kill | Way::KillEarly => kill(pid, Signal::KILL),
+            Way::KillGroup => {
+                kill_process_group(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+            }
+            Way::Terminate | Way::HttpDisconnect => kill(pid, Signal::TERM),
+            Way::Interrupt => kill(pid, Signal::INT),
+            Way::TerminateAndKill => {
+                kill(pid, Signal::TERM);
+                // While it waits for its programs, over the rounds.
+                std::thread::sleep(Duration::from_millis(self.number as u64 % 30));
+                // It may have left already, but nobody has waited for it.
+                kill(pid, Signal::KILL);
+            }
+            Way::InterruptTwice => {
+                kill(pid, Signal::INT);
+                let mut word = [0; 9];
+                self.sabir.stderr.as_mut().unwrap().read_exact(&mut word).unwrap();
+                assert_eq!(&word, b"stopping\n");
+                kill(pid, Signal::INT);
+            }
+            Way::ClientVanishes => {
+                drop(self.sabir.stdin.take());
+                drop(self.output.take());
+                drop(self.sabir.stderr.take());
+            }
+            Way::Cancel => {
+                self.cancel();
+                wait_until("the programs are ended", || alive(&self.token).is_empty());
+                self.ping();
+                drop(self.sabir.stdin.take());
+            }
+            Way::CancelAndKill => {
+                self.cancel();
+                self.ping();
+                kill(pid, Signal::KILL);
+            }
+            Way::EndOfInput | Way::TimeOut | Way::LeaveOthers => drop(self.sabir.stdin.take()),
+        }
+    }
+}
+
+fn wait_until_childless(when: &str) {
+    let mut childless = false;
+    wait_until(&format!("{when}: nothing is left"), || {
+        while !childless {
+            match wait(WaitOptions::NOHANG) {
+                Err(rustix::io::Errno::CHILD) => childless = true,
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        childless
+    });
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < GONE_WITHIN, "not within {GONE_WITHIN:?}: {what}");
+        std::thread::sleep(Duration::from_millis(4));
+    }
+}
+
+fn kill(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// The command lines of all processes that have `token` in it.
+fn alive(token: &str) -> Vec<String> {
+    let me = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok());
+    processes
+        .filter(|entry| entry.file_name().to_str() != Some(&me))
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(token))
+        .collect()
+}

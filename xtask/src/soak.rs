@@ -1,0 +1,41 @@
+//! `cargo xtask soak`: the kill test, for as many rounds as one has patience.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, io};
+
+/// How many rounds it goes if nobody says.
+pub(crate) const ROUNDS: u32 = 10_000;
+
+/// How many rounds it goes at most: about two days.
+const MAX_ROUNDS: u32 = 1_000_000;
+
+/// Reads how many rounds to go. `None`: not a number of rounds.
+pub(crate) fn rounds(written: &str) -> Option<u32> {
+    written.parse().ok().filter(|rounds| (1..=MAX_ROUNDS).contains(rounds))
+}
+
+/// Runs the kill test of the binary; whether it passed.
+pub(crate) fn run(workspace: &Path, rounds: u32) -> io::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["test", "--package", "sabir-cli", "--test", "kill", "--", "--nocapture"])
+        .current_dir(workspace)
+        .env("SABIR_KILL_ROUNDS", rounds.to_string())
+        .status()?;
+    Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_bounded() {
+        assert_eq!(rounds("1"), Some(1));
+        assert_eq!(rounds("1000000"), Some(MAX_ROUNDS));
+        for wrong in ["0", "1000001", "-1", "many", ""] {
+            assert_eq!(rounds(wrong), None, "{wrong}");
+        }
+    }
+}
