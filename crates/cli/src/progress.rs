@@ -20,7 +20,12 @@ pub(crate) fn of_reading(folder: &Path) -> impl Fn(Indexing) + Send + Sync + 'st
                 ProgressBar::finish_and_clear(bar);
             }
         } else if started.elapsed() > PATIENCE {
-            let bar = bar.get_or_init(|| new_bar(&folder, total as u64));
+            // What was read before must not count as read in an instant.
+            let bar = bar.get_or_init(|| {
+                let bar = new_bar(&folder, total as u64).with_position(done as u64);
+                bar.reset_eta();
+                bar
+            });
             bar.set_length(total as u64);
             bar.set_position(done as u64);
         }
