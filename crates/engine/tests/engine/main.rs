@@ -1,8 +1,6 @@
 //! Where the protocol meets the work: the engine with a source whose calls are ended by the test.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests may unwrap as the tests do")]
-
 mod lists;
 mod meta;
 mod resources;

@@ -1,8 +1,6 @@
 //! The rules of one conversation, as transcripts against the state machine alone.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests may unwrap as the tests do")]
-
 mod batches;
 mod cancellation;
 mod dialects;

@@ -1,8 +1,6 @@
 //! The players, the transcripts at each level, the schemas, and the seeds.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests may unwrap as the tests do")]
-
 mod players;
 mod properties;
 mod schemas;
