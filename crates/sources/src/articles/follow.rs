@@ -8,7 +8,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sabir_registry::Handle;
-use tokio::sync::broadcast::{self, error::RecvError, error::TryRecvError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::listed::Listed;
 use super::results::Change;
@@ -17,10 +18,24 @@ use super::store::Store;
 /// How long the store is held at a time while its first reading is waited for.
 const HOLD: Duration = Duration::from_millis(250);
 
+/// What the follower must know of the offer that it follows.
+pub(super) struct Since {
+    /// What has changed after the offer was made: nothing happens unheard in between.
+    changes: broadcast::Receiver<Arc<Change>>,
+    /// The folder was still being read, so that the offer may be no more than its beginning.
+    was_reading: bool,
+}
+
+impl Since {
+    pub(super) fn now(store: &Store) -> Self {
+        Self { changes: store.changes(), was_reading: store.indexing().is_some() }
+    }
+}
+
 pub(super) struct Follower {
     pub(super) store: Weak<Store>,
     pub(super) listed: Arc<Listed>,
-    pub(super) changes: broadcast::Receiver<Arc<Change>>,
+    pub(super) since: Since,
     pub(super) handle: Handle,
 }
 
@@ -31,12 +46,15 @@ impl Follower {
     }
 
     fn run(mut self) {
-        // What was offered before the folder was read may be no more than its beginning.
-        if !self.wait_ready() {
-            return;
+        if self.since.was_reading {
+            if !self.wait_ready() {
+                return;
+            }
+            // All that has been told so far is in what is told now.
+            let changes = &mut self.since.changes;
+            while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
+            self.tell(&[Arc::new(Change { many: true, ..Change::default() })]);
         }
-        while !matches!(self.changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
-        self.tell(&[Arc::new(Change { many: true, ..Change::default() })]);
         while let Some(news) = self.news() {
             self.tell(&news);
         }
@@ -55,13 +73,13 @@ impl Follower {
     /// All that has changed since the last time; `None` when nothing will change any more.
     fn news(&mut self) -> Option<Vec<Arc<Change>>> {
         let missed = || Arc::new(Change { many: true, ..Change::default() });
-        let mut news = match self.changes.blocking_recv() {
+        let mut news = match self.since.changes.blocking_recv() {
             Ok(change) => vec![change],
             Err(RecvError::Lagged(_)) => vec![missed()],
             Err(RecvError::Closed) => return None,
         };
         loop {
-            match self.changes.try_recv() {
+            match self.since.changes.try_recv() {
                 Ok(change) => news.push(change),
                 Err(TryRecvError::Lagged(_)) => news.push(missed()),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(news),

@@ -58,7 +58,7 @@ pub use results::{
     Snippet, Summary,
 };
 pub use search::SearchOptions;
-pub use settings::Settings;
-pub use source::{Appearance, ArticleSource, NotFound};
+pub use settings::{Appearance, NotFound, Settings};
+pub use source::ArticleSource;
 pub use store::{Figures, OpenError, Store};
 pub use uri::{URI_PREFIX, id_in, uri_of};

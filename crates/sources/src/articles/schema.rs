@@ -209,3 +209,34 @@ fn with(mut properties: Value, more: Value) -> Value {
     }
     properties
 }
+
+#[cfg(test)]
+mod tests {
+    use sabir_registry::Checker;
+    use sabir_wire::Raw;
+
+    use super::super::results::{Indexing, List, Search};
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_not_complete_fits_too() {
+        let indexing = Some(Indexing { done: 1, total: 2 });
+        let list = List { articles: Vec::new(), total: 0, indexing };
+        let search = Search { hits: Vec::new(), total: 0, corrections: Vec::new(), indexing };
+        for (schema, value) in [(list_output(), json!(list)), (search_output(), json!(search))] {
+            let checker = Checker::for_results(&Raw::of(&schema).unwrap()).unwrap();
+            assert_eq!(checker.check(&Raw::of(&value).unwrap()), Ok(()));
+            assert!(value["indexing"]["total"] == 2, "{value}");
+        }
+    }
+
+    #[test]
+    fn categories_are_named_as_far_as_they_are_known() {
+        let category =
+            |names: Option<&[String]>| list_input(names)["properties"]["category"].take();
+        assert_eq!(category(Some(&["a".into()]))["enum"], json!(["a"]));
+        assert_eq!(category(None).get("enum"), None);
+        assert_eq!(category(None)["type"], "string");
+        assert_eq!(category(Some(&[])), Value::Null);
+    }
+}

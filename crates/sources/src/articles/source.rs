@@ -3,7 +3,7 @@
 //! What a client is told and what it is told by are apart: `tools` answers calls, `listed` keeps
 //! the resources, `follow` announces what changes. This file decides which of them is asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sabir_registry::{
     CompleteCall, Handle, Offer, Outcome, Pending, ResourceCall, Source, ToolCall,
@@ -12,36 +12,14 @@ use sabir_wire::Problem;
 use sabir_wire::types::{
     Completion, Reference, Resource, ResourceContents, ResourceReply, ToolReply,
 };
-use tokio::sync::broadcast;
 
-use super::follow::Follower;
+use super::follow::{Follower, Since};
 use super::listed::{self, Listed};
-use super::results::{Change, Summary};
+use super::results::Summary;
+use super::settings::Appearance;
 use super::store::Store;
 use super::tools::{self, ToolKind};
 use super::uri::Addresses;
-
-/// How a folder of articles appears to clients.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Appearance {
-    /// Tells this folder from others of the same server: the tools are `name_list_articles` and so
-    /// on, the addresses `article://name/id`.
-    pub name: Option<String>,
-    /// What the articles are about, to end a sentence that begins with "articles about".
-    pub about: Option<String>,
-    /// How a slug that does not exist is answered.
-    pub not_found: NotFound,
-}
-
-/// How a slug that does not exist is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NotFound {
-    /// By a failed result, which the model can read.
-    #[default]
-    Result,
-    /// By the error -32602, whose `data.slug` is what was asked for.
-    InvalidParams,
-}
 
 /// A folder of articles that is served. Cheap to clone.
 #[derive(Clone)]
@@ -52,24 +30,28 @@ struct Inner {
     appearance: Appearance,
     addresses: Addresses,
     listed: Arc<Listed>,
-    /// Taken by whoever follows the changes. Listening starts with the source, so that nothing
-    /// happens between the first offer and the follower unheard.
-    changes: Mutex<Option<broadcast::Receiver<Arc<Change>>>>,
+    /// Taken by whoever follows the changes.
+    since: Mutex<Option<Since>>,
 }
 
 impl ArticleSource {
     /// Serves a store.
     pub fn new(store: Arc<Store>, appearance: Appearance) -> Self {
-        let changes = Mutex::new(Some(store.changes()));
+        let since = Mutex::new(Some(Since::now(&store)));
         let addresses = Addresses::new(appearance.name.as_deref());
         let listed = Arc::new(Listed::new(addresses.clone()));
-        Self(Arc::new(Inner { store, appearance, addresses, listed, changes }))
+        Self(Arc::new(Inner { store, appearance, addresses, listed, since }))
     }
 }
 
 impl Source for ArticleSource {
     fn offer(&self) -> Offer {
-        let Inner { store, appearance, listed, .. } = &*self.0;
+        let Inner { store, appearance, listed, since, .. } = &*self.0;
+        // Until somebody follows, every offer is the first.
+        if let Some(since) = lock(since).as_mut() {
+            *since = Since::now(store);
+            listed.forget();
+        }
         let offered = listed.offer(store);
         Offer {
             tools: tools::offer(store, appearance),
@@ -100,13 +82,13 @@ impl Source for ArticleSource {
     }
 
     fn attach(&self, handle: Handle) {
-        let Inner { store, listed, changes, .. } = &*self.0;
-        let changes = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Inner { store, listed, since, .. } = &*self.0;
+        let since = lock(since).take();
         let follower = Follower {
             store: Arc::downgrade(store),
             listed: listed.clone(),
             // Whoever is attached a second time begins to listen now.
-            changes: changes.unwrap_or_else(|| store.changes()),
+            since: since.unwrap_or_else(|| Since::now(store)),
             handle,
         };
         if let Err(error) = follower.start() {
@@ -157,6 +139,10 @@ impl Inner {
             _ => Completion::default(),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn completion(found: super::results::Completion) -> Completion {

@@ -131,3 +131,32 @@ fn push(text: &mut String, part: fmt::Arguments<'_>) {
     // Writing into a string cannot fail.
     let _ = text.write_fmt(part);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty(indexing: Option<Indexing>) -> (List, Search) {
+        let list = List { articles: Vec::new(), total: 0, indexing };
+        (list, Search { hits: Vec::new(), total: 0, corrections: Vec::new(), indexing })
+    }
+
+    #[test]
+    fn an_answer_says_whether_more_may_come() {
+        let (list_of_all, search_of_all) = empty(None);
+        assert_eq!(list(&list_of_all), "There are no articles.");
+        assert_eq!(search(" x ", &search_of_all), "No article matches \"x\".");
+        let (some, found) = empty(Some(Indexing { done: 3, total: 7 }));
+        let more = "\n\nThe folder is still being read (3 of 7 files): more may come.";
+        assert_eq!(list(&some), format!("There are no articles.{more}"));
+        assert_eq!(search("x", &found), format!("No article matches \"x\".{more}"));
+        let (none, _) = empty(Some(Indexing { done: 0, total: 0 }));
+        assert!(list(&none).ends_with("\n\nThe folder is still being read: more may come."));
+    }
+
+    #[test]
+    fn a_long_query_is_not_repeated_whole() {
+        let (_, found) = empty(None);
+        assert!(search(&"word ".repeat(800), &found).chars().count() < 150);
+    }
+}

@@ -10,7 +10,7 @@ use serde_json::{Number, Value, json};
 
 use super::results::{AskError, Summary};
 use super::search::SearchOptions;
-use super::source::{Appearance, NotFound};
+use super::settings::{Appearance, NotFound};
 use super::store::Store;
 use super::{schema, text};
 

@@ -101,7 +101,7 @@ pub fn find_program(
     search: Option<&OsStr>,
 ) -> Result<PathBuf, FindError> {
     if written.contains('/') {
-        let path = base.join(written);
+        let path: PathBuf = base.join(written).components().collect();
         return match which::which_in(&path, None::<&OsStr>, base) {
             Ok(found) => Ok(found),
             Err(_) if path.exists() => Err(FindError::NotExecutable(path)),

@@ -453,6 +453,17 @@ fn changes_are_told_and_offered() {
 }
 
 #[test]
+fn what_has_not_changed_is_not_told() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let (tell, told) = mpsc::channel();
+    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    home.write("concepts/eras.md", &ERAS.replace("hands", "paws"));
+    let eras = Topic::Resource("article:///concepts/eras".into());
+    assert_eq!(wait_for(&told, vec![Topic::Resources, eras]), []);
+}
+
+#[test]
 fn what_was_offered_while_the_folder_was_read_is_put_right() {
     let home = home();
     let store = Store::open(Settings::new(home.folder()), |_| {}).unwrap();
