@@ -1,8 +1,7 @@
 """Runs every `console` block of README.md and docs/*.md, and compares what it prints.
 
-In a block, a line that begins with `$ ` is a command (it goes on while lines end
-with a backslash, or a quote is open), and what follows is all that it prints, both
-streams together. The commands of one file run in order, in one shell each, in a copy
+In a block, a line that begins with `$ ` is a command, which goes on in lines that
+begin with `> `, and what follows is all that it prints, both streams together. The commands of one file run in order, in one shell each, in a copy
 of the folder `examples` beside an empty one. A line `…` in the expected output stands
 for any lines.
 """
@@ -39,8 +38,8 @@ def steps(block: str):
     """The commands of a block, each with the output that is shown for it."""
     command, expected = None, []
     for line in block.splitlines():
-        if command is not None and is_open(command):
-            command += "\n" + line
+        if command is not None and not expected and line.startswith("> "):
+            command += "\n" + line[2:]
         elif line.startswith("$ "):
             if command is not None:
                 yield command, "\n".join(expected)
@@ -49,10 +48,6 @@ def steps(block: str):
             expected.append(line)
     if command is not None:
         yield command, "\n".join(expected)
-
-
-def is_open(command: str) -> bool:
-    return command.endswith("\\") or command.count("'") % 2 == 1
 
 
 def run(command: str, folder: str) -> str:

@@ -19,11 +19,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve what a sabir.toml describes
+    /// Serve what a sabir.toml describes, or a folder of articles
     Serve(Serve),
-    /// Read a sabir.toml and say what is wrong with it, and where
+    /// Read a sabir.toml or a folder of articles and say what is wrong, and where
     Check {
-        /// A sabir.toml, or a folder that holds one [default: ./sabir.toml]
+        /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
         path: Option<PathBuf>,
     },
     /// Write a commented sabir.toml into this folder
@@ -32,7 +32,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// A sabir.toml, or a folder that holds one [default: ./sabir.toml]
+    /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
     pub(crate) path: Option<PathBuf>,
 
     /// Serve the client that started this process, through its pipes

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod config;
 mod logging;
+mod progress;
 mod report;
 
 use std::process::ExitCode;
@@ -13,6 +14,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    // This executable is also what keeps the programs of commands.
+    if let Some(code) = sabir_sources::hidden_mode() {
+        return code;
+    }
     let args = args::Args::parse();
     logging::start(args.log);
     match commands::run(args.command) {

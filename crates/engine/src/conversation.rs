@@ -14,8 +14,8 @@ use sabir_session::{Asked, Call, CallKey, Input, Kind, Lane, Outcome, Output};
 use sabir_session::{Session, Standing, State};
 use sabir_wire::types::Topic;
 use sabir_wire::{Incoming, Malformed, Request, decode};
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{broadcast, watch};
 
 use crate::bell::Bell;
 
@@ -135,12 +135,7 @@ impl Conversation {
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
         }
-        if self.session.wake_at().is_some_and(|at| at <= now()) {
-            self.handle(Input::Tick);
-        }
-        if self.session.state() != State::Closed && *self.engine.stopping().borrow() {
-            self.end();
-        }
+        self.take_time();
     }
 
     /// Gives back what an idle conversation can do without, if it is idle.
@@ -155,26 +150,14 @@ impl Conversation {
 
     /// Waits until something has happened, and handles it. Dropping the future loses nothing.
     pub async fn wait(&mut self) {
-        if self.take_letters() {
+        // Looked at first: calls that never stop talking must not talk past their deadline.
+        if self.take_time() || self.take_letters() {
             return;
         }
-        let wake_at = self.session.wake_at();
-        let tick = async {
-            match wake_at {
-                Some(at) => tokio::time::sleep_until(at.into()).await,
-                None => std::future::pending().await,
-            }
-        };
         let changed = async {
             match &mut self.changes {
                 Some(changes) => changes.recv().await,
                 None => std::future::pending().await,
-            }
-        };
-        let stopped = async {
-            // The engine lives as long as we do: the channel does not close before it says stop.
-            if self.engine.stopping().wait_for(|stop| *stop).await.is_err() || self.is_closed {
-                std::future::pending::<()>().await;
             }
         };
         let arrival = async {
@@ -183,14 +166,49 @@ impl Conversation {
                 None => std::future::pending().await,
             }
         };
-        let draining = self.session.state() == State::Closed;
+        let is_stopping = self.session.state() == State::Closed;
         tokio::select! {
             biased;
             () = arrival => drop(self.take_letters()),
             topic = changed => self.on_change(topic),
-            () = tick => self.handle(Input::Tick),
-            () = stopped, if !draining => self.end(),
+            () = until(self.session.wake_at()) => drop(self.take_time()),
+            () = stopped(self.engine.stopping()), if !is_stopping => drop(self.take_time()),
         }
+    }
+
+    /// Handles what calls have said meanwhile, and that time is up, without waiting: for a client
+    /// that never stops asking.
+    pub fn catch_up(&mut self) {
+        self.take_time();
+        self.take_letters();
+    }
+
+    /// Waits until time is up for something or the engine stops, and handles that alone: for a
+    /// client that does not take what it is sent. What calls have to say, and what changes,
+    /// waits meanwhile within its bounds. Dropping the future loses nothing.
+    pub async fn wait_for_time(&mut self) {
+        if self.take_time() {
+            return;
+        }
+        let is_stopping = self.session.state() == State::Closed;
+        tokio::select! {
+            () = until(self.session.wake_at()) => {}
+            () = stopped(self.engine.stopping()), if !is_stopping => {}
+        }
+        self.take_time();
+    }
+
+    /// Handles that time is up, or that the engine stops; `false` if neither is so.
+    fn take_time(&mut self) -> bool {
+        let is_due = self.session.wake_at().is_some_and(|at| at <= now());
+        if is_due {
+            self.handle(Input::Tick);
+        }
+        let must_stop = *self.engine.stopping().borrow() && self.session.state() != State::Closed;
+        if must_stop {
+            self.end();
+        }
+        is_due || must_stop
     }
 
     /// Handles what running calls have said; `false` if they said nothing.
@@ -228,6 +246,8 @@ impl Conversation {
             Ok(topic) => self.handle(Input::Changed(topic)),
             // Too much has changed to tell it all: tell of everything once.
             Err(RecvError::Lagged(_)) => {
+                // Whatever still waits is among it.
+                self.changes = Some(self.engine.changes());
                 for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
                     self.handle(Input::Changed(topic));
                 }
@@ -347,6 +367,20 @@ impl Conversation {
 /// never of two opinions; a test can stop it.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // The engine lives as long as its conversations: the channel does not close before it says so.
+    if stopping.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending().await
+    }
 }
 
 /// Whoever drops a conversation does not want its calls any more.

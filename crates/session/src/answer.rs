@@ -50,6 +50,7 @@ pub(crate) fn misread(malformed: &Malformed, dialect: &Dialect) -> Problem {
         Misshape::Syntax(reason) => Problem::Syntax(reason.clone()),
         Misshape::TooLong => request("the message is longer than the limit"),
         Misshape::TooDeep => request("the message is nested deeper than the limit"),
+        Misshape::TooMany => request("the batch has more messages than the limit"),
         Misshape::NotAnObject => request("a message is an object"),
         Misshape::Version => request("`jsonrpc` must be \"2.0\""),
         Misshape::Id => request("`id` must be a string or an integer"),

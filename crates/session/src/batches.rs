@@ -1,7 +1,9 @@
 //! Batches, which one revision demands: their answers are sent together.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
-use sabir_wire::write_batch;
+use sabir_wire::{Id, write_batch};
 
 use crate::io::Lane;
 
@@ -17,13 +19,16 @@ pub(crate) struct Batch {
     key: u64,
     lane: Lane,
     running: usize,
+    /// The ids of its requests: not answered before all are, though some may have ended.
+    ids: HashSet<Id>,
     answers: Vec<Bytes>,
 }
 
 impl Batches {
     /// Begins a batch. It counts as running itself until all of its parts were looked at.
     pub(crate) fn open(&mut self, key: u64, lane: Lane) {
-        let batch = Batch { key, lane, running: 1, answers: Vec::new() };
+        let (ids, answers) = (HashSet::new(), Vec::new());
+        let batch = Batch { key, lane, running: 1, ids, answers };
         self.0.get_or_insert_default().0.push(batch);
     }
 
@@ -53,12 +58,22 @@ impl Batches {
         self.0.as_mut()?.0.iter_mut().find(|batch| Some(batch.key) == key)
     }
 
+    /// Whether an answer with this id is still to be sent.
+    pub(crate) fn has(&self, id: &Id) -> bool {
+        self.0.iter().flat_map(|open| &open.0).any(|batch| batch.ids.contains(id))
+    }
+
     pub(crate) fn uses(&self, lane: Lane) -> bool {
         self.0.iter().flat_map(|open| &open.0).any(|batch| batch.lane == lane)
     }
 }
 
 impl Batch {
+    /// Notes the id of one of its requests.
+    pub(crate) fn take_id(&mut self, id: &Id) {
+        self.ids.insert(id.clone());
+    }
+
     pub(crate) fn answer(&mut self, frame: Bytes) {
         self.answers.push(frame);
     }

@@ -33,6 +33,7 @@ pub struct Session {
     rounds: Rounds,
     subscriptions: Subscriptions,
     batches: Batches,
+    has_heard_modern: bool,
     drain_until: Option<Instant>,
 }
 
@@ -60,6 +61,7 @@ impl Session {
             rounds: Rounds::default(),
             subscriptions: Subscriptions::default(),
             batches: Batches::default(),
+            has_heard_modern: false,
             drain_until: None,
         }
     }
@@ -158,7 +160,8 @@ impl Session {
             match part {
                 Ok(Message::Request { id, method: Method::Initialize, .. }) => {
                     let problem = Problem::Request("`initialize` must not stand in a batch".into());
-                    self.refuse(place, Some(&id), &problem, out);
+                    let id = self.take_id(place, &id).is_ok().then_some(&id);
+                    self.refuse(place, id, &problem, out);
                 }
                 Ok(message) => self.on_message(now, place, message, out),
                 Err(malformed) => self.on_malformed(place, &malformed, out),
@@ -170,7 +173,8 @@ impl Session {
     fn on_malformed(&mut self, place: Place, malformed: &Malformed, out: &mut Vec<Output>) {
         if malformed.answerable {
             let problem = answer::misread(malformed, &self.rules.dialect);
-            self.refuse(place, malformed.id.as_ref(), &problem, out);
+            let id = malformed.id.as_ref().filter(|id| self.take_id(place, id).is_ok());
+            self.refuse(place, id, &problem, out);
         }
     }
 
@@ -189,15 +193,15 @@ impl Session {
 
     fn on_request(&mut self, now: Instant, place: Place, asked: Asked, out: &mut Vec<Output>) {
         let Asked { id, method, meta, request } = asked;
-        if let Err(problem) = self.accept_id(&id) {
-            // Answering with an id that is in use would answer another request.
+        if let Err(problem) = self.take_id(place, &id) {
             return self.refuse(place, None, &problem, out);
         }
         let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
         let is_handshake = method == Method::Initialize;
         let era = |meta| era(is_handshake, meta, modern, dialect);
         let is_modern = meta.as_ref().map_or(modern, |meta| era(meta) == Era::Modern);
-        let ready = self.required_readiness();
+        self.has_heard_modern |= is_modern;
+        let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
         let client = &self.client;
         let asked = meta
             .and_then(|meta| identify(&method, meta, modern, client, self.phase, dialect, ready))
@@ -218,15 +222,21 @@ impl Session {
         }
     }
 
-    fn accept_id(&self, id: &Id) -> Result<(), Problem> {
+    /// Whether something may be answered with this id. One that is in use may not: it would be the
+    /// answer to another request.
+    fn take_id(&mut self, place: Place, id: &Id) -> Result<(), Problem> {
         if id.is_null() {
             return match self.rules.dialect.null_id {
                 NullId::Answer => Ok(()),
                 NullId::Refuse => Err(Problem::Request("`id` must not be null".into())),
             };
         }
-        if self.calls.key_of(id).is_some() || self.subscriptions.has_listener(id) {
+        let is_running = self.calls.key_of(id).is_some() || self.subscriptions.has_listener(id);
+        if is_running || self.batches.has(id) {
             return Err(Problem::Request(format!("the id {id} is in use").into()));
+        }
+        if let Some(batch) = self.batches.find(place.batch) {
+            batch.take_id(id);
         }
         Ok(())
     }
@@ -522,11 +532,15 @@ impl Session {
     }
 
     /// The id of an error that answers nothing in particular: `null` in JSON-RPC, left out by the
-    /// revisions whose schema says so.
+    /// revisions whose schema says so. Before a handshake it is known only from other requests
+    /// which those are.
     fn nobody(&self) -> Option<&'static Id> {
         const NULL: &Id = &Id::NULL;
-        let greeted = self.phase != Phase::Fresh && self.client.revision.speech().icons;
-        (!greeted && self.standing != Standing::ModernHttp).then_some(NULL)
+        let is_left_out = match self.phase {
+            Phase::Fresh => self.has_heard_modern,
+            _ => self.client.revision.speech().icons,
+        };
+        (!is_left_out && self.standing != Standing::ModernHttp).then_some(NULL)
     }
 
     fn enter(&mut self, next: Phase) {

@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use sabir_sources::articles::{SearchOptions, Settings, Store};
 
 /// The size of one article.
@@ -31,27 +33,44 @@ type Failure = Box<dyn std::error::Error>;
 type MakeQuery = fn(&mut Random, &Words) -> String;
 
 fn main() -> Result<(), Failure> {
-    let mut args = std::env::args().skip(1);
-    let count: usize = args.next().ok_or("usage: articles_scale COUNT [FOLDER]")?.parse()?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let count: usize = args.first().ok_or("usage: articles_scale COUNT [FOLDER]")?.parse()?;
     let home = args
-        .next()
+        .get(1)
         .map_or_else(|| std::env::temp_dir().join(format!("sabir-scale-{count}")), PathBuf::from);
-    let words = Words::new();
     let folder = home.join("articles");
-    if !folder.exists() {
-        let start = Instant::now();
-        generate(&folder, count, &words)?;
-        figure("generated_s", start.elapsed().as_secs_f64());
+    let settings = Settings { cache: Some(home.join(".cache")), ..Settings::new(&folder) };
+    match args.get(2).map(String::as_str) {
+        Some("index") => first_index(&settings, count),
+        Some(_) => ask(&settings, count),
+        None => {
+            figure("articles", count as f64);
+            if !folder.exists() {
+                let start = Instant::now();
+                generate(&folder, count, &Words::new())?;
+                figure("generated_s", start.elapsed().as_secs_f64());
+            }
+            if home.join(".cache").exists() {
+                fs::remove_dir_all(home.join(".cache"))?;
+            }
+            // Each in a process of its own, so that each has its own memory.
+            for phase in ["index", "ask"] {
+                let me = std::env::current_exe()?;
+                let status = Command::new(me).arg(&args[0]).arg(&home).arg(phase).status()?;
+                if !status.success() {
+                    return Err(format!("{phase}: {status}").into());
+                }
+            }
+            Ok(())
+        }
     }
-    let cache = home.join(".cache");
-    if cache.exists() {
-        fs::remove_dir_all(&cache)?;
-    }
-    let settings = Settings { cache: Some(cache.clone()), ..Settings::new(&folder) };
-    first_index(&settings, count)?;
-    let store = reopen(&settings, &cache)?;
-    measure(&store, count, &words)?;
-    change_one(&store, &folder)?;
+}
+
+fn ask(settings: &Settings, count: usize) -> Result<(), Failure> {
+    memory("start");
+    let store = reopen(settings)?;
+    measure(&store, count, &Words::new())?;
+    change_one(&store, &settings.folder)?;
     memory("end");
     store.close();
     Ok(())
@@ -72,18 +91,20 @@ fn first_index(settings: &Settings, count: usize) -> Result<(), Failure> {
         return Err("not indexed in twenty minutes".into());
     }
     figure("first_index_s", start.elapsed().as_secs_f64());
+    figure("first_index_cpu_s", cpu_seconds());
     memory("indexed");
     while store.figures().segments > 3 {
         std::thread::sleep(Duration::from_millis(20));
     }
     figure("first_index_merged_s", start.elapsed().as_secs_f64());
+    figure("first_index_merged_cpu_s", cpu_seconds());
     assert_eq!(store.figures().articles, count);
     memory("merged");
     store.close();
     Ok(())
 }
 
-fn reopen(settings: &Settings, cache: &Path) -> Result<Store, Failure> {
+fn reopen(settings: &Settings) -> Result<Store, Failure> {
     let start = Instant::now();
     let store = Store::open(settings.clone(), |_| {})?;
     while !store.wait_ready(Duration::from_secs(60)) {}
@@ -91,7 +112,7 @@ fn reopen(settings: &Settings, cache: &Path) -> Result<Store, Failure> {
     figure("reopen_files_read", store.figures().files_read as f64);
     figure("on_disk", f64::from(u8::from(store.figures().on_disk)));
     figure("segments", store.figures().segments as f64);
-    figure("index_mb", size_of(cache)? as f64 / 1e6);
+    figure("index_mb", size_of(&settings.cache.clone().unwrap_or_default())? as f64 / 1e6);
     memory("reopened");
     Ok(store)
 }
@@ -107,9 +128,9 @@ fn size_of(folder: &Path) -> Result<u64, Failure> {
     Ok(size)
 }
 
-fn measure(store: &Store, count: usize, words: &Words) -> Result<(), Failure> {
-    let mut random = Random(7);
-    let kinds: [(&str, MakeQuery); 7] = [
+/// The kinds of queries, equally frequent; the phrases of common words are counted apart.
+fn kinds() -> [(&'static str, MakeQuery); 8] {
+    [
         ("one_word", |random, words| words.some(random, 20, VOCABULARY / 4).to_owned()),
         ("two_words", |random, words| {
             format!("{} {} ", words.some(random, 20, 5000), words.some(random, 20, 5000))
@@ -124,6 +145,14 @@ fn measure(store: &Store, count: usize, words: &Words) -> Result<(), Failure> {
             )
         }),
         ("phrase", |random, words| {
+            // Words that do stand together, wherever that is.
+            let text = article(random.below(1000), words).unwrap_or_default();
+            let body: Vec<&str> =
+                text.rsplit("---").next().unwrap_or_default().split(' ').collect();
+            let at = random.below(body.len() - 2);
+            format!("\"{} {}\"", body[at], body[at + 1])
+        }),
+        ("common_phrase", |random, words| {
             format!("\"{} {}\"", words.some(random, 0, 60), words.some(random, 0, 60))
         }),
         ("prefix", |random, words| {
@@ -137,43 +166,49 @@ fn measure(store: &Store, count: usize, words: &Words) -> Result<(), Failure> {
             word
         }),
         ("nonsense", |random, _| format!("zqx{:x}wvk", random.next())),
-    ];
-    let mut all = Vec::new();
-    let mut by_kind: BTreeMap<&str, (Vec<Duration>, usize)> = BTreeMap::new();
+    ]
+}
+
+fn measure(store: &Store, count: usize, words: &Words) -> Result<(), Failure> {
+    let mut random = Random(7);
+    let kinds = kinds();
+    let mut all = Times::default();
+    let mut by_kind: BTreeMap<&str, (Times, usize)> = BTreeMap::new();
     for round in 0..QUESTIONS + 200 {
         let (name, make) = kinds[round % kinds.len()];
         let query = make(&mut random, words);
-        let start = Instant::now();
-        let found = store.search(&query, SearchOptions::default())?;
-        let took = start.elapsed();
+        let (found, took) = timed(|| store.search(&query, SearchOptions::default()));
+        let found = found?;
         // The first rounds warm the caches.
         if round >= 200 {
-            all.push(took);
+            if name != "common_phrase" {
+                all.push(took);
+            }
             let (times, hits) = by_kind.entry(name).or_default();
             times.push(took);
             *hits += usize::from(found.total > 0);
         }
     }
-    percentiles("search", &mut all);
-    for (name, (mut times, hits)) in by_kind {
-        figure(&format!("search_{name}_answered"), hits as f64 / times.len() as f64);
-        percentiles(&format!("search_{name}"), &mut times);
+    all.print("search");
+    for (name, (times, hits)) in by_kind {
+        figure(&format!("search_{name}_answered"), hits as f64 / times.wall.len() as f64);
+        times.print(&format!("search_{name}"));
     }
-    let mut times = Vec::new();
+    let mut times = Times::default();
     for _ in 0..QUESTIONS {
         let id = id_of(random.below(count));
-        let start = Instant::now();
-        store.article(&id, None)?;
-        times.push(start.elapsed());
+        let (article, took) = timed(|| store.article(&id, None));
+        article?;
+        times.push(took);
     }
-    percentiles("get", &mut times);
-    let mut times = Vec::new();
+    times.print("get");
+    let mut times = Times::default();
     for _ in 0..200 {
-        let start = Instant::now();
-        store.list(Some("category-3"), None)?;
-        times.push(start.elapsed());
+        let (list, took) = timed(|| store.list(Some("category-3"), None));
+        list?;
+        times.push(took);
     }
-    percentiles("list", &mut times);
+    times.print("list");
     memory("asked");
     Ok(())
 }
@@ -198,11 +233,39 @@ fn change_one(store: &Store, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn percentiles(name: &str, times: &mut [Duration]) {
-    times.sort_unstable();
-    for (label, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
-        let at = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len());
-        figure(&format!("{name}_{label}_ms"), times[at - 1].as_secs_f64() * 1e3);
+/// How long something took on the clock, and how long of that it was computing.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, [Duration; 2]) {
+    let (start, computed) = (Instant::now(), computing());
+    let result = work();
+    (result, [start.elapsed(), computing().saturating_sub(computed)])
+}
+
+/// How long this thread has been computing: unlike the clock, not longer on a busy machine.
+fn computing() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[derive(Default)]
+struct Times {
+    wall: Vec<Duration>,
+    cpu: Vec<Duration>,
+}
+
+impl Times {
+    fn push(&mut self, [wall, cpu]: [Duration; 2]) {
+        self.wall.push(wall);
+        self.cpu.push(cpu);
+    }
+
+    fn print(mut self, name: &str) {
+        for (times, of) in [(&mut self.wall, ""), (&mut self.cpu, "_cpu")] {
+            times.sort_unstable();
+            for (label, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
+                let at = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len());
+                figure(&format!("{name}{of}_{label}_ms"), times[at - 1].as_secs_f64() * 1e3);
+            }
+        }
     }
 }
 
@@ -216,6 +279,12 @@ fn memory(when: &str) {
             .and_then(|n| n.parse::<f64>().ok());
         figure(&format!("memory_{when}_{label}_mb"), kilobytes.unwrap_or(0.0) / 1024.0);
     }
+}
+
+/// What this process has used of all processors: unlike the time, it is the same on a busy machine.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn id_of(number: usize) -> String {

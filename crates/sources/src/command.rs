@@ -2,28 +2,33 @@
 //!
 //! Everything that can be decided is decided once, when the configuration is read: the command
 //! line ([`CommandLine`]), what may be asked ([`Input`]), that the two agree, and the [`Program`].
-//! A call then fills in its [`Values`], waits for its turn at the [`Gate`], and is [`run`].
+//! Together they are a [`Command`]. A call of its [`CommandSource`] then fills in its [`Values`],
+//! waits for its turn at the [`Gate`], and is [`run()`].
 //!
 //! No value ever reaches a shell, becomes a second argument, or becomes a flag unless the author
 //! of the command said so.
 //!
 //! Not here: the keeping of processes (`keeper`), the protocol, and the reading of `sabir.toml`.
 
-mod capture;
+mod capture; // reading output within bounds
 mod exec; // putting on limits and sandbox
 mod gate; // how many at once
 mod input; // what may be asked
 mod program; // what is run, and within which limits
+mod reply; // what came of it, for the client
 mod run; // one call
 mod sandbox; // what Linux enforces
+mod source; // the tool
 mod template; // text with placeholders
-mod values; // what was asked // reading output within bounds
+mod values; // what was asked
 
 pub use capture::{Observer, Stream};
 pub use gate::{Busy, Gate, Pass, Turn};
 pub use input::{Disagreement, Input, InputError};
 pub use program::{Files, FindError, Limits, Program, Sandbox, find_program};
-pub use run::{Finish, Limit, RunError, run};
+pub use reply::{BadMimeType, MimeType, Output};
+pub use run::{Finish, Limit, RunError, run, run_until};
+pub use source::{Command, CommandSource};
 pub use template::{CommandLine, Place, RunItem, Stdin, TemplateError, TextTemplate, Wrong};
 pub use values::{RenderError, Values};
 

@@ -21,11 +21,12 @@
 //! [`Patience::after_stdin`] the group gets SIGTERM, after [`Patience::after_term`] everything
 //! below gets SIGKILL until nothing is left. Orphans outside the group get the same signals.
 //!
-//! Any *one* of the processes may be killed with SIGKILL: if it is Sabir, the sockets close; if
-//! a keeper, its tree becomes the warden's, which kills it; if the warden, the keepers still have
-//! their sockets. Warden and keepers live in a session and groups of their own and are not called
-//! `sabir` (but `keeper of PID`), so that a signal to Sabir's group, its terminal, or everything of that
-//! name does not take them along.
+//! Any one of these processes may be killed with SIGKILL, and Sabir together with any one other.
+//! If it is Sabir, the sockets close; if a keeper, its tree becomes the warden's, which kills it;
+//! if the warden, the keepers still have their sockets. (A keeper *and* the warden at the same
+//! moment is the one case that leaves something behind.) Warden and keepers live in a session and
+//! in groups of their own and are not called `sabir` but `keeper of PID`, so that a signal to
+//! Sabir's group, to its terminal or to everything of that name does not take them along.
 //!
 //! Why not otherwise. The parent-death signal is bound to the thread that forked, is not
 //! inherited by grandchildren and cannot be set before `exec` without unsafe code. A process that
@@ -40,32 +41,27 @@
 //!
 //! Not here: what is read from a program and for how long. See `command::run`.
 
-mod child;
-mod line;
-mod one;
-mod order;
-mod pool;
-mod tree;
-mod wake;
-mod warden;
+mod child; // a program that is kept
+mod line; // our end of a socket
+mod modes; // how this executable becomes a keeper
+mod one; // the process that keeps one program
+mod order; // what goes over the sockets
+mod pool; // starting, using again, closing
+mod socket; // bytes, and open files beside them
+mod tree; // the processes below this one
+mod wake; // what wakes a keeper
+mod warden; // the process that keeps the keepers
 
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
-pub use child::{Child, Exit, KeeperLost};
+pub use child::{Child, Exit, WaitError};
+pub(crate) use modes::{KEEP_ALL, KEEP_ONE, this_program};
+pub(crate) use order::YEAR;
 pub use order::{Order, Patience};
 pub(crate) use pool::refusal;
 pub use pool::{KeeperSettings, Keepers, StartError};
-
-/// The hidden modes, as the first argument of this executable.
-pub(crate) const KEEP_ALL: &str = "__keep";
-pub(crate) const KEEP_ONE: &str = "__keep-one";
-
-/// Set for wardens and keepers, so that one which does not know that it is one (an executable
-/// that never calls `hidden_mode`) cannot start wardens of its own without end.
-const MARK: &str = "SABIR_KEEPER";
 
 /// The work of a warden. Its line is its standard input.
 pub(crate) fn keep_all() -> io::Result<()> {
@@ -79,13 +75,4 @@ pub(crate) fn keep_one() -> io::Result<()> {
 
 fn socket_on_stdin() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
-}
-
-/// This very executable, even if its file has been replaced or removed since.
-pub(crate) fn this_program() -> PathBuf {
-    if cfg!(target_os = "linux") {
-        PathBuf::from("/proc/self/exe")
-    } else {
-        std::env::current_exe().unwrap_or_default()
-    }
 }

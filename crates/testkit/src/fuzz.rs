@@ -1,3 +1,100 @@
 //! What fuzzers and property tests run: the same functions, whoever makes the bytes.
 //!
-//! Each takes arbitrary bytes and panics where a promise is broken.
+//! Each takes arbitrary bytes and panics where a promise is broken. The bytes that once found
+//! something, or that are worth to begin from, are in `fuzz/corpus`.
+
+mod operations;
+mod session;
+
+use bytes::Bytes;
+use sabir_wire::{Incoming, Line, LineSplitter, Malformed, Message, Misshape, Raw, decode};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+pub use session::session;
+
+/// How deep a message may be nested here.
+const DEPTH: usize = 16;
+
+/// Any bytes are a message, or say why not; and what must not be answered is known for what it is.
+pub fn envelope(bytes: &[u8]) {
+    let decoded = decode(&Bytes::copy_from_slice(bytes), DEPTH);
+    let text = std::str::from_utf8(bytes);
+    let is_json = text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
+    match &decoded {
+        Ok(incoming) => {
+            assert!(is_json, "what is not JSON was taken for a message");
+            match incoming {
+                Incoming::One(message) => check_message(message),
+                Incoming::Batch(parts) => parts.iter().flatten().for_each(check_message),
+            }
+        }
+        Err(malformed) => {
+            let is_syntax = matches!(malformed.misshape, Misshape::Syntax(_));
+            assert_eq!(is_syntax, !is_json, "{malformed:?}");
+            if let Ok(value) = serde_json::from_slice(bytes) {
+                check_refusal(&value, malformed);
+            }
+        }
+    }
+}
+
+fn check_message(message: &Message) {
+    match message {
+        Message::Request { params, .. } | Message::Notification { params, .. } => {
+            params.iter().for_each(check_raw);
+        }
+        Message::Response { result: Ok(result), .. } => check_raw(result),
+        Message::Response { result: Err(error), .. } => error.data.iter().for_each(check_raw),
+    }
+}
+
+fn check_raw(raw: &Raw) {
+    assert!(raw.read::<IgnoredAny>().is_ok(), "{raw:?} is no JSON");
+    assert!(!raw.text().contains(['\n', '\r']), "{raw:?} breaks its line");
+}
+
+fn check_refusal(value: &Value, malformed: &Malformed) {
+    let has = |key: &str| value.get(key).is_some();
+    let is_response = !has("method") && (has("result") || has("error"));
+    let is_notification = !has("id") && value["method"].is_string();
+    if is_response || is_notification {
+        assert!(!malformed.answerable, "{value} would be answered");
+    } else {
+        assert!(malformed.answerable, "{value} would not be answered");
+    }
+}
+
+/// However a stream is cut, its lines are the same, and none costs more memory than the limit.
+///
+/// The first byte is the limit, the second how the rest is cut.
+pub fn lines(bytes: &[u8]) {
+    let [limit, cut, stream @ ..] = bytes else { return };
+    let (limit, cut) = (usize::from(*limit), usize::from(*cut).max(1));
+    let mut splitter = LineSplitter::new(limit);
+    let mut found = Vec::new();
+    for chunk in stream.chunks(cut) {
+        splitter.buffer().extend_from_slice(chunk);
+        while let Some(line) = splitter.next_line() {
+            found.push(line);
+        }
+        assert!(splitter.buffer().len() <= limit + 1, "more is kept than a line may have");
+    }
+    found.extend(splitter.finish());
+    assert_eq!(found, plain_lines(stream, limit));
+}
+
+/// The same, without cunning.
+fn plain_lines(stream: &[u8], limit: usize) -> Vec<Line> {
+    let lines = stream.split(|byte| *byte == b'\n').map(|line| match line {
+        [line @ .., b'\r'] => line,
+        line => line,
+    });
+    let wanted = lines.filter(|line| line.len() > limit || !line.trim_ascii().is_empty());
+    wanted
+        .map(|line| match line.len() {
+            length if length > limit => Line::TooLong,
+            _ => Line::Message(Bytes::copy_from_slice(line)),
+        })
+        .collect()
+}

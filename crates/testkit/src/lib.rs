@@ -30,7 +30,7 @@ pub use play::{play, play_with};
 pub use player::{CallNumber, Ending, Event, Player};
 pub use program::Program;
 pub use reading::{completion, prompt_reply, questions, resource_reply, tool_reply};
-pub use scripts::{Script, all_scripts};
+pub use scripts::{Script, all_scripts, play_scripts};
 pub use session::SessionPlayer;
 pub use settings::{BadSetting, apply_setting};
 pub use source::{Called, ScriptedSource};

@@ -22,7 +22,10 @@ pub struct Pair {
     from_server: ReadHalf<DuplexStream>,
     unread: BytesMut,
     heard: VecDeque<Bytes>,
+    /// Whether the client takes what it is sent.
     is_reading: bool,
+    /// Nothing more can be read.
+    is_over: bool,
 }
 
 /// How many bytes are under way at most, in each direction.
@@ -46,7 +49,7 @@ impl Pair {
         });
         let (from_server, to_server) = tokio::io::split(client);
         let (unread, heard) = (BytesMut::new(), VecDeque::new());
-        Self { house, to_server, from_server, unread, heard, is_reading: true }
+        Self { house, to_server, from_server, unread, heard, is_reading: true, is_over: false }
     }
 
     /// Sends bytes that need not be a frame, nor a whole one.
@@ -70,6 +73,13 @@ impl Pair {
         self.settle();
     }
 
+    /// The client is gone, from one moment to the next.
+    pub fn vanish(&mut self) {
+        let (client, _) = tokio::io::duplex(1);
+        (self.from_server, self.to_server) = tokio::io::split(client);
+        self.settle();
+    }
+
     /// Whether the client takes what it is sent.
     pub fn set_reading(&mut self, is_reading: bool) {
         self.is_reading = is_reading;
@@ -77,18 +87,17 @@ impl Pair {
 
     /// Lets everything happen that can happen without time passing.
     pub fn settle(&mut self) {
-        let Self { house, from_server, unread, is_reading, .. } = self;
-        let is_reading = *is_reading;
+        let Self { house, from_server, unread, is_reading, is_over, .. } = self;
         house.block_on(async {
             loop {
-                let read = tokio::select! {
+                let may_read = *is_reading && !*is_over;
+                tokio::select! {
                     biased;
-                    read = from_server.read_buf(unread), if is_reading => read.unwrap_or(0),
-                    () = quiet() => 0,
+                    read = from_server.read_buf(unread), if may_read => {
+                        *is_over = read.unwrap_or(0) == 0;
+                    }
+                    () = quiet() => return,
                 };
-                if read == 0 {
-                    return;
-                }
             }
         });
         while let Some(at) = self.unread.iter().position(|byte| *byte == b'\n') {

@@ -97,6 +97,7 @@ fn take(player: &mut dyn Player, step: &Step, names: &mut Names) -> Result<(), S
             other => return Err(names.describe(&other)),
         },
         Step::Abort(name) => same(&Event::Abort(names.call(name)?), player, names)?,
+        Step::Ready if !player.sees_inside() => {}
         Step::Ready => same(&Event::Ready, player, names)?,
         Step::Close => same(&Event::Close, player, names)?,
         Step::Note(name, note) => player.note(names.call(name)?, note.clone()),

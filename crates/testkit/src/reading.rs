@@ -49,7 +49,7 @@ pub fn resource_reply(json: &Raw) -> ResourceReply {
 /// What could stand there.
 pub fn completion(json: &Raw) -> Completion {
     let json = needed(json, "completion");
-    let values = list(&json, "values").iter().map(|value| plain(value)).collect();
+    let values = list(&json, "values").iter().map(plain).collect();
     let total = value(&json)["total"].as_u64().map(|total| total as usize);
     Completion { values, total }
 }

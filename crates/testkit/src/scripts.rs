@@ -2,11 +2,15 @@
 //! a program over a pipe. One conversation a file; the file's name is the rule.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use sabir_engine::Settings;
 
 use crate::house::House;
+use crate::play::play_with;
+use crate::player::Player;
+use crate::program::Program;
 use crate::settings::apply_setting;
 use crate::transcript::Transcript;
 
@@ -64,8 +68,25 @@ impl Script {
         settings
     }
 
+    /// Starts a program that serves its standard streams with the settings of this script, as
+    /// `PROGRAM serve FILE --stdio` and whatever is to follow. The file is written to `folder`.
+    ///
+    /// # Panics
+    /// If the file cannot be written, or the program does not exist.
+    pub fn program(
+        &self,
+        path: impl AsRef<Path>,
+        folder: impl AsRef<Path>,
+        more: &[&str],
+    ) -> Program {
+        let file = folder.as_ref().join(format!("{}.toml", self.name.replace(' ', "_")));
+        fs::write(&file, self.settings_file()).expect("a file of settings");
+        let file = file.to_str().expect("a path that is text");
+        Program::start(path, &[&["serve", file, "--stdio"], more].concat())
+    }
+
     /// The same as the text of a `sabir.toml`.
-    pub fn settings_file(&self) -> String {
+    fn settings_file(&self) -> String {
         let server = "server.name = \"s\"\nserver.version = \"1\"\n";
         let own = self.transcript.settings.iter();
         // What the script says itself stands instead of what is the same for all.
@@ -75,4 +96,25 @@ impl Script {
         let lines: Vec<&str> = shared.chain(own.map(String::as_str)).collect();
         lines.join("\n") + "\n"
     }
+}
+
+/// Plays all scripts that `wanted` picks, each with a player of its own, and names those that went
+/// another way together.
+///
+/// # Panics
+/// If one did, or if none was picked.
+pub fn play_scripts(wanted: impl Fn(&Script) -> bool, player: impl Fn(&Script) -> Box<dyn Player>) {
+    let mut failed = Vec::new();
+    let mut scripts = all_scripts();
+    scripts.retain(wanted);
+    assert!(!scripts.is_empty(), "no transcript was picked");
+    for script in &scripts {
+        let played = catch_unwind(AssertUnwindSafe(|| {
+            play_with(player(script).as_mut(), &script.transcript);
+        }));
+        if played.is_err() {
+            failed.push(&script.name);
+        }
+    }
+    assert!(failed.is_empty(), "{} of {} failed: {failed:#?}", failed.len(), scripts.len());
 }

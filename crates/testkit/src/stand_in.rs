@@ -5,9 +5,10 @@ use sabir_registry::{
     ToolCall,
 };
 use sabir_wire::types::{
-    Annotations, CacheHint, CacheScope, Completion, Content, Elicit, Elicited, Icon, Level, Prompt,
-    PromptArgument, PromptReply, Question, Resource, ResourceContents, ResourceReply,
-    ResourceTemplate, Role, Roots, Sample, Sampled, Tool, ToolAnnotations, ToolReply,
+    Annotations, CacheHint, CacheScope, Completion, Content, Elicit, Elicited, Icon, Level,
+    ModelPreferences, Prompt, PromptArgument, PromptReply, Question, Resource, ResourceContents,
+    ResourceReply, ResourceTemplate, Role, Roots, Sample, Sampled, SamplingContent,
+    SamplingMessage, Tool, ToolAnnotations, ToolReply,
 };
 use sabir_wire::{Problem, Raw};
 use serde_json::{Value, json};
@@ -17,6 +18,11 @@ use serde_json::{Value, json};
 pub struct StandIn;
 
 impl StandIn {
+    /// How it looks.
+    pub fn icons() -> Vec<Icon> {
+        vec![icon()]
+    }
+
     fn tools() -> Vec<Tool> {
         let nothing = json!({ "type": "object", "additionalProperties": false });
         let two_numbers = json!({
@@ -52,6 +58,7 @@ impl StandIn {
             Tool::new("noisy", "Logs, and tells how far it is", raw(&nothing)),
             Tool::new("ask_name", "Asks the user for a name", raw(&nothing)),
             Tool::new("ask_all", "Asks the user, the model and for the roots", raw(&nothing)),
+            Tool::new("ask_model", "Asks the model and for the roots", raw(&nothing)),
             Tool::new("ask_page", "Asks the user to visit a page", raw(&nothing)),
             Tool::new("ask_tools", "Asks a model that may use tools", raw(&nothing)),
         ]
@@ -172,6 +179,7 @@ fn call_tool(call: &ToolCall) -> Answer<ToolReply> {
         "noisy" => noisy(context),
         "ask_name" => ask_name(context),
         "ask_all" => ask_all(context),
+        "ask_model" => ask_model(context),
         "ask_page" => ask_page(context),
         "ask_tools" => ask_tools(context),
         other => Err(Problem::UnknownTool(other.into())),
@@ -227,6 +235,35 @@ fn ask_all(context: &Context) -> Answer<ToolReply> {
     let roots = roots.read::<Roots>().map_or(0, |roots| roots.roots.len());
     let kept = context.state.as_ref().map_or("nothing", Raw::text);
     Ok(Outcome::Done(ToolReply::text(format!("{said}, {roots} roots, kept {kept}"))))
+}
+
+/// What every revision can be asked, with all that can be said of it.
+fn ask_model(context: &Context) -> Answer<ToolReply> {
+    if context.answer("model").is_some() {
+        return Ok(Outcome::Done(ToolReply::text("thank you")));
+    }
+    let picture = SamplingMessage {
+        role: Role::Assistant,
+        content: vec![
+            SamplingContent::Block(Content::text("Here it is.")),
+            SamplingContent::Block(Content::image(b"\x89PNG", "image/png")),
+        ],
+    };
+    let mut sample = Sample {
+        system_prompt: Some("Be brief.".into()),
+        preferences: Some(ModelPreferences {
+            hints: vec!["claude".into()],
+            cost_priority: Some(0.1),
+            speed_priority: Some(0.2),
+            intelligence_priority: Some(0.7),
+        }),
+        temperature: Some(0.5),
+        stop_sequences: vec!["END".into()],
+        metadata: Some(raw(&json!({ "a": 1 }))),
+        ..Sample::user("What do you see?", 100)
+    };
+    sample.messages.push(picture);
+    ask(vec![("model", Question::Sample(Box::new(sample))), ("roots", Question::Roots)], None)
 }
 
 fn ask_page(context: &Context) -> Answer<ToolReply> {

@@ -95,7 +95,9 @@ impl Transcript {
     /// Whether the script looks inside the server, which only some players can.
     pub fn looks_inside(&self) -> bool {
         let outside = |step: &Step| {
-            matches!(step, Step::Say(_) | Step::EndInput | Step::Hear(_) | Step::Close)
+            let said = matches!(step, Step::Say(_) | Step::EndInput | Step::Hear(_));
+            // That a client is ready is believed where it cannot be seen.
+            said || matches!(step, Step::Ready | Step::Close)
         };
         !self.steps.iter().all(|(_, step)| outside(step))
     }

@@ -19,7 +19,7 @@ mod uri; // URI templates
 pub use error::{Code, ErrorObject, Problem};
 pub use framing::{Line, LineSplitter};
 pub use id::Id;
-pub use message::{Incoming, Malformed, Message, Misshape, decode};
+pub use message::{Incoming, MAX_BATCH, Malformed, Message, Misshape, decode};
 pub use message::{write_batch, write_error, write_notification, write_request, write_result};
 pub use meta::{Meta, ProgressToken, TraceContext};
 pub use method::{CallTool, Cancelled, Complete, GetPrompt, Initialize, Listen};

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -75,6 +75,8 @@ pub enum Misshape {
     TooLong,
     /// Nested deeper than the limit.
     TooDeep,
+    /// A batch of more messages than the limit.
+    TooMany,
     /// Neither an object nor an array.
     NotAnObject,
     /// `jsonrpc` is not `"2.0"`.
@@ -101,7 +103,10 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),
         Some(b'[') => {
-            let parts: Vec<&RawValue> = serde_json::from_str(text).map_err(Malformed::syntax)?;
+            let Parts(parts) = serde_json::from_str(text).map_err(Malformed::syntax)?;
+            if parts.len() > MAX_BATCH {
+                return Err(Malformed::answered(Misshape::TooMany));
+            }
             let is_deep =
                 |part: &str| is_deep && is_deeper_than(part.as_bytes(), max_depth.max(1) - 1);
             let parts = parts.into_iter().map(|part| match part.get() {
@@ -114,6 +119,39 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
             serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
             Err(Malformed::answered(Misshape::NotAnObject))
         }
+    }
+}
+
+/// How many messages a batch may have. A longer one is refused whole: each part may be as short as
+/// `{}`, and its answer is fifty times as long.
+pub const MAX_BATCH: usize = 1000;
+
+/// The parts of a batch, but no more than one too many.
+struct Parts<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Vec<&'de RawValue>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut parts = Vec::new();
+                while parts.len() <= MAX_BATCH {
+                    match seq.next_element()? {
+                        Some(part) => parts.push(part),
+                        None => return Ok(parts),
+                    }
+                }
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(parts)
+            }
+        }
+        deserializer.deserialize_seq(Collect).map(Parts)
     }
 }
 

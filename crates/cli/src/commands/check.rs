@@ -1,15 +1,21 @@
 //! `sabir check`: reads a configuration and says what is wrong.
 
 use std::path::Path;
+use std::time::Duration;
 
-use sabir_engine::Engine;
-
+use super::engine;
 use crate::config;
 use crate::report::{Failure, say};
 
 pub(crate) fn run(path: Option<&Path>) -> Result<(), Failure> {
     let settings = config::read(path)?;
-    let engine = Engine::new(settings.engine);
+    for folder in &settings.folders {
+        while !folder.wait_ready(Duration::from_secs(60)) {}
+        for problem in folder.problems() {
+            say(&format!("warning: {problem}"));
+        }
+    }
+    let (engine, _) = engine(settings)?;
     let offered = engine.registry().snapshot();
     let count = |number: usize, what: &str| match number {
         1 => format!("1 {what}"),

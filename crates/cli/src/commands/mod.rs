@@ -4,7 +4,12 @@ mod check;
 mod init;
 mod serve;
 
+use std::sync::Arc;
+
+use sabir_engine::Engine;
+
 use crate::args::Command;
+use crate::config::{Mistake, Programs, Settings};
 use crate::report::Failure;
 
 /// Does what was asked for.
@@ -14,4 +19,13 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Check { path } => check::run(path.as_deref()),
         Command::Init => init::run(),
     }
+}
+
+/// A server as its configuration describes it, and the programs that it runs.
+fn engine(settings: Settings) -> Result<(Arc<Engine>, Programs), Mistake> {
+    let engine = Engine::new(settings.engine);
+    for offered in settings.sources {
+        offered.add_to(engine.registry())?;
+    }
+    Ok((engine, settings.programs))
 }

@@ -1,23 +1,36 @@
 //! `sabir serve`: serves what a configuration describes.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sabir::{HttpServer, HttpSettings, Token};
 use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
 
+use super::engine;
 use crate::args::Serve;
 use crate::config::{self, Settings};
 use crate::report::{Failure, say};
+
+/// How long we wait for folders to be read before we serve. Many clients ask once what there is, and
+/// never again; a small folder is read by then, and a large one is served while it is read.
+const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let settings = config::read(args.path.as_deref())?;
     let places = Places::decide(args, &settings)?;
     let runtime = runtime(&places).map_err(|error| Failure::Other(error.to_string()))?;
-    let engine = Engine::new(settings.engine);
-    let served = runtime.block_on(serve(engine, places));
+    let start = Instant::now() + HEAD_START;
+    for folder in &settings.folders {
+        folder.wait_ready(start.saturating_duration_since(Instant::now()));
+    }
+    let (engine, programs) = engine(settings)?;
+    let served = runtime.block_on(async {
+        let served = serve(engine, places).await;
+        programs.close().await;
+        served
+    });
     // A thread may sit in a read that never ends; the process does not wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     served

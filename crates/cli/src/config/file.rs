@@ -3,7 +3,11 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::articles::Articles;
+use super::command::Command;
 use super::mistake::{Mistake, Text};
+use super::prompt::Prompt;
+use super::resource::Resource;
 
 /// A sabir.toml.
 #[derive(Debug, Default, Deserialize)]
@@ -15,6 +19,10 @@ pub(crate) struct File {
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
     pub(crate) http: Http,
+    pub(crate) articles: Vec<Articles>,
+    pub(crate) command: Vec<Command>,
+    pub(crate) prompt: Vec<Prompt>,
+    pub(crate) resource: Vec<Resource>,
 }
 
 /// `[server]`: what clients see.

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::file::{Http, Listen};
 use super::mistake::{Mistake, Text};
-use super::settle::{duration, positive, size};
+use super::values::{duration, positive, size};
 
 /// How HTTP clients are served, and whether the file says where.
 pub(crate) fn settle(

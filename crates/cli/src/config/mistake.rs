@@ -14,6 +14,9 @@ pub(crate) struct Mistake {
     hint: Option<String>,
 }
 
+/// What helps whoever wrote a path to nothing.
+pub(super) const RELATIVE: &str = "paths are relative to the folder of this file";
+
 /// A file's text, for telling lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
@@ -29,6 +32,33 @@ impl Text<'_> {
         Mistake { what: what.into(), path: self.path.into(), line: Some(line), hint: None }
     }
 
+    /// The same, for a message whose part behind a semicolon says what to do.
+    pub(crate) fn told(&self, place: Range<usize>, message: impl AsRef<str>) -> Mistake {
+        match message.as_ref().split_once("; ") {
+            Some((what, hint)) => self.mistake(place, what).hint(hint),
+            None => self.mistake(place, message.as_ref()),
+        }
+    }
+
+    /// The folder that paths in this text are relative to: absolute.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let folder = self.path.parent().unwrap_or(self.path);
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        // It fails only for an empty path, or where there is no current folder.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        folder.components().collect()
+    }
+
+    /// The file that a path in this text means: absolute.
+    pub(crate) fn resolve(&self, written: &str) -> PathBuf {
+        self.folder().join(written).components().collect()
+    }
+
+    /// Where something stands, for later.
+    pub(crate) fn place(&self, at: Range<usize>) -> Place {
+        Place(self.mistake(at, ""))
+    }
+
     /// What the parser did not like.
     pub(crate) fn misread(&self, error: &toml::de::Error) -> Mistake {
         let what = error.message().trim().replace('\n', " ");
@@ -36,6 +66,22 @@ impl Text<'_> {
             Some(place) => self.mistake(place, what),
             None => Mistake { what, path: self.path.into(), line: None, hint: None },
         }
+    }
+}
+
+/// A place in a file, for a mistake that is found later.
+#[derive(Debug)]
+pub(crate) struct Place(Mistake);
+
+impl Place {
+    /// The same, with what to do about any mistake there.
+    pub(crate) fn hint(self, hint: &str) -> Self {
+        Self(self.0.hint(hint))
+    }
+
+    /// A mistake there.
+    pub(crate) fn mistake(self, what: impl Into<String>) -> Mistake {
+        Mistake { what: what.into(), ..self.0 }
     }
 }
 

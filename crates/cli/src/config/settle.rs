@@ -1,17 +1,17 @@
 //! What we will do: defaults, file and environment, settled.
 
-use std::time::Duration;
-
 use sabir::{
     Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
+use super::articles::Folder;
 use super::file::{self, File};
 use super::http;
 use super::mistake::{Mistake, Text};
-use super::units;
+use super::sources::{self, Offered, Offers, Programs};
+use super::values::{duration, one_of, positive, size, time};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -24,6 +24,12 @@ pub(crate) struct Settings {
     pub(crate) listens_http: bool,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
+    /// What is offered.
+    pub(crate) sources: Vec<Offered>,
+    /// The folders of articles behind it.
+    pub(crate) folders: Vec<Folder>,
+    /// The programs behind it.
+    pub(crate) programs: Programs,
 }
 
 /// Settles a file.
@@ -37,7 +43,9 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> 
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
     let (http, listens_http) = http::settle(&file.listen, &file.http, text)?;
-    Ok(Settings { engine, http, listens_http, stdio: file.listen.stdio.unwrap_or(false) })
+    let Offers { sources, folders, programs } = sources::settle(file, text, &engine)?;
+    let stdio = file.listen.stdio.unwrap_or(false);
+    Ok(Settings { engine, http, listens_http, stdio, sources, folders, programs })
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
@@ -110,22 +118,6 @@ fn as_value(text: Option<&Spanned<String>>) -> Option<Spanned<Value>> {
     text.map(|text| Spanned::new(text.span(), Value::String(text.get_ref().clone())))
 }
 
-/// The choice that a value names, each written as it stands in the file.
-fn one_of<T: Copy>(
-    value: Option<&Spanned<Value>>,
-    text: &Text<'_>,
-    choices: &[(&str, T)],
-) -> Result<Option<T>, Mistake> {
-    let Some(value) = value else { return Ok(None) };
-    let written = value.get_ref().to_string();
-    let chosen = choices.iter().find(|(name, _)| *name == written);
-    chosen.map(|(_, choice)| Some(*choice)).ok_or_else(|| {
-        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        text.mistake(value.span(), format!("{written} is not one of the choices here"))
-            .hint(format!("write {}", names.join(" or ")))
-    })
-}
-
 fn limit(
     engine: &mut sabir_engine::Settings,
     file: &file::Limits,
@@ -146,55 +138,6 @@ fn limit(
     taken.page_size = positive(file.page_size.as_ref(), text)?.unwrap_or(taken.page_size);
     taken.abort_grace = duration(file.abort_grace.as_ref(), text)?.unwrap_or(taken.abort_grace);
     Ok(())
-}
-
-/// A time that may also be `"none"`.
-fn time(
-    written: Option<&Spanned<String>>,
-    text: &Text<'_>,
-    default: Option<Duration>,
-) -> Result<Option<Duration>, Mistake> {
-    match written {
-        None => Ok(default),
-        Some(none) if none.get_ref() == "none" => Ok(None),
-        some => duration(some, text),
-    }
-}
-
-pub(super) fn duration(
-    written: Option<&Spanned<String>>,
-    text: &Text<'_>,
-) -> Result<Option<Duration>, Mistake> {
-    let Some(written) = written else { return Ok(None) };
-    let duration = units::duration(written.get_ref()).ok_or_else(|| {
-        text.mistake(written.span(), format!("`{}` is no duration", written.get_ref()))
-            .hint("write it like \"250ms\", \"5s\", \"2m\" or \"1h\"")
-    })?;
-    Ok(Some(duration))
-}
-
-pub(super) fn size(
-    written: Option<&Spanned<String>>,
-    text: &Text<'_>,
-) -> Result<Option<usize>, Mistake> {
-    let Some(written) = written else { return Ok(None) };
-    let size = units::size(written.get_ref()).filter(|size| *size > 0).ok_or_else(|| {
-        text.mistake(written.span(), format!("`{}` is no size", written.get_ref()))
-            .hint("write it like \"64KB\" or \"16MB\"")
-    })?;
-    Ok(Some(size))
-}
-
-pub(super) fn positive(
-    number: Option<&Spanned<usize>>,
-    text: &Text<'_>,
-) -> Result<Option<usize>, Mistake> {
-    match number {
-        Some(zero) if *zero.get_ref() == 0 => {
-            Err(text.mistake(zero.span(), "0 would let nothing pass").hint("write 1 or more"))
-        }
-        number => Ok(number.map(|number| *number.get_ref())),
-    }
 }
 
 fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {

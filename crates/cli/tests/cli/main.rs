@@ -1,9 +1,15 @@
 //! The real binary, as a person or a client sees it.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod articles;
+mod asdlc;
+mod client;
+mod commands;
 mod configuration;
 mod http;
 mod stdio;
+mod texts;
+mod tools;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -47,6 +47,10 @@ impl Round {
                 )
             })?;
         }
+        // Whoever answers was asked, though there was nothing to keep.
+        if !resume.answers.is_empty() {
+            round.kept.rounds = round.kept.rounds.max(1);
+        }
         for (key, answer) in resume.answers {
             if !answer.is_object() {
                 let reason = format!("`inputResponses[\"{key}\"]` must be an object");
@@ -79,7 +83,7 @@ impl Round {
             return Outcome::Failed(Problem::Internal("the call asked nothing".into()));
         }
         // Nothing to remember, nothing to carry: the answers alone are enough.
-        let nothing_kept = self.kept.rounds == 0 && self.kept.answers.is_empty() && state.is_none();
+        let nothing_kept = self.kept.rounds == 0 && state.is_none();
         let state = if nothing_kept {
             None
         } else {

@@ -18,23 +18,23 @@ pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
 }
 
 pub(crate) fn call(desk: Desk, call: CallTool) -> Work {
+    begin(desk, call).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+}
+
+fn begin(desk: Desk, call: CallTool) -> Result<Work, Problem> {
+    declared(desk.catalog.capabilities().tools, "tools/call")?;
     let Some(entry) = desk.catalog.tool(&call.name).cloned() else {
-        return Outcome::Failed(Problem::UnknownTool(call.name)).into();
+        return Err(Problem::UnknownTool(call.name));
     };
     let arguments = call.arguments.unwrap_or_else(Raw::empty_object);
-    if let Err(reason) = entry.input.check(&arguments) {
-        return Outcome::Failed(Problem::Arguments(reason.into())).into();
-    }
-    let round = match Round::open(&desk, "tools/call", &call.name, Some(&arguments), call.resume) {
-        Ok(round) => round,
-        Err(problem) => return Outcome::Failed(problem).into(),
-    };
+    entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
+    let round = Round::open(&desk, "tools/call", &call.name, Some(&arguments), call.resume)?;
     let context = rounds::context(desk, &round);
     let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
-    Work::Running(Box::pin(async move {
+    Ok(Work::Running(Box::pin(async move {
         let answer = answer.await.and_then(|outcome| checked(outcome, &entry));
         round.close(answer)
-    }))
+    })))
 }
 
 /// A result that breaks the tool's own promise is our failure, not the model's.

@@ -67,6 +67,24 @@ fn an_id_that_stands_twice_in_a_batch_is_answered_once() {
         ! start 1
         = 1 {"content":[]}
         < [{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":1,"result":{"content":[]}}]
+        > [{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":1}]
+        < [{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"…"}},{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}},{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}}]
+    "#,
+    ));
+}
+
+#[test]
+fn an_answer_that_waits_for_its_batch_keeps_its_id_in_use() {
+    transcript(&batching(
+        r#"
+        > [{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}]
+        ! start 2
+        > {"jsonrpc":"2.0","id":1,"method":"ping"}
+        < {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}}
+        = 2 {"content":[]}
+        < [{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"…"}},{"jsonrpc":"2.0","id":2,"result":{"content":[]}}]
+        > {"jsonrpc":"2.0","id":1,"method":"ping"}
+        < {"jsonrpc":"2.0","id":1,"result":{}}
     "#,
     ));
 }

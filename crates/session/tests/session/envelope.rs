@@ -91,6 +91,24 @@ fn an_error_that_answers_nothing_has_no_id_where_the_schema_has_none() {
 }
 
 #[test]
+fn nor_has_it_one_for_a_client_that_was_heard_to_be_modern() {
+    transcript(
+        r#"
+        > nonsense
+        < {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"…"}}
+        > {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":@modern}}
+        < {"jsonrpc":"2.0","id":1,"result":"…"}
+        > nonsense
+        < {"jsonrpc":"2.0","error":{"code":-32700,"message":"…"}}
+        > {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
+        < {"jsonrpc":"2.0","id":2,"result":"…"}
+        > nonsense
+        < {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"…"}}
+    "#,
+    );
+}
+
+#[test]
 fn a_response_is_never_answered_however_wrong() {
     for response in [
         r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
@@ -245,6 +263,10 @@ fn an_id_in_use_is_refused_without_it_and_the_first_request_is_answered() {
         > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}
         ! start 1
         > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"u"}}
+        < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
+        > {"jsonrpc":"2.0","id":1}
+        < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
+        > {"jsonrpc":"1.0","id":1,"method":"ping"}
         < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
         > {"jsonrpc":"2.0","id":"1","method":"ping"}
         < {"jsonrpc":"2.0","id":"1","result":{}}

@@ -1,4 +1,5 @@
 //! The rules of one conversation, as transcripts against the state machine alone.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod batches;
 mod cancellation;

@@ -91,7 +91,7 @@ fn several_listeners_hear_each_its_own_and_the_type_of_an_id_is_kept() {
         * resources
         < {"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"1"}}}
         > {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":@modern}}
-        < {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"…"}}
+        < {"jsonrpc":"2.0","error":{"code":-32600,"message":"…"}}
     "#,
     );
 }

@@ -53,6 +53,11 @@ pub(super) fn summaries(
     page.map(|entry| summary(snapshot, entry)).collect()
 }
 
+/// What is known of the article with exactly this id.
+pub(super) fn summary_of(snapshot: &Snapshot, id: &str) -> Result<Option<Summary>, AskError> {
+    snapshot.shelf.article(id).map(|entry| summary(snapshot, entry)).transpose()
+}
+
 /// An article, or one section of it.
 pub(super) fn article(
     snapshot: &Snapshot,
@@ -72,6 +77,7 @@ pub(super) fn article(
     let Stored { meta, text, .. } = stored;
     let outline = Outline::read(&text, Format::of(&entry.path).unwrap_or(Format::Text));
     let sections: Vec<SectionSummary> = outline.sections.iter().map(section_summary).collect();
+    let size = text.len();
     let (content, section) = match section {
         None => (text, None),
         Some(asked) => {
@@ -85,7 +91,7 @@ pub(super) fn article(
             (text[found.range.clone()].to_owned(), Some(section_summary(found)))
         }
     };
-    Ok(Article { frontmatter, summary: summarised(entry, meta), content, section, sections })
+    Ok(Article { frontmatter, summary: summarised(entry, meta, size), content, section, sections })
 }
 
 pub(super) fn completion(found: Completions) -> Completion {
@@ -96,8 +102,8 @@ pub(super) fn completion(found: Completions) -> Completion {
     }
 }
 
-/// What is known of an article.
-pub(super) fn summarised(entry: &Entry, meta: Meta) -> Summary {
+/// What is known of an article whose Markdown has `size` bytes.
+pub(super) fn summarised(entry: &Entry, meta: Meta, size: usize) -> Summary {
     Summary {
         id: entry.id().to_owned(),
         category: entry.category().map(str::to_owned),
@@ -109,7 +115,7 @@ pub(super) fn summarised(entry: &Entry, meta: Meta) -> Summary {
         published_date: meta.published,
         last_updated: meta.updated,
         last_modified: rfc3339(entry.stamp.mtime.div_euclid(1_000_000_000)),
-        size: entry.stamp.size,
+        size: size as u64,
         uri: uri_of(entry.id()),
     }
 }
@@ -124,7 +130,7 @@ pub(super) fn section_summary(section: &Section) -> SectionSummary {
 }
 
 fn summary(snapshot: &Snapshot, entry: &Entry) -> Result<Summary, AskError> {
-    stored(snapshot, entry).map(|stored| summarised(entry, stored.meta))
+    stored(snapshot, entry).map(|stored| summarised(entry, stored.meta, stored.text.len()))
 }
 
 /// What the index has of an article that is on the shelf.

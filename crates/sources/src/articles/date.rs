@@ -42,7 +42,10 @@ pub(super) fn rfc3339(seconds: i64) -> String {
 }
 
 fn exact(text: &str) -> Option<When> {
-    if let Ok(stamp) = text.parse::<Timestamp>() {
+    // YAML lets a space stand before the zone: `2025-01-31 17:45:00 +02:00`.
+    let zone = text.rsplit_once(' ').filter(|(_, zone)| zone.starts_with(['+', '-', 'Z']));
+    let joined = zone.map(|(time, zone)| format!("{time}{zone}"));
+    if let Ok(stamp) = joined.as_deref().unwrap_or(text).parse::<Timestamp>() {
         return Some(from_stamp(stamp));
     }
     if let Ok(zoned) = rfc2822::parse(text) {
@@ -149,6 +152,8 @@ mod tests {
     fn times_are_kept_and_sorted_by_their_zone() {
         assert_eq!(shown("2025-01-31T10:00:00Z").as_deref(), Some("2025-01-31T10:00:00Z"));
         assert_eq!(shown("2025-01-31T10:00:00+02:00").as_deref(), Some("2025-01-31T08:00:00Z"));
+        assert_eq!(shown("2025-01-31 10:00:00 +02:00").as_deref(), Some("2025-01-31T08:00:00Z"));
+        assert_eq!(shown("2025-01-31 10:00:00 Z").as_deref(), Some("2025-01-31T10:00:00Z"));
         assert_eq!(shown("2025-01-31 10:00:00").as_deref(), Some("2025-01-31T10:00:00"));
         assert_eq!(shown("2025-01-31T10:00").as_deref(), Some("2025-01-31T10:00:00"));
         assert_eq!(

@@ -108,7 +108,7 @@ impl Index {
 
     fn new(index: tantivy::Index, fields: Fields, on_disk: bool) -> tantivy::Result<Self> {
         index.tokenizers().register("stems", TextAnalyzer::from(StemTokenizer::new()));
-        index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer));
+        index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer::default()));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self { on_disk, index, reader, fields })
     }
@@ -122,9 +122,9 @@ impl Index {
         Writer::small(&self.index)
     }
 
-    /// A writer for whole folders.
-    pub(super) fn large_writer(&self, threads: usize) -> tantivy::Result<Writer> {
-        Writer::large(&self.index, threads)
+    /// A writer for folders of so many bytes.
+    pub(super) fn large_writer(&self, threads: usize, bytes: u64) -> tantivy::Result<Writer> {
+        Writer::large(&self.index, threads, bytes)
     }
 
     /// Makes the last commit the one that is searched.

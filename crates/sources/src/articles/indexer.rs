@@ -5,16 +5,16 @@
 //! ends the same way: commit, look at the new index, publish the new snapshot, tell what changed.
 //! If anything fails, the old snapshot stays.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::folder::{Folder, Found, Scan};
 use super::index::{Index, View};
-use super::page::{self, Outcome, PATIENCE};
+use super::page::PATIENCE;
 use super::problem::Problem;
+use super::reader::{Reader, Round};
 use super::results::{Change, Indexing};
 use super::shelf::{Entry, Shelf, id_of};
 use super::snapshot::{Shared, Snapshot, change_between};
@@ -60,15 +60,6 @@ pub(super) struct Indexer {
     held: BTreeMap<String, Instant>,
 }
 
-/// What a round found out.
-#[derive(Default)]
-struct Round {
-    /// Files that were read (`Some`) or are gone.
-    files: Vec<(Box<str>, Option<Entry>)>,
-    problems: Vec<(Box<str>, Vec<Problem>)>,
-    held: Vec<Box<str>>,
-}
-
 impl Indexer {
     pub(super) fn new(
         folder: Arc<Folder>,
@@ -106,33 +97,34 @@ impl Indexer {
         let loaded = self.index.load(&self.view)?;
         let known: HashMap<&str, &Arc<Entry>> =
             loaded.entries.iter().map(|entry| (&*entry.path, entry)).collect();
-        let (same, different): (Vec<&Found>, Vec<&Found>) = scan.found.iter().partition(|found| {
-            known.get(&*found.path).is_some_and(|entry| entry.is_current(found.stamp))
-        });
-        let there: BTreeSet<&str> = scan.found.iter().map(|found| &*found.path).collect();
-        let gone: Vec<Box<str>> = loaded
-            .entries
+        let mut kept: Vec<Arc<Entry>> = Vec::new();
+        let mut different: Vec<Found> = Vec::new();
+        for found in scan.found {
+            match known.get(&*found.path) {
+                Some(&entry) if entry.is_current(found.stamp) => kept.push(Arc::clone(entry)),
+                _ => different.push(found),
+            }
+        }
+        let there: HashSet<&str> = kept
             .iter()
-            .filter(|entry| !there.contains(&*entry.path))
-            .map(|entry| entry.path.clone())
+            .map(|entry| &*entry.path)
+            .chain(different.iter().map(|found| &*found.path))
             .collect();
-        let kept: Vec<Arc<Entry>> =
-            same.iter().filter_map(|found| known.get(&*found.path).copied().cloned()).collect();
-        let kept_paths: BTreeSet<&str> = same.iter().map(|found| &*found.path).collect();
-        for problem in
-            loaded.problems.into_iter().filter(|problem| kept_paths.contains(problem.file.as_str()))
-        {
-            self.file_problems.entry(problem.file.as_str().into()).or_default().push(problem);
+        let gone = loaded.entries.iter().filter(|entry| !there.contains(&*entry.path));
+        let gone: Vec<Box<str>> = gone.map(|entry| entry.path.clone()).collect();
+        self.shared.expect(there.len(), kept.len());
+        let shelf = Shelf::new(kept);
+        for problem in loaded.problems {
+            if shelf.file(&problem.file).is_some() {
+                self.file_problems.entry(problem.file.as_str().into()).or_default().push(problem);
+            }
         }
         self.scan_problems = scan.problems;
-        self.shared.expect(scan.found.len(), kept.len());
         // What changed while nobody looked is not served until it has been read again.
+        self.publish(Arc::new(shelf), Change::default());
         let nothing_new = different.is_empty() && gone.is_empty();
-        self.publish(Shelf::new(kept), Change::default());
         if !nothing_new {
-            let stale: BTreeSet<Box<str>> = known.keys().map(|&path| path.into()).collect();
-            let different: Vec<Found> = different.into_iter().cloned().collect();
-            self.build(&different, gone, &stale)?;
+            self.build(&different, gone, !loaded.entries.is_empty())?;
         }
         self.finish(!nothing_new);
         Ok(())
@@ -168,7 +160,7 @@ impl Indexer {
     fn follow(&mut self, news: Wake) {
         let again = match &news {
             Wake::Paths(paths) => paths.clone(),
-            _ => Vec::new(),
+            _ => vec![String::new()],
         };
         let Err(error) = self.sync(news) else { return };
         tracing::error!(%error, "the index of the articles could not be changed");
@@ -221,20 +213,15 @@ impl Indexer {
             }
         }
         let files: Vec<Found> = different.into_values().collect();
-        let known: BTreeSet<Box<str>> = files
-            .iter()
-            .map(|found| found.path.clone())
-            .filter(|path| old.shelf.file(path).is_some())
-            .collect();
-        self.build(&files, gone.into_iter().collect(), &known)
+        self.build(&files, gone.into_iter().collect(), true)
     }
 
-    /// Reads `files`, takes `gone` away, and publishes. `known`: paths that may be in the index.
+    /// Reads `files`, takes `gone` away, and publishes. `replaces`: the index may have some of them.
     fn build(
         &mut self,
         files: &[Found],
         gone: Vec<Box<str>>,
-        known: &BTreeSet<Box<str>>,
+        replaces: bool,
     ) -> tantivy::Result<()> {
         let threads = if files.len() < FEW {
             1
@@ -244,26 +231,22 @@ impl Indexer {
         if threads > 1 {
             self.merging = None;
             self.writer = None;
-            self.writer = Some(self.index.large_writer(threads)?);
+            let bytes: u64 = files.iter().map(|found| found.stamp.size).sum();
+            self.writer = Some(self.index.large_writer(threads, bytes)?);
         } else if self.writer.is_none() {
             self.writer = Some(self.index.small_writer()?);
         }
-        let mut gone = Some(gone);
+        let mut gone = gone;
         let mut rest = files;
         let mut size = FIRST_BATCH;
         loop {
             let (batch, after) = rest.split_at(rest.len().min(size));
             rest = after;
             size = (size * 2).min(LARGEST_BATCH);
-            let mut round = self.read(batch, threads, known)?;
-            round
-                .files
-                .extend(gone.take().unwrap_or_default().into_iter().map(|path| (path, None)));
+            let mut round = self.read(batch, threads, replaces)?;
+            round.files.extend(std::mem::take(&mut gone).into_iter().map(|path| (path, None)));
             self.end_round(round, rest.is_empty())?;
-            if self.inbox.is_stopped() {
-                return Ok(());
-            }
-            if rest.is_empty() {
+            if rest.is_empty() || self.inbox.is_stopped() {
                 break;
             }
             // A long build must not keep old states of files that change meanwhile.
@@ -277,6 +260,21 @@ impl Indexer {
         Ok(())
     }
 
+    fn read(&self, files: &[Found], threads: usize, replaces: bool) -> tantivy::Result<Round> {
+        let Some(writer) = &self.writer else { return Ok(Round::default()) };
+        let reader = Reader {
+            folder: &self.folder,
+            statuses: &self.statuses,
+            shared: &self.shared,
+            inbox: &self.inbox,
+            index: &self.index,
+            writer,
+            replaces,
+            tell_progress: &|| self.tell_progress(),
+        };
+        reader.read(files, threads)
+    }
+
     /// Follows news in the middle of a build.
     fn sync_small(&mut self, news: Wake) -> tantivy::Result<()> {
         if let Wake::Paths(paths) = &news
@@ -285,76 +283,6 @@ impl Indexer {
             return self.sync(news);
         }
         self.inbox.add_everywhere();
-        Ok(())
-    }
-
-    /// Reads files on several threads and adds their documents.
-    fn read(
-        &self,
-        files: &[Found],
-        threads: usize,
-        known: &BTreeSet<Box<str>>,
-    ) -> tantivy::Result<Round> {
-        let next = AtomicUsize::new(0);
-        let rounds = Mutex::new(Vec::new());
-        let work = || -> tantivy::Result<()> {
-            let mut round = Round::default();
-            while let Some(found) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.inbox.is_stopped() {
-                    break;
-                }
-                self.read_one(found, known, &mut round)?;
-                let done = self.shared.count_one();
-                if done.is_multiple_of(64) {
-                    self.tell_progress();
-                }
-            }
-            rounds.lock().unwrap_or_else(PoisonError::into_inner).push(round);
-            Ok(())
-        };
-        if threads == 1 {
-            work()?;
-        } else {
-            std::thread::scope(|scope| {
-                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-                workers
-                    .into_iter()
-                    .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
-            })?;
-        }
-        let mut whole = Round::default();
-        for round in rounds.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            whole.files.extend(round.files);
-            whole.problems.extend(round.problems);
-            whole.held.extend(round.held);
-        }
-        Ok(whole)
-    }
-
-    fn read_one(
-        &self,
-        found: &Found,
-        known: &BTreeSet<Box<str>>,
-        round: &mut Round,
-    ) -> tantivy::Result<()> {
-        let Some(writer) = &self.writer else { return Ok(()) };
-        self.shared.files_read.fetch_add(1, Ordering::Relaxed);
-        match page::read(&self.folder, found, &self.statuses, SystemTime::now()) {
-            Outcome::Held => round.held.push(found.path.clone()),
-            Outcome::Gone => round.files.push((found.path.clone(), None)),
-            Outcome::Read(page) => {
-                let snapshot = self.shared.snapshot();
-                if snapshot.shelf.file(&found.path).is_some_and(|known| **known == page.entry) {
-                    return Ok(());
-                }
-                if known.contains(&found.path) {
-                    writer.delete(self.index.path_term(&found.path));
-                }
-                writer.add(self.index.document(&page.entry, &page.reading)?)?;
-                round.problems.push((found.path.clone(), page.reading.problems));
-                round.files.push((found.path.clone(), Some(page.entry)));
-            }
-        }
         Ok(())
     }
 
@@ -370,7 +298,12 @@ impl Indexer {
         for (path, _) in round.files.iter().filter(|(_, entry)| entry.is_none()) {
             writer.delete(self.index.path_term(path));
         }
-        writer.commit(&if last { COMPLETE.to_owned() } else { said(self.shared.indexing()) })?;
+        let complete = last && !self.inbox.is_stopped();
+        writer.commit(&if complete {
+            COMPLETE.to_owned()
+        } else {
+            said(self.shared.indexing())
+        })?;
         self.view = self.index.reload()?;
         for (path, _) in &round.files {
             self.file_problems.remove(path);
@@ -386,11 +319,11 @@ impl Indexer {
         } else {
             change_between(&old.shelf, &shelf, Some(&ids))
         };
-        self.publish(shelf, change);
+        self.publish(Arc::new(shelf), change);
         Ok(())
     }
 
-    fn publish(&self, shelf: Shelf, change: Change) {
+    fn publish(&self, shelf: Arc<Shelf>, change: Change) {
         let files = self.file_problems.values().flatten();
         let mut problems: Vec<Problem> = self
             .scan_problems
@@ -408,7 +341,7 @@ impl Indexer {
     /// Publishes the same files with what else has changed: problems, or the shape of the index.
     fn publish_again(&self) {
         let old = self.shared.snapshot();
-        self.publish(Shelf::new(old.shelf.files().to_vec()), Change::default());
+        self.publish(Arc::clone(&old.shelf), Change::default());
     }
 
     /// The folder has been read for the first time.
@@ -455,8 +388,4 @@ impl Indexer {
 fn said(indexing: Option<Indexing>) -> String {
     indexing
         .map_or_else(|| COMPLETE.to_owned(), |Indexing { done, total }| format!("{done} {total}"))
-}
-
-fn panicked() -> tantivy::TantivyError {
-    tantivy::TantivyError::SystemError("a reading thread panicked".to_owned())
 }

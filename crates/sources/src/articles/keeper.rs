@@ -157,7 +157,7 @@ impl Keeper {
         }
         let view = index.reload()?;
         let loaded = index.load(&view)?;
-        let shelf = Shelf::new(loaded.entries);
+        let shelf = Arc::new(Shelf::new(loaded.entries));
         let old = self.shared.snapshot();
         let change = match *seen {
             None => Change { many: true, ..Change::default() },

@@ -4,7 +4,7 @@
 //! `shelf`; a question goes `store` → `answer` or `search` → `index` and back. The two sides meet in
 //! `snapshot` only.
 //!
-//! Nothing here knows the protocol.
+//! [`ArticleSource`] puts a store on the protocol; nothing below it knows that there is one.
 
 mod settings; // what the keeper of the folder decides
 
@@ -28,10 +28,12 @@ mod writer; // documents on their way in
 mod cache; // where a large index lies, and who writes it
 mod indexer; // brings the index in line with the folder
 mod keeper; // the life of the thread behind a store
+mod reader; // many files at once
 mod snapshot; // what is served at this moment
 mod watch; // news of the folder, when they are quiet
 
 mod answer; // lists and articles
+mod phrase; // where words stand together
 mod plan; // what each word may mean
 mod query; // what was typed
 mod rank; // which articles answer, in what order
@@ -41,6 +43,14 @@ mod snippet; // where an article says it
 mod spelling; // completions and typing errors
 mod store; // the one entry point
 mod uri; // the address of an article
+mod window; // scores, document by document
+
+mod follow; // tells clients what has changed
+mod listed; // articles as resources
+mod schema; // what tools take and give
+mod source; // a store, as a source
+mod text; // answers that are read
+mod tools; // the three tools
 
 pub use problem::Problem;
 pub use results::{
@@ -49,5 +59,6 @@ pub use results::{
 };
 pub use search::SearchOptions;
 pub use settings::Settings;
+pub use source::{Appearance, ArticleSource, NotFound};
 pub use store::{Figures, OpenError, Store};
 pub use uri::{URI_PREFIX, id_in, uri_of};

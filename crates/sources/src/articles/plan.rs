@@ -5,9 +5,9 @@
 
 use super::index::View;
 use super::query::{Phrase, Query, Word};
-use super::rank::Clause;
 use super::results::Correction;
 use super::spelling::{Spread, completions, corrections, spread};
+use super::window::Clause;
 use super::words::Stems;
 
 /// Postings that one query may read. The commonest words of a query that needs more are left out:

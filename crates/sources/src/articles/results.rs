@@ -35,7 +35,7 @@ pub struct Summary {
     pub last_updated: Option<String>,
     /// When the file was last written (RFC 3339).
     pub last_modified: String,
-    /// The bytes of the file.
+    /// The bytes of its Markdown, without the frontmatter.
     pub size: u64,
     /// `article:///category/slug`.
     pub uri: String,
@@ -102,7 +102,7 @@ pub struct List {
 pub struct Search {
     /// As many as were asked for.
     pub hits: Vec<Hit>,
-    /// How many articles match.
+    /// How many articles match; for a phrase of common words, at least so many.
     pub total: usize,
     /// Words that stand in no article and were taken for others.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

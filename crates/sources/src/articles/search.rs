@@ -53,9 +53,10 @@ pub(super) fn search(
             text: cut.text,
             words: cut.words,
         });
+        let size = text.len();
         let content = options.include_content.then_some(text);
         answer.hits.push(Hit {
-            summary: summarised(entry, meta),
+            summary: summarised(entry, meta, size),
             score: ranked.score,
             snippet,
             content,

@@ -25,7 +25,7 @@ pub(super) const MOST_NAMED: usize = 1000;
 /// The articles, and the index that has their texts.
 #[derive(Default)]
 pub(super) struct Snapshot {
-    pub(super) shelf: Shelf,
+    pub(super) shelf: Arc<Shelf>,
     /// `None` before the first commit.
     pub(super) view: Option<View>,
     pub(super) problems: Vec<Problem>,
@@ -88,10 +88,9 @@ impl Shared {
         if self.ready.load(Ordering::Acquire) {
             return None;
         }
-        Some(Indexing {
-            done: self.done.load(Ordering::Relaxed),
-            total: self.total.load(Ordering::Relaxed),
-        })
+        let total = self.total.load(Ordering::Relaxed);
+        // A file that changes during the first reading is read, and counted, twice.
+        Some(Indexing { done: self.done.load(Ordering::Relaxed).min(total), total })
     }
 
     pub(super) fn expect(&self, total: usize, done: usize) {

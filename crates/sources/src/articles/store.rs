@@ -114,6 +114,17 @@ impl Store {
         answer::summaries(&self.shared.snapshot(), from, most)
     }
 
+    /// The ids of all articles, in order.
+    pub fn ids(&self) -> Vec<String> {
+        let snapshot = self.shared.snapshot();
+        snapshot.shelf.articles().iter().map(|entry| entry.id().to_owned()).collect()
+    }
+
+    /// What is known of the article with exactly this id.
+    pub fn summary(&self, id: &str) -> Result<Option<Summary>, AskError> {
+        answer::summary_of(&self.shared.snapshot(), id)
+    }
+
     /// An article by id, or by the end of its id; the whole of it, or one section.
     pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, AskError> {
         answer::article(&self.shared.snapshot(), name, section).map_err(|error| match error {

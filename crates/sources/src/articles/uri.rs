@@ -24,9 +24,47 @@ pub fn id_in(uri: &str) -> Option<String> {
         .filter(|id| !id.is_empty())
 }
 
+/// The addresses of one folder: `article:///id`, or `article://name/id` for a folder with a name.
+#[derive(Clone, Debug)]
+pub(super) struct Addresses {
+    prefix: String,
+}
+
+impl Addresses {
+    pub(super) fn new(name: Option<&str>) -> Self {
+        let prefix =
+            name.map_or_else(|| URI_PREFIX.to_owned(), |name| format!("article://{name}/"));
+        Self { prefix }
+    }
+
+    /// How the addresses begin.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) fn uri_of(&self, id: &str) -> String {
+        format!("{}{}", self.prefix, utf8_percent_encode(id, ESCAPED))
+    }
+
+    pub(super) fn id_in(&self, uri: &str) -> Option<String> {
+        let path = uri.strip_prefix(&self.prefix)?;
+        id_in(&format!("{URI_PREFIX}{path}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_with_a_name_has_addresses_of_its_own() {
+        let (plain, named) = (Addresses::new(None), Addresses::new(Some("wiki")));
+        assert_eq!(plain.uri_of("a b/c"), "article:///a%20b/c");
+        assert_eq!(named.uri_of("a b/c"), "article://wiki/a%20b/c");
+        assert_eq!(named.id_in("article://wiki/a%20b/c").as_deref(), Some("a b/c"));
+        assert_eq!(named.id_in("article:///a%20b/c"), None);
+        assert_eq!(plain.id_in("article://wiki/a%20b/c"), None);
+    }
 
     #[test]
     fn an_address_is_read_back() {

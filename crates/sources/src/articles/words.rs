@@ -8,9 +8,11 @@
 //! Only words of plain Latin letters are stemmed, by the rules of English. Which words are worth
 //! asking for is decided in `query`, not here.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 use frostem::{Algorithm, Stemmer};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -74,31 +76,46 @@ impl<'a> Splitter<'a> {
     /// The run of letters that starts here, or `None` when it is too long to be a word.
     fn word(&mut self) -> Option<Piece> {
         let from = self.at;
-        let to = from + run_length(&self.text[from..]);
-        self.at = to;
-        let to = to - plural_of_letters(&self.text[from..to]);
-        let position = self.position;
-        let run = &self.text[from..to];
-        if run.len() > LONGEST_WORD {
+        let (length, humped) = run_length(&self.text[from..]);
+        self.at = from + length;
+        if length > LONGEST_WORD {
             self.position += 1;
             return None;
         }
-        let mut start = from;
-        for cut in humps(run) {
-            let piece =
-                Piece { from: start, to: from + cut, position: self.position, kind: Kind::Part };
-            self.pending.push_back(piece);
-            self.position += 1;
-            start = from + cut;
+        if humped {
+            return Some(self.humped_word(from, self.at));
         }
-        if self.pending.is_empty() {
-            self.position += 1;
-            return Some(Piece { from, to, position, kind: Kind::Word });
-        }
-        let last = Piece { from: start, to, position: self.position, kind: Kind::Part };
-        self.pending.push_back(last);
         self.position += 1;
-        Some(Piece { from, to, position, kind: Kind::Whole })
+        Some(Piece { from, to: self.at, position: self.position - 1, kind: Kind::Word })
+    }
+
+    /// A word with capitals inside: `camelCase`, or the plural of an abbreviation.
+    fn humped_word(&mut self, from: usize, end: usize) -> Piece {
+        let to = end - plural_of_letters(&self.text[from..end]);
+        let position = self.position;
+        let mut start = from;
+        for cut in humps(&self.text[from..to]) {
+            let at = from + cut;
+            self.pending.push_back(Piece {
+                from: start,
+                to: at,
+                position: self.position,
+                kind: Kind::Part,
+            });
+            self.position += 1;
+            start = at;
+        }
+        self.position += 1;
+        if self.pending.is_empty() {
+            return Piece { from, to, position, kind: Kind::Word };
+        }
+        self.pending.push_back(Piece {
+            from: start,
+            to,
+            position: self.position - 1,
+            kind: Kind::Part,
+        });
+        Piece { from, to, position, kind: Kind::Whole }
     }
 }
 
@@ -109,7 +126,19 @@ impl Iterator for Splitter<'_> {
         if let Some(piece) = self.pending.pop_front() {
             return Some(piece);
         }
-        while let Some(c) = self.text[self.at..].chars().next() {
+        while let Some(&byte) = self.text.as_bytes().get(self.at) {
+            // Nearly all text is ASCII, and this is where indexing spends its time.
+            if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+                self.at += 1;
+                continue;
+            }
+            if byte.is_ascii() {
+                match self.word() {
+                    Some(piece) => return Some(piece),
+                    None => continue,
+                }
+            }
+            let c = self.text[self.at..].chars().next()?;
             if is_unspaced(c) {
                 return Some(self.sign(c));
             }
@@ -123,12 +152,29 @@ impl Iterator for Splitter<'_> {
     }
 }
 
-/// How far the word goes that starts here. An apostrophe joins a short ending (`don't`, `server's`)
-/// and parts a longer one (`l'article`).
-fn run_length(text: &str) -> usize {
+/// How far the word goes that starts here, and whether it has a capital that is not its first letter.
+fn run_length(text: &str) -> (usize, bool) {
+    let bytes = text.as_bytes();
+    let mut length = 0;
+    let mut humped = false;
+    while let Some(b) = bytes.get(length).filter(|b| b.is_ascii_alphanumeric()) {
+        humped |= b.is_ascii_uppercase() && length > 0;
+        length += 1;
+    }
+    if bytes.get(length).is_some_and(|b| !b.is_ascii() || *b == b'\'') {
+        let rest = mixed_run_length(&text[length..], length > 0);
+        humped |= bytes[length..length + rest].iter().any(u8::is_ascii_uppercase);
+        length += rest;
+    }
+    (length, humped)
+}
+
+/// How far the word goes on. An apostrophe joins a short ending (`don't`, `server's`) and parts a
+/// longer one (`l'article`).
+fn mixed_run_length(text: &str, begun: bool) -> usize {
     for (at, c) in text.char_indices() {
         let joins = match c {
-            '\'' | '\u{2019}' => at > 0 && short_ending(&text[at + c.len_utf8()..]),
+            '\'' | '\u{2019}' => (begun || at > 0) && short_ending(&text[at + c.len_utf8()..]),
             _ => (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c),
         };
         if !joins {
@@ -239,12 +285,12 @@ fn spelling(c: char) -> (char, Option<char>) {
 #[derive(Clone)]
 pub(super) struct Stems {
     stemmer: Stemmer,
-    known: HashMap<Box<str>, Box<str>>,
+    known: FxHashMap<Box<str>, Box<str>>,
 }
 
 impl Stems {
     pub(super) fn new() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), known: HashMap::new() }
+        Self { stemmer: Stemmer::new(Algorithm::English), known: FxHashMap::default() }
     }
 
     /// Replaces a folded word by its stem. Words with other letters or digits stay as they are.
@@ -288,45 +334,62 @@ impl Tokenizer for StemTokenizer {
     fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
         PieceStream {
             pieces: Splitter::new(text),
-            stems: Some(&mut self.0),
+            wanted: Wanted::Stems(&mut self.0),
             token: Token::default(),
         }
     }
 }
 
-/// The tokenizer of the dictionary: words as they are written, for prefixes and typing errors.
-#[derive(Clone)]
-pub(super) struct SpellingTokenizer;
+/// The tokenizer of the dictionary: words as they are written, each once, for prefixes and typing
+/// errors.
+#[derive(Clone, Default)]
+pub(super) struct SpellingTokenizer {
+    seen: FxHashSet<u64>,
+}
 
 impl Tokenizer for SpellingTokenizer {
     type TokenStream<'a> = PieceStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
-        PieceStream { pieces: Splitter::new(text), stems: None, token: Token::default() }
+        self.seen.clear();
+        let wanted = Wanted::Spelling(&mut self.seen);
+        PieceStream { pieces: Splitter::new(text), wanted, token: Token::default() }
     }
+}
+
+/// What is made of a piece.
+enum Wanted<'a> {
+    Stems(&'a mut Stems),
+    /// The hashes of the words that were given. Two words with one hash are one word less to
+    /// correct to, once in many millions.
+    Spelling(&'a mut FxHashSet<u64>),
 }
 
 /// Pieces as tantivy wants them.
 pub(super) struct PieceStream<'a> {
     pieces: Splitter<'a>,
-    stems: Option<&'a mut Stems>,
+    wanted: Wanted<'a>,
     token: Token,
 }
 
 impl TokenStream for PieceStream<'_> {
     fn advance(&mut self) -> bool {
+        let text = self.pieces.text;
         for piece in self.pieces.by_ref() {
-            if self.stems.is_none() && matches!(piece.kind, Kind::Sign | Kind::Pair) {
-                continue;
+            self.token.text.clear();
+            fold_into(&text[piece.from..piece.to], &mut self.token.text);
+            match &mut self.wanted {
+                Wanted::Stems(stems) => stems.stem(&mut self.token.text),
+                Wanted::Spelling(_) if matches!(piece.kind, Kind::Sign | Kind::Pair) => continue,
+                Wanted::Spelling(seen) => {
+                    if !seen.insert(FxBuildHasher.hash_one(&self.token.text)) {
+                        continue;
+                    }
+                }
             }
             self.token.offset_from = piece.from;
             self.token.offset_to = piece.to;
             self.token.position = piece.position;
-            self.token.text.clear();
-            fold_into(&self.pieces.text[piece.from..piece.to], &mut self.token.text);
-            if let Some(stems) = &mut self.stems {
-                stems.stem(&mut self.token.text);
-            }
             return true;
         }
         false
@@ -342,95 +405,4 @@ impl TokenStream for PieceStream<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stems(text: &str) -> String {
-        let mut tokenizer = StemTokenizer::new();
-        let mut stream = tokenizer.token_stream(text);
-        let mut out = Vec::new();
-        while stream.advance() {
-            out.push(format!("{}@{}", stream.token().text, stream.token().position));
-        }
-        out.join(" ")
-    }
-
-    #[test]
-    fn english_is_stemmed_and_numbers_are_kept() {
-        assert_eq!(stems("Designing 2 tools, designed"), "design@0 2@1 tool@2 design@3");
-        assert_eq!(stems("2025-11-25 v1.2"), "2025@0 11@1 25@2 v1@3 2@4");
-    }
-
-    #[test]
-    fn accents_fall_and_letters_without_accents_are_spelt_out() {
-        assert_eq!(
-            fold("Ünïcödé STRASSE Straße Ærø Łódź ΛΌΓΟΣ Ёлка"),
-            "unicode strasse strasse aero lodz λογοσ елка"
-        );
-        assert_eq!(fold("e\u{301}"), "e");
-        assert_eq!(fold("İstanbul"), "istanbul");
-    }
-
-    #[test]
-    fn scripts_that_need_their_marks_keep_them() {
-        assert_eq!(fold("हिन्दी"), "हिन्दी");
-        assert_eq!(fold("한국어"), "한국어");
-        assert_eq!(fold("が"), "が");
-        assert_eq!(Splitter::new("हिन्दी भाषा").count(), 2);
-    }
-
-    #[test]
-    fn scripts_without_spaces_are_cut_into_signs_and_pairs() {
-        assert_eq!(stems("上下文"), "上@0 上下@0 下@1 下文@1 文@2");
-        assert_eq!(stems("MCP工具 x"), "mcp@0 工@1 工具@1 具@2 x@3");
-        assert_eq!(stems("上。下"), "上@0 下@1");
-    }
-
-    #[test]
-    fn camel_case_counts_as_parts_and_as_whole() {
-        assert_eq!(stems("structuredContent is"), "structuredcont@0 structur@0 content@1 is@2");
-        assert_eq!(stems("HTTPServer"), "httpserver@0 http@0 server@1");
-        assert_eq!(stems("MCPs iPhone URL"), "mcp@0 iphon@1 url@2");
-        assert_eq!(stems("list_articles"), "list@0 articl@1");
-    }
-
-    #[test]
-    fn an_apostrophe_joins_short_endings_only() {
-        assert_eq!(stems("don't server’s l'article ''x'"), "dont@0 server@1 l@2 articl@3 x@4");
-    }
-
-    #[test]
-    fn a_blob_takes_a_place_and_is_not_a_word() {
-        let longest = "a".repeat(LONGEST_WORD);
-        assert_eq!(stems(&format!("x {longest} y")).split(' ').count(), 3);
-        assert_eq!(stems(&format!("x {longest}a y")), "x@0 y@2");
-    }
-
-    #[test]
-    fn nothing_but_signs_gives_no_words() {
-        assert_eq!(stems("&& || +- \"\" \u{0}\u{1b} 🙂 -- '"), "");
-    }
-
-    #[test]
-    fn the_memory_for_stems_is_bounded() {
-        let mut stems = Stems::new();
-        for n in 0..=STEMS_REMEMBERED {
-            let letters: String =
-                n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect();
-            stems.of(&format!("xx{letters}"));
-        }
-        assert!(stems.known.len() <= STEMS_REMEMBERED);
-        assert_eq!(stems.of("tools"), "tool");
-    }
-
-    #[test]
-    fn the_dictionary_keeps_words_as_they_are_written() {
-        let mut tokenizer = SpellingTokenizer;
-        let mut stream = tokenizer.token_stream("Engineering 工具 Ünits");
-        let mut words = Vec::new();
-        while stream.advance() {
-            words.push(stream.token().text.clone());
-        }
-        assert_eq!(words, ["engineering", "units"]);
-    }
-}
+mod tests;

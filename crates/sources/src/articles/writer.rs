@@ -17,8 +17,9 @@ const PERMITS: usize = 256;
 /// The least that tantivy accepts, and enough for a few changes.
 const SMALL_BUDGET: usize = 15_000_000;
 
-/// Bytes that each thread of a large build gathers before it writes a segment.
-const LARGE_BUDGET: usize = 96_000_000;
+/// Bytes that each thread of a large build gathers before it writes a segment: less makes many
+/// segments, and each has its own dictionary to write.
+const LARGE_BUDGET: std::ops::RangeInclusive<usize> = 40_000_000..=80_000_000;
 
 /// The one that may change the index.
 pub(super) struct Writer {
@@ -34,9 +35,15 @@ impl Writer {
         Ok(writer)
     }
 
-    /// A writer for whole folders. Segments are merged once, at the end, by [`Writer::merge`].
-    pub(super) fn large(index: &tantivy::Index, threads: usize) -> tantivy::Result<Self> {
-        let writer = Self::new(index, threads, LARGE_BUDGET)?;
+    /// A writer for folders of so many bytes. Segments are merged once, at the end, by [`Writer::merge`].
+    pub(super) fn large(
+        index: &tantivy::Index,
+        threads: usize,
+        bytes: u64,
+    ) -> tantivy::Result<Self> {
+        let each = usize::try_from(bytes).unwrap_or(usize::MAX) / threads;
+        let writer =
+            Self::new(index, threads, each.clamp(*LARGE_BUDGET.start(), *LARGE_BUDGET.end()))?;
         writer.inner.set_merge_policy(Box::new(NoMergePolicy));
         Ok(writer)
     }
@@ -147,7 +154,7 @@ mod tests {
     #[test]
     fn permits_come_back_so_more_documents_than_permits_pass() {
         let (index, field) = index();
-        let mut writer = Writer::large(&index, 2).unwrap();
+        let mut writer = Writer::large(&index, 2, 0).unwrap();
         for n in 0..PERMITS * 4 {
             writer.add(named(field, &n.to_string())).unwrap();
         }

@@ -2,8 +2,8 @@
 //!
 //! They must be put on between `fork` and the program's first instruction. To run code of ours
 //! there would be unsafe; so the keeper starts this executable again, in a hidden mode that puts
-//! them on itself and then *becomes* the program. It costs the start of one more executable (one
-//! to two milliseconds), and only commands that ask for a limit or a sandbox pay it.
+//! them on itself and then *becomes* the program. It costs the start of one more executable (a few
+//! milliseconds), and only commands that ask for a limit or a sandbox pay it.
 //!
 //! If anything cannot be put on, the program is not started: the starter writes the reason to
 //! standard error behind a word that only its caller knows, and leaves with code 125. So a

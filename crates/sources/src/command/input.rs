@@ -57,6 +57,11 @@ impl Input {
         &self.schema
     }
 
+    /// Whether this argument must be given.
+    pub fn requires(&self, name: &str) -> bool {
+        self.properties.get(name).is_some_and(|property| property.required)
+    }
+
     /// The defaults that the schema states, by argument.
     pub(super) fn defaults(&self) -> &BTreeMap<String, Box<RawValue>> {
         &self.defaults

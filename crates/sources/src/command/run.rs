@@ -2,7 +2,7 @@
 //!
 //! Everything that can happen meanwhile is waited for at one place, [`Call::step`]: input to
 //! write, output to read, the end of the program, and time. Drop the future and the program is
-//! ended in the background.
+//! ended in the background; whoever wants to know when it is gone uses [`run_until`].
 //!
 //! A limit that is hit ends the program; the answer says which it was and has what was written
 //! so far.
@@ -14,12 +14,12 @@ use std::time::Duration;
 use signal_hook::consts::{SIGXCPU, SIGXFSZ};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Refused, Wrapped};
 use super::program::Program;
-use crate::keeper::{Child, Exit, KeeperLost, Keepers, Order, StartError};
+use crate::keeper::{Child, Exit, Keepers, Order, StartError, WaitError, YEAR, refusal};
 
 /// How long beyond its patience we wait for a program that is being ended. One that does not even
 /// end by SIGKILL hangs in the kernel; its keeper stays with it, and the call is answered.
@@ -65,12 +65,15 @@ pub enum RunError {
     /// The program could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The machine is so busy that the program did not even start within its time.
+    #[error("the program could not be started within its time")]
+    NotStartedInTime,
     /// Its limits or its sandbox could not be put on, so it was not started.
     #[error("the program was not started, because it could not be confined: {0}")]
     Sandbox(String),
     /// Its keeper was killed. The program is being ended.
-    #[error(transparent)]
-    Lost(#[from] KeeperLost),
+    #[error("the keeper of this program was killed")]
+    KeeperLost,
 }
 
 /// Runs a program once: with these arguments, and this on its standard input.
@@ -79,9 +82,22 @@ pub async fn run(
     program: &Program,
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
+    observer: Option<&mut Observer<'_>>,
+) -> Result<Finish, RunError> {
+    run_until(std::future::pending(), keepers, program, args, stdin, observer).await
+}
+
+/// The same, but when `unwanted` comes back the program is ended, and this returns when nothing
+/// of it is left.
+pub async fn run_until(
+    unwanted: impl Future<Output = ()>,
+    keepers: &Keepers,
+    program: &Program,
+    args: Vec<OsString>,
+    stdin: Option<Vec<u8>>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> Result<Finish, RunError> {
-    let deadline = Instant::now() + program.timeout;
+    let deadline = Instant::now() + program.timeout.min(YEAR);
     let wrapped = Wrapped::new(program, &args);
     let (path, args) = match &wrapped {
         Some(wrapped) => (wrapped.path.clone(), wrapped.args.clone()),
@@ -95,7 +111,8 @@ pub async fn run(
         stdin: stdin.is_some(),
         patience: program.patience,
     };
-    let mut child = keepers.start(&order).await?;
+    let start = timeout_at(deadline, keepers.launch(&order)).await;
+    let mut child = start.map_err(|_| RunError::NotStartedInTime)??;
     let mut call = Call {
         input: Input { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
         output: Capture::new(Stream::Output, child.stdout.take(), program.max_output),
@@ -106,6 +123,14 @@ pub async fn run(
         exit: None,
         limit: None,
     };
+    let mut unwanted = std::pin::pin!(unwanted);
+    while call.phase == Phase::Running {
+        tokio::select! {
+            biased;
+            () = &mut unwanted => call.end(program),
+            step = call.step(program, observer.as_deref_mut()) => step?,
+        }
+    }
     while call.phase != Phase::Done {
         call.step(program, observer.as_deref_mut()).await?;
     }
@@ -163,7 +188,7 @@ impl Call {
                 self.check_bound(Stream::Error, program);
             }
             exit = self.child.wait(), if self.exit.is_none() => {
-                self.exit = Some(exit?);
+                self.exit = Some(exit.map_err(|error| not_run(error, program))?);
                 self.enter(Phase::Draining, LINGER);
             }
             () = sleep_until(self.deadline) => self.on_deadline(program),
@@ -229,9 +254,20 @@ impl Call {
     }
 }
 
+fn not_run(error: WaitError, program: &Program) -> RunError {
+    match error {
+        WaitError::NotStarted(errno) => refusal(errno, &program.path, &program.cwd).into(),
+        WaitError::KeeperLost => RunError::KeeperLost,
+    }
+}
+
 /// How long the ending of a program may take in all.
 fn patience(program: &Program) -> Duration {
-    program.patience.after_stdin + program.patience.after_term + STUCK
+    [program.patience.after_stdin, program.patience.after_term]
+        .map(|time| time.min(YEAR))
+        .iter()
+        .sum::<Duration>()
+        + STUCK
 }
 
 /// What is still to be written to the program.

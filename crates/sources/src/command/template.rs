@@ -45,10 +45,11 @@ pub(super) struct Argument {
     place: Place,
 }
 
-/// A text with placeholders, for a program's standard input.
+/// A text with placeholders: a program's standard input, or a message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTemplate {
     pub(super) text: Text,
+    place: Place,
 }
 
 /// What a program finds on its standard input.
@@ -93,6 +94,8 @@ pub enum Place {
     Run(usize, Option<usize>),
     /// In `stdin`.
     Stdin,
+    /// In the `text` of a prompt, or of this message of it, counted from 0.
+    Message(Option<usize>),
 }
 
 impl fmt::Display for Place {
@@ -101,6 +104,8 @@ impl fmt::Display for Place {
             Self::Run(index, None) => write!(f, "run[{index}]"),
             Self::Run(index, Some(inner)) => write!(f, "run[{index}][{inner}]"),
             Self::Stdin => f.write_str("stdin"),
+            Self::Message(None) => f.write_str("text"),
+            Self::Message(Some(index)) => write!(f, "messages[{index}].text"),
         }
     }
 }
@@ -215,11 +220,16 @@ impl Unit {
 impl TextTemplate {
     /// Reads `stdin`.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        Ok(Self { text: parse_text(text, Place::Stdin)? })
+        Self::parse_at(Place::Stdin, text)
+    }
+
+    /// Reads a text that stands at `place`.
+    pub fn parse_at(place: Place, text: &str) -> Result<Self, TemplateError> {
+        Ok(Self { text: parse_text(text, place)?, place })
     }
 
     pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
-        uses(&self.text, Place::Stdin)
+        uses(&self.text, self.place)
     }
 }
 

@@ -50,7 +50,7 @@ pub enum RenderError {
     #[error("`{0}` may not begin with `-` here: the program would take it for an option")]
     Dash(String),
     /// It contains a NUL byte.
-    #[error("`{0}` contains a NUL byte, which a program cannot be given")]
+    #[error("`{0}` contains a NUL byte, which cannot be passed on")]
     Nul(String),
     /// A string with half of a surrogate pair.
     #[error("`{0}` is not text: it contains half of a surrogate pair")]
@@ -71,8 +71,8 @@ pub enum RenderError {
         "the arguments are too long together; a program takes at most {MAX_COMMAND_LINE} bytes"
     )]
     CommandLineTooLong,
-    /// The text for standard input is too long.
-    #[error("the arguments are too long; the program takes at most {MAX_STDIN} bytes of input")]
+    /// The text that they make is too long.
+    #[error("the arguments are too long; the text that they make has at most {MAX_STDIN} bytes")]
     StdinTooLong,
 }
 
@@ -213,7 +213,7 @@ impl Stdin {
     pub fn render(&self, values: &Values<'_>) -> Result<Option<Vec<u8>>, RenderError> {
         match self {
             Self::Empty => Ok(None),
-            Self::Text(template) => template.render(values).map(Some),
+            Self::Text(template) => Ok(Some(template.fill_in(values)?.into_bytes())),
             Self::Json => values.json().map(Some),
         }
     }
@@ -221,7 +221,7 @@ impl Stdin {
 
 impl TextTemplate {
     /// The text with its values. An absent one is empty; the items of a list are lines.
-    pub fn render(&self, values: &Values<'_>) -> Result<Vec<u8>, RenderError> {
+    pub fn fill_in(&self, values: &Values<'_>) -> Result<String, RenderError> {
         let mut out = String::new();
         for piece in &self.text {
             match piece {
@@ -248,7 +248,7 @@ impl TextTemplate {
                 return Err(RenderError::StdinTooLong);
             }
         }
-        Ok(out.into_bytes())
+        Ok(out)
     }
 }
 

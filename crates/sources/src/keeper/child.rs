@@ -1,18 +1,14 @@
 //! A program that is kept: its three streams, and its end.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::net::Shutdown as Half;
-use tokio::io::{AsyncReadExt, Interest};
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::line;
+use super::line::Line;
 use super::order::Word;
-use super::pool::Pool;
 
 /// A program that runs. When this is dropped the program is ended, with all that it started.
 #[derive(Debug)]
@@ -23,13 +19,19 @@ pub struct Child {
     pub stdout: Option<pipe::Receiver>,
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
-    pid: i32,
+    pid: Option<i32>,
     line: Option<Line>,
-    exit: Option<Exit>,
+    exit: Option<Result<Exit, WaitError>>,
     gone: bool,
+    /// Its keeper leaves with it.
     told_to_end: bool,
-    pool: Arc<Pool>,
+    home: Arc<dyn Home>,
     _room: OwnedSemaphorePermit,
+}
+
+/// Where a keeper goes when its program is gone. It stays as long as a program needs it.
+pub(super) trait Home: std::fmt::Debug + Send + Sync {
+    fn keep_idle(&self, line: Line);
 }
 
 /// How a program left.
@@ -41,17 +43,23 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// The keeper of a program was killed. The warden ends what it kept.
+/// Why the end of a program is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the keeper of this program was killed")]
-pub struct KeeperLost;
+pub enum WaitError {
+    /// It was launched, and the system refused to start it, with this error number.
+    #[error("the program could not be started: {}", io::Error::from_raw_os_error(*.0))]
+    NotStarted(i32),
+    /// Its keeper was killed. The warden ends what it kept.
+    #[error("the keeper of this program was killed")]
+    KeeperLost,
+}
 
 impl Child {
     pub(super) fn new(
-        pid: i32,
+        pid: Option<i32>,
         streams: Streams,
         line: Line,
-        pool: Arc<Pool>,
+        home: Arc<dyn Home>,
         room: OwnedSemaphorePermit,
     ) -> Self {
         let Streams { stdin, stdout, stderr } = streams;
@@ -64,13 +72,13 @@ impl Child {
             exit: None,
             gone: false,
             told_to_end: false,
-            pool,
+            home,
             _room: room,
         }
     }
 
-    /// Its process id, which is also the id of its group.
-    pub fn pid(&self) -> i32 {
+    /// Its process id, which is also the id of its group. `None`: it was launched, not started.
+    pub fn pid(&self) -> Option<i32> {
         self.pid
     }
 
@@ -83,20 +91,30 @@ impl Child {
     ///
     /// May be dropped and called again. It does not read the streams: a program that waits for
     /// somebody to read its output does not leave.
-    pub async fn wait(&mut self) -> Result<Exit, KeeperLost> {
+    pub async fn wait(&mut self) -> Result<Exit, WaitError> {
         while !self.gone {
-            let line = self.line.as_mut().ok_or(KeeperLost)?;
-            match line.hear().await {
-                Ok(Some(Word::Exited(code))) => self.exit = Some(Exit::Code(code)),
-                Ok(Some(Word::Signalled(signal))) => self.exit = Some(Exit::Signal(signal)),
-                Ok(Some(Word::Gone)) if self.exit.is_some() => self.gone = true,
+            let line = self.line.as_mut().ok_or(WaitError::KeeperLost)?;
+            match (line.hear().await, self.exit) {
+                (Ok(Some(Word::Exited(code))), None) => self.exit = Some(Ok(Exit::Code(code))),
+                (Ok(Some(Word::Signalled(signal))), None) => {
+                    self.exit = Some(Ok(Exit::Signal(signal)));
+                }
+                (Ok(Some(Word::NotStarted(errno))), None) if self.pid.is_none() => {
+                    self.exit = Some(Err(WaitError::NotStarted(errno)));
+                    self.gone = true;
+                }
+                (Ok(Some(Word::Gone)), Some(_)) => self.gone = true,
+                (Ok(Some(Word::GoneToo)), Some(_)) => {
+                    self.gone = true;
+                    self.told_to_end = true;
+                }
                 _ => {
                     self.line = None;
-                    return Err(KeeperLost);
+                    return Err(WaitError::KeeperLost);
                 }
             }
         }
-        self.exit.ok_or(KeeperLost)
+        self.exit.unwrap_or(Err(WaitError::KeeperLost))
     }
 
     /// Begins to end the program: closes its input, and tells its keeper. [`Child::wait`] tells
@@ -118,7 +136,7 @@ impl Drop for Child {
             && self.gone
             && !self.told_to_end
         {
-            self.pool.keep_idle(line);
+            self.home.keep_idle(line);
         }
     }
 }
@@ -149,63 +167,4 @@ impl Streams {
         let (stdout, stderr) = (output()?, output()?);
         Ok((Self { stdin, stdout, stderr }, theirs))
     }
-}
-
-/// Our end of the socket to a keeper.
-#[derive(Debug)]
-pub(super) struct Line {
-    stream: UnixStream,
-    partial: [u8; Word::SIZE],
-    have: usize,
-}
-
-impl Line {
-    pub(super) fn new(stream: UnixStream) -> Self {
-        Self { stream, partial: [0; Word::SIZE], have: 0 }
-    }
-
-    /// The next word. `None`: the keeper has left. What was read of a word is kept if this is
-    /// dropped.
-    pub(super) async fn hear(&mut self) -> io::Result<Option<Word>> {
-        while self.have < Word::SIZE {
-            match self.stream.read(&mut self.partial[self.have..]).await? {
-                0 => return Ok(None),
-                read => self.have += read,
-            }
-        }
-        self.have = 0;
-        Word::decode(self.partial).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    /// Gives the keeper an order, and hears what it says to it.
-    pub(super) async fn ask(&mut self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Word> {
-        send(&self.stream, order, files).await?;
-        self.hear().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-    }
-
-    /// Whether the keeper has left or said something unasked while it was idle.
-    pub(super) fn is_stale(&self) -> bool {
-        !matches!(self.stream.try_read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
-    }
-
-    /// Closes our half: the keeper ends what it keeps, and can still tell us about it.
-    fn close(&self) {
-        let _ = rustix::net::shutdown(&self.stream, Half::Write);
-    }
-}
-
-/// Sends all of `bytes`, and `files` with the first of them.
-pub(super) async fn send(
-    stream: &UnixStream,
-    bytes: &[u8],
-    files: &[BorrowedFd<'_>],
-) -> io::Result<()> {
-    let mut sent = 0;
-    while sent < bytes.len() {
-        let files = if sent == 0 { files } else { &[] };
-        sent += stream
-            .async_io(Interest::WRITABLE, || line::send(stream, &bytes[sent..], files))
-            .await?;
-    }
-    Ok(())
 }

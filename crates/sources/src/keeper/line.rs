@@ -1,44 +1,69 @@
-//! The sockets between Sabir, the warden and the keepers: bytes, and open files beside them.
+//! Sabir's end of the sockets to the warden and the keepers.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::BorrowedFd;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::Shutdown;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::UnixStream;
 
-/// The most open files that travel with one message: the three standard streams.
-pub(super) const MAX_FILES: usize = 3;
+use super::order::Word;
+use super::socket;
 
-/// Sends some of `bytes`, and all of `files` with the first of them. Returns how many bytes went.
-pub(super) fn send(line: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
-        return Err(io::Error::other("too many open files for one message"));
-    }
-    Ok(sendmsg(line, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
+/// Our end of the socket to a keeper.
+#[derive(Debug)]
+pub(super) struct Line {
+    stream: UnixStream,
+    partial: [u8; Word::SIZE],
+    have: usize,
 }
 
-/// Receives some bytes into `buffer`, and the files that came with them into `files`.
-/// Zero bytes: the other side has closed.
-pub(super) fn receive(
-    line: impl AsFd,
-    buffer: &mut [u8],
-    files: &mut Vec<OwnedFd>,
-) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut slices = [IoSliceMut::new(buffer)];
-    let message = rustix::io::retry_on_intr(|| {
-        recvmsg(line.as_fd(), &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
-    })?;
-    for attached in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(received) = attached {
-            files.extend(received);
-        }
+impl Line {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        Self { stream, partial: [0; Word::SIZE], have: 0 }
     }
-    Ok(message.bytes)
+
+    /// The next word. `None`: the keeper has left. What was read of a word is kept if this is
+    /// dropped.
+    pub(super) async fn hear(&mut self) -> io::Result<Option<Word>> {
+        while self.have < Word::SIZE {
+            match self.stream.read(&mut self.partial[self.have..]).await? {
+                0 => return Ok(None),
+                read => self.have += read,
+            }
+        }
+        self.have = 0;
+        Word::decode(self.partial).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Sends an order, and its files.
+    pub(super) async fn send(&self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        send(&self.stream, order, files).await
+    }
+
+    /// Whether the keeper has left or said something unasked while it was idle.
+    pub(super) fn is_stale(&self) -> bool {
+        !matches!(self.stream.try_read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Closes our half: the keeper ends what it keeps, and can still tell us about it.
+    pub(super) fn close(&self) {
+        let _ = rustix::net::shutdown(&self.stream, Shutdown::Write);
+    }
+}
+
+/// Sends all of `bytes`, and `files` with the first of them.
+pub(super) async fn send(
+    stream: &UnixStream,
+    bytes: &[u8],
+    files: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let files = if sent == 0 { files } else { &[] };
+        sent += stream
+            .async_io(Interest::WRITABLE, || socket::send(stream, &bytes[sent..], files))
+            .await?;
+    }
+    Ok(())
 }

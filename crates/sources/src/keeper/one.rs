@@ -3,8 +3,7 @@
 //! Whatever lives below this process belongs to that one child. So "nothing is left" is not a
 //! guess: it is the kernel's answer that this process has no children any more.
 //!
-//! Single-threaded, without allocation games and without a runtime; nothing here can wait for
-//! Sabir except for the next order.
+//! One thread and no runtime. Nothing here waits for Sabir, but for the next order.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -14,27 +13,40 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::line;
 use super::order::{MAX_ORDER, Order, Patience, Word};
+use super::socket;
 use super::tree::{self, Reaped};
 use super::wake::Wake;
+
+/// Room for most orders at the first read.
+const USUAL_ORDER: usize = 16 << 10;
 
 /// How often, while a child is being ended, we look for orphans that have come to us: the kernel
 /// does not announce them.
 const LOOK_WHILE_ASKING: Duration = Duration::from_millis(50);
-const LOOK_WHILE_KILLING: Duration = Duration::from_millis(5);
+const LOOK_WHILE_KILLING: Duration = Duration::from_millis(20);
 
 /// Serves orders from `line` until it closes or SIGTERM comes, and nothing is left below.
 pub(super) fn keep(line: UnixStream) -> io::Result<()> {
     let mut keeper = Keeper { line, wake: Wake::new()?, line_closed: false };
     tree::adopt_orphans()?;
     keeper.say(&[Word::Ready]);
-    while let Some((order, files)) = keeper.next_order()? {
-        match start(order.clone(), files) {
-            Ok(child) => keeper.attend(child, order.patience)?,
-            Err(error) => keeper.say(&[Word::NotStarted(error.raw_os_error().unwrap_or(0))]),
+    while let Some((order, announce, files)) = keeper.next_order()? {
+        let patience = order.patience;
+        match start(order, files) {
+            Ok(child) => {
+                if announce {
+                    keeper.say(&[Word::Started(child.as_raw_pid())]);
+                }
+                keeper.attend(child, patience)?;
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
+                keeper.say(&[Word::NotStarted(errno)]);
+            }
         }
     }
     Ok(())
@@ -47,8 +59,8 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Waits for an order. `None`: there will be none.
-    fn next_order(&mut self) -> io::Result<Option<(Order, Vec<OwnedFd>)>> {
+    /// Waits for an order, whether to announce it, and its files. `None`: there will be none.
+    fn next_order(&mut self) -> io::Result<Option<(Order, bool, Vec<OwnedFd>)>> {
         let mut files = Vec::new();
         let mut bytes = Vec::new();
         let mut wanted = 4;
@@ -57,8 +69,8 @@ impl Keeper {
                 continue;
             }
             let have = bytes.len();
-            bytes.resize(wanted, 0);
-            let received = line::receive(&self.line, &mut bytes[have..], &mut files)?;
+            bytes.resize(wanted.max(USUAL_ORDER), 0);
+            let received = socket::receive(&self.line, &mut bytes[have..], &mut files)?;
             bytes.truncate(have + received);
             if received == 0 {
                 return Ok(None);
@@ -68,9 +80,10 @@ impl Keeper {
                 if wanted > 4 + MAX_ORDER {
                     return Err(io::Error::other("an order beyond all bounds"));
                 }
-                if body.len() + 4 == wanted {
-                    let order = Order::decode(body).ok_or(io::ErrorKind::InvalidData)?;
-                    return Ok(Some((order, files)));
+                if body.len() + 4 >= wanted {
+                    let (order, announce) =
+                        Order::decode(body).ok_or(io::ErrorKind::InvalidData)?;
+                    return Ok(Some((order, announce, files)));
                 }
             }
         }
@@ -79,7 +92,6 @@ impl Keeper {
 
     /// Stays with a child until nothing of it is left.
     fn attend(&mut self, child: Pid, patience: Patience) -> io::Result<()> {
-        self.say(&[Word::Started(child.as_raw_pid())]);
         let mut words = Vec::with_capacity(2);
         let mut stage = Stage::Running;
         let mut child_reaped = false;
@@ -102,7 +114,7 @@ impl Keeper {
                 }
             }
             if childless {
-                words.push(Word::Gone);
+                words.push(if self.told_to_end() { Word::GoneToo } else { Word::Gone });
                 self.say(&words);
                 return Ok(());
             }

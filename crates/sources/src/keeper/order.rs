@@ -31,7 +31,7 @@ pub struct Order {
     pub patience: Patience,
 }
 
-/// How long a child is given after each step of ending it.
+/// How long a child is given after each step of ending it. More than a year is a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// From the closing of its standard input to SIGTERM.
@@ -47,6 +47,9 @@ impl Default for Patience {
     }
 }
 
+/// Longer times are taken as this: clocks overflow.
+pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// The largest order, in bytes. Linux itself takes at most 6 MiB of arguments and environment.
 /// A larger one is refused before anything is started.
 pub(super) const MAX_ORDER: usize = 8 << 20;
@@ -61,15 +64,18 @@ pub(super) enum BadOrder {
 }
 
 impl Order {
-    /// The order as bytes, with its length in front.
-    pub(super) fn encode(&self) -> Result<Vec<u8>, BadOrder> {
+    /// The order as bytes, with its length in front. If it should `announce`, the keeper says
+    /// [`Word::Started`]; otherwise the first that one hears of the program is its end.
+    pub(super) fn encode(&self, announce: bool) -> Result<Vec<u8>, BadOrder> {
         let mut out = vec![0; 4];
         let number = |n: u128| OsString::from(n.to_string());
         put(&mut out, self.program.as_os_str())?;
         put(&mut out, self.cwd.as_os_str())?;
+        put(&mut out, &number(u128::from(announce)))?;
         put(&mut out, &number(u128::from(self.stdin)))?;
-        put(&mut out, &number(self.patience.after_stdin.as_millis()))?;
-        put(&mut out, &number(self.patience.after_term.as_millis()))?;
+        for time in [self.patience.after_stdin, self.patience.after_term] {
+            put(&mut out, &number(time.min(YEAR).as_millis()))?;
+        }
         put(&mut out, &number(self.args.len() as u128))?;
         for arg in &self.args {
             put(&mut out, arg)?;
@@ -86,13 +92,15 @@ impl Order {
         Ok(out)
     }
 
-    /// Reads what [`Order::encode`] wrote, without the length. `None`: it did not write that.
-    pub(super) fn decode(body: &[u8]) -> Option<Self> {
+    /// Reads what [`Order::encode`] wrote, without the length: the order, and whether to announce.
+    /// `None`: it did not write that.
+    pub(super) fn decode(body: &[u8]) -> Option<(Self, bool)> {
         let mut strings = body.strip_suffix(&[0])?.split(|byte| *byte == 0);
         let mut next = || strings.next().map(|bytes| OsString::from_vec(bytes.to_vec()));
         let program = next()?.into();
         let cwd = next()?.into();
         let mut number = || next()?.to_str()?.parse::<u64>().ok();
+        let announce = number()? == 1;
         let stdin = number()? == 1;
         let after_stdin = Duration::from_millis(number()?);
         let after_term = Duration::from_millis(number()?);
@@ -103,7 +111,7 @@ impl Order {
             env.push((name, next()?));
         }
         let patience = Patience { after_stdin, after_term };
-        Some(Self { program, args, env, cwd, stdin, patience })
+        Some((Self { program, args, env, cwd, stdin, patience }, announce))
     }
 }
 
@@ -129,8 +137,10 @@ pub(super) enum Word {
     Exited(i32),
     /// The child was ended by this signal; what it left behind is being ended.
     Signalled(i32),
-    /// Nothing of it is left: not the child, not its descendants, no zombie.
+    /// Nothing of it is left: not the child, not its descendants, no zombie. I wait for orders.
     Gone,
+    /// The same, and I leave.
+    GoneToo,
 }
 
 impl Word {
@@ -144,6 +154,7 @@ impl Word {
             Self::Exited(code) => (4, code),
             Self::Signalled(signal) => (5, signal),
             Self::Gone => (6, 0),
+            Self::GoneToo => (7, 0),
         };
         let mut out = [0; Self::SIZE];
         out[..4].copy_from_slice(&tag.to_le_bytes());
@@ -161,6 +172,7 @@ impl Word {
             4 => Self::Exited(number),
             5 => Self::Signalled(number),
             6 => Self::Gone,
+            7 => Self::GoneToo,
             _ => return None,
         })
     }
@@ -187,31 +199,39 @@ mod tests {
     #[test]
     fn an_order_comes_out_as_it_went_in() {
         let bare = Order { args: vec![], env: vec![], stdin: false, ..order() };
-        for order in [order(), bare] {
-            let bytes = order.encode().unwrap();
+        for (order, announce) in [(order(), true), (bare, false)] {
+            let bytes = order.encode(announce).unwrap();
             let (length, body) = bytes.split_at(4);
             assert_eq!(u32::from_le_bytes(length.try_into().unwrap()) as usize, body.len());
-            assert_eq!(Order::decode(body), Some(order));
+            assert_eq!(Order::decode(body), Some((order, announce)));
         }
+    }
+
+    #[test]
+    fn patience_without_end_is_a_year() {
+        let patience = Patience { after_stdin: Duration::MAX, after_term: YEAR };
+        let bytes = Order { patience, ..order() }.encode(true).unwrap();
+        let year = Patience { after_stdin: YEAR, after_term: YEAR };
+        assert_eq!(Order::decode(&bytes[4..]).unwrap().0.patience, year);
     }
 
     #[test]
     fn a_nul_and_an_order_too_large_are_refused() {
         let nul = Order { args: vec!["a\0b".into()], ..order() };
-        assert_eq!(nul.encode(), Err(BadOrder::Nul));
-        let rest = Order { args: vec!["".into()], ..order() }.encode().unwrap().len() - 4;
-        let fits = |n: usize| Order { args: vec!["x".repeat(n).into()], ..order() }.encode();
+        assert_eq!(nul.encode(true), Err(BadOrder::Nul));
+        let rest = Order { args: vec!["".into()], ..order() }.encode(true).unwrap().len() - 4;
+        let fits = |n: usize| Order { args: vec!["x".repeat(n).into()], ..order() }.encode(true);
         assert_eq!(fits(MAX_ORDER - rest).map(|bytes| bytes.len()), Ok(MAX_ORDER + 4));
         assert_eq!(fits(MAX_ORDER - rest + 1), Err(BadOrder::TooLarge));
     }
 
     #[test]
     fn broken_orders_are_not_understood() {
-        let bytes = order().encode().unwrap();
+        let bytes = order().encode(true).unwrap();
         let body = &bytes[4..];
         for cut in 0..body.len() {
             // Cut between two variables it is a shorter order; anywhere else it is none.
-            if let Some(shorter) = Order::decode(&body[..cut]) {
+            if let Some((shorter, _)) = Order::decode(&body[..cut]) {
                 assert!(shorter.env.len() < 2, "cut at {cut}: {shorter:?}");
             }
         }
@@ -227,6 +247,7 @@ mod tests {
             Word::Exited(-1),
             Word::Signalled(9),
             Word::Gone,
+            Word::GoneToo,
         ] {
             assert_eq!(Word::decode(word.encode()), Some(word));
         }

@@ -11,11 +11,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use tokio::net::UnixStream;
 use tokio::process::Command;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::child::{Child, Line, Streams, send};
+use super::child::{Child, Home, Streams};
+use super::line::{Line, send};
+use super::modes::{KEEP_ALL, MARK, this_program};
 use super::order::{BadOrder, Order, Word};
-use super::{KEEP_ALL, MARK, this_program};
 
 /// Where programs are started, and kept. A clone is the same keepers.
 ///
@@ -83,8 +84,12 @@ pub enum StartError {
     NoKeeper(#[source] io::Error),
 }
 
-/// How many keepers are tried if each leaves just when it is given an order.
-const ATTEMPTS: usize = 3;
+/// An order that a keeper has.
+struct Given {
+    streams: Streams,
+    line: Line,
+    room: OwnedSemaphorePermit,
+}
 
 impl Keepers {
     /// Keepers to be. Starts nothing yet.
@@ -97,10 +102,41 @@ impl Keepers {
         }))
     }
 
-    /// Starts a program. If the future is dropped, the program is ended or was never started.
+    /// Starts a program, and waits until it runs. If the future is dropped, the program is ended
+    /// or was never started.
     pub async fn start(&self, order: &Order) -> Result<Child, StartError> {
+        let Given { streams, mut line, room } = self.give(order, true).await?;
+        match line.hear().await.map_err(StartError::NoKeeper)? {
+            Some(Word::Started(pid)) => Ok(self.child(Some(pid), streams, line, room)),
+            Some(Word::NotStarted(errno)) => {
+                self.0.keep_idle(line);
+                Err(refusal(errno, &order.program, &order.cwd))
+            }
+            _ => no_keeper(io::ErrorKind::InvalidData, "it has left"),
+        }
+    }
+
+    /// Launches a program, which is cheaper than to start it: whether it runs is not waited for.
+    /// That it could not be started is then told by [`Child::wait`].
+    pub async fn launch(&self, order: &Order) -> Result<Child, StartError> {
+        let Given { streams, line, room } = self.give(order, false).await?;
+        Ok(self.child(None, streams, line, room))
+    }
+
+    fn child(
+        &self,
+        pid: Option<i32>,
+        streams: Streams,
+        line: Line,
+        room: OwnedSemaphorePermit,
+    ) -> Child {
+        Child::new(pid, streams, line, Arc::clone(&self.0) as Arc<dyn Home>, room)
+    }
+
+    /// Gives the order to a keeper.
+    async fn give(&self, order: &Order, announce: bool) -> Result<Given, StartError> {
         let pool = &self.0;
-        let bytes = order.encode().map_err(|bad| match bad {
+        let bytes = order.encode(announce).map_err(|bad| match bad {
             BadOrder::Nul => StartError::Nul,
             BadOrder::TooLarge => StartError::TooLarge,
         })?;
@@ -112,41 +148,35 @@ impl Keepers {
             .map_err(|_| StartError::Full(pool.settings.max_children))?;
         let (streams, theirs) = Streams::open(order.stdin).map_err(StartError::System)?;
         let files: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
-        let mut attempts = 1;
-        let (word, line) = loop {
-            let mut line = pool.take_line().await?;
-            match line.ask(&bytes, &files).await {
-                Ok(word) => break (word, line),
-                // It left before it had read the order, so that nothing was started.
-                Err(error) if is_unread(&error) && attempts < ATTEMPTS => attempts += 1,
+        loop {
+            let (line, is_new) = pool.take_line().await?;
+            match line.send(&bytes, &files).await {
+                Ok(()) => return Ok(Given { streams, line, room }),
+                // It left while it was idle: the next one, please.
+                Err(_) if !is_new => {}
                 Err(error) => return Err(StartError::NoKeeper(error)),
             }
-        };
-        match word {
-            Word::Started(pid) => Ok(Child::new(pid, streams, line, Arc::clone(pool), room)),
-            Word::NotStarted(errno) => {
-                pool.keep_idle(line);
-                Err(refusal(errno, &order.program, &order.cwd))
-            }
-            _ => Err(StartError::NoKeeper(io::ErrorKind::InvalidData.into())),
         }
     }
 
-    /// Ends every program that runs, and returns when nothing of any of them is left.
-    /// From then on nothing is started.
-    pub async fn close(&self) {
+    /// Ends every program that runs, and returns when nothing of any of them is left, or after
+    /// this time. Returns whether all are gone. From now on nothing is started.
+    ///
+    /// What is not gone by then hangs in the kernel or has changed its user; its keeper stays
+    /// with it, even without us.
+    pub async fn close(&self, within: Duration) -> bool {
         self.0.idle().take();
-        let warden = self.0.warden.lock().await.take();
-        if let Some(Warden { stream, mut process, .. }) = warden {
-            drop(stream);
-            let _ = process.wait().await;
-        }
+        let Some(Warden { stream, mut process, .. }) = self.0.warden.lock().await.take() else {
+            return true;
+        };
+        drop(stream);
+        tokio::time::timeout(within, process.wait()).await.is_ok()
     }
 }
 
 /// What all clones share.
 #[derive(Debug)]
-pub(super) struct Pool {
+struct Pool {
     settings: KeeperSettings,
     /// Keepers without a program. `None`: closed.
     idle: Mutex<Option<Vec<Line>>>,
@@ -163,26 +193,28 @@ struct Warden {
     proven: bool,
 }
 
-impl Pool {
+impl Home for Pool {
     /// Puts a keeper back whose program is gone.
-    pub(super) fn keep_idle(&self, line: Line) {
+    fn keep_idle(&self, line: Line) {
         if let Some(idle) = self.idle().as_mut()
             && idle.len() < self.settings.max_idle
         {
             idle.push(line);
         }
     }
+}
 
+impl Pool {
     fn idle(&self) -> std::sync::MutexGuard<'_, Option<Vec<Line>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A keeper that waits for orders: the one used last, or a new one.
-    async fn take_line(&self) -> Result<Line, StartError> {
+    /// A keeper that waits for orders: the one used last, or a new one, and whether it is new.
+    async fn take_line(&self) -> Result<(Line, bool), StartError> {
         loop {
             match self.idle().as_mut().ok_or(StartError::Closed)?.pop() {
                 Some(line) if line.is_stale() => {}
-                Some(line) => return Ok(line),
+                Some(line) => return Ok((line, false)),
                 None => break,
             }
         }
@@ -191,7 +223,7 @@ impl Pool {
         let line =
             timeout.unwrap_or_else(|_| no_keeper(io::ErrorKind::TimedOut, "it says nothing"));
         self.judge_warden(line.is_ok()).await;
-        line
+        line.map(|line| (line, true))
     }
 
     async fn start_keeper(&self) -> Result<Line, StartError> {
@@ -259,11 +291,6 @@ fn start_warden(program: &Path) -> io::Result<Warden> {
         .stderr(Stdio::null())
         .spawn()?;
     Ok(Warden { stream: UnixStream::from_std(ours)?, process, proven: false })
-}
-
-/// Whether the other side closed before it had read all that we sent.
-fn is_unread(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 /// What the system's error number means for the start of `program` in `cwd`.

@@ -104,3 +104,23 @@ pub(super) fn signal_all(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_listing_find_a_child_until_it_is_reaped() {
+        let mut child = std::process::Command::new("/bin/cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(children().contains(&pid));
+        assert!(children_by_walk().contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!children().contains(&pid));
+        assert!(!children_by_walk().contains(&pid));
+    }
+}

@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::modes::{KEEP_ONE, this_program};
+use super::socket;
 use super::tree::{self, Reaped};
 use super::wake::Wake;
-use super::{KEEP_ONE, line};
 
 /// How often we look again for what a killed keeper left, until it is gone.
-const LOOK_WHILE_KILLING: Duration = Duration::from_millis(5);
+const LOOK_WHILE_KILLING: Duration = Duration::from_millis(20);
 
 /// Starts keepers for `line` until it closes or SIGTERM comes, and nothing is left below.
 pub(super) fn watch(line: UnixStream) -> io::Result<()> {
@@ -72,7 +73,7 @@ fn tend(keepers: &mut HashSet<Pid>) -> io::Result<bool> {
 /// Starts a keeper for each socket that has come. Returns whether more may come.
 fn admit(line: &UnixStream, keepers: &mut HashSet<Pid>) -> io::Result<bool> {
     let mut sockets = Vec::new();
-    if line::receive(line, &mut [0], &mut sockets)? == 0 {
+    if socket::receive(line, &mut [0], &mut sockets)? == 0 {
         return Ok(false);
     }
     for socket in sockets {
@@ -85,7 +86,7 @@ fn admit(line: &UnixStream, keepers: &mut HashSet<Pid>) -> io::Result<bool> {
 }
 
 fn start_keeper(socket: OwnedFd) -> io::Result<Pid> {
-    let mut run = Command::new(super::this_program());
+    let mut run = Command::new(this_program());
     // A group of its own: nobody can hit the warden and its keepers with one signal.
     run.arg(KEEP_ONE).process_group(0);
     if let Some(name) = std::env::args_os().next() {

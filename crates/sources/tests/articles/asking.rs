@@ -104,7 +104,7 @@ fn an_article_comes_with_everything_its_author_wrote() {
             "publishedDate": "2025-01-10",
             "lastUpdated": "2025-03-01",
             "lastModified": null,
-            "size": CONTEXT.len(),
+            "size": 57,
             "uri": "article:///concepts/context",
             "content": "\nBefore.\n\n# Context\n\n## Why it matters\n\nBecause.\n\n## How\n",
             "sections": [

@@ -149,7 +149,7 @@ async fn orphans_that_end_while_the_program_runs_leave_no_zombies() {
     let script = "for i in 1 2 3 4 5 6 7 8; do (setsid true &); done; echo ready; read x";
     let mut child = keepers.start(&sh(script, "x")).await.unwrap();
     assert_eq!(line(&mut child).await, "ready");
-    let (keeper, _) = stat(child.pid()).unwrap();
+    let (keeper, _) = stat(child.pid().unwrap()).unwrap();
     let children = || {
         let path = format!("/proc/{keeper}/task/{keeper}/children");
         std::fs::read_to_string(path).unwrap().split_whitespace().count()

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
-use sabir_sources::keeper::{Exit, KeeperLost, KeeperSettings, Keepers, Order, StartError};
+use sabir_sources::keeper::{Exit, KeeperSettings, Keepers, Order, StartError, WaitError};
 
-use super::{PLAY, alive, keepers, line, sh, soon, stat, token};
+use super::{PLAY, SOON, alive, keepers, line, sh, soon, stat, token};
 
 fn kill(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
@@ -75,7 +75,7 @@ async fn no_more_programs_run_than_the_bound() {
 async fn no_signal_to_sabirs_group_terminal_or_name_reaches_a_keeper() {
     let keepers = keepers();
     let child = keepers.start(&sh("read x", "x")).await.unwrap();
-    let (keeper, warden) = above(child.pid());
+    let (keeper, warden) = above(child.pid().unwrap());
     let pid = |pid| Pid::from_raw(pid);
     assert_eq!(getsid(pid(warden)).ok(), pid(warden));
     assert_eq!(getsid(pid(keeper)).ok(), pid(warden));
@@ -101,7 +101,7 @@ async fn a_keeper_is_used_again_if_its_program_left_by_itself() {
     let mut used = Vec::new();
     for end in [false, false, true, false] {
         let mut child = keepers.start(&sh("read x", "x")).await.unwrap();
-        used.push(above(child.pid()));
+        used.push(above(child.pid().unwrap()));
         child.stdin = None;
         if end {
             child.end();
@@ -125,13 +125,24 @@ async fn closing_ends_everything_and_waits_for_it() {
         assert_eq!(line(&mut child).await, "ready");
         children.push(child);
     }
-    let (_, warden) = above(children[0].pid());
-    keepers.close().await;
+    let (_, warden) = above(children[0].pid().unwrap());
+    assert!(keepers.close(SOON).await);
     assert_eq!(alive(&token), [""; 0]);
     assert!(stat(warden).is_none(), "the warden has left, and is no zombie");
     assert_eq!(children[0].wait().await, Ok(Exit::Signal(9)));
     assert!(matches!(keepers.start(&sh("exit 0", "x")).await, Err(StartError::Closed)));
-    keepers.close().await;
+    keepers.close(SOON).await;
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_ever() {
+    let keepers = keepers();
+    let child = keepers.start(&sh("read x", "x")).await.unwrap();
+    let (keeper, warden) = above(child.pid().unwrap());
+    kill(keeper, Signal::STOP); // as if its program hung in the kernel
+    assert!(!keepers.close(Duration::from_millis(100)).await);
+    kill(keeper, Signal::CONT);
+    soon("both have left", || stat(keeper).is_none() && stat(warden).is_none()).await;
 }
 
 #[tokio::test]
@@ -139,9 +150,9 @@ async fn keepers_that_are_dropped_leave_by_themselves() {
     let keepers = keepers();
     let mut child = keepers.start(&sh(LOOP, "x")).await.unwrap();
     assert_eq!(line(&mut child).await, "ready");
-    let (keeper, warden) = above(child.pid());
+    let (keeper, warden) = above(child.pid().unwrap());
     drop(keepers);
-    assert!(stat(child.pid()).is_some(), "the program holds on to its keeper");
+    assert!(stat(child.pid().unwrap()).is_some(), "the program holds on to its keeper");
     drop(child);
     soon("both have left", || stat(keeper).is_none() && stat(warden).is_none()).await;
 }
@@ -153,13 +164,13 @@ async fn if_a_keeper_is_killed_the_warden_ends_what_it_kept() {
     let script = format!("trap '' TERM; (setsid sleep 1000.$0 &); {LOOP}");
     let mut child = keepers.start(&sh(&script, &token)).await.unwrap();
     assert_eq!(line(&mut child).await, "ready");
-    let (keeper, warden) = above(child.pid());
+    let (keeper, warden) = above(child.pid().unwrap());
     kill(keeper, Signal::KILL);
-    assert_eq!(child.wait().await, Err(KeeperLost));
-    assert_eq!(child.wait().await, Err(KeeperLost));
+    assert_eq!(child.wait().await, Err(WaitError::KeeperLost));
+    assert_eq!(child.wait().await, Err(WaitError::KeeperLost));
     soon("all of it is gone", || alive(&token).is_empty()).await;
     let mut next = keepers.start(&sh("read x", "x")).await.unwrap();
-    assert_eq!(above(next.pid()).1, warden);
+    assert_eq!(above(next.pid().unwrap()).1, warden);
     next.end();
     next.wait().await.unwrap();
 }
@@ -169,11 +180,11 @@ async fn if_the_warden_is_killed_the_keepers_go_on_and_a_new_one_comes() {
     let token = token();
     let keepers = keepers();
     let mut child = keepers.start(&sh("read x; exit 4", &token)).await.unwrap();
-    let (_, warden) = above(child.pid());
+    let (_, warden) = above(child.pid().unwrap());
     kill(warden, Signal::KILL);
     soon("the warden is gone", || stat(warden).is_none_or(|(_, state)| state == 'Z')).await;
     let mut other = keepers.start(&sh("read x; exit 6", &token)).await.unwrap();
-    assert_ne!(above(other.pid()).1, warden);
+    assert_ne!(above(other.pid().unwrap()).1, warden);
     for (child, code) in [(&mut child, 4), (&mut other, 6)] {
         child.stdin = None;
         assert_eq!(child.wait().await, Ok(Exit::Code(code)));
@@ -184,7 +195,7 @@ async fn if_the_warden_is_killed_the_keepers_go_on_and_a_new_one_comes() {
 async fn an_idle_keeper_that_was_killed_is_not_used() {
     let keepers = keepers();
     let mut child = keepers.start(&sh("read x", "x")).await.unwrap();
-    let (keeper, _) = above(child.pid());
+    let (keeper, _) = above(child.pid().unwrap());
     child.stdin = None;
     child.wait().await.unwrap();
     drop(child);
@@ -198,7 +209,7 @@ async fn sigterm_to_a_keeper_ends_its_program() {
     let keepers = keepers();
     let mut child = keepers.start(&sh(LOOP, "x")).await.unwrap();
     assert_eq!(line(&mut child).await, "ready");
-    kill(above(child.pid()).0, Signal::TERM);
+    kill(above(child.pid().unwrap()).0, Signal::TERM);
     assert_eq!(child.wait().await, Ok(Exit::Signal(15)));
     drop(child);
     assert_eq!(keepers.start(&sh("exit 0", "x")).await.unwrap().wait().await, Ok(Exit::Code(0)));

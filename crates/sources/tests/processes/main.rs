@@ -19,6 +19,9 @@ use tokio::io::AsyncReadExt;
 /// The executable that knows the hidden modes.
 const PLAY: &str = env!("CARGO_BIN_EXE_sabir-sources-play");
 
+/// Time enough for everything to be gone.
+const SOON: Duration = Duration::from_secs(10);
+
 fn keepers() -> Keepers {
     Keepers::new(KeeperSettings { program: PLAY.into(), ..KeeperSettings::default() })
 }
@@ -80,7 +83,7 @@ fn stat(pid: i32) -> Option<(i32, char)> {
 async fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(10), "not within ten seconds: {what}");
+        assert!(start.elapsed() < SOON, "not within {SOON:?}: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -10,6 +10,9 @@ use sabir_sources::command::{Files, Program, Sandbox, run};
 use sabir_sources::keeper::{KeeperSettings, Keepers, Order, Patience};
 use tokio::io::AsyncReadExt;
 
+/// Time enough for everything to be gone.
+const SOON: Duration = Duration::from_secs(10);
+
 fn main() -> ExitCode {
     if let Some(code) = sabir_sources::hidden_mode() {
         return code;
@@ -74,7 +77,7 @@ fn hold(token: &str, patience: u64) {
             let mut line = [0; 6];
             let stdout = child.stdout.as_mut().expect("its output");
             stdout.read_exact(&mut line).await.expect("its first line");
-            say(&format!("child {}", child.pid()));
+            say(&format!("child {}", child.pid().expect("its id")));
             children.push(child);
         }
         say("ready");
@@ -90,7 +93,7 @@ fn hold(token: &str, patience: u64) {
             }
             say("done");
         }
-        keepers.close().await;
+        keepers.close(SOON).await;
         say("closed");
     });
 }
@@ -102,7 +105,7 @@ fn flood(max_output: usize) {
     let finish = block_on(async {
         let keepers = Keepers::new(KeeperSettings::default());
         let finish = run(&keepers, &program, vec!["/dev/zero".into()], None, None).await;
-        keepers.close().await;
+        keepers.close(SOON).await;
         finish.expect("a run")
     });
     say(&format!("{:?} {}", finish.limit, finish.stdout.len()));
@@ -138,7 +141,7 @@ fn without_landlock() {
         let keepers = Keepers::new(KeeperSettings::default());
         let finish = run(&keepers, &program, vec!["it ran".into()], None, None).await;
         say(&format!("{finish:?}"));
-        keepers.close().await;
+        keepers.close(SOON).await;
     });
 }
 

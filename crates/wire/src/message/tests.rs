@@ -154,6 +154,18 @@ fn a_batch_is_read_part_by_part() {
 }
 
 #[test]
+fn a_batch_may_have_so_many_messages_and_no_more() {
+    let batch = |count: usize| format!("[{}]", vec!["{}"; count].join(",")).into();
+    let Ok(Incoming::Batch(parts)) = decode(&batch(MAX_BATCH), DEPTH) else { panic!("no batch") };
+    assert_eq!(parts.len(), MAX_BATCH);
+    for count in [MAX_BATCH + 1, 100 * MAX_BATCH] {
+        assert_eq!(decode(&batch(count), DEPTH).unwrap_err().misshape, Misshape::TooMany);
+    }
+    let broken = format!("[{}", vec!["{}"; MAX_BATCH + 9].join(",")).into();
+    assert!(matches!(decode(&broken, DEPTH).unwrap_err().misshape, Misshape::Syntax(_)));
+}
+
+#[test]
 fn only_the_part_of_a_batch_that_is_too_deep_is_refused() {
     let deep = format!("{}{}", "[".repeat(DEPTH - 1), "]".repeat(DEPTH - 1));
     let part = |id: u8, params: &str| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Input, nearest};
-use crate::command::template::{CommandLine, Place, Stdin, Use, UseKind};
+use crate::command::template::{CommandLine, Place, Stdin, TextTemplate, Use, UseKind};
 
 /// Something in which the placeholders and the input do not agree.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,11 +54,13 @@ pub enum Disagreement {
         /// The other one.
         second: String,
     },
-    /// An argument that reaches the program nowhere.
-    #[error("input.{name}: is used nowhere; put `{{{name}}}` into `run` or `stdin`")]
+    /// An argument that reaches nobody.
+    #[error("input.{name}: is used nowhere; put `{{{name}}}` into {into}")]
     Unused {
         /// The argument.
         name: String,
+        /// Where it could be used.
+        into: &'static str,
     },
     /// `allow_dash` names no argument of the command line.
     #[error("allow_dash: `{name}` stands nowhere in `run`{}", hint(near))]
@@ -94,10 +96,26 @@ impl Input {
             found.push(Disagreement::DashUnused { name: name.clone(), near });
         }
         if !matches!(stdin, Stdin::Json) {
-            let unused = self.properties.keys().filter(|name| !used.contains(&***name));
-            found.extend(unused.map(|name| Disagreement::Unused { name: name.clone() }));
+            found.extend(self.unused(&used, "`run` or `stdin`"));
         }
         found
+    }
+
+    /// Every way in which the placeholders of these texts and this input do not agree.
+    pub fn disagreements_in_texts(&self, texts: &[&TextTemplate]) -> Vec<Disagreement> {
+        let uses = || texts.iter().flat_map(|text| text.uses());
+        let mut found: Vec<_> = uses().filter_map(|one| self.disagreement(&one)).collect();
+        found.extend(self.unused(&uses().map(|one| one.name).collect(), "a `text`"));
+        found
+    }
+
+    fn unused(
+        &self,
+        used: &BTreeSet<&str>,
+        into: &'static str,
+    ) -> impl Iterator<Item = Disagreement> {
+        let unused = self.properties.keys().filter(|name| !used.contains(&***name));
+        unused.map(move |name| Disagreement::Unused { name: name.clone(), into })
     }
 
     fn disagreement(&self, one: &Use<'_>) -> Option<Disagreement> {

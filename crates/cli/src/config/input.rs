@@ -1,0 +1,121 @@
+//! `input` and `input_schema`, `output_schema`: what may be asked, and what is given.
+
+use std::ops::Range;
+
+use sabir::Raw;
+use sabir_registry::Checker;
+use sabir_sources::command::{Disagreement, Input, InputError, Place};
+use serde_json::{Map, Value};
+use toml::Spanned;
+
+use super::json::{Entries, json};
+use super::mistake::{Mistake, Text};
+
+/// The arguments of a command or a prompt, and where they are described.
+pub(super) struct Described {
+    pub(super) input: Input,
+    keys: Vec<(String, Range<usize>)>,
+    whole: Option<Range<usize>>,
+}
+
+impl Described {
+    /// Where an argument is described; `otherwise` if it is described nowhere.
+    pub(super) fn place(&self, name: &str, otherwise: Range<usize>) -> Range<usize> {
+        let key = self.keys.iter().find(|(key, _)| key == name).map(|(_, place)| place);
+        key.or(self.whole.as_ref()).cloned().unwrap_or(otherwise)
+    }
+
+    /// The first disagreement with the placeholders, as a mistake. `places` tells where a text
+    /// stands, `owner` whose it is.
+    pub(super) fn disagreement(
+        &self,
+        found: &[Disagreement],
+        owner: &str,
+        text: &Text<'_>,
+        places: impl Fn(Option<Place>) -> Range<usize>,
+    ) -> Result<(), Mistake> {
+        let Some(first) = found.first() else { return Ok(()) };
+        let place = match first {
+            Disagreement::Unknown { place, .. }
+            | Disagreement::MayBeAbsent { place, .. }
+            | Disagreement::NeverAbsent { place, .. }
+            | Disagreement::NotASwitch { place, .. }
+            | Disagreement::TwoLists { place, .. } => places(Some(*place)),
+            Disagreement::Unused { name, .. } => self.place(name, places(None)),
+            Disagreement::DashUnused { .. } => places(None),
+        };
+        Err(text.told(place, format!("{owner}: {first}")))
+    }
+}
+
+/// Settles `input`, or `input_schema`, or that there are no arguments.
+pub(super) fn input(
+    short: Option<&Entries>,
+    schema: Option<&Spanned<toml::Value>>,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Described, Mistake> {
+    if let Some(schema) = schema {
+        if short.is_some() {
+            let what = format!("{owner}: there are both `input` and `input_schema`");
+            return Err(text.mistake(schema.span(), what).hint("write one of them"));
+        }
+        let value = read_schema("input_schema", schema, owner, text)?;
+        let wrong =
+            |reason: String| text.told(schema.span(), format!("{owner}: input_schema: {reason}"));
+        let raw = Raw::of(&value).map_err(|error| wrong(error.to_string()))?;
+        Checker::for_arguments(&raw).map_err(|reason| wrong(reason.to_string()))?;
+        let input = Input::from_schema(value).map_err(|error| wrong(error.to_string()))?;
+        return Ok(Described { input, keys: Vec::new(), whole: Some(schema.span()) });
+    }
+    let mut keys = Vec::new();
+    let mut described = Map::new();
+    for (name, value) in short.into_iter().flat_map(|entries| &entries.0) {
+        let what = || format!("{owner}: input.{}: JSON has no such number", name.get_ref());
+        let value = json(value).ok_or_else(|| text.mistake(name.span(), what()))?;
+        keys.push((name.get_ref().clone(), name.span()));
+        described.insert(name.get_ref().clone(), value);
+    }
+    match Input::from_short(&described) {
+        Ok(input) => Ok(Described { input, keys, whole: None }),
+        Err(error) => {
+            let place = match &error {
+                InputError::NotAnObject => None,
+                InputError::BadName(name)
+                | InputError::BadForm(name)
+                | InputError::NoType(name)
+                | InputError::BadChoices(name)
+                | InputError::OptionalAndRequired(name)
+                | InputError::UnknownType { name, .. }
+                | InputError::UnknownKey { name, .. }
+                | InputError::BadValue { name, .. }
+                | InputError::WrongType { name, .. }
+                | InputError::DefaultNotAChoice { name, .. } => Some(name),
+            };
+            let key = keys.iter().find(|(key, _)| Some(key) == place).map(|(_, key)| key.clone());
+            Err(text.told(key.unwrap_or_default(), format!("{owner}: {error}")))
+        }
+    }
+}
+
+/// A schema: a table, or the path of a JSON file.
+pub(super) fn read_schema(
+    key: &str,
+    schema: &Spanned<toml::Value>,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Value, Mistake> {
+    let wrong = |what: String| text.mistake(schema.span(), format!("{owner}: {key}: {what}"));
+    match schema.get_ref() {
+        toml::Value::String(path) => {
+            let path = text.resolve(path);
+            let file = std::fs::read_to_string(&path).map_err(|error| {
+                wrong(format!("{} cannot be read: {error}", path.display()))
+                    .hint("write a table, or the path of a JSON file")
+            })?;
+            serde_json::from_str(&file)
+                .map_err(|error| wrong(format!("{} is no JSON: {error}", path.display())))
+        }
+        table => json(table).ok_or_else(|| wrong("JSON has no such number".to_owned())),
+    }
+}

@@ -1,0 +1,99 @@
+//! All that is offered, kind by kind, and the programs behind it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sabir_registry::{Registry, Source};
+use sabir_sources::keeper::{KeeperSettings, Keepers};
+
+use super::file::File;
+use super::mistake::{Mistake, Place, Text};
+use super::{articles, command, prompt, resource};
+
+/// A source, and where it is described.
+pub(crate) struct Offered {
+    source: Arc<dyn Source>,
+    place: Place,
+}
+
+impl Offered {
+    fn new(source: impl Source + 'static, place: Place) -> Self {
+        Self { source: Arc::new(source), place }
+    }
+
+    /// Adds the source. What the registry finds wrong is told with its place.
+    pub(crate) fn add_to(self, registry: &Arc<Registry>) -> Result<(), Mistake> {
+        let added = registry.add(self.source);
+        added.map(drop).map_err(|bad| self.place.mistake(bad.to_string()))
+    }
+}
+
+impl std::fmt::Debug for Offered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Offered").field(&self.place).finish()
+    }
+}
+
+/// The programs that sources run.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    keepers: Keepers,
+    /// How long the most patiently ended of them may take.
+    patience: Duration,
+}
+
+impl Programs {
+    /// How long beyond that we wait for programs that are being killed. What hangs in the kernel
+    /// is left to its keeper.
+    const STUCK: Duration = Duration::from_secs(5);
+
+    /// Ends all programs, and waits until nothing of any of them is left.
+    pub(crate) async fn close(self) {
+        let Self { keepers, patience } = self;
+        keepers.close(patience + Self::STUCK).await;
+    }
+}
+
+/// All that is offered.
+pub(super) struct Offers {
+    pub(super) sources: Vec<Offered>,
+    pub(super) folders: Vec<articles::Folder>,
+    pub(super) programs: Programs,
+}
+
+/// Settles everything that the file offers, in its order.
+pub(super) fn settle(
+    file: &File,
+    text: &Text<'_>,
+    engine: &sabir_engine::Settings,
+) -> Result<Offers, Mistake> {
+    let (mut sources, mut folders) = (Vec::new(), Vec::new());
+    for articles in &file.articles {
+        let place = text.place(articles.path.span());
+        let (source, folder) = articles::settle(articles, text)?;
+        let place = match file.articles.len() {
+            1 => place,
+            _ => place.hint("give one of the folders a `name`"),
+        };
+        sources.push(Offered::new(source, place));
+        folders.push(folder);
+    }
+    let keepers = Keepers::new(KeeperSettings::default());
+    let mut programs = Programs { keepers, patience: Duration::ZERO };
+    for command in &file.command {
+        let place = text.place(command.name.span());
+        let call_time = engine.limits.call_time;
+        let (source, patience) = command::settle(command, text, call_time, &programs.keepers)?;
+        programs.patience = programs.patience.max(patience);
+        sources.push(Offered::new(source, place));
+    }
+    for prompt in &file.prompt {
+        let place = text.place(prompt.name.span());
+        sources.push(Offered::new(prompt::settle(prompt, text)?, place));
+    }
+    for resource in &file.resource {
+        let place = text.place(resource.uri.span());
+        sources.push(Offered::new(resource::settle(resource, text)?, place));
+    }
+    Ok(Offers { sources, folders, programs })
+}

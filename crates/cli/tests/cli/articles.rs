@@ -1,0 +1,265 @@
+//! Folders of articles, through the real binary.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::{command, sabir, seen};
+
+const ERAS: &str = "---\ntitle: Two eras\nstatus: Live\nlastUpdated: 2025-05-01\n---\n# Two \
+                    eras\n\nOld clients shake hands.\n\n## Bridges\n\nA server may speak both.\n";
+
+fn write(folder: &Path, path: &str, text: &str) {
+    // Moved in whole, as careful editors do.
+    let (beside, path) = (folder.join("beside.tmp"), folder.join(path));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, path).unwrap();
+}
+
+fn folder(file: &str) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "sabir.toml", file);
+    write(folder.path(), "content/concepts/eras.md", ERAS);
+    write(folder.path(), "content/concepts/pages.md", "# Cursors\n\nA list in pages.\n");
+    write(folder.path(), "content/patterns/pages.md", "# Paging\n\nResults in pages.\n");
+    write(folder.path(), "content/patterns/hidden.md", "---\nstatus: Draft\n---\n# Hidden\n");
+    folder
+}
+
+/// A client of a folder that has been read.
+fn client(folder: TempDir) -> Client {
+    let mut client = Client::start_in(folder);
+    client.initialize();
+    while client.call("list_articles", json!({}))["structuredContent"].get("indexing").is_some() {}
+    client
+}
+
+fn first_text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[track_caller]
+fn failure(client: &mut Client, tool: &str, arguments: Value) -> String {
+    let result = client.call(tool, arguments);
+    assert_eq!(result["isError"], true, "{result}");
+    first_text(&result).to_owned()
+}
+
+const FILE: &str = "[[articles]]\npath = \"content\"\nabout = \"protocols\"\n";
+
+#[test]
+fn articles_are_listed_read_and_searched() {
+    let mut client = client(folder(FILE));
+    let tools = client.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["list_articles", "get_article", "search_articles"]);
+    assert_eq!(
+        tools[0]["inputSchema"]["properties"]["category"]["enum"],
+        json!(["concepts", "patterns"])
+    );
+    assert!(tools[0]["description"].as_str().unwrap().contains("articles about protocols"));
+
+    let list = client.call("list_articles", json!({"category": "concepts"}));
+    assert!(first_text(&list).starts_with("2 articles, newest first."), "{list}");
+    assert_eq!(list["structuredContent"]["total"], 2);
+
+    let article = client.call("get_article", json!({"slug": "eras"}));
+    assert!(first_text(&article).ends_with("A server may speak both.\n"), "{article}");
+    assert_eq!(article["content"][1]["type"], "resource_link");
+    assert_eq!(article["content"][1]["uri"], "article:///concepts/eras");
+    let section = client.call("get_article", json!({"slug": "eras", "section": "bridges"}));
+    assert_eq!(section["structuredContent"]["section"]["title"], "Bridges");
+    assert!(!first_text(&section).contains("shake hands"), "{section}");
+
+    let found = client.call("search_articles", json!({"query": "shake hands"}));
+    assert_eq!(found["structuredContent"]["hits"][0]["id"], "concepts/eras");
+    assert_eq!(found["structuredContent"]["hits"][0]["snippet"]["section"]["id"], "two-eras");
+    assert_eq!(client.finish().1, 0);
+}
+
+#[test]
+fn a_draft_is_not_found_in_any_way() {
+    let mut client = client(folder(FILE));
+    assert!(
+        failure(&mut client, "get_article", json!({"slug": "hidden"}))
+            .starts_with("no article `hidden`")
+    );
+    let found = client.call("search_articles", json!({"query": "hidden"}));
+    assert_eq!(found["structuredContent"]["total"], 0);
+    let resources = client.ask("resources/list", json!({}))["result"].to_string();
+    assert!(resources.contains("patterns/pages") && !resources.contains("hidden"), "{resources}");
+    let read = client.ask("resources/read", json!({"uri": "article:///patterns/hidden"}));
+    assert_eq!(read["error"]["code"], -32002);
+    let reference = json!({"type": "ref/resource", "uri": "article:///{category}/{slug}"});
+    let completion = client.ask(
+        "completion/complete",
+        json!({"ref": reference, "argument": {"name": "slug", "value": "h"}}),
+    );
+    assert_eq!(completion["result"]["completion"]["values"], json!([]));
+}
+
+#[test]
+fn bad_input_gets_a_clear_answer() {
+    let mut client = client(folder(FILE));
+    let mut told = |tool: &str, arguments: Value| failure(&mut client, tool, arguments);
+    assert_eq!(told("list_articles", json!({"limit": 0})), "limit must be at least 1, not 0");
+    assert_eq!(told("list_articles", json!({"limit": -1})), "limit must be at least 1, not -1");
+    let unknown = told("list_articles", json!({"category": "nope"}));
+    assert!(unknown.contains("concepts") && unknown.contains("nope"), "{unknown}");
+    for query in ["", "AND OR", "+ - && || ! ( ) { } [ ] ^ \" ~ * ? : \\", "\u{1}\u{2}\u{1b}"] {
+        let asked = json!({ "query": query });
+        match query {
+            // To us they are words like others.
+            "AND OR" => {}
+            _ => assert_eq!(told("search_articles", asked), "the query has no word to search for"),
+        }
+    }
+    let long = told("search_articles", json!({"query": "x ".repeat(51_200)}));
+    assert!(long.starts_with("the query has 102400 bytes; "), "{long}");
+    for slug in ["../sabir", "../../etc/passwd", "concepts/../../sabir.toml", ""] {
+        let told = told("get_article", json!({ "slug": slug }));
+        assert!(told.starts_with(&format!("no article `{slug}`")), "{told}");
+    }
+    assert_eq!(
+        told("get_article", json!({"slug": "pages"})),
+        "`pages` stands in several categories; ask for one of: concepts/pages, patterns/pages"
+    );
+    let list = client.call("list_articles", json!({"limit": 1_000_000_000}));
+    assert_eq!(list["structuredContent"]["articles"].as_array().unwrap().len(), 3);
+}
+
+/// Waits for a notification, and drops what comes before it.
+#[track_caller]
+fn wait_for(client: &mut Client, method: &str, params: &Value) {
+    loop {
+        let at = client.notes.iter().position(|note| {
+            note["method"] == method && (params.is_null() || note["params"] == *params)
+        });
+        if let Some(at) = at {
+            client.notes.remove(at);
+            return;
+        }
+        let next = client.receive();
+        client.notes.push(next);
+    }
+}
+
+#[test]
+fn a_client_is_told_of_changes_and_sees_them() {
+    let mut client = client(folder(FILE));
+    let uri = json!({"uri": "article:///concepts/eras"});
+    client.ask("resources/subscribe", uri.clone());
+    // What was told while the folder was read is of no interest.
+    client.ask("ping", json!({}));
+    client.notes.clear();
+
+    write(client.folder(), "content/concepts/eras.md", &ERAS.replace("hands", "paws"));
+    wait_for(&mut client, "notifications/resources/updated", &uri);
+    let read = client.ask("resources/read", uri.clone());
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains("shake paws"), "{text}");
+
+    write(client.folder(), "content/practices/new.md", "# New\n");
+    wait_for(&mut client, "notifications/resources/list_changed", &Value::Null);
+    wait_for(&mut client, "notifications/tools/list_changed", &Value::Null);
+    let list = client.call("list_articles", json!({"category": "practices"}));
+    assert_eq!(list["structuredContent"]["articles"][0]["id"], "practices/new");
+
+    std::fs::remove_file(client.folder().join("content/concepts/eras.md")).unwrap();
+    wait_for(&mut client, "notifications/resources/updated", &uri);
+    assert_eq!(client.ask("resources/read", uri)["error"]["code"], -32002);
+}
+
+#[test]
+fn statuses_names_and_errors_are_chosen_in_the_file() {
+    let file = "[[articles]]\npath = \"content\"\nname = \"wiki\"\nstatuses = [\"draft\"]\nwatch = \
+                false\ncache = \"none\"\nnot_found = -32602\n";
+    let mut client = Client::start_in(folder(file));
+    client.initialize();
+    let list = client.call("wiki_list_articles", json!({}));
+    assert!(list["structuredContent"].to_string().contains("article://wiki/patterns/hidden"));
+    // Without a status there is nothing to hide; Live is not among those allowed.
+    assert!(!list["structuredContent"].to_string().contains("concepts/eras"));
+    let asked = json!({"name": "wiki_get_article", "arguments": {"slug": "eras"}});
+    let answer = client.ask("tools/call", asked);
+    assert_eq!(answer["error"]["code"], -32602);
+    assert_eq!(answer["error"]["data"], json!({"slug": "eras"}));
+}
+
+#[test]
+fn a_folder_without_a_file_is_served_by_its_name() {
+    let folder = folder(FILE);
+    assert_eq!(
+        seen(&sabir(folder.path(), &["check", "content"])),
+        "exit 0\nstderr:\n`content` offers 3 tools, 0 prompts and 4 resources"
+    );
+    // A folder with one is not.
+    assert_eq!(
+        seen(&sabir(folder.path(), &["check", "."])),
+        "exit 0\nstderr:\n`sabir` offers 3 tools, 0 prompts and 4 resources"
+    );
+    let output = command(folder.path(), &["serve", "content", "--stdio"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(seen(&output), "exit 0");
+}
+
+#[test]
+fn check_names_what_authors_should_put_right() {
+    let folder = folder(FILE);
+    write(
+        folder.path(),
+        "content/concepts/broken.md",
+        "---\ntitle: \"open\nlastUpdated: soon\n---\n# B\n",
+    );
+    write(
+        folder.path(),
+        "content/concepts/late.md",
+        "---\ntitle: L\nlastUpdated: soon\n---\n# L\n",
+    );
+    let told = seen(&sabir(folder.path(), &["check"]));
+    assert!(told.starts_with("exit 0\nstderr:\nwarning: content/concepts/broken.md:"), "{told}");
+    assert!(
+        told.contains(
+            "\nwarning: content/concepts/late.md:3: `lastUpdated` is no date that can be read: soon\n"
+        ),
+        "{told}"
+    );
+    assert!(told.ends_with("`sabir` offers 3 tools, 0 prompts and 6 resources"), "{told}");
+}
+
+#[test]
+fn mistakes_in_the_file_are_named_with_their_places() {
+    for (file, expected) in [
+        ("[[articles]]\npath = \"nope\"\n", "hint: paths are relative to the folder of this file"),
+        ("[[articles]]\nabout = \"x\"\n", "error: missing field `path`\n  --> sabir.toml:1"),
+        (
+            "[[articles]]\npath = \"content\"\nnot_found = -1\n",
+            "error: -1 is not one of the choices here\n  --> sabir.toml:3\n  hint: write \"result\" or \
+             -32602",
+        ),
+        (
+            "[[articles]]\npath = \"content\"\n[[articles]]\npath = \"content\"\n",
+            "error: there is a tool `list_articles` already\n  --> sabir.toml:4\n  hint: give one of \
+             the folders a `name`",
+        ),
+    ] {
+        let folder = folder(file);
+        let told = seen(&sabir(folder.path(), &["check"]));
+        assert!(told.starts_with("exit 3\nstderr:\nerror: "), "{told}");
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
+fn the_handbook_has_nothing_to_put_right() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    assert_eq!(
+        seen(&sabir(&examples, &["check", "handbook"])),
+        "exit 0\nstderr:\n`handbook` offers 3 tools, 0 prompts and 28 resources"
+    );
+}

@@ -1,0 +1,133 @@
+//! Answers as text that people and models read.
+//!
+//! Everything that the next question needs is in it: the id to ask for, the sections there are,
+//! and whether there is more.
+
+use std::fmt::{self, Write as _};
+
+use super::article::shortened;
+use super::results::{Article, Hit, Indexing, List, Search, SectionSummary, Summary};
+
+/// Sections that are named above an article; its structured form has all.
+const MOST_SECTIONS: usize = 50;
+
+/// A query that is repeated to its asker is cut to this many characters.
+const QUERY: usize = 100;
+
+/// Articles, one line each.
+pub(super) fn list(list: &List) -> String {
+    let shown = list.articles.len();
+    let mut text = match (shown, list.total) {
+        (0, _) => "There are no articles.".to_owned(),
+        (1, 1) => "1 article.".to_owned(),
+        (shown, total) if shown == total => format!("{total} articles, newest first."),
+        (shown, total) => format!("The newest {shown} of {total} articles."),
+    };
+    for article in &list.articles {
+        line(&mut text, "\n- ", article);
+    }
+    still(&mut text, list.indexing);
+    text
+}
+
+/// An article: what is known of it, then its Markdown.
+pub(super) fn article(article: &Article) -> String {
+    let Article { summary, content, section, sections, .. } = article;
+    let mut text = format!("{} (`{}`)", summary.title, summary.id);
+    add(&mut text, "\nStatus: ", summary.status.as_deref());
+    add(&mut text, "\nUpdated: ", date(summary));
+    if !summary.tags.is_empty() {
+        add(&mut text, "\nTags: ", Some(summary.tags.join(", ").as_str()));
+    }
+    if let Some(section) = section {
+        add(&mut text, "\nThis section: ", Some(named(section).as_str()));
+    }
+    if sections.len() > 1 {
+        let names: Vec<String> = sections.iter().take(MOST_SECTIONS).map(named).collect();
+        let more = if sections.len() > MOST_SECTIONS { ", …" } else { "" };
+        add(&mut text, "\nSections: ", Some(&format!("{}{more}", names.join(", "))));
+    }
+    text.push_str("\n\n");
+    text.push_str(content.trim_start_matches(['\n', '\r']));
+    text
+}
+
+/// What a search has found.
+pub(super) fn search(query: &str, search: &Search) -> String {
+    let query = shortened(query.trim(), QUERY);
+    let mut text = match (search.hits.len(), search.total) {
+        (0, _) => format!("No article matches \"{query}\"."),
+        (1, 1) => format!("1 article matches \"{query}\"."),
+        (shown, total) if shown == total => {
+            format!("{total} articles match \"{query}\", best first.")
+        }
+        (shown, total) => format!("The best {shown} of {total} articles that match \"{query}\"."),
+    };
+    for correction in &search.corrections {
+        let taken_for = correction.taken_for.join(" or ");
+        push(&mut text, format_args!(" \"{}\" was taken for {taken_for}.", correction.word));
+    }
+    for (place, hit) in search.hits.iter().enumerate() {
+        line(&mut text, &format!("\n{}. ", place + 1), &hit.summary);
+        snippet(&mut text, hit);
+        if let Some(content) = &hit.content {
+            push(&mut text, format_args!("\n\n{}\n", content.trim_end()));
+        }
+    }
+    still(&mut text, search.indexing);
+    text
+}
+
+fn line(text: &mut String, start: &str, article: &Summary) {
+    push(text, format_args!("{start}{} (`{}`", article.title, article.id));
+    add(text, ", ", date(article));
+    text.push(')');
+    add(text, ": ", article.description.as_deref());
+    if !article.tags.is_empty() {
+        push(text, format_args!(" [{}]", article.tags.join(", ")));
+    }
+}
+
+fn snippet(text: &mut String, hit: &Hit) {
+    let Some(snippet) = &hit.snippet else { return };
+    push(text, format_args!("\n   > {}", snippet.text.replace('\n', " ")));
+    if let Some(section) = &snippet.section {
+        push(text, format_args!(" (section {})", named(section)));
+    }
+}
+
+/// Ends an answer that may not be the whole one.
+fn still(text: &mut String, indexing: Option<Indexing>) {
+    match indexing {
+        None => {}
+        Some(Indexing { total: 0, .. }) => {
+            text.push_str("\n\nThe folder is still being read: more may come.");
+        }
+        Some(Indexing { done, total }) => push(
+            text,
+            format_args!(
+                "\n\nThe folder is still being read ({done} of {total} files): more may come."
+            ),
+        ),
+    }
+}
+
+fn named(section: &SectionSummary) -> String {
+    format!("`{}`", section.id)
+}
+
+fn date(article: &Summary) -> Option<&str> {
+    article.last_updated.as_deref().or(article.published_date.as_deref())
+}
+
+fn add(text: &mut String, before: &str, part: Option<&str>) {
+    if let Some(part) = part {
+        text.push_str(before);
+        text.push_str(part);
+    }
+}
+
+fn push(text: &mut String, part: fmt::Arguments<'_>) {
+    // Writing into a string cannot fail.
+    let _ = text.write_fmt(part);
+}

@@ -1,0 +1,192 @@
+//! One file, read when it is asked for.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use sabir_wire::Problem;
+use sabir_wire::types::{Content, ResourceContents};
+
+/// The largest file that is served. A larger one is refused.
+const MAX_FILE: u64 = 16 << 20;
+
+/// A file, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    path: PathBuf,
+    mime_type: Option<String>,
+}
+
+/// Why a file cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum BadFile {
+    /// It cannot be read.
+    #[error("{} cannot be read: {}", .0.display(), .1)]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// It is a folder, a device, …
+    #[error("{} is not a file", .0.display())]
+    NotAFile(PathBuf),
+    /// It is too large.
+    #[error("{} is larger than {MAX_FILE} bytes", .0.display())]
+    TooLarge(PathBuf),
+}
+
+/// What a file holds.
+pub(super) struct Contents {
+    mime_type: String,
+    /// Text, or else bytes.
+    body: Result<String, Vec<u8>>,
+}
+
+impl File {
+    /// A file that can be read now. Its type is guessed by its name, unless it is given.
+    pub fn open(path: PathBuf, mime_type: Option<String>) -> Result<Self, BadFile> {
+        open(&path)?;
+        Ok(Self { path, mime_type })
+    }
+
+    /// Its type, as far as its name tells.
+    pub fn mime_type(&self) -> Option<String> {
+        self.mime_type.clone().or_else(|| guess(&self.path))
+    }
+
+    /// What it holds now.
+    pub(super) async fn read(&self) -> Result<Contents, Problem> {
+        let (path, mime_type) = (self.path.clone(), self.mime_type());
+        // Reading a file may block, on a network drive for long.
+        let read = tokio::task::spawn_blocking(move || read(&path));
+        let bytes = match read.await {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(error)) => {
+                tracing::error!("{error}");
+                return Err(Problem::Internal("a file of this server cannot be read".into()));
+            }
+            Err(_) => return Err(Problem::Internal("Internal error".into())),
+        };
+        let body = String::from_utf8(bytes).map_err(|error| error.into_bytes());
+        let unknown = if body.is_ok() { "text/plain" } else { "application/octet-stream" };
+        Ok(Contents { mime_type: mime_type.unwrap_or_else(|| unknown.to_owned()), body })
+    }
+}
+
+impl Contents {
+    /// As a resource.
+    pub(super) fn into_resource(self, uri: &str) -> ResourceContents {
+        match self.body {
+            Ok(text) => ResourceContents::text(uri, self.mime_type, text),
+            Err(bytes) => ResourceContents::blob(uri, self.mime_type, &bytes),
+        }
+    }
+
+    /// As part of a message: a picture, a sound, or a resource.
+    pub(super) fn into_content(self, uri: &str) -> Content {
+        let bytes = match &self.body {
+            Ok(text) => text.as_bytes(),
+            Err(bytes) => bytes,
+        };
+        match self.mime_type.split('/').next() {
+            Some("image") => Content::image(bytes, self.mime_type),
+            Some("audio") => Content::audio(bytes, self.mime_type),
+            _ => Content::resource(self.into_resource(uri)),
+        }
+    }
+}
+
+fn guess(path: &Path) -> Option<String> {
+    mime_guess::from_path(path).first_raw().map(str::to_owned)
+}
+
+fn open(path: &Path) -> Result<std::fs::File, BadFile> {
+    let unreadable = |error| BadFile::Unreadable(path.to_owned(), error);
+    // Looked at before it is opened: opening a pipe would wait for its writer.
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(BadFile::NotAFile(path.to_owned()));
+    }
+    if metadata.len() > MAX_FILE {
+        return Err(BadFile::TooLarge(path.to_owned()));
+    }
+    std::fs::File::open(path).map_err(unreadable)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, BadFile> {
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    let read = open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes);
+    match read {
+        Ok(read) if read as u64 > MAX_FILE => Err(BadFile::TooLarge(path.to_owned())),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(BadFile::Unreadable(path.to_owned(), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sabir_wire::types::ContentKind;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn file(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        (folder, path)
+    }
+
+    async fn contents(name: &str, bytes: &[u8]) -> Contents {
+        let (_folder, path) = file(name, bytes);
+        File::open(path, None).unwrap().read().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_type_is_told_by_the_name_and_else_by_the_bytes() {
+        for (name, bytes, mime_type) in [
+            ("a.md", &b"# a"[..], "text/markdown"),
+            ("a.png", b"\x89PNG\xff", "image/png"),
+            ("a", b"text", "text/plain"),
+            ("a", b"\xff", "application/octet-stream"),
+        ] {
+            let resource = contents(name, bytes).await.into_resource("x:y");
+            assert_eq!(resource.mime_type.as_deref(), Some(mime_type), "{name}");
+            assert_eq!(resource.body.is_ok(), bytes.is_ascii(), "{name}");
+        }
+        let (_folder, path) = file("a.md", b"a");
+        let given = File::open(path, Some("text/x-log".into())).unwrap();
+        let resource = given.read().await.unwrap().into_resource("x:y");
+        assert_eq!(resource.mime_type.as_deref(), Some("text/x-log"));
+    }
+
+    #[tokio::test]
+    async fn in_a_message_a_picture_is_a_picture_whatever_its_bytes() {
+        for (name, is_image) in [("a.svg", true), ("a.png", true), ("a.md", false)] {
+            let kind = contents(name, b"<svg/>").await.into_content("x:y").kind;
+            assert_eq!(matches!(kind, ContentKind::Image { .. }), is_image, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_what_is_there() {
+        let (_folder, path) = file("a.txt", b"before");
+        let served = File::open(path.clone(), None).unwrap();
+        std::fs::write(&path, "after").unwrap();
+        let resource = served.read().await.unwrap().into_resource("x:y");
+        assert_eq!(resource.body.as_deref(), Ok("after"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(served.read().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_file_too_large_and_what_is_no_file_are_refused() {
+        let (folder, path) = file("a", b"");
+        let grow = |size| std::fs::File::create(&path).unwrap().set_len(size).unwrap();
+        grow(MAX_FILE);
+        let served = File::open(path.clone(), None).unwrap();
+        assert!(served.read().await.is_ok());
+        grow(MAX_FILE + 1);
+        assert!(served.read().await.is_err());
+        assert!(matches!(File::open(path, None), Err(BadFile::TooLarge(_))));
+        let nothing = folder.path().join("b");
+        assert!(matches!(File::open(nothing, None), Err(BadFile::Unreadable(..))));
+        assert!(matches!(File::open(folder.path().into(), None), Err(BadFile::NotAFile(_))));
+    }
+}

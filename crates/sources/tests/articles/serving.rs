@@ -1,0 +1,486 @@
+//! A store on the protocol: what is offered, what tools and resources answer, what is announced.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use sabir_registry::{
+    Catalog, CompleteCall, Context, Line, Outcome, Registry, ResourceCall, ToolCall,
+};
+use sabir_sources::articles::{Appearance, ArticleSource, NotFound, Settings, Store};
+use sabir_wire::types::{
+    ClientCapabilities, ContentKind, Level, Reference, ResourceReply, ToolReply, Topic,
+};
+use sabir_wire::{Problem, Raw};
+use serde_json::{Value, json};
+
+use crate::support::{Home, LONG, ready};
+
+const ERAS: &str = "---\ntitle: Two eras\ndescription: Sessions, and none\ntags: [protocol]\nstatus: \
+                    Live\nlastUpdated: 2025-05-01\n---\n# Two eras\n\nOld clients shake \
+                    hands.\n\n## Bridges\n\nA server may speak both.\n";
+const DRAFT: &str = "---\ntitle: Secret bridges\nstatus: Draft\n---\n# Secret\n";
+
+fn home() -> Home {
+    Home::new(&[
+        ("concepts/eras.md", ERAS),
+        ("concepts/pages.md", "---\nlastUpdated: 2025-04-01\n---\n# Cursors\n\nOne page.\n"),
+        ("patterns/pages.md", "---\nlastUpdated: 2025-03-01\n---\n# Paging\n\nAnother page.\n"),
+        ("patterns/secret.md", DRAFT),
+    ])
+}
+
+/// A registry that serves a store.
+struct Shop {
+    registry: Arc<Registry>,
+}
+
+impl Shop {
+    fn of(home: &Home) -> Self {
+        Self::with(home.store(), Appearance::default())
+    }
+
+    fn with(store: Store, appearance: Appearance) -> Self {
+        let server = Raw::of(&json!({"name": "t", "version": "1"})).unwrap();
+        let registry = Registry::new(server, 100);
+        registry.add(Arc::new(ArticleSource::new(Arc::new(store), appearance))).unwrap();
+        Self { registry }
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.registry.snapshot()
+    }
+
+    fn tool_names(&self) -> Vec<String> {
+        self.catalog().tools().iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    fn uris(&self) -> Vec<String> {
+        self.catalog().resources().iter().map(|resource| resource.uri.clone()).collect()
+    }
+
+    fn templates(&self) -> Vec<String> {
+        self.catalog().templates().iter().map(|template| template.uri_template.clone()).collect()
+    }
+
+    /// Calls a tool as the engine does: the schemas are kept to.
+    async fn call(&self, name: &str, arguments: Value) -> Result<ToolReply, Problem> {
+        let entry = self.catalog().tool(name).unwrap().clone();
+        let arguments = Raw::of(&arguments).unwrap();
+        entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
+        let call = ToolCall { name: name.into(), arguments, context: context() };
+        let Outcome::Done(reply) = entry.source().call_tool(call).await? else {
+            panic!("articles ask nothing");
+        };
+        entry.output.as_ref().unwrap().check(reply.structured.as_ref().unwrap()).unwrap();
+        Ok(reply)
+    }
+
+    async fn failure(&self, name: &str, arguments: Value) -> String {
+        match self.call(name, arguments).await {
+            Err(Problem::ToolFailed(reason)) => reason.into(),
+            other => panic!("not a failed tool: {other:?}"),
+        }
+    }
+
+    async fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {
+        let found = self.catalog().resource(uri).unwrap_or_else(|| panic!("{uri} is of no family"));
+        let variables = found.variables.iter().cloned().collect();
+        let template = found.template.clone();
+        let call = ResourceCall { uri: uri.into(), template, variables, context: context() };
+        match found.source().read_resource(call).await? {
+            Outcome::Done(reply) => Ok(reply),
+            Outcome::NeedInput(_) => panic!("articles ask nothing"),
+        }
+    }
+
+    async fn complete(
+        &self,
+        template: &str,
+        argument: &str,
+        value: &str,
+        given: &[(&str, &str)],
+    ) -> Vec<String> {
+        let reference = Reference::Resource { uri: template.into() };
+        let catalog = self.catalog();
+        let (source, known) = catalog.completer(&reference, argument).unwrap();
+        assert!(known, "{template} has no {argument}");
+        let given = given.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let (argument, value) = (argument.into(), value.into());
+        let call = CompleteCall { reference, argument, value, given };
+        match source.complete(call).await.unwrap() {
+            Outcome::Done(completion) => completion.values,
+            Outcome::NeedInput(_) => panic!("articles ask nothing"),
+        }
+    }
+}
+
+fn context() -> Context {
+    Context {
+        capabilities: ClientCapabilities::default(),
+        client: None,
+        meta: None,
+        answers: Vec::new(),
+        state: None,
+        line: Arc::new(Silence),
+    }
+}
+
+struct Silence;
+
+impl Line for Silence {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
+    fn log(&self, _: Level, _: Option<String>, _: Raw) {}
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+fn text(reply: &ToolReply) -> &str {
+    match &reply.content[0].kind {
+        ContentKind::Text(text) => text,
+        other => panic!("not text: {other:?}"),
+    }
+}
+
+fn links(reply: &ToolReply) -> Vec<&str> {
+    let links = reply.content[1..].iter().map(|content| match &content.kind {
+        ContentKind::Link(resource) => resource.uri.as_str(),
+        other => panic!("not a link: {other:?}"),
+    });
+    links.collect()
+}
+
+fn structured(reply: &ToolReply) -> Value {
+    reply.structured.as_ref().unwrap().read().unwrap()
+}
+
+#[tokio::test]
+async fn the_newest_are_listed_first_and_linked() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let reply = shop.call("list_articles", json!({})).await.unwrap();
+    assert_eq!(
+        text(&reply),
+        "3 articles, newest first.\n\
+         - Two eras (`concepts/eras`, 2025-05-01): Sessions, and none [protocol]\n\
+         - Cursors (`concepts/pages`, 2025-04-01): One page.\n\
+         - Paging (`patterns/pages`, 2025-03-01): Another page."
+    );
+    let uris =
+        ["article:///concepts/eras", "article:///concepts/pages", "article:///patterns/pages"];
+    assert_eq!(links(&reply), uris);
+    assert_eq!(structured(&reply)["total"], 3);
+    let reply = shop.call("list_articles", json!({"limit": 1.0})).await.unwrap();
+    assert!(text(&reply).starts_with("The newest 1 of 3 articles.\n- Two eras"), "{reply:?}");
+    let reply = shop.call("list_articles", json!({"category": "patterns"})).await.unwrap();
+    assert_eq!(structured(&reply)["articles"][0]["id"], "patterns/pages");
+    assert_eq!(structured(&reply)["total"], 1);
+}
+
+#[tokio::test]
+async fn an_article_is_read_whole_or_by_section() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let reply = shop.call("get_article", json!({"slug": "eras"})).await.unwrap();
+    assert_eq!(
+        text(&reply),
+        "Two eras (`concepts/eras`)\nStatus: Live\nUpdated: 2025-05-01\nTags: protocol\nSections: \
+         `two-eras`, `bridges`\n\n# Two eras\n\nOld clients shake hands.\n\n## Bridges\n\nA server \
+         may speak both.\n"
+    );
+    assert_eq!(links(&reply), ["article:///concepts/eras"]);
+    assert_eq!(structured(&reply)["frontmatter"]["tags"], json!(["protocol"]));
+    let asked = json!({"slug": "concepts/eras", "section": "bridges"});
+    let reply = shop.call("get_article", asked).await.unwrap();
+    assert!(text(&reply).contains("\nThis section: `bridges`\n"), "{reply:?}");
+    assert!(text(&reply).ends_with("\n\n## Bridges\n\nA server may speak both.\n"), "{reply:?}");
+    assert_eq!(structured(&reply)["content"], "## Bridges\n\nA server may speak both.\n");
+}
+
+#[tokio::test]
+async fn a_search_shows_where_it_matches_and_brings_content_when_asked() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let reply = shop.call("search_articles", json!({"query": "shake hnads"})).await.unwrap();
+    let said = text(&reply);
+    assert!(
+        said.starts_with("1 article matches \"shake hnads\". \"hnads\" was taken for"),
+        "{said}"
+    );
+    assert!(said.contains("\n1. Two eras (`concepts/eras`, 2025-05-01): "), "{said}");
+    assert!(said.contains("\n   > Old clients shake hands."), "{said}");
+    assert!(said.contains("(section `two-eras`)"), "{said}");
+    assert_eq!(structured(&reply)["hits"][0].get("content"), None);
+    assert_eq!(links(&reply), ["article:///concepts/eras"]);
+    let asked = json!({"query": "\"shake hands\"", "include_content": true});
+    let reply = shop.call("search_articles", asked).await.unwrap();
+    assert_eq!(structured(&reply)["hits"][0]["content"].as_str(), ERAS.split("---\n").nth(2));
+    assert!(text(&reply).contains("\n\n# Two eras\n\nOld clients"), "{reply:?}");
+    let reply = shop.call("search_articles", json!({"query": "zygomorphic"})).await.unwrap();
+    assert_eq!(text(&reply), "No article matches \"zygomorphic\".");
+}
+
+#[tokio::test]
+async fn a_draft_does_not_exist_anywhere() {
+    let home = home();
+    let shop = Shop::of(&home);
+    for slug in ["secret", "patterns/secret", "Secret"] {
+        let failure = shop.failure("get_article", json!({"slug": slug})).await;
+        assert!(failure.starts_with(&format!("no article `{slug}`")), "{failure}");
+        assert!(!failure.contains("perhaps one of: patterns/secret"), "{failure}");
+    }
+    let reply = shop.call("search_articles", json!({"query": "secret"})).await.unwrap();
+    assert_eq!(structured(&reply)["total"], 0);
+    let reply = shop.call("list_articles", json!({})).await.unwrap();
+    assert!(!text(&reply).to_lowercase().contains("secret"));
+    assert!(!shop.uris().iter().any(|uri| uri.contains("secret")));
+    let uri = "article:///patterns/secret";
+    assert_eq!(shop.read(uri).await, Err(Problem::UnknownResource(uri.into())));
+    let template = "article:///{category}/{slug}";
+    let given = [("category", "patterns")];
+    assert_eq!(shop.complete(template, "slug", "", &given).await, ["pages"]);
+    assert_eq!(shop.complete(template, "slug", "se", &[]).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let list = |limit: Value| shop.failure("list_articles", json!({ "limit": limit }));
+    assert_eq!(list(json!(0)).await, "limit must be at least 1, not 0");
+    assert_eq!(list(json!(-1)).await, "limit must be at least 1, not -1");
+    assert_eq!(list(json!(-1e300)).await, format!("limit must be at least 1, not {}", i64::MIN));
+    assert_eq!(list(json!(2.5)).await, "limit must be a whole number, not 2.5");
+    for large in [json!(1_000_000_000), json!(1e300), json!(u64::MAX)] {
+        let reply = shop.call("list_articles", json!({ "limit": large })).await.unwrap();
+        assert_eq!(structured(&reply)["articles"].as_array().unwrap().len(), 3);
+    }
+    let refused = shop.call("list_articles", json!({"category": "nope"})).await;
+    let Err(Problem::Arguments(reason)) = refused else { panic!("{refused:?}") };
+    assert!(reason.contains("/category") && reason.contains("concepts"), "{reason}");
+    let search = |query: String| shop.failure("search_articles", json!({ "query": query }));
+    for wordless in ["", " \t\n", "+-*/()\"", "\u{0}\u{1}\u{7f}"] {
+        let told = search(wordless.into()).await;
+        assert_eq!(told, "the query has no word to search for", "{wordless:?}");
+    }
+    let told = search("word ".repeat(20_480)).await;
+    assert!(told.starts_with("the query has 102400 bytes; "), "{told}");
+    let get = |arguments: Value| shop.failure("get_article", arguments);
+    assert_eq!(
+        get(json!({"slug": "pages"})).await,
+        "`pages` stands in several categories; ask for one of: concepts/pages, patterns/pages"
+    );
+    assert_eq!(
+        get(json!({"slug": "eras", "section": "nope"})).await,
+        "`concepts/eras` has no section `nope`; its sections are: two-eras, bridges"
+    );
+    for slug in ["", "/", "..", "../concepts/eras", "concepts/../concepts/eras", "%2e%2e/eras"] {
+        let told = get(json!({ "slug": slug })).await;
+        assert!(told.starts_with(&format!("no article `{slug}`")), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_slug_may_be_an_error_with_the_slug_in_it() {
+    let home = home();
+    let not_found = NotFound::InvalidParams;
+    let shop = Shop::with(home.store(), Appearance { not_found, ..Appearance::default() });
+    let refused = shop.call("get_article", json!({"slug": "nope"})).await;
+    let Err(Problem::Chosen(error)) = refused else { panic!("{refused:?}") };
+    assert_eq!(error.code, -32602);
+    assert_eq!(error.data.unwrap().read::<Value>().unwrap(), json!({"slug": "nope"}));
+    // What is there, but not as asked for, is no unknown slug.
+    assert!(shop.failure("get_article", json!({"slug": "pages"})).await.contains("several"));
+}
+
+#[tokio::test]
+async fn articles_are_resources_with_what_is_known_of_them() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let uris =
+        ["article:///concepts/eras", "article:///concepts/pages", "article:///patterns/pages"];
+    assert_eq!(shop.uris(), uris);
+    let resource = shop.catalog().resources()[0].clone();
+    assert_eq!(resource.name, "concepts/eras");
+    assert_eq!(resource.title.as_deref(), Some("Two eras"));
+    assert_eq!(resource.description.as_deref(), Some("Sessions, and none"));
+    assert_eq!(resource.mime_type.as_deref(), Some("text/markdown"));
+    assert!(resource.annotations.unwrap().last_modified.unwrap().ends_with('Z'));
+    let reply = shop.read("article:///concepts/eras").await.unwrap();
+    let body = reply.contents[0].body.clone().unwrap();
+    assert_eq!(resource.size, Some(body.len() as u64));
+    assert_eq!(Some(body.as_str()), ERAS.split("---\n").nth(2));
+    // Files of this second may change in the next.
+    assert_eq!(reply.cache.ttl_ms, 5000);
+    for uri in ["article:///eras", "article:///concepts/Eras", "article:///concepts/nope"] {
+        match shop.catalog().resource(uri) {
+            None => {}
+            Some(_) => {
+                assert_eq!(shop.read(uri).await, Err(Problem::UnknownResource(uri.into())));
+            }
+        }
+    }
+    assert!(shop.catalog().capabilities().subscribe);
+    assert!(shop.catalog().capabilities().list_changed);
+    assert!(shop.catalog().capabilities().completions);
+}
+
+#[tokio::test]
+async fn an_old_file_may_be_kept_for_an_hour() {
+    let home = home();
+    let week = std::time::Duration::from_secs(7 * 24 * 3600);
+    let file = std::fs::File::options().append(true).open(home.path("concepts/eras.md")).unwrap();
+    file.set_modified(std::time::SystemTime::now() - week).unwrap();
+    let shop = Shop::of(&home);
+    let reply = shop.read("article:///concepts/eras").await.unwrap();
+    assert_eq!(reply.cache.ttl_ms, 3_600_000);
+}
+
+#[tokio::test]
+async fn categories_and_slugs_are_completed() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let template = "article:///{category}/{slug}";
+    assert_eq!(shop.templates(), [template]);
+    assert_eq!(shop.complete(template, "category", "p", &[]).await, ["patterns"]);
+    assert_eq!(shop.complete(template, "slug", "", &[]).await, ["eras", "pages"]);
+    let given = [("category", "concepts")];
+    assert_eq!(shop.complete(template, "slug", "e", &given).await, ["eras"]);
+}
+
+#[tokio::test]
+async fn flat_and_deep_folders_have_templates_that_fit() {
+    let home = Home::new(&[("a b.md", "# A\n"), ("c/d/e.md", "# E\n")]);
+    let shop = Shop::of(&home);
+    assert_eq!(shop.templates(), ["article:///{category}/{+slug}", "article:///{slug}"]);
+    assert_eq!(shop.uris(), ["article:///a%20b", "article:///c/d/e"]);
+    for uri in shop.uris() {
+        assert_eq!(shop.read(&uri).await.unwrap().contents[0].uri, uri);
+    }
+    assert_eq!(shop.complete("article:///{slug}", "slug", "", &[]).await, ["a b"]);
+    let given = [("category", "c")];
+    let template = "article:///{category}/{+slug}";
+    assert_eq!(shop.complete(template, "slug", "d", &given).await, ["d/e"]);
+}
+
+#[tokio::test]
+async fn a_folder_with_a_name_keeps_out_of_the_way_of_others() {
+    let home = home();
+    let about = Some("bridges".to_owned());
+    let appearance = Appearance { name: Some("wiki".into()), about, ..Appearance::default() };
+    let shop = Shop::with(home.store(), appearance);
+    shop.registry
+        .add(Arc::new(ArticleSource::new(Arc::new(home.store()), Appearance::default())))
+        .unwrap();
+    let names = shop.tool_names();
+    assert_eq!(
+        names[..4],
+        ["wiki_list_articles", "wiki_get_article", "wiki_search_articles", "list_articles"]
+    );
+    let catalog = shop.catalog();
+    assert!(catalog.tools()[0].description.as_ref().unwrap().contains("articles about bridges"));
+    let reply = shop.call("wiki_get_article", json!({"slug": "eras"})).await.unwrap();
+    assert_eq!(links(&reply), ["article://wiki/concepts/eras"]);
+    assert_eq!(structured(&reply)["uri"], "article://wiki/concepts/eras");
+    assert!(shop.read("article://wiki/concepts/eras").await.is_ok());
+    assert!(shop.read("article:///concepts/eras").await.is_ok());
+}
+
+#[test]
+fn schemas_are_portable_and_know_the_categories() {
+    let home = home();
+    let shop = Shop::of(&home);
+    for tool in shop.catalog().tools() {
+        for schema in [&tool.input_schema, tool.output_schema.as_ref().unwrap()] {
+            let value: Value = schema.read().unwrap();
+            assert_eq!(value["type"], "object", "{}", tool.name);
+            for word in ["$ref", "anyOf", "oneOf", "allOf", "$defs"] {
+                assert!(!schema.text().contains(word), "{} has {word}", tool.name);
+            }
+        }
+        let annotations = tool.annotations.as_ref().unwrap();
+        assert_eq!(annotations.read_only_hint, Some(true));
+    }
+    let input: Value = shop.catalog().tools()[0].input_schema.read().unwrap();
+    assert_eq!(input["properties"]["category"]["enum"], json!(["concepts", "patterns"]));
+}
+
+/// Waits until all of these have been told, and returns what else was told until then.
+fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> {
+    let mut others = Vec::new();
+    while !wanted.is_empty() {
+        let topic = told.recv_timeout(LONG).unwrap_or_else(|_| panic!("not told: {wanted:?}"));
+        match wanted.iter().position(|one| *one == topic) {
+            Some(at) => drop(wanted.remove(at)),
+            None => others.push(topic),
+        }
+    }
+    others
+}
+
+#[test]
+fn changes_are_told_and_offered() {
+    let home = home();
+    let shop = Shop::of(&home);
+    let (tell, told) = mpsc::channel();
+    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    let resource = |id: &str| Topic::Resource(format!("article:///{id}").into());
+
+    home.write("concepts/eras.md", &ERAS.replace("Two eras", "Three eras"));
+    wait_for(&told, vec![Topic::Resources, resource("concepts/eras")]);
+    assert_eq!(shop.catalog().resources()[0].title.as_deref(), Some("Three eras"));
+
+    home.write("practices/new.md", "# New\n");
+    wait_for(&told, vec![Topic::Tools, Topic::Resources, resource("practices/new")]);
+    let input: Value = shop.catalog().tools()[0].input_schema.read().unwrap();
+    let categories = json!(["concepts", "patterns", "practices"]);
+    assert_eq!(input["properties"]["category"]["enum"], categories);
+    assert_eq!(shop.uris().len(), 4);
+
+    std::fs::remove_file(home.path("practices/new.md")).unwrap();
+    wait_for(&told, vec![Topic::Tools, Topic::Resources, resource("practices/new")]);
+    assert_eq!(shop.uris().len(), 3);
+
+    // An article that becomes a draft is gone, and so is a file that was never one.
+    home.write("patterns/pages.md", DRAFT);
+    wait_for(&told, vec![Topic::Resources, resource("patterns/pages")]);
+    assert_eq!(shop.uris(), ["article:///concepts/eras", "article:///concepts/pages"]);
+}
+
+#[test]
+fn what_was_offered_while_the_folder_was_read_is_put_right() {
+    let home = home();
+    let store = Store::open(Settings::new(home.folder()), |_| {}).unwrap();
+    let shop = Shop::with(store, Appearance::default());
+    let (tell, told) = mpsc::channel();
+    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    while shop.uris().len() < 3 {
+        told.recv_timeout(LONG).expect("the list was not put right");
+    }
+}
+
+#[test]
+fn ten_thousand_articles_are_listed_and_one_more_is_not() {
+    let home = Home::new(&[]);
+    std::fs::create_dir(home.path("c")).unwrap();
+    for number in 0..10_000 {
+        std::fs::write(home.path(&format!("c/{number}.md")), "# One\n").unwrap();
+    }
+    let shop = Shop::with(ready(home.settings()), Appearance::default());
+    assert_eq!(shop.uris().len(), 10_000);
+    let (tell, told) = mpsc::channel();
+    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    home.write("c/more.md", "# More\n");
+    let more = Topic::Resource("article:///c/more".into());
+    wait_for(&told, vec![Topic::Resources, more.clone()]);
+    assert_eq!(shop.uris().len(), 0);
+    assert_eq!(shop.templates(), ["article:///{category}/{slug}"]);
+    std::fs::remove_file(home.path("c/more.md")).unwrap();
+    wait_for(&told, vec![Topic::Resources, more]);
+    assert_eq!(shop.uris().len(), 10_000);
+}

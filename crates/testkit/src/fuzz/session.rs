@@ -1,0 +1,224 @@
+//! Arbitrary operations on a session, and an observer who believes only the specification.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sabir_session::{
+    CallKey, Dialect, Input, Lane, Limits, NullId, Output, PageNames, RequireReady, Rules, Session,
+    Standing,
+};
+use sabir_wire::{Incoming, Malformed, Message, Raw, Revision, decode};
+use serde_json::Value;
+
+use super::DEPTH;
+use super::operations::{Choices, frame, note, outcome, topic};
+
+/// Bytes are operations; whatever they are, the rules of JSON-RPC hold. The first bytes choose how
+/// the session is set up.
+pub fn session(bytes: &[u8]) {
+    let mut choices = Choices(bytes);
+    let rules = rules(&mut choices);
+    let standings = [
+        Standing::Stream,
+        Standing::Stream,
+        Standing::LegacyHttp(Revision::UNNAMED),
+        Standing::ModernHttp,
+    ];
+    let standing = *choices.of(&standings);
+    let mut observer = Observer::new(Session::new(Arc::new(rules), standing));
+    while !choices.is_empty() {
+        observer.step(&mut choices);
+    }
+}
+
+const MAX_CALLS: usize = 3;
+
+fn rules(choices: &mut Choices<'_>) -> Rules {
+    let pins = [None, None, Some(Revision::V2025_03_26), Some(Revision::V2026_07_28)];
+    let ready = [None, Some(RequireReady::Tools), Some(RequireReady::All)];
+    let null = [NullId::Refuse, NullId::Answer];
+    Rules {
+        dialect: Dialect {
+            revision: *choices.of(&pins),
+            require_ready: *choices.of(&ready),
+            null_id: *choices.of(&null),
+            ..Dialect::default()
+        },
+        limits: Limits {
+            calls: MAX_CALLS,
+            call_time: Some(Duration::from_secs(30)),
+            question_time: Some(Duration::from_secs(60)),
+            subscriptions: 3,
+            grace: Duration::from_secs(5),
+        },
+        server: Raw::empty_object(),
+        pages: PageNames::new("page"),
+    }
+}
+
+struct Observer {
+    session: Session,
+    now: Instant,
+    /// Requests that were not answered, by the text of their ids.
+    open: HashMap<String, usize>,
+    /// How many answers without an id the frame at hand may have.
+    nameless: usize,
+    /// How many the batches that are under way may have.
+    batched: usize,
+    /// Calls that were started and have not ended, and the last progress of each.
+    running: BTreeMap<CallKey, f64>,
+    is_closed: bool,
+}
+
+impl Observer {
+    fn new(session: Session) -> Self {
+        Self {
+            session,
+            now: Instant::now(),
+            open: HashMap::new(),
+            nameless: 0,
+            batched: 0,
+            running: BTreeMap::new(),
+            is_closed: false,
+        }
+    }
+
+    fn step(&mut self, choices: &mut Choices<'_>) {
+        let keys: Vec<CallKey> = self.running.keys().copied().collect();
+        match choices.byte() % 8 {
+            0..=3 => self.receive(&frame(choices)),
+            4 | 5 if !keys.is_empty() => {
+                let call = *choices.of(&keys);
+                self.running.remove(&call);
+                self.handle(Input::Finished { call, outcome: outcome(choices) });
+            }
+            // Also late, or of a call that never was.
+            4 | 5 => {
+                let call = CallKey(u64::from(choices.byte() % 8));
+                self.handle(Input::Finished { call, outcome: outcome(choices) });
+            }
+            6 => {
+                let call = match choices.byte() % 4 {
+                    0 => CallKey(u64::from(choices.byte() % 8)),
+                    _ if keys.is_empty() => CallKey(1),
+                    _ => *choices.of(&keys),
+                };
+                self.note(call, choices);
+            }
+            _ => match choices.byte() % 8 {
+                0 => self.handle(Input::Eof),
+                1..=3 => self.handle(Input::Changed(topic(choices))),
+                _ => self.pass(Duration::from_secs(u64::from(choices.byte() % 64))),
+            },
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        let frame = decode(&Bytes::copy_from_slice(bytes), DEPTH);
+        match &frame {
+            Ok(Incoming::One(message)) => self.expect(Ok(message)),
+            Ok(Incoming::Batch(parts)) => {
+                parts.iter().for_each(|part| self.expect(part.as_ref()));
+                // It may be refused whole, now; its parts are answered together, perhaps later.
+                self.batched += std::mem::replace(&mut self.nameless, 1);
+            }
+            Err(malformed) => self.expect(Err(malformed)),
+        }
+        self.handle(Input::Received { lane: Lane::default(), frame });
+        self.nameless = 0;
+    }
+
+    /// What may be answered, and with which id. Responses and notifications may not.
+    fn expect(&mut self, message: Result<&Message, &Malformed>) {
+        let id = match message {
+            Ok(Message::Request { id, .. }) => Some(id),
+            Err(Malformed { id, answerable: true, .. }) => id.as_ref(),
+            _ => return,
+        };
+        match id {
+            // Where a dialect lets them in, nobody can tell them apart.
+            Some(id) if id.is_null() => *self.open.entry(id.to_string()).or_default() += 1,
+            // Not one more: two requests of one id are one too many, and one answer is enough.
+            Some(id) => drop(self.open.insert(id.to_string(), 1)),
+            None => {}
+        }
+        // Where there is no id, or it is in use, the answer goes without.
+        self.nameless += 1;
+    }
+
+    fn note(&mut self, call: CallKey, choices: &mut Choices<'_>) {
+        let note = note(choices);
+        let mut out = Vec::new();
+        self.session.handle(self.now, Input::Noted { call, note }, &mut out);
+        for output in &out {
+            let Output::Send { frame, .. } = output else { panic!("a note led to {output:?}") };
+            let message = read(frame);
+            assert!(message.get("id").is_none() && message["method"].is_string(), "{message}");
+            let progress = message["params"]["progress"].as_f64();
+            if let (Some(progress), Some(last)) = (progress, self.running.get_mut(&call)) {
+                assert!(progress > *last, "progress went from {last} to {progress}");
+                *last = progress;
+            }
+        }
+        assert!(out.len() <= 1);
+    }
+
+    /// The session is woken when it asked to be, and not before.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(at) = self.session.wake_at().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.handle(Input::Tick);
+            assert!(self.session.wake_at().is_none_or(|next| next > at), "woken for ever");
+        }
+        self.now = end;
+    }
+
+    fn handle(&mut self, input: Input) {
+        let mut out = Vec::new();
+        self.session.handle(self.now, input, &mut out);
+        for output in out {
+            match output {
+                Output::Send { frame, .. } => self.said(&read(&frame), false),
+                Output::Start(call) => {
+                    assert!(!self.is_closed, "a call began after the end");
+                    self.running.entry(call.key).or_insert(f64::NEG_INFINITY);
+                }
+                Output::Abort(call) => drop(self.running.remove(&call)),
+                Output::Ready(_) => assert!(!self.is_closed),
+                Output::Close => assert!(!std::mem::replace(&mut self.is_closed, true)),
+            }
+        }
+        assert!(self.session.running() <= MAX_CALLS, "more calls than the limit");
+        assert!(self.session.watched().len() <= 3, "more subscriptions than the limit");
+    }
+
+    fn said(&mut self, message: &Value, in_batch: bool) {
+        if let Value::Array(answers) = message {
+            assert!(!answers.is_empty() && !in_batch, "an empty batch, or one in another");
+            return answers.iter().for_each(|answer| self.said(answer, true));
+        }
+        assert_eq!(message["jsonrpc"], "2.0");
+        let is_answer = message.get("result").is_some() != message.get("error").is_some();
+        assert!(is_answer != message["method"].is_string(), "{message} is not one thing");
+        if !is_answer {
+            return;
+        }
+        let is_nameless = message.get("id").is_none_or(Value::is_null);
+        let budget = if in_batch { &mut self.batched } else { &mut self.nameless };
+        if is_nameless && message.get("error").is_some() && *budget > 0 {
+            *budget -= 1;
+            return;
+        }
+        let id = message.get("id").unwrap_or(&Value::Null).to_string();
+        let open = self.open.get_mut(&id).filter(|open| **open > 0);
+        *open.unwrap_or_else(|| panic!("{message} answers nothing")) -= 1;
+    }
+}
+
+fn read(frame: &Bytes) -> Value {
+    assert!(!frame.contains(&b'\n') && !frame.contains(&b'\r'), "{frame:?} is no line");
+    serde_json::from_slice(frame).unwrap_or_else(|error| panic!("{frame:?}: {error}"))
+}

@@ -1,0 +1,113 @@
+//! Arbitrary bytes and operations, as the fuzzers run them, and the corpus that they begin from.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use sabir_testkit::fuzz;
+
+/// Runs all files of a corpus.
+fn replay(target: &str, run: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut count = 0;
+    for file in files.flatten() {
+        run(&std::fs::read(file.path()).unwrap());
+        count += 1;
+    }
+    assert!(count > 4, "{} has {count} files", folder.display());
+}
+
+#[test]
+fn the_corpus_of_envelopes_holds() {
+    replay("envelope", fuzz::envelope);
+}
+
+#[test]
+fn the_corpus_of_lines_holds() {
+    replay("lines", fuzz::lines);
+}
+
+#[test]
+fn the_corpus_of_sessions_holds() {
+    replay("session", fuzz::session);
+}
+
+/// JSON that is nearly a message: the words of the envelope, in any order, any number of times.
+fn nearly_a_message() -> impl Strategy<Value = String> {
+    let key = prop_oneof![
+        Just("jsonrpc"),
+        Just("id"),
+        Just("method"),
+        Just("params"),
+        Just("result"),
+        Just("error"),
+        Just("other"),
+        Just("i\\u0064"),
+    ];
+    let value = prop_oneof![
+        Just("\"2.0\"".to_owned()),
+        Just("\"ping\"".to_owned()),
+        Just("null".to_owned()),
+        Just("7".to_owned()),
+        Just("-0.5e9".to_owned()),
+        Just("{}".to_owned()),
+        Just("{\"code\":1,\"message\":\"m\"}".to_owned()),
+        Just("[1,\r\n{}]".to_owned()),
+        Just("[".repeat(20) + &"]".repeat(20)),
+        Just("[".to_owned()),
+        "[ -~é]{0,6}".prop_map(|text| serde_json::Value::from(text).to_string()),
+    ];
+    let object = proptest::collection::vec((key, value), 0..8).prop_map(|members| {
+        let members = members.iter().map(|(key, value)| format!("\"{key}\":{value}"));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    });
+    prop_oneof![
+        4 => object.clone(),
+        1 => proptest::collection::vec(object, 0..4).prop_map(|parts| format!("[{}]", parts.join(","))),
+    ]
+}
+
+/// So many cases, unless `PROPTEST_CASES` says otherwise.
+fn cases(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let is_given = std::env::var_os("PROPTEST_CASES").is_some();
+    if is_given { default } else { ProptestConfig { cases, ..default } }
+}
+
+/// Bytes in which lines end often.
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = proptest::collection::vec(any::<u8>(), 0..200);
+    bytes.prop_map(|mut bytes| {
+        for byte in bytes.iter_mut().filter(|byte| **byte < 128) {
+            *byte = b"\n\r a"[usize::from(*byte) % 4];
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(1000))]
+
+    #[test]
+    fn any_bytes_are_a_message_or_say_why(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fuzz::envelope(&bytes);
+    }
+
+    #[test]
+    fn how_a_stream_is_cut_does_not_matter(
+        limit in 0u8..40,
+        cut in any::<u8>(),
+        stream in stream(),
+    ) {
+        fuzz::lines(&[&[limit, cut], stream.as_slice()].concat());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    #[test]
+    fn whatever_is_nearly_a_message_is_known_for_what_it_is(text in nearly_a_message()) {
+        fuzz::envelope(text.as_bytes());
+    }
+}

@@ -1,0 +1,202 @@
+//! Every message that we emit, in each revision, against that revision's published schema; and every
+//! method that the schemas know.
+//!
+//! The schemas are not ours to copy: they are found beside the repository, in `shared/schema`, or
+//! where `SABIR_SCHEMA_DIR` says.
+
+mod conversation;
+mod definitions;
+mod methods;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use sabir_wire::Revision;
+use serde_json::Value;
+
+use conversation::Recording;
+use definitions::Definitions;
+
+/// Where the schemas are; `None`, and a word on the standard error, if they are not there.
+fn folder() -> Option<PathBuf> {
+    let given = std::env::var_os("SABIR_SCHEMA_DIR").map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Beside the repository, or beside the folder of its worktrees.
+    let beside = ["..", "../.."].map(|up| root.join(up).join("shared/schema"));
+    let found = given.into_iter().chain(beside).find(|folder| folder.is_dir());
+    if found.is_none() {
+        // Not by `eprintln!`, which is swallowed when a test passes.
+        let said = "the published schemas are not here: what we emit was NOT checked against them \
+                    (put them into ../shared/schema or set SABIR_SCHEMA_DIR)";
+        let _ = writeln!(std::io::stderr(), "\nwarning: {said}");
+    }
+    found
+}
+
+#[track_caller]
+fn check(revision: Revision) {
+    let Some(folder) = folder() else { return };
+    let definitions = Definitions::read(&folder, revision);
+    let recording = match revision {
+        Revision::V2026_07_28 => Recording::modern(),
+        legacy => Recording::legacy(legacy),
+    };
+    let mut wrong = Vec::new();
+    for (asked, frame) in &recording.said {
+        for reason in definitions.complaints(asked.as_deref(), frame) {
+            wrong.push(format!("{reason}\n    {frame}"));
+        }
+    }
+    let kinds: BTreeSet<String> =
+        recording.said.iter().map(|(a, m)| kind(a.as_deref(), m)).collect();
+    let missing: Vec<_> = expected(revision).filter(|kind| !kinds.contains(*kind)).collect();
+    assert!(missing.is_empty(), "never said: {missing:?}, but: {kinds:#?}");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What kind of message it is, in a word.
+fn kind(asked: Option<&str>, message: &Value) -> String {
+    let method = message["method"].as_str();
+    match (asked, message["error"]["code"].as_i64(), method) {
+        (_, Some(code), _) => format!("error {code}"),
+        (_, _, Some(method)) => method.to_owned(),
+        (Some(asked), ..) if message["result"]["resultType"] == "input_required" => {
+            format!("question of {asked}")
+        }
+        (Some(asked), ..) => format!("result of {asked}"),
+        _ if message.is_array() => "batch".to_owned(),
+        _ => "something else".to_owned(),
+    }
+}
+
+/// What a broad conversation in a revision consists of, at least.
+fn expected(revision: Revision) -> impl Iterator<Item = &'static str> {
+    const BOTH: &[&str] = &[
+        "result of tools/list",
+        "result of tools/call",
+        "result of prompts/list",
+        "result of prompts/get",
+        "result of resources/list",
+        "result of resources/templates/list",
+        "result of resources/read",
+        "result of completion/complete",
+        "notifications/progress",
+        "notifications/message",
+        "notifications/cancelled",
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+        "error -32700",
+        "error -32600",
+        "error -32601",
+        "error -32602",
+        "error -32603",
+    ];
+    const LEGACY: &[&str] = &[
+        "result of initialize",
+        "result of ping",
+        "result of logging/setLevel",
+        "result of resources/subscribe",
+        "result of resources/unsubscribe",
+        "sampling/createMessage",
+        "roots/list",
+        "error -32002",
+    ];
+    const MODERN: &[&str] = &[
+        "result of server/discover",
+        "result of subscriptions/listen",
+        "notifications/subscriptions/acknowledged",
+        "question of tools/call",
+        "error -32021",
+        "error -32022",
+    ];
+    let speech = revision.speech();
+    let era = if speech.stateless { MODERN } else { LEGACY };
+    let elicitation = speech.elicitation && !speech.stateless;
+    let special = [(speech.batches, "batch"), (elicitation, "elicitation/create")];
+    let special = special.into_iter().filter_map(|(has, kind)| has.then_some(kind));
+    BOTH.iter().chain(era).copied().chain(special)
+}
+
+#[test]
+fn what_we_say_in_2024_11_05_is_valid() {
+    check(Revision::V2024_11_05);
+}
+
+#[test]
+fn what_we_say_in_2025_03_26_is_valid() {
+    check(Revision::V2025_03_26);
+}
+
+#[test]
+fn what_we_say_in_2025_06_18_is_valid() {
+    check(Revision::V2025_06_18);
+}
+
+#[test]
+fn what_we_say_in_2025_11_25_is_valid() {
+    check(Revision::V2025_11_25);
+}
+
+#[test]
+fn what_we_say_in_2026_07_28_is_valid() {
+    check(Revision::V2026_07_28);
+}
+
+/// The checks themselves must be able to fail.
+#[test]
+fn what_a_schema_does_not_allow_is_found() {
+    let Some(folder) = folder() else { return };
+    let old = Definitions::read(&folder, Revision::V2024_11_05);
+    let new = Definitions::read(&folder, Revision::V2026_07_28);
+    for (definitions, asked, frame) in [
+        // A word of a later revision.
+        (
+            &old,
+            "tools/call",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{}}}"#,
+        ),
+        (
+            &old,
+            "tools/call",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"audio","data":"","mimeType":"a/b"}]}}"#,
+        ),
+        (
+            &old,
+            "tools/list",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","title":"T","inputSchema":{"type":"object"}}]}}"#,
+        ),
+        (
+            &old,
+            "initialize",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"x","capabilities":{}}}"#,
+        ),
+        (&old, "ping", r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#),
+        // Something that is missing.
+        (
+            &new,
+            "tools/list",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[]}}"#,
+        ),
+        (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#),
+        (
+            &new,
+            "tools/call",
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}}"#,
+        ),
+        (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"m"}}"#),
+        (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m"}}"#),
+        // Something that nobody says.
+        (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#),
+        (
+            &new,
+            "tools/call",
+            r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"1"}}"#,
+        ),
+    ] {
+        let frame = serde_json::from_str(frame).unwrap();
+        assert!(!definitions.complaints(Some(asked), &frame).is_empty(), "{frame} was let through");
+    }
+}

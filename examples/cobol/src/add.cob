@@ -1,0 +1,92 @@
+*> add A B: the sum of two numbers, in a sentence.
+*>
+*> Decimal arithmetic, as COBOL does it: 0.1 and 0.2 make 0.3. A number has at most 20 digits
+*> before the point and 18 behind it; any other is refused, never rounded.
+IDENTIFICATION DIVISION.
+PROGRAM-ID. ADD-NUMBERS.
+
+DATA DIVISION.
+WORKING-STORAGE SECTION.
+*> One character more than any number that is taken: what fills it was cut.
+01  WS-TEXT             PIC X(81).
+01  WS-TEXT-A           PIC X(81).
+01  WS-TEXT-B           PIC X(81).
+01  WS-MANTISSA         PIC X(81).
+01  WS-EXPONENT         PIC X(81).
+01  WS-SCIENTIFIC       PIC X(82).
+01  WS-NUMBER           PIC S9(20)V9(18).
+01  WS-A                PIC S9(20)V9(18).
+01  WS-B                PIC S9(20)V9(18).
+01  WS-SUM              PIC S9(20)V9(18).
+01  WS-EDITED           PIC -(20)9.9(18).
+01  WS-PLAIN            PIC X(40).
+01  WS-LENGTH           PIC 99.
+
+PROCEDURE DIVISION.
+MAIN-PROCEDURE.
+    ACCEPT WS-TEXT FROM ARGUMENT-VALUE
+    PERFORM READ-NUMBER
+    MOVE WS-TEXT TO WS-TEXT-A
+    MOVE WS-NUMBER TO WS-A
+    MOVE SPACES TO WS-TEXT
+    ACCEPT WS-TEXT FROM ARGUMENT-VALUE
+    PERFORM READ-NUMBER
+    MOVE WS-TEXT TO WS-TEXT-B
+    MOVE WS-NUMBER TO WS-B
+
+    ADD WS-A WS-B GIVING WS-SUM
+        ON SIZE ERROR
+            DISPLAY "The sum of " FUNCTION TRIM(WS-TEXT-A) " and "
+                FUNCTION TRIM(WS-TEXT-B) " has more than 20 digits." UPON SYSERR
+            STOP RUN RETURNING 1
+    END-ADD
+    PERFORM EDIT-SUM
+    DISPLAY "The sum of " FUNCTION TRIM(WS-TEXT-A) " and " FUNCTION TRIM(WS-TEXT-B)
+        " is " FUNCTION TRIM(WS-PLAIN) "."
+    STOP RUN.
+
+*> WS-TEXT as WS-NUMBER, exactly or not at all.
+READ-NUMBER.
+    IF WS-TEXT(81:1) NOT = SPACE
+        DISPLAY "A number has at most 80 characters." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    PERFORM SIGN-EXPONENT
+    IF WS-TEXT = SPACES OR FUNCTION TEST-NUMVAL-F(FUNCTION TRIM(WS-SCIENTIFIC)) NOT = 0
+        DISPLAY "'" FUNCTION TRIM(WS-TEXT) "' is not a number that can be added." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    COMPUTE WS-NUMBER = FUNCTION NUMVAL-F(FUNCTION TRIM(WS-SCIENTIFIC))
+        ON SIZE ERROR
+            DISPLAY FUNCTION TRIM(WS-TEXT) " has more than 20 digits before the point."
+                UPON SYSERR
+            STOP RUN RETURNING 1
+    END-COMPUTE
+    IF WS-NUMBER NOT = FUNCTION NUMVAL-F(FUNCTION TRIM(WS-SCIENTIFIC))
+        DISPLAY FUNCTION TRIM(WS-TEXT) " has more than 18 digits behind the point." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF.
+
+*> JSON writes 1e3 where COBOL wants 1E+3.
+SIGN-EXPONENT.
+    MOVE SPACES TO WS-MANTISSA WS-EXPONENT
+    MOVE FUNCTION UPPER-CASE(WS-TEXT) TO WS-SCIENTIFIC
+    UNSTRING WS-SCIENTIFIC DELIMITED BY "E" INTO WS-MANTISSA WS-EXPONENT
+    IF WS-EXPONENT(1:1) IS NUMERIC
+        MOVE SPACES TO WS-SCIENTIFIC
+        STRING FUNCTION TRIM(WS-MANTISSA) "E+" FUNCTION TRIM(WS-EXPONENT)
+            DELIMITED BY SIZE INTO WS-SCIENTIFIC
+    END-IF.
+
+*> WS-SUM as WS-PLAIN, without zeros that say nothing.
+EDIT-SUM.
+    MOVE WS-SUM TO WS-EDITED
+    MOVE FUNCTION TRIM(WS-EDITED) TO WS-PLAIN
+    MOVE FUNCTION LENGTH(FUNCTION TRIM(WS-PLAIN)) TO WS-LENGTH
+    PERFORM UNTIL WS-PLAIN(WS-LENGTH:1) NOT = "0"
+        MOVE SPACE TO WS-PLAIN(WS-LENGTH:1)
+        SUBTRACT 1 FROM WS-LENGTH
+    END-PERFORM
+    IF WS-PLAIN(WS-LENGTH:1) = "."
+        MOVE SPACE TO WS-PLAIN(WS-LENGTH:1)
+    END-IF.

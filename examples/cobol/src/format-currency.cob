@@ -1,0 +1,52 @@
+*> format-currency: an amount on standard input, as US dollars through a PICTURE clause.
+*>
+*> Rounded to cents, half away from zero. Amounts of a quadrillion dollars and more are refused.
+IDENTIFICATION DIVISION.
+PROGRAM-ID. FORMAT-CURRENCY.
+
+DATA DIVISION.
+WORKING-STORAGE SECTION.
+*> One character more than any number that is taken: what fills it was cut.
+01  WS-TEXT             PIC X(81).
+01  WS-MANTISSA         PIC X(81).
+01  WS-EXPONENT         PIC X(81).
+01  WS-SCIENTIFIC       PIC X(82).
+01  WS-AMOUNT           PIC S9(15)V99.
+01  WS-DOLLARS          PIC $$$$,$$$,$$$,$$$,$$9.99.
+
+PROCEDURE DIVISION.
+MAIN-PROCEDURE.
+    ACCEPT WS-TEXT FROM SYSIN
+    IF WS-TEXT(81:1) NOT = SPACE
+        DISPLAY "An amount has at most 80 characters." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    PERFORM SIGN-EXPONENT
+    IF WS-TEXT = SPACES OR FUNCTION TEST-NUMVAL-F(FUNCTION TRIM(WS-SCIENTIFIC)) NOT = 0
+        DISPLAY "'" FUNCTION TRIM(WS-TEXT) "' is not an amount." UPON SYSERR
+        STOP RUN RETURNING 1
+    END-IF
+    COMPUTE WS-AMOUNT ROUNDED = FUNCTION NUMVAL-F(FUNCTION TRIM(WS-SCIENTIFIC))
+        ON SIZE ERROR
+            DISPLAY FUNCTION TRIM(WS-TEXT) " is more than can be formatted: the largest amount is "
+                "$999,999,999,999,999.99." UPON SYSERR
+            STOP RUN RETURNING 1
+    END-COMPUTE
+    MOVE WS-AMOUNT TO WS-DOLLARS
+    IF WS-AMOUNT < 0
+        DISPLAY "-" FUNCTION TRIM(WS-DOLLARS)
+    ELSE
+        DISPLAY FUNCTION TRIM(WS-DOLLARS)
+    END-IF
+    STOP RUN.
+
+*> JSON writes 1e3 where COBOL wants 1E+3.
+SIGN-EXPONENT.
+    MOVE SPACES TO WS-MANTISSA WS-EXPONENT
+    MOVE FUNCTION UPPER-CASE(WS-TEXT) TO WS-SCIENTIFIC
+    UNSTRING WS-SCIENTIFIC DELIMITED BY "E" INTO WS-MANTISSA WS-EXPONENT
+    IF WS-EXPONENT(1:1) IS NUMERIC
+        MOVE SPACES TO WS-SCIENTIFIC
+        STRING FUNCTION TRIM(WS-MANTISSA) "E+" FUNCTION TRIM(WS-EXPONENT)
+            DELIMITED BY SIZE INTO WS-SCIENTIFIC
+    END-IF.
