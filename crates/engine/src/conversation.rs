@@ -140,8 +140,10 @@ impl Conversation {
 
     /// Gives back what an idle conversation can do without, if it is idle.
     pub fn rest(&mut self) {
-        if self.busy.as_ref().is_some_and(|busy| busy.running.is_empty() && busy.frames.is_empty())
-        {
+        // A call that waits for its client will start again, and be waited for by those who have a
+        // bell already.
+        let is_idle = self.session.running() == 0;
+        if is_idle && self.busy.as_ref().is_some_and(|busy| busy.frames.is_empty()) {
             self.busy = None;
         }
     }

@@ -54,8 +54,9 @@ struct Stream {
     /// Who reads it: readers are numbered, so that an old one knows when it was replaced.
     reader: Option<u64>,
     last_reader: u64,
-    /// When the last reader left.
-    left_at: u64,
+    /// Since when somebody might come back who has missed something; while it goes on without a
+    /// reader, that has not begun.
+    unread_since: Option<u64>,
     news: Arc<Notify>,
 }
 
@@ -167,6 +168,8 @@ impl Streams {
     pub(crate) fn post_to_only(&mut self, receive: impl FnOnce(&mut Conversation, Lane)) {
         receive(&mut self.conversation, Lane(0));
         self.sort();
+        // Whoever reads must wait for what was begun here, too.
+        self.wake_all();
     }
 
     /// Opens a stream. `None` if too much is read already.
@@ -189,7 +192,8 @@ impl Streams {
     pub(crate) fn resume(&mut self, last_seen: EventId) -> Option<Reader> {
         let stream = self.streams.iter_mut().find(|stream| stream.number == last_seen.stream)?;
         let first_kept = stream.events.front().map_or(stream.last_event + 1, |e| e.number);
-        let has_rest = last_seen.event + 1 >= first_kept && last_seen.event <= stream.last_event;
+        let next = last_seen.event.saturating_add(1);
+        let has_rest = next >= first_kept && last_seen.event <= stream.last_event;
         (stream.origin == last_seen.origin && has_rest).then(|| {
             stream.news.notify_one();
             stream.news = Arc::default();
@@ -222,12 +226,14 @@ impl Streams {
         let found = self.streams.iter_mut().find(|stream| stream.is_read_by(reader));
         if let Some(stream) = found {
             stream.reader = None;
-            stream.left_at = now;
+            stream.unread_since = stream.is_complete().then_some(now);
             if !keep {
                 self.streams.retain(|stream| stream.number != reader.stream);
             }
             self.forget_oldest();
             self.rest();
+            // The others have to wait for what this one waited for.
+            self.wake_all();
         }
         let needs_care = self.needs_care();
         needs_care && !std::mem::replace(&mut self.is_looked_after, needs_care)
@@ -243,10 +249,12 @@ impl Streams {
     /// anything is left to look after.
     pub(crate) fn look_after(&mut self, now: u64, replay_time: u64) -> bool {
         self.advance();
-        self.streams.retain(|stream| {
-            let may_come_back = now.saturating_sub(stream.left_at) < replay_time;
-            let is_running = stream.origin == Origin::Post && !stream.is_ended;
-            stream.reader.is_some() || is_running || may_come_back
+        self.streams.retain_mut(|stream| {
+            if stream.reader.is_some() || !stream.is_complete() {
+                return true;
+            }
+            let since = *stream.unread_since.get_or_insert(now);
+            now.saturating_sub(since) < replay_time
         });
         self.rest();
         self.is_looked_after = self.needs_care();
@@ -288,9 +296,9 @@ impl Streams {
         self.forget_oldest();
     }
 
-    /// Of the streams that have ended and that nobody reads, only the newest are kept.
+    /// Of the streams that nobody reads and that nothing is awaited of, only the newest are kept.
     fn forget_oldest(&mut self) {
-        let is_old = |stream: &&Stream| stream.reader.is_none() && stream.is_ended;
+        let is_old = |stream: &&Stream| stream.reader.is_none() && stream.is_complete();
         let (mut count, mut bytes) = (0, 0);
         for stream in self.streams.iter().filter(is_old) {
             count += 1;
@@ -360,9 +368,14 @@ impl Stream {
             is_ended: false,
             reader: None,
             last_reader: 0,
-            left_at: 0,
+            unread_since: None,
             news: Arc::default(),
         }
+    }
+
+    /// Whether nothing is awaited that belongs to it.
+    fn is_complete(&self) -> bool {
+        self.is_ended || self.origin != Origin::Post
     }
 
     fn takes(&self, lane: Lane) -> bool {

@@ -289,6 +289,27 @@ async fn r10_a_question_is_asked_on_the_stream_of_its_call() {
 }
 
 #[tokio::test]
+async fn a_call_that_goes_on_after_its_question_is_heard_at_once() {
+    let server = start().await;
+    let (mut client, id) = session(&server, "2025-11-25").await;
+    let mut other = server.connect().await;
+    let mut pending = Vec::new();
+    client.open(&call(&id, "q", "ask", json!({ "then_wait": true }))).await;
+    client.event(&mut pending).await.unwrap();
+    let question = client.event(&mut pending).await.unwrap().json();
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": {
+        "action": "accept", "content": {},
+    } });
+    other.send(&in_session(&id, Request::message(&answer))).await;
+    server.signals.until(|signals| signals.begun.load(Ordering::SeqCst) == 1).await;
+    server.signals.gate.0.add_permits(1);
+    // Nothing but the end of the call can wake the reader before a comment is due.
+    let result = tokio::time::timeout(Duration::from_secs(5), client.event(&mut pending));
+    assert_eq!(result.await.unwrap().unwrap().json()["id"], "q");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn r10_nobody_is_asked_who_cannot_answer() {
     let server = start().await;
     let mut client = server.connect().await;

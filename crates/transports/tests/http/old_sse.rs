@@ -1,7 +1,9 @@
 //! The transport of the first revision: `/sse` and `/messages`.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use sabir_session::RequireReady;
 use serde_json::json;
 
 use crate::client::{Client, Request};
@@ -53,6 +55,24 @@ async fn everything_is_said_on_the_one_stream() {
     server.signals.announce();
     let changed = stream.event(&mut pending).await.unwrap();
     assert_eq!(changed.method(), "notifications/tools/list_changed");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_its_time_is_heard_at_once() {
+    let server = Wish::default()
+        .engine(|engine| engine.dialect.require_ready = Some(RequireReady::None))
+        .start()
+        .await;
+    let (mut stream, mut pending, path) = open(&server).await;
+    let mut client = server.connect().await;
+    let slow = Request::legacy(2, "tools/call", json!({ "name": "wait" }));
+    assert_eq!(client.send(&post(&path, slow)).await.status, 202);
+    server.signals.until(|signals| signals.begun.load(Ordering::SeqCst) == 1).await;
+    server.signals.gate.0.add_permits(1);
+    // Nothing but the end of the call can wake the reader before a comment is due.
+    let result = tokio::time::timeout(Duration::from_secs(5), stream.event(&mut pending));
+    assert_eq!(result.await.unwrap().unwrap().json()["id"], 2);
     server.stop().await;
 }
 

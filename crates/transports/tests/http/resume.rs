@@ -91,7 +91,7 @@ async fn r7_ids_are_unique_within_a_session_and_lead_to_their_own_stream_only() 
 async fn a_place_that_was_never_given_is_400() {
     let server = start().await;
     let (mut client, id) = session(&server, "2025-11-25").await;
-    for place in ["nonsense", "p999-0", "p1-99", ""] {
+    for place in ["nonsense", "p999-0", "p1-99", "p1-18446744073709551615", ""] {
         let response = client.send(&get(&id).header("last-event-id", place)).await;
         assert_eq!((response.status, response.code()), (400, -32600), "{place}");
     }

@@ -158,6 +158,9 @@ impl Source for Bazaar {
                     tokio::task::yield_now().await;
                     done("logged")
                 }
+                "ask" if call.context.answer("q").is_some() && arguments["then_wait"] == true => {
+                    wait(signals, call).await
+                }
                 "ask" | "sample" => ask(&call),
                 "fail" => Err(Problem::ToolFailed("it failed".into())),
                 "panic" => panic!("a tool panicked, as the test wants"),

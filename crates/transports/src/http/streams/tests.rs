@@ -74,6 +74,7 @@ fn whoever_comes_back_hears_the_rest_of_that_stream_only() {
     assert!(streams.resume(EventId { stream: 99, ..place }).is_none());
     assert!(streams.resume(EventId { origin: Origin::Post, ..place }).is_none());
     assert!(streams.resume(EventId { event: 4, ..place }).is_none());
+    assert!(streams.resume(EventId { event: u64::MAX, ..place }).is_none());
 }
 
 #[test]
@@ -129,6 +130,16 @@ fn no_more_readers_than_allowed() {
     assert!(streams.post(|_, _| unreachable!("nothing is handed in")).is_none());
     streams.leave(&first, true, 1);
     assert!(streams.open(Origin::Get).is_some());
+}
+
+#[test]
+fn no_more_streams_are_kept_than_allowed_that_nobody_reads() {
+    let mut streams = streams();
+    for nth in 0..10 {
+        let reader = streams.open(Origin::Get).unwrap();
+        streams.leave(&reader, true, nth);
+    }
+    assert_eq!(streams.streams.iter().map(|stream| stream.number).collect::<Vec<_>>(), [9, 10]);
 }
 
 #[test]
