@@ -56,8 +56,10 @@ impl Place {
 
     /// Removes an index that cannot be used. Only the holder of the claim may.
     pub(super) fn clear(&self, _claim: &Claim) -> io::Result<()> {
-        fs::remove_dir_all(self.index())?;
-        create_private(&self.index())
+        match fs::remove_dir_all(self.index()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => create_private(&self.index()),
+        }
     }
 }
 

@@ -34,6 +34,12 @@ const MOST_SEGMENTS: usize = 3;
 /// How often a merge is asked whether it is over.
 const MERGE_LOOK: Duration = Duration::from_millis(200);
 
+/// Rounds that may fail before the index is given up.
+const MOST_FAILURES: usize = 3;
+
+/// How long to wait before the same is tried again.
+const AFTER_FAILURE: Duration = Duration::from_millis(500);
+
 /// What is said with a commit when the whole folder is in it.
 pub(super) const COMPLETE: &str = "complete";
 
@@ -58,6 +64,8 @@ pub(super) struct Indexer {
     file_problems: BTreeMap<Box<str>, Vec<Problem>>,
     /// Files in the middle of a save, and when to look again.
     held: BTreeMap<String, Instant>,
+    /// Rounds that failed since the last that did not.
+    failures: usize,
 }
 
 impl Indexer {
@@ -84,6 +92,7 @@ impl Indexer {
             scan_problems: Vec::new(),
             file_problems: BTreeMap::new(),
             held: BTreeMap::new(),
+            failures: 0,
         })
     }
 
@@ -131,46 +140,56 @@ impl Indexer {
     }
 
     /// Waits for news and follows them, until it is told to stop. `every`: look everywhere this often.
-    pub(super) fn keep(&mut self, every: Option<Duration>) {
+    /// Fails when the index cannot be changed any more.
+    pub(super) fn keep(&mut self, every: Option<Duration>) -> tantivy::Result<()> {
         let mut next_look = every.map(|every| Instant::now() + every);
         loop {
             let merged = self.merging.is_some().then(|| Instant::now() + MERGE_LOOK);
             let until = self.held.values().copied().chain(next_look).chain(merged).min();
             match self.inbox.wait(until) {
-                Wake::Stop => return,
+                Wake::Stop => return Ok(()),
                 Wake::Time => {
                     let now = Instant::now();
                     self.end_merge();
                     if next_look.is_some_and(|next| next <= now) {
                         next_look = every.map(|every| now + every);
-                        self.follow(Wake::Everywhere);
+                        self.follow(Wake::Everywhere)?;
                     }
                     let due = self.held.iter().filter(|(_, at)| **at <= now);
                     let due: Vec<String> = due.map(|(path, _)| path.clone()).collect();
                     if !due.is_empty() {
-                        self.follow(Wake::Paths(due));
+                        self.follow(Wake::Paths(due))?;
                     }
                 }
-                news => self.follow(news),
+                news => self.follow(news)?,
             }
         }
     }
 
-    /// Follows news; if that fails, what was served is served on, and the same is tried again.
-    fn follow(&mut self, news: Wake) {
+    /// Follows news. If that fails, what was served is served on, and the same is tried again, a few
+    /// times.
+    fn follow(&mut self, news: Wake) -> tantivy::Result<()> {
         let again = match &news {
             Wake::Paths(paths) => paths.clone(),
             _ => vec![String::new()],
         };
-        let Err(error) = self.sync(news) else { return };
-        tracing::error!(%error, "the index of the articles could not be changed");
+        let Err(error) = self.sync(news) else {
+            self.failures = 0;
+            return Ok(());
+        };
+        self.failures += 1;
+        if self.failures == MOST_FAILURES {
+            return Err(error);
+        }
+        tracing::warn!(%error, "the index of the articles could not be changed");
         if let Some(writer) = &mut self.writer
             && writer.rollback().is_err()
         {
             self.writer = None;
         }
-        let later = Instant::now() + PATIENCE;
+        let later = Instant::now() + AFTER_FAILURE;
         self.held.extend(again.into_iter().map(|path| (path, later)));
+        Ok(())
     }
 
     fn sync(&mut self, news: Wake) -> tantivy::Result<()> {

@@ -70,7 +70,7 @@ impl Keeper {
                 Err(error) => problems.push(cache_problem(&error)),
             }
         }
-        if let Err(error) = self.serve(Index::in_memory(), scan, &problems, every) {
+        if let Err(error) = self.serve(Index::in_memory(), self.folder.scan(""), &problems, every) {
             tracing::error!(%error, "the articles cannot be indexed");
         }
     }
@@ -87,7 +87,7 @@ impl Keeper {
         self.serve(Index::on_disk(&place.index()), scan.clone(), problems, every).or_else(|error| {
             tracing::warn!(%error, "the index of the articles cannot be used and is built anew");
             place.clear(claim)?;
-            self.serve(Index::on_disk(&place.index()), scan.clone(), problems, every)
+            self.serve(Index::on_disk(&place.index()), self.folder.scan(""), problems, every)
         })
     }
 
@@ -109,9 +109,9 @@ impl Keeper {
             index,
         )?;
         problems.iter().for_each(|problem| indexer.note(problem.clone()));
+        self.shared.begin();
         indexer.start(scan)?;
-        indexer.keep(every);
-        Ok(())
+        indexer.keep(every)
     }
 
     /// Where the index of this folder belongs on the disk; `None`: in memory.

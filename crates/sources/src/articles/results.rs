@@ -240,7 +240,13 @@ pub enum AskError {
     },
     /// The index failed. This is ours.
     #[error("the index of the articles failed: {0}")]
-    Index(#[from] tantivy::TantivyError),
+    Index(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<tantivy::TantivyError> for AskError {
+    fn from(error: tantivy::TantivyError) -> Self {
+        Self::Index(Box::new(error))
+    }
 }
 
 impl AskError {

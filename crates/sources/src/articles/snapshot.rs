@@ -93,6 +93,12 @@ impl Shared {
         Some(Indexing { done: self.done.load(Ordering::Relaxed).min(total), total })
     }
 
+    /// The folder is about to be read from the beginning.
+    pub(super) fn begin(&self) {
+        self.expect(0, 0);
+        self.ready.store(false, Ordering::Release);
+    }
+
     pub(super) fn expect(&self, total: usize, done: usize) {
         self.done.store(done, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! a writing thread takes it, and there are only so many permits.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
@@ -13,6 +14,9 @@ use tantivy::{FutureResult, IndexWriter, SegmentMeta, TantivyDocument, Term};
 
 /// Documents in the queue. When they are all taken, reading waits.
 const PERMITS: usize = 256;
+
+/// A writing thread that takes no document for so long is dead.
+const STUCK: Duration = Duration::from_secs(120);
 
 /// The least that tantivy accepts, and enough for a few changes.
 const SMALL_BUDGET: usize = 15_000_000;
@@ -60,7 +64,7 @@ impl Writer {
 
     /// Adds a document; waits while too many are on their way.
     pub(super) fn add(&self, document: TantivyDocument) -> tantivy::Result<()> {
-        let permit = self.permits.take();
+        let permit = self.permits.take()?;
         self.inner.add_document(Queued { document, permit }).map(drop)
     }
 
@@ -93,14 +97,17 @@ struct Permits {
 }
 
 impl Permits {
-    fn take(self: &Arc<Self>) -> Permit {
+    fn take(self: &Arc<Self>) -> tantivy::Result<Permit> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut free = self
-            .returned
-            .wait_while(free, |free| *free == 0)
-            .unwrap_or_else(PoisonError::into_inner);
+        let waited = self.returned.wait_timeout_while(free, STUCK, |free| *free == 0);
+        let (mut free, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            return Err(tantivy::TantivyError::SystemError(
+                "the writer of the index is stuck".to_owned(),
+            ));
+        }
         *free -= 1;
-        Permit(Arc::clone(self))
+        Ok(Permit(Arc::clone(self)))
     }
 }
 

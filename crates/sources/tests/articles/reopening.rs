@@ -177,3 +177,17 @@ async fn a_second_program_reads_along_and_takes_over() {
     until(&mut changes, || found(&second, "narwhal") == ["c/b"]).await;
     assert!(second.figures().files_read > 0);
 }
+
+#[tokio::test]
+async fn a_cache_that_is_thrown_away_is_built_anew() {
+    let home = aged();
+    let store = home.store_on_disk();
+    let mut changes = store.changes();
+    fs::remove_dir_all(home.cache()).unwrap();
+    home.write("c/a.md", "# A\n\nwalrus\n");
+    until(&mut changes, || found(&store, "walrus") == ["c/a"]).await;
+    assert!(store.wait_ready(crate::support::LONG));
+    assert_eq!(store.article("b", None).unwrap().content, "beta\n");
+    home.write("c/a.md", "# A\n\nnarwhal\n");
+    until(&mut changes, || found(&store, "narwhal") == ["c/a"]).await;
+}
