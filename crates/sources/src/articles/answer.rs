@@ -37,9 +37,10 @@ pub(super) fn list(
     indexing: Option<Indexing>,
 ) -> Result<List, AskError> {
     let limit = limit(asked, USUAL_LIST, LONGEST_LIST)?;
-    let total = snapshot.shelf.count(category).ok_or_else(|| no_category(snapshot, category))?;
-    let newest = snapshot.shelf.newest(category).take(limit);
-    let articles = newest.map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;
+    let newest = snapshot.shelf.newest(category).ok_or_else(|| no_category(snapshot, category))?;
+    let total = newest.len();
+    let articles =
+        newest.take(limit).map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;
     Ok(List { articles, total, indexing })
 }
 
@@ -148,7 +149,7 @@ fn not_found(asked: &str) -> AskError {
 
 fn no_category(snapshot: &Snapshot, asked: Option<&str>) -> AskError {
     let categories =
-        snapshot.shelf.categories().iter().take(MOST_CATEGORIES).map(|(name, _)| name.to_string());
+        snapshot.shelf.categories().take(MOST_CATEGORIES).map(|(name, _)| name.to_owned());
     AskError::NoCategory {
         asked: asked.unwrap_or_default().to_owned(),
         categories: categories.collect(),

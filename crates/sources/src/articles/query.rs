@@ -266,4 +266,13 @@ mod tests {
         assert_eq!(Query::parse(&many(MOST_WORDS)).unwrap().words.len(), MOST_WORDS);
         assert_eq!(Query::parse(&many(MOST_WORDS + 1)).unwrap().words.len(), MOST_WORDS);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "\\PC{0,80}") {
+            if let Ok(query) = Query::parse(&text) {
+                proptest::prop_assert!(query.words.len() + query.phrases.len() > 0);
+            }
+        }
+    }
 }

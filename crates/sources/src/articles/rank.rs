@@ -141,6 +141,8 @@ impl Top {
         self.heap.push(Reverse((key, score.to_bits())));
         if self.heap.len() > self.most {
             self.heap.pop();
+        }
+        if self.heap.len() == self.most {
             let worst = self.heap.peek().map_or(i32::MIN, |Reverse((key, _))| key.0);
             // A little less, so that no rounding keeps out what is as good as the worst.
             self.floor = (worst as f32 / STEPS).exp() * 0.999;

@@ -8,6 +8,7 @@
 //! folder; an article at the top has none. An article may be asked for by any ending of its id
 //! that is whole parts: `slug`, `deep/slug`, `category/deep/slug`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::folder::Stamp;
@@ -111,8 +112,8 @@ pub(super) struct Shelf {
     by_name: Vec<u32>,
     /// Places in `articles`, newest first.
     by_date: Vec<u32>,
-    /// Categories by name, with the number of their articles.
-    categories: Vec<(Box<str>, usize)>,
+    /// Categories by name, each with its places in `articles`, newest first.
+    categories: BTreeMap<Box<str>, Vec<u32>>,
     shadowed: Vec<Problem>,
 }
 
@@ -126,7 +127,16 @@ impl Shelf {
         by_name.sort_by(|&a, &b| at(a).name().cmp(at(b).name()));
         let mut by_date: Vec<u32> = places().collect();
         by_date.sort_by_key(|&place| std::cmp::Reverse(at(place).updated));
-        let categories = categories(&articles);
+        let mut categories: BTreeMap<Box<str>, Vec<u32>> = BTreeMap::new();
+        for &place in &by_date {
+            match at(place).category() {
+                None => {}
+                Some(name) => match categories.get_mut(name) {
+                    Some(places) => places.push(place),
+                    None => drop(categories.insert(name.into(), vec![place])),
+                },
+            }
+        }
         Self { files, articles, by_name, by_date, categories, shadowed }
     }
 
@@ -151,8 +161,9 @@ impl Shelf {
         &self.articles
     }
 
-    pub(super) fn categories(&self) -> &[(Box<str>, usize)] {
-        &self.categories
+    /// The categories by name, with the number of their articles.
+    pub(super) fn categories(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.categories.iter().map(|(name, places)| (&**name, places.len()))
     }
 
     /// Files that are not served because another has the same id.
@@ -195,10 +206,8 @@ impl Shelf {
         }
         let mut same = self.ending_in(bare);
         if same.is_empty() {
-            let loose = |entry: &&Arc<Entry>| {
-                ends_in_parts(&entry.id().to_lowercase(), &bare.to_lowercase())
-            };
-            same = self.articles.iter().filter(loose).take(MOST_CHOICES).collect();
+            let loose = self.articles.iter().filter(|entry| ends_in_parts(entry.id(), bare));
+            same = loose.take(MOST_CHOICES).collect();
         }
         match same[..] {
             [] => Resolved::Nothing,
@@ -210,7 +219,10 @@ impl Shelf {
     fn ending_in(&self, asked: &str) -> Vec<&Arc<Entry>> {
         let name = asked.rsplit('/').next().unwrap_or_default();
         let entries = self.named_from(name).take_while(|entry| entry.name() == name);
-        entries.filter(|entry| ends_in_parts(entry.id(), asked)).take(MOST_CHOICES).collect()
+        entries
+            .filter(|entry| entry.id().ends_with(asked) && ends_in_parts(entry.id(), asked))
+            .take(MOST_CHOICES)
+            .collect()
     }
 
     /// The articles whose name is `name` or comes after it, by name.
@@ -220,24 +232,20 @@ impl Shelf {
         self.by_name[from..].iter().map(|&place| &self.articles[place as usize])
     }
 
-    /// The newest articles of a category, or of all.
-    pub(super) fn newest<'a>(
-        &'a self,
-        category: Option<&'a str>,
-    ) -> impl Iterator<Item = &'a Arc<Entry>> {
-        let all = self.by_date.iter().map(|&place| &self.articles[place as usize]);
-        all.filter(move |entry| category.is_none() || entry.category() == category)
-    }
-
-    /// How many articles a category has; `None` if there is no such category.
-    pub(super) fn count(&self, category: Option<&str>) -> Option<usize> {
-        let Some(category) = category else { return Some(self.articles.len()) };
-        let at = self.categories.binary_search_by(|(name, _)| (**name).cmp(category)).ok()?;
-        Some(self.categories[at].1)
+    /// The articles of a category, or all, newest first. `None` if there is no such category.
+    pub(super) fn newest(
+        &self,
+        category: Option<&str>,
+    ) -> Option<impl ExactSizeIterator<Item = &Arc<Entry>>> {
+        let places = match category {
+            None => &self.by_date,
+            Some(category) => self.categories.get(category)?,
+        };
+        Some(places.iter().map(|&place| &self.articles[place as usize]))
     }
 
     pub(super) fn complete_category(&self, prefix: &str) -> Completions {
-        let names = || self.categories.iter().map(|(name, _)| &**name);
+        let names = || self.categories.keys().map(|name| &**name);
         let begins = names().filter(|name| name.starts_with(prefix));
         let (first, total) = best(begins, names().filter(|name| contains(name, prefix)));
         Completions { values: first.into_iter().map(str::to_owned).collect(), total }
@@ -289,9 +297,13 @@ fn contains(name: &str, part: &str) -> bool {
     name.to_lowercase().contains(&part.to_lowercase())
 }
 
+/// Whether an id ends in these whole parts, in any case.
 fn ends_in_parts(id: &str, asked: &str) -> bool {
-    !asked.is_empty()
-        && id.strip_suffix(asked).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    let Some(start) = id.len().checked_sub(asked.len()).filter(|_| !asked.is_empty()) else {
+        return false;
+    };
+    id.as_bytes()[start..].eq_ignore_ascii_case(asked.as_bytes())
+        && (start == 0 || id.as_bytes()[start - 1] == b'/')
 }
 
 /// The visible files by id. Of files with the same id the first in [`Format`]'s order is served.
@@ -312,26 +324,6 @@ fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
         same
     });
     (articles, shadowed)
-}
-
-fn categories(articles: &[Arc<Entry>]) -> Vec<(Box<str>, usize)> {
-    let mut categories: Vec<(Box<str>, usize)> = Vec::new();
-    for category in articles.iter().filter_map(|entry| entry.category()) {
-        match categories.last_mut() {
-            Some((last, count)) if **last == *category => *count += 1,
-            _ => categories.push((category.into(), 1)),
-        }
-    }
-    // Ids are sorted by bytes, and `a-b/x` comes between `a/x` and `a/y` only by its whole id.
-    categories.sort();
-    categories.dedup_by(|other, kept| {
-        let same = other.0 == kept.0;
-        if same {
-            kept.1 += other.1;
-        }
-        same
-    });
-    categories
 }
 
 #[cfg(test)]

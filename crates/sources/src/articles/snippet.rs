@@ -223,4 +223,14 @@ mod tests {
             Cutter::new(vec![("common".into(), 0.1), ("rare".into(), 2.0)]).cut(&outline).unwrap();
         assert_eq!(found.words, ["rare"]);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_cut_at_whole_characters(text in "(\\PC|tool| |\n){0,200}") {
+            if let Some((cut, words)) = shown(&text, &["tool", "上", "a"]) {
+                proptest::prop_assert!(!words.is_empty());
+                proptest::prop_assert!(cut.len() <= SPAN + 2 * AROUND + 600);
+            }
+        }
+    }
 }

@@ -144,7 +144,7 @@ impl Store {
     /// The categories, by name, and how many articles each has.
     pub fn categories(&self) -> Vec<(String, usize)> {
         let snapshot = self.shared.snapshot();
-        snapshot.shelf.categories().iter().map(|(name, count)| (name.to_string(), *count)).collect()
+        snapshot.shelf.categories().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     /// Categories that begin like this.

@@ -34,19 +34,18 @@ pub(super) struct Reading {
 
 /// Reads the fields of `text`. `None` if it is YAML but no map: prose between two rules.
 pub(super) fn read(text: &str) -> Option<Reading> {
-    match document(text) {
-        Ok(Some(fields)) => Some(Reading { fields, faults: Vec::new() }),
+    let whole = match document(text) {
+        Ok(Some(fields)) => return Some(Reading { fields, faults: Vec::new() }),
         Ok(None) => None,
-        Err(fault) => {
-            let (fields, mut faults) = key_by_key(text);
-            // The parser may give up far below the line that is wrong; a line that failed by
-            // itself is the better place to point at.
-            if faults.is_empty() {
-                faults.push(fault);
-            }
-            if fields.is_empty() { None } else { Some(Reading { fields, faults }) }
-        }
+        Err(fault) => Some(fault),
+    };
+    let (fields, mut faults) = key_by_key(text);
+    // The parser may give up far below the line that is wrong; a line that failed by itself is the
+    // better place to point at.
+    if faults.is_empty() {
+        faults.extend(whole);
     }
+    if fields.is_empty() { None } else { Some(Reading { fields, faults }) }
 }
 
 /// Reads `text` as one document that is a map (or nothing).

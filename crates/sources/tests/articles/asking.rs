@@ -228,7 +228,7 @@ fn all_articles_can_be_gone_through_in_pages() {
 fn problems_are_named_by_file_and_line() {
     let home = home();
     home.write("concepts/broken.md", "---\ntitle: a: b\nlastUpdated: soon\n---\nText.\n");
-    home.write("concepts/tools.txt", "x");
+    home.write("concepts/tools.txt", "walrus");
     home.write("concepts/tools.md", "# x");
     std::os::unix::fs::symlink("/etc/hosts", home.path("hosts.md")).unwrap();
     let store = home.store();
@@ -241,6 +241,7 @@ fn problems_are_named_by_file_and_line() {
     );
     assert_eq!(problems[2], "concepts/tools.txt: not served: concepts/tools.md has the same id");
     assert!(problems[3].starts_with("hosts.md: this link leads out"), "{problems:#?}");
+    assert_eq!(found(&store, "walrus"), Vec::<String>::new());
     assert_eq!(store.article("broken", None).unwrap().summary.title, "a: b");
 }
 

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -79,6 +80,16 @@ fn only_allowed_statuses_are_visible() {
         "draft: yes",
         "published: false",
         "status: Live\ndraft: true",
+        "a: \"x\nstatus: Draft\nb: y\"",
+        "a: 'x\nstatus: Draft\nb: y'",
+        "a: [x\nstatus: Draft\nb: y]",
+        "a: {x: 1,\nstatus: Draft\n}",
+        "a: |\nstatus: Draft",
+        "a: >\n\nstatus: Draft",
+        "a: # comment\nstatus: Draft",
+        "- a\nstatus: Draft",
+        "status : Draft",
+        "status:Draft\nstatus: Draft",
     ] {
         assert!(!visible(matter), "{matter}");
     }
@@ -164,5 +175,44 @@ fn a_half_written_draft_is_no_article() {
     for end in 0..whole.len() {
         let article = reading("a.md", &whole[..end]);
         assert!(!article.visible || article.unfinished, "{:?}", &whole[..end]);
+    }
+}
+
+/// Text made of what frontmatter and Markdown are made of, and of anything else.
+fn any_file() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("---\n".to_owned()),
+        Just("+++\n".to_owned()),
+        Just("status: Draft\n".to_owned()),
+        Just("tags: [a, \"b".to_owned()),
+        Just("\n# Heading\n".to_owned()),
+        Just("```\n".to_owned()),
+        Just("<!--".to_owned()),
+        Just("| a | b |\n|---|---|\n".to_owned()),
+        Just("上下文".to_owned()),
+        Just("\r\n\t- ".to_owned()),
+        "[ -~]{0,20}",
+        "\\PC{0,10}",
+    ];
+    proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_file_makes_reading_panic(file in any_file(), bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for path in ["a.md", "a.mdx", "a.txt"] {
+            let article = reading(path, &file);
+            for section in &article.outline.sections {
+                prop_assert!(article.text.get(section.range.clone()).is_some());
+            }
+            prop_assert!(file.ends_with(&article.text));
+            read(path, &bytes, &[]);
+        }
+    }
+
+    #[test]
+    fn a_draft_stays_hidden_whatever_stands_around_it(before in "[a-z]{1,8}: [ -~]{0,30}\n", after in "[a-z]{1,8}: [ -~]{0,30}\n", text in any_file()) {
+        let file = format!("---\n{before}status: Draft\n{after}---\n{text}");
+        prop_assert!(!reading("a.md", &file).visible, "{file}");
     }
 }

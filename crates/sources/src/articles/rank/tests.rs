@@ -27,6 +27,60 @@ impl Random {
     }
 }
 
+/// An index of these files; `None` starts a new segment.
+fn index_of(files: &[Option<(&str, i64)>]) -> View {
+    let index = Index::in_memory().unwrap();
+    let mut writer = index.small_writer().unwrap();
+    for (n, file) in files.iter().enumerate() {
+        let Some((file, updated)) = file else {
+            writer.commit("").unwrap();
+            continue;
+        };
+        let path = format!("c/{n}.md");
+        let reading = article::read(&path, file.as_bytes(), &[]);
+        let entry = Entry {
+            path: path.as_str().into(),
+            stamp: Stamp { size: 1, mtime: 1 },
+            hash: 1,
+            updated: *updated,
+            visible: true,
+            linked: false,
+            unsure: false,
+        };
+        writer.add(index.document(&entry, &reading).unwrap()).unwrap();
+    }
+    writer.commit("").unwrap();
+    index.reload().unwrap()
+}
+
+fn paths(view: &View, text: &str, most: usize) -> Vec<String> {
+    let plan =
+        Plan::new(view, &Query::parse(text).unwrap(), view.searcher.num_docs()).unwrap().unwrap();
+    let best = rank(view, &plan.clauses, plan.unknown, most).unwrap().best;
+    best.iter().map(|ranked| view.read(ranked.address).unwrap().meta.path).collect()
+}
+
+#[test]
+fn a_phrase_in_many_fields_is_not_given_up_after_the_first() {
+    let in_title = "---\ntitle: grey walrus\n---\nsome other text\n";
+    let elsewhere = "---\ntitle: other\ntags: [grey walrus]\ndescription: grey walrus\n---\n## grey walrus\n\ngrey walrus grey walrus\n";
+    let view = index_of(&[Some((in_title, 1)), None, Some((elsewhere, 1)), Some(("filler", 1))]);
+    assert_eq!(view.searcher.segment_readers().len(), 2);
+    assert_eq!(paths(&view, "\"grey walrus\"", 1), ["c/2.md"]);
+}
+
+#[test]
+fn of_equals_the_newest_comes_first_whatever_its_place() {
+    let same = "---\ntitle: walrus\n---\ntext\n";
+    let dates = [3, 9, 1, 7, 5, 8, 2];
+    let mut files: Vec<Option<(&str, i64)>> =
+        dates.iter().map(|&date| Some((same, date))).collect();
+    files.insert(4, None);
+    let view = index_of(&files);
+    assert_eq!(paths(&view, "walrus", 3), ["c/1.md", "c/6.md", "c/3.md"]);
+    assert_eq!(paths(&view, "walrus", 7).len(), 7);
+}
+
 /// Articles of random words, in two segments, some of them deleted.
 fn random_index(random: &mut Random, articles: usize) -> View {
     let index = Index::in_memory().unwrap();

@@ -105,19 +105,17 @@ fn lists_come_newest_first_and_then_by_id() {
         dated("a/1.md", 10),
         dated("top.md", 20),
     ]);
-    let ids = |category| shelf.newest(category).map(|entry| entry.id()).collect::<Vec<_>>();
+    let ids =
+        |category| shelf.newest(category).unwrap().map(|entry| entry.id()).collect::<Vec<_>>();
     assert_eq!(ids(None), ["a/2", "top", "a/1", "b/1"]);
     assert_eq!(ids(Some("a")), ["a/2", "a/1"]);
-    assert_eq!(
-        (shelf.count(None), shelf.count(Some("a")), shelf.count(Some("none"))),
-        (Some(4), Some(2), None)
-    );
+    assert!(shelf.newest(Some("none")).is_none());
 }
 
 #[test]
 fn categories_are_counted_once_each() {
     let shelf = shelf(&["a/x.md", "a-b/x.md", "a/y.md", "top.md", "!c/x.md", "a/deep/z.md"]);
-    let counts: Vec<_> = shelf.categories().iter().map(|(name, count)| (&**name, *count)).collect();
+    let counts: Vec<_> = shelf.categories().collect();
     assert_eq!(counts, [("a", 3), ("a-b", 1)]);
 }
 
