@@ -91,13 +91,16 @@ pub struct Asked {
     pub meta: Result<Meta, Problem>,
     /// The same as `method`, with its params.
     pub request: Result<Request, Problem>,
+    /// What was given as params, where that is no request.
+    pub unread: Option<Raw>,
 }
 
 impl Asked {
     /// Reads the params of a request.
     pub fn read(id: Id, method: Method, params: Option<&Raw>) -> Self {
         let (meta, request) = Request::parse(&method, params);
-        Self { id, method, meta, request }
+        let unread = params.filter(|_| request.is_err()).cloned();
+        Self { id, method, meta, request, unread }
     }
 }
 

@@ -192,7 +192,7 @@ impl Session {
     }
 
     fn on_request(&mut self, now: Instant, place: Place, asked: Asked, out: &mut Vec<Output>) {
-        let Asked { id, method, meta, request } = asked;
+        let Asked { id, method, meta, request, .. } = asked;
         if let Err(problem) = self.take_id(place, &id) {
             return self.refuse(place, None, &problem, out);
         }

@@ -7,10 +7,11 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sabir_engine::registry::{Catalog, MirrorType, MirroredArgument};
 use sabir_session::Asked;
-use sabir_wire::{Problem, Raw, Request, Revision};
+use sabir_wire::{Era, Incoming, Message, Method, Problem, Raw, Request, Revision};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -27,6 +28,13 @@ pub(crate) enum Named {
     Unknown,
 }
 
+impl Named {
+    /// Whether it names a revision whose requests describe themselves.
+    pub(crate) fn is_modern(self) -> bool {
+        matches!(self, Self::Known(revision) if revision.era() == Era::Modern)
+    }
+}
+
 /// Reads `MCP-Protocol-Version`.
 pub(crate) fn named_revision(headers: &HeaderMap) -> Named {
     let mut values = headers.get_all(VERSION).iter();
@@ -38,12 +46,20 @@ pub(crate) fn named_revision(headers: &HeaderMap) -> Named {
     }
 }
 
-/// Whether the headers of a modern request say what its body says.
-pub(crate) fn check(headers: &HeaderMap, asked: &Asked, catalog: &Catalog) -> Result<(), Problem> {
+/// Whether the headers of a modern request say what its body says. `named` is the one that was read
+/// before.
+pub(crate) fn check(
+    headers: &HeaderMap,
+    named: Named,
+    asked: &Asked,
+    catalog: &Catalog,
+) -> Result<(), Problem> {
     // Without metadata in the body there is nothing to compare with; the session tells what is
     // missing there.
     let version = asked.meta.as_ref().ok().and_then(|meta| meta.version.as_deref());
-    plain(headers, &VERSION, "MCP-Protocol-Version", version)?;
+    if !matches!(named, Named::Known(revision) if version == Some(revision.date())) {
+        plain(headers, &VERSION, "MCP-Protocol-Version", version)?;
+    }
     plain(headers, &METHOD, "Mcp-Method", Some(asked.method.name()))?;
     match &asked.request {
         Ok(Request::CallTool(call)) => {
@@ -55,9 +71,44 @@ pub(crate) fn check(headers: &HeaderMap, asked: &Asked, catalog: &Catalog) -> Re
         }
         Ok(Request::GetPrompt(get)) => encoded(headers, "Mcp-Name", &get.name),
         Ok(Request::ReadResource(read)) => encoded(headers, "Mcp-Name", &read.uri),
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        // Whatever else is wrong with it, its name must be repeated.
+        Err(_) => match unread_name(asked) {
+            Some(name) => encoded(headers, "Mcp-Name", &name),
+            None => Ok(()),
+        },
     }
 }
+
+/// The name in params that are no good otherwise.
+fn unread_name(asked: &Asked) -> Option<String> {
+    let name = match asked.method {
+        Method::CallTool | Method::GetPrompt => "name",
+        Method::ReadResource => "uri",
+        _ => return None,
+    };
+    at(asked.unread.as_ref()?, &[name.to_owned()])?.read().ok()
+}
+
+/// Whether the headers of a POST say what its body says; `None` if its body is no request. What
+/// [`Server`](super::Server) refuses a modern request for, by itself, so that it can be tested by
+/// itself.
+pub fn headers_agree(
+    headers: &HeaderMap,
+    body: &Bytes,
+    catalog: &Catalog,
+) -> Option<Result<(), Problem>> {
+    let Ok(Incoming::One(Message::Request { id, method, params })) =
+        sabir_wire::decode(body, DEPTH)
+    else {
+        return None;
+    };
+    let asked = Asked::read(id, method, params.as_ref());
+    Some(check(headers, named_revision(headers), &asked, catalog))
+}
+
+/// How deep the body may be nested there.
+const DEPTH: usize = 128;
 
 /// A header that repeats `body` as it is.
 fn plain(

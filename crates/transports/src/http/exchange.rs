@@ -6,13 +6,13 @@ use http::{HeaderMap, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Conversation;
-use sabir_session::{Asked, Standing, era};
+use sabir_session::{Asked, Dialect, Standing, era};
 use sabir_wire::{Era, Incoming, Malformed, Message, Meta, Method, decode, write_error};
 
 use super::accept::{self, Named, named_revision};
 use super::guard;
 use super::one_shot::{self, LANE, Manner};
-use super::reply::{self, Refusal, Reply};
+use super::reply::{self, Answer, Refusal, Reply};
 use super::session::{self, Said};
 use super::shared::{Connection, Flight, Shared};
 
@@ -28,13 +28,21 @@ pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Re
         Ok(body) => body,
         Err(refusal) => return refusal.into(),
     };
-    let depth = flight.shared().engine.settings().engine_limits.depth;
-    match said(decode(&body, depth)) {
-        Said::Asked(asked) if is_modern(&flight, &head.headers, &asked) => {
-            modern(flight, &head.headers, asked).await
+    answer(flight, &head.headers, &body).reply().await
+}
+
+/// Which way a message goes.
+fn answer(flight: Flight, headers: &HeaderMap, body: &Bytes) -> Answer {
+    let settings = flight.shared().engine.settings();
+    let named = named_revision(headers);
+    match said(decode(body, settings.engine_limits.depth)) {
+        Said::Asked(asked) if is_modern(&settings.dialect, named, &asked) => {
+            modern(flight, headers, named, asked)
         }
-        Said::Frame(frame) if names_modern(&flight, &head.headers) => modern_other(&flight, frame),
-        said => session::post(flight, &head.headers, said).await,
+        Said::Frame(frame) if names_modern(&settings.dialect, named) => {
+            modern_other(&flight, frame).into()
+        }
+        said => session::post(flight, headers, named, said),
     }
 }
 
@@ -48,38 +56,33 @@ pub(crate) fn said(frame: Result<Incoming, Malformed>) -> Said {
 }
 
 /// The era of a request is told by its metadata; the header only tells that there should be some.
-fn is_modern(flight: &Flight, headers: &HeaderMap, asked: &Asked) -> bool {
-    let dialect = &flight.shared().engine.settings().dialect;
+fn is_modern(dialect: &Dialect, named: Named, asked: &Asked) -> bool {
     // A handshake is for agreeing on a revision; what the client hopes for decides nothing yet.
     let is_handshake = asked.method == Method::Initialize;
-    let header = !is_handshake && says_modern(headers);
+    let header = !is_handshake && named.is_modern();
     match &asked.meta {
         Ok(meta) => era(is_handshake, meta, header, dialect) == Era::Modern,
-        Err(_) => names_modern(flight, headers),
+        Err(_) => names_modern(dialect, named),
     }
 }
 
-fn names_modern(flight: &Flight, headers: &HeaderMap) -> bool {
-    let dialect = &flight.shared().engine.settings().dialect;
-    era(false, &Meta::default(), says_modern(headers), dialect) == Era::Modern
+fn names_modern(dialect: &Dialect, named: Named) -> bool {
+    era(false, &Meta::default(), named.is_modern(), dialect) == Era::Modern
 }
 
-pub(crate) fn says_modern(headers: &HeaderMap) -> bool {
-    matches!(named_revision(headers), Named::Known(revision) if revision.era() == Era::Modern)
-}
-
-async fn modern(flight: Flight, headers: &HeaderMap, asked: Asked) -> Reply {
+fn modern(flight: Flight, headers: &HeaderMap, named: Named, asked: Asked) -> Answer {
     let shared = flight.shared();
-    if let Err(problem) = accept::check(headers, &asked, &shared.engine.registry().snapshot()) {
+    let catalog = shared.engine.registry().snapshot();
+    if let Err(problem) = accept::check(headers, named, &asked, &catalog) {
         let id = Some(&asked.id).filter(|id| !id.is_null());
-        return reply::json(StatusCode::BAD_REQUEST, write_error(id, &problem.to_error()));
+        return reply::json(StatusCode::BAD_REQUEST, write_error(id, &problem.to_error())).into();
     }
     let is_described =
         asked.meta.as_ref().is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
     let manner = Manner::Modern { is_undescribed: !is_described };
     let mut conversation = converse(shared);
     conversation.receive_asked(LANE, asked);
-    one_shot::answer(flight, conversation, manner).await
+    one_shot::answer(flight, conversation, manner)
 }
 
 /// What is no request, from a client that says it is modern.

@@ -24,5 +24,6 @@ mod streams; // the streams of one legacy session
 mod sweep; // the one task that looks after all
 mod table; // all legacy sessions
 
+pub use accept::headers_agree;
 pub use server::{BindError, Server, Stats, Watcher};
 pub use settings::{Limits, Settings, Token};

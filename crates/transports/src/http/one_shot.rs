@@ -12,7 +12,7 @@ use sabir_engine::{Conversation, Frame};
 use sabir_session::{Kind, Lane};
 use sabir_wire::Code;
 
-use super::reply::{self, Body, Reply};
+use super::reply::{self, Answer, Body, Reply};
 use super::shared::{Flight, OpenStream};
 use super::sse;
 
@@ -52,18 +52,13 @@ impl Manner {
 }
 
 /// Answers with what the conversation has to say.
-pub(crate) async fn answer(
-    flight: Flight,
-    mut conversation: Conversation,
-    manner: Manner,
-) -> Reply {
+pub(crate) fn answer(flight: Flight, mut conversation: Conversation, manner: Manner) -> Answer {
     match conversation.next_frame() {
         Some(frame) if is_last(&frame, &conversation) => {
-            reply::json(manner.status(frame.kind), frame.text)
+            reply::json(manner.status(frame.kind), frame.text).into()
         }
-        None if !conversation.is_active(LANE) => reply::empty(StatusCode::ACCEPTED),
-        // Kept apart, so that the answer at once stays small.
-        first => Box::pin(answer_later(flight, conversation, first, manner)).await,
+        None if !conversation.is_active(LANE) => reply::empty(StatusCode::ACCEPTED).into(),
+        first => Answer::Later(Box::pin(answer_later(flight, conversation, first, manner))),
     }
 }
 

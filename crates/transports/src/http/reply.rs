@@ -15,6 +15,35 @@ use sabir_wire::{Code, ErrorObject, write_error};
 /// What every request ends with.
 pub(crate) type Reply = Response<Body>;
 
+/// A reply that is ready, or will be. What is ready passes through no future on its way out.
+pub(crate) enum Answer {
+    /// At once.
+    Now(Reply),
+    /// When there is something to say.
+    Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
+}
+
+impl Answer {
+    pub(crate) async fn reply(self) -> Reply {
+        match self {
+            Self::Now(reply) => reply,
+            Self::Later(reply) => reply.await,
+        }
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self::Now(reply)
+    }
+}
+
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        Self::Now(refusal.into())
+    }
+}
+
 /// The body of a response.
 pub(crate) enum Body {
     /// Nothing, or nothing more.

@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 
+use super::accept::named_revision;
 use super::reply::{self, Refusal, Reply};
 use super::shared::{Connection, Flight};
 use super::{exchange, guard, old_sse, session};
@@ -63,7 +64,7 @@ async fn dispatch(flight: Flight, head: &Parts, body: Incoming) -> Result<Reply,
         (&Method::POST, _) if is_endpoint => Ok(exchange::post(flight, head, body).await),
         // A modern client has no use for either, and is told so.
         (&Method::GET | &Method::DELETE, _)
-            if is_endpoint && exchange::says_modern(&head.headers) =>
+            if is_endpoint && named_revision(&head.headers).is_modern() =>
         {
             Err(guard::wrong_method(&head.method, "POST, OPTIONS"))
         }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::accept::{Named, named_revision};
 use super::attachment::{self, Attachment, Opening, earlier};
 use super::one_shot::{self, Manner};
-use super::reply::{self, Body, Refusal, Reply};
+use super::reply::{self, Answer, Body, Refusal, Reply};
 use super::shared::{Flight, OpenStream, Shared};
 use super::sse;
 use super::streams::{EventId, Origin, Posted, Reader, Streams};
@@ -49,21 +49,21 @@ impl Said {
     }
 }
 
-/// One POST of a legacy client.
-pub(crate) async fn post(flight: Flight, headers: &HeaderMap, said: Said) -> Reply {
+/// One POST of a legacy client, whose header names a revision, or none.
+pub(crate) fn post(flight: Flight, headers: &HeaderMap, named: Named, said: Said) -> Answer {
     let is_hello = said.is(&Method::Initialize);
-    let revision = match spoken(named_revision(headers), is_hello) {
+    let revision = match spoken(named, is_hello) {
         Ok(revision) => revision,
         Err(refusal) => return refusal.into(),
     };
     if let Said::Frame(Err(malformed)) = said {
-        return misread(converse(flight.shared(), revision), malformed);
+        return misread(converse(flight.shared(), revision), malformed).into();
     }
     let Some(id) = headers.get(&SESSION) else {
-        return without_session(flight, said, revision).await;
+        return without_session(flight, said, revision);
     };
     match find(flight.shared(), id) {
-        Ok(stored) => in_session(flight, &stored, said).await,
+        Ok(stored) => in_session(flight, stored, said),
         Err(refusal) => refusal.into(),
     }
 }
@@ -95,9 +95,9 @@ fn no_session() -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "the header Mcp-Session-Id is missing")
 }
 
-async fn without_session(flight: Flight, said: Said, revision: Revision) -> Reply {
+fn without_session(flight: Flight, said: Said, revision: Revision) -> Answer {
     if said.is(&Method::Initialize) {
-        return open(&flight, said, revision);
+        return open(&flight, said, revision).into();
     }
     let ready = flight.shared().engine.settings().dialect.require_ready;
     let is_allowed = match ready.unwrap_or(RequireReady::All) {
@@ -110,7 +110,7 @@ async fn without_session(flight: Flight, said: Said, revision: Revision) -> Repl
     }
     let mut conversation = converse(flight.shared(), revision);
     said.hand_to(&mut conversation, one_shot::LANE);
-    one_shot::answer(flight, conversation, Manner::Legacy).await
+    one_shot::answer(flight, conversation, Manner::Legacy)
 }
 
 /// What cannot be read is refused, with or without a session.
@@ -153,26 +153,27 @@ pub(crate) fn too_many_sessions() -> Reply {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(header::RETRY_AFTER, later).into()
 }
 
-async fn in_session(flight: Flight, stored: &Arc<Stored>, said: Said) -> Reply {
+fn in_session(flight: Flight, stored: Arc<Stored>, said: Said) -> Answer {
     let posted = match stored.lock().as_mut() {
         Some(streams) => streams.post(|conversation, lane| said.hand_to(conversation, lane)),
         None => return no_such_session().into(),
     };
     match posted {
         None => too_many_streams().into(),
-        Some(Posted::Done(None, _)) => reply::empty(StatusCode::ACCEPTED),
+        Some(Posted::Done(None, _)) => reply::empty(StatusCode::ACCEPTED).into(),
         Some(Posted::Done(Some(frame), rest)) if rest.is_empty() && frame.kind != Kind::Note => {
-            reply::json(Manner::Legacy.status(frame.kind), frame.text)
+            reply::json(Manner::Legacy.status(frame.kind), frame.text).into()
         }
         Some(Posted::Done(first, rest)) => {
             let mut body = Vec::new();
             for frame in first.into_iter().chain(rest) {
                 sse::write(&mut body, None, &frame.text);
             }
-            reply::events(Body::Whole(body.into()))
+            reply::events(Body::Whole(body.into())).into()
         }
-        // Kept apart, so that the answer at once stays small.
-        Some(Posted::Waits(reader)) => Box::pin(answer_later(flight, stored, reader)).await,
+        Some(Posted::Waits(reader)) => {
+            Answer::Later(Box::pin(answer_later(flight, stored, reader)))
+        }
     }
 }
 
@@ -182,11 +183,11 @@ fn too_many_streams() -> Refusal {
 }
 
 /// Answers as JSON if nothing else comes first, and with a stream if something does.
-async fn answer_later(flight: Flight, stored: &Arc<Stored>, reader: Reader) -> Reply {
+async fn answer_later(flight: Flight, stored: Arc<Stored>, reader: Reader) -> Reply {
     let began = Instant::now();
-    let mut attachment = Attachment::new(flight.shared(), stored, reader);
+    let mut attachment = Attachment::new(flight.shared(), &stored, reader);
     let settings = &flight.shared().settings;
-    let can_come_back = can_come_back(stored);
+    let can_come_back = can_come_back(&stored);
     let poll_after = settings.poll_after.filter(|_| can_come_back);
     let first = tokio::select! {
         biased;

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use sabir_engine::Engine;
 use sabir_engine::registry::{Offer, Source};
 use sabir_wire::types::Tool;
-use sabir_wire::{Code, Id, Method};
+use sabir_wire::{Code, Id};
 use serde_json::{Value, json};
 
+use super::check as check_named;
 use super::*;
 
 /// One tool with everything that can be repeated.
@@ -32,6 +33,10 @@ fn catalog() -> Arc<Catalog> {
     let engine = Engine::new(sabir_engine::Settings::default());
     engine.registry().add(Arc::new(Mirror)).unwrap();
     engine.registry().snapshot()
+}
+
+fn check(headers: &HeaderMap, asked: &Asked, catalog: &Catalog) -> Result<(), Problem> {
+    check_named(headers, named_revision(headers), asked, catalog)
 }
 
 fn asked(method: &str, mut params: Value) -> Asked {
@@ -121,6 +126,16 @@ fn the_name_is_needed_by_three_methods_and_may_be_encoded() {
     let list = asked("tools/list", json!({}));
     let unneeded = headers(&[("mcp-method", "tools/list"), ("mcp-name", "whatever")]);
     assert_eq!(check(&unneeded, &list, &catalog()), Ok(()));
+}
+
+#[test]
+fn the_name_is_compared_even_if_the_params_are_no_good() {
+    let bad = asked("prompts/get", json!({ "name": "p", "arguments": { "a": 1 } }));
+    let check = |pairs: &[(&str, &str)]| {
+        check(&headers(&[&[("mcp-method", "prompts/get")], pairs].concat()), &bad, &catalog())
+    };
+    assert!(check(&[]).is_err() && check(&[("mcp-name", "other")]).is_err());
+    assert_eq!(check(&[("mcp-name", "p")]), Ok(()));
 }
 
 #[test]
