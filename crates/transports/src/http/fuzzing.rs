@@ -9,7 +9,7 @@ use sabir_session::Asked;
 use sabir_wire::types::Tool;
 use sabir_wire::{Incoming, Message, Raw, Request, decode};
 
-use super::accept::check;
+use super::accept::{check, named_revision};
 
 /// Lines of `name: value`, an empty line, and a body. Whatever passes the rules has headers that
 /// say what the body says; nothing makes them fail.
@@ -22,7 +22,7 @@ pub fn header_rules(bytes: &[u8]) {
     };
     let headers = read_headers(head);
     let asked = Asked::read(id, method, params.as_ref());
-    if check(&headers, &asked, &catalog()).is_err() {
+    if check(&headers, named_revision(&headers), &asked, &catalog()).is_err() {
         return;
     }
     let says = |name: &str, body: &str| {
