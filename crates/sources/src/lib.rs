@@ -1,14 +1,16 @@
 //! What can be served, one module per kind of source.
 
+#[cfg(feature = "articles")]
 pub mod articles; // a folder of Markdown
-#[cfg(unix)]
+#[cfg(all(unix, feature = "commands"))]
 pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
-#[cfg(unix)]
+#[cfg(all(unix, feature = "commands"))]
 mod hidden; // modes of the executable that need a process of their own
-#[cfg(unix)]
+#[cfg(all(unix, feature = "commands"))]
 pub mod keeper; // children that never outlive us
+#[cfg(all(unix, feature = "commands"))]
 pub mod text; // prompts and resources that are written down
 
-#[cfg(unix)]
+#[cfg(all(unix, feature = "commands"))]
 pub use hidden::hidden_mode;
