@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use sabir::{Error, HttpSettings, Server};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
     /// What to say

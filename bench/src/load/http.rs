@@ -1,0 +1,218 @@
+//! One HTTP client with many connections, on one thread: each sends its next request when the last
+//! one is answered, and every answer is checked.
+
+mod answer; // bytes -> a body
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream as Blocking};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use self::answer::read_answer;
+use super::Measured;
+use super::exchange::{Ask, Checker, Era, FIRST_ID, Template};
+
+/// What is done to a server.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// In which era it is spoken to.
+    pub era: Era,
+    /// What it is asked.
+    pub ask: Ask,
+    /// How many ask at once.
+    pub connections: usize,
+    /// For how long.
+    pub time: Duration,
+}
+
+/// A connection, and what is on its way.
+struct Connection {
+    stream: TcpStream,
+    request: Template,
+    id: u64,
+    written: usize,
+    length: usize,
+    sent: Instant,
+    input: Vec<u8>,
+}
+
+/// Asks until the time is up.
+pub fn run(job: &Job) -> Result<Measured, String> {
+    let failed = |error: io::Error| format!("the connection: {error}");
+    let mut poll = Poll::new().map_err(failed)?;
+    let mut connections = Vec::new();
+    for at in 0..job.connections {
+        let mut connection = Connection::open(job).map_err(failed)?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let registry = poll.registry();
+        registry.register(&mut connection.stream, Token(at), interest).map_err(failed)?;
+        connections.push(connection);
+    }
+    let mut checker = Checker::new(job.ask.clone());
+    let mut latencies = Vec::with_capacity(1 << 20);
+    let mut events = Events::with_capacity(1024);
+    let start = Instant::now();
+    let mut open = job.connections;
+    for connection in &mut connections {
+        connection.ask(start).map_err(failed)?;
+    }
+    let mut end = start;
+    while open > 0 {
+        poll.poll(&mut events, Some(Duration::from_secs(30))).map_err(failed)?;
+        if events.is_empty() {
+            return Err("no answer in thirty seconds".into());
+        }
+        for event in &events {
+            let connection = &mut connections[event.token().0];
+            if event.is_writable() {
+                connection.write().map_err(failed)?;
+            }
+            if !event.is_readable() || !connection.take_answer(&mut checker)? {
+                continue;
+            }
+            let now = Instant::now();
+            latencies.push(u32::try_from((now - connection.sent).as_nanos()).unwrap_or(u32::MAX));
+            if now - start < job.time {
+                connection.id += 1;
+                connection.ask(now).map_err(failed)?;
+            } else {
+                open -= 1;
+                end = now;
+            }
+        }
+    }
+    Ok(Measured::new(latencies, end - start))
+}
+
+impl Connection {
+    fn open(job: &Job) -> io::Result<Self> {
+        let mut stream = Blocking::connect(job.address)?;
+        stream.set_nodelay(true)?;
+        let session = match job.era {
+            Era::Legacy => shake_hands(&mut stream, job.address)?,
+            Era::Modern => None,
+        };
+        stream.set_nonblocking(true)?;
+        let message = job.ask.message(job.era);
+        let request = post(job.address, &headers(job, session.as_deref()), &message);
+        Ok(Self {
+            stream: TcpStream::from_std(stream),
+            length: request.len(),
+            request: Template::new(request, FIRST_ID),
+            id: FIRST_ID,
+            written: 0,
+            sent: Instant::now(),
+            input: Vec::with_capacity(64 << 10),
+        })
+    }
+
+    fn ask(&mut self, now: Instant) -> io::Result<()> {
+        (self.sent, self.written) = (now, 0);
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        while self.written < self.length {
+            let rest = &self.request.with(self.id)[self.written..];
+            match (&self.stream).write(rest) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the answer is there and right.
+    fn take_answer(&mut self, checker: &mut Checker) -> Result<bool, String> {
+        let mut chunk = [0; 64 << 10];
+        loop {
+            match (&self.stream).read(&mut chunk) {
+                Ok(0) => return Err("the server has closed a connection".into()),
+                Ok(read) => {
+                    self.input.extend_from_slice(&chunk[..read]);
+                    // A short read says that there is no more for now.
+                    if read < chunk.len() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(format!("the connection: {error}")),
+            }
+        }
+        let Some(answer) = read_answer(&self.input)? else { return Ok(false) };
+        if answer.status != 200 {
+            return Err(format!("{}: {}", answer.status, String::from_utf8_lossy(&answer.body)));
+        }
+        checker.check(self.id, &answer.body)?;
+        let length = answer.length;
+        self.input.drain(..length);
+        Ok(true)
+    }
+}
+
+fn headers(job: &Job, session: Option<&str>) -> String {
+    let mut headers = format!("MCP-Protocol-Version: {}\r\n", job.era.revision());
+    match (job.era, session) {
+        (Era::Modern, _) => {
+            headers += &format!("Mcp-Method: {}\r\n", job.ask.method());
+            if let Some(tool) = job.ask.tool() {
+                headers += &format!("Mcp-Name: {tool}\r\n");
+            }
+        }
+        (Era::Legacy, Some(session)) => headers += &format!("Mcp-Session-Id: {session}\r\n"),
+        (Era::Legacy, None) => {}
+    }
+    headers
+}
+
+/// A request, as clients write it.
+pub fn post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nUser-Agent: bench/1.0\r\n{headers}\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+/// Opens a legacy session, and says its name.
+pub fn shake_hands(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
+    let hello = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"#,
+        r#""protocolVersion":"2025-11-25","capabilities":{},"#,
+        r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#
+    );
+    let session = exchange(stream, &post(address, "", hello))?;
+    let mut headers = "MCP-Protocol-Version: 2025-11-25\r\n".to_owned();
+    if let Some(session) = &session {
+        headers += &format!("Mcp-Session-Id: {session}\r\n");
+    }
+    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    exchange(stream, &post(address, &headers, ready))?;
+    Ok(session)
+}
+
+/// Sends one request, waits for its answer, and says which session it names.
+fn exchange(stream: &mut Blocking, request: &[u8]) -> io::Result<Option<String>> {
+    stream.write_all(request)?;
+    let (mut input, mut chunk) = (Vec::new(), [0; 16 << 10]);
+    loop {
+        let read = stream.read(&mut chunk)?;
+        input.extend_from_slice(&chunk[..read]);
+        match read_answer(&input).map_err(io::Error::other)? {
+            Some(answer) if answer.status < 300 => return Ok(answer.session),
+            Some(answer) => {
+                let body = String::from_utf8_lossy(&answer.body).into_owned();
+                return Err(io::Error::other(format!("{}: {body}", answer.status)));
+            }
+            None if read == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            None => {}
+        }
+    }
+}
