@@ -12,6 +12,7 @@ mod meta; // what a request says about itself
 mod method; // every method and its params
 mod raw; // JSON left as text
 mod revision; // the dated revisions
+pub mod scan; // where the members of an object stand
 mod strict; // an object is an object
 pub mod types; // one file per page of the specification
 mod uri; // URI templates

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -17,6 +18,7 @@ use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::method::Method;
 use crate::raw::{Raw, has_line_break, on_one_line};
+use crate::scan;
 
 /// One JSON-RPC message. Its kind is told by what is there.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,15 +93,47 @@ pub enum Misshape {
 
 /// Reads one frame, in which containers may be nested `max_depth` deep.
 pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
-    let text = std::str::from_utf8(frame)
+    let frame = ByteString::try_from(frame.clone())
         .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
-    if has_line_break(frame) {
+    match plain_request(&frame, max_depth) {
+        Some(request) => Ok(Incoming::One(request)),
+        None => decode_with_care(&frame, max_depth),
+    }
+}
+
+/// Reads a request in which nothing is unusual.
+fn plain_request(frame: &ByteString, max_depth: usize) -> Option<Message> {
+    let (mut version, mut id, mut method, mut params) = (None, None, None, None);
+    scan::members(frame, max_depth, |key, value| {
+        let slot = match key {
+            "jsonrpc" => &mut version,
+            "id" => &mut id,
+            "method" => &mut method,
+            "params" => &mut params,
+            _ => return None,
+        };
+        slot.replace(value).is_none().then_some(())
+    })?;
+    if version? != r#""2.0""# {
+        return None;
+    }
+    let id = Id::parse(id?)?;
+    let method = Method::named(scan::plain_string(method?)?);
+    let params = params.filter(|params| *params != "null").map(|params| Raw::part(frame, params));
+    Some(Message::Request { id, method, params })
+}
+
+/// Reads whatever comes, and knows what is wrong with it.
+fn decode_with_care(frame: &ByteString, max_depth: usize) -> Result<Incoming, Malformed> {
+    let text: &str = frame;
+    let bytes = frame.as_bytes();
+    if has_line_break(bytes) {
         // Only transports that do not go by lines bring such. Checked first: in a string, a line
         // break is a mistake, which must not be mended.
         serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
-        return decode(&on_one_line(frame.clone()), max_depth);
+        return decode(&on_one_line(bytes.clone()), max_depth);
     }
-    let is_deep = is_deeper_than(frame, max_depth);
+    let is_deep = is_deeper_than(bytes, max_depth);
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),
         Some(b'[') => {
@@ -221,7 +255,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malformed> {
+fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Malformed> {
     let fields: Fields<'_> = serde_json::from_str(text).map_err(Malformed::syntax)?;
     let id = fields.id.map(|id| Id::parse(id.get()));
     let is_response =
@@ -254,7 +288,7 @@ fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malform
     let params = || match fields.params {
         // Seen in the wild, and harmless.
         Some(params) if params.get() == "null" => None,
-        other => other.map(|params| Raw::part(frame, params)),
+        other => other.map(|params| Raw::part(frame, params.get())),
     };
     match (&method, id, fields.result, fields.error) {
         (Some(Some(method)), Some(id), None, None) => {
@@ -266,7 +300,7 @@ fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malform
         // A response may carry a null id; refusing it would make two peers answer each other's
         // errors for ever.
         (None, id, Some(result), None) => {
-            Ok(Message::Response { id, result: Ok(Raw::part(frame, result)) })
+            Ok(Message::Response { id, result: Ok(Raw::part(frame, result.get())) })
         }
         (None, id, None, Some(error)) => match serde_json::from_str(error.get()) {
             Ok(error) => Ok(Message::Response { id, result: Err(error) }),

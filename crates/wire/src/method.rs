@@ -229,35 +229,35 @@ pub struct Cancelled {
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
-    meta: Option<&'a RawValue>,
+    meta: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    name: Option<&'a RawValue>,
+    name: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    arguments: Option<&'a RawValue>,
+    arguments: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    uri: Option<&'a RawValue>,
+    uri: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    cursor: Option<&'a RawValue>,
+    cursor: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    input_responses: Option<&'a RawValue>,
+    input_responses: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    request_state: Option<&'a RawValue>,
+    request_state: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    protocol_version: Option<&'a RawValue>,
+    protocol_version: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    capabilities: Option<&'a RawValue>,
+    capabilities: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    client_info: Option<&'a RawValue>,
+    client_info: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    level: Option<&'a RawValue>,
+    level: Option<&'a str>,
     #[serde(borrow, default, rename = "ref", deserialize_with = "present")]
-    reference: Option<&'a RawValue>,
+    reference: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    argument: Option<&'a RawValue>,
+    argument: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    context: Option<&'a RawValue>,
+    context: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
-    notifications: Option<&'a RawValue>,
+    notifications: Option<&'a str>,
 }
 
 impl Request {
@@ -275,7 +275,8 @@ impl Request {
             let problem = Problem::Params("`params` must be an object".into());
             return (Err(problem.clone()), Err(problem));
         }
-        let fields: Fields<'_> = match params.read() {
+        let fields = Fields::scan(params).map_or_else(|| params.read::<Fields<'_>>(), Ok);
+        let fields = match fields {
             Ok(fields) => fields,
             Err(error) => {
                 let problem = Problem::Params(error.to_string().into());
@@ -287,7 +288,34 @@ impl Request {
     }
 }
 
-impl Fields<'_> {
+impl<'a> Fields<'a> {
+    /// The same without a general parser; `None` if it needs one.
+    fn scan(params: &'a Raw) -> Option<Self> {
+        let mut fields = Self::default();
+        params.plain_members(|key, value| {
+            let slot = match key {
+                "_meta" => &mut fields.meta,
+                "name" => &mut fields.name,
+                "arguments" => &mut fields.arguments,
+                "uri" => &mut fields.uri,
+                "cursor" => &mut fields.cursor,
+                "inputResponses" => &mut fields.input_responses,
+                "requestState" => &mut fields.request_state,
+                "protocolVersion" => &mut fields.protocol_version,
+                "capabilities" => &mut fields.capabilities,
+                "clientInfo" => &mut fields.client_info,
+                "level" => &mut fields.level,
+                "ref" => &mut fields.reference,
+                "argument" => &mut fields.argument,
+                "context" => &mut fields.context,
+                "notifications" => &mut fields.notifications,
+                _ => return Some(()),
+            };
+            slot.replace(value).is_none().then_some(())
+        })?;
+        Some(fields)
+    }
+
     fn request(&self, method: &Method, params: &Raw) -> Result<Request, Problem> {
         Ok(match method {
             Method::Initialize => Request::Initialize(self.initialize(params)?),
@@ -339,7 +367,7 @@ impl Fields<'_> {
     fn call_tool(&self, params: &Raw) -> Result<CallTool, Problem> {
         let arguments = self
             .arguments
-            .filter(|arguments| arguments.get() != "null")
+            .filter(|arguments| *arguments != "null")
             .map(|arguments| params.subset(arguments));
         if arguments.as_ref().is_some_and(|arguments| !arguments.is_object()) {
             return Err(Problem::Params("`arguments` must be an object".into()));
@@ -383,7 +411,7 @@ impl Fields<'_> {
     fn resume(&self, params: &Raw) -> Result<Resume, Problem> {
         let answers = match self.input_responses {
             None => Vec::new(),
-            Some(answers) if answers.get().starts_with('{') => params.subset(answers).members(),
+            Some(answers) if answers.starts_with('{') => params.subset(answers).members(),
             Some(_) => return Err(Problem::Params("`inputResponses` must be an object".into())),
         };
         Ok(Resume { answers, state: optional(self.request_state, "requestState", "a string")? })
@@ -391,7 +419,7 @@ impl Fields<'_> {
 }
 
 fn needed<'a, T: Deserialize<'a>>(
-    field: Option<&'a RawValue>,
+    field: Option<&'a str>,
     name: &str,
     what: &str,
 ) -> Result<T, Problem> {
@@ -400,12 +428,12 @@ fn needed<'a, T: Deserialize<'a>>(
 }
 
 fn optional<'a, T: Deserialize<'a>>(
-    field: Option<&'a RawValue>,
+    field: Option<&'a str>,
     name: &str,
     what: &str,
 ) -> Result<Option<T>, Problem> {
     field
-        .map(|field| serde_json::from_str(field.get()))
+        .map(serde_json::from_str)
         .transpose()
         .map_err(|_| Problem::Params(format!("`{name}` must be {what}").into()))
 }

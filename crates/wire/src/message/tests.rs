@@ -242,3 +242,57 @@ proptest! {
         }
     }
 }
+
+mod quick_and_careful {
+    use bytestring::ByteString;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A request whose fields come in any order, some of them wrong, missing, or there twice.
+    fn nearly_a_request() -> impl Strategy<Value = String> {
+        let field = prop::sample::select(vec![
+            r#""jsonrpc":"2.0""#,
+            r#""jsonrpc": "2.0""#,
+            r#""jsonrpc":"1.0""#,
+            r#""id":1"#,
+            r#""id":-0"#,
+            r#""id":"a\u0062""#,
+            r#""id":null"#,
+            r#""id":1.5"#,
+            r#""method":"tools/call""#,
+            r#""method" :"nope""#,
+            r#""method":"a\/b""#,
+            r#""method":7"#,
+            r#""params":{"a":[1,{"b":"\"}"}]}"#,
+            r#""params":null"#,
+            r#""params":[[[[[]]]]]"#,
+            r#""p\u0061rams":{}"#,
+            r#""result":{}"#,
+            r#""extra":0"#,
+            "\"x\":\n1",
+        ]);
+        prop::collection::vec(field, 0..6).prop_map(|fields| format!("{{{}}}", fields.join(",")))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(8192))]
+
+        #[test]
+        fn agree(text in nearly_a_request(), depth in 0..6usize) {
+            let frame = ByteString::from(text);
+            if let Some(quick) = plain_request(&frame, depth) {
+                prop_assert_eq!(Ok(Incoming::One(quick)), decode_with_care(&frame, depth));
+            }
+        }
+    }
+
+    #[test]
+    fn a_usual_request_is_read_quickly() {
+        let frame = ByteString::from_static(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#,
+        );
+        assert!(plain_request(&frame, 2).is_some());
+        assert!(plain_request(&frame, 1).is_none(), "one deeper than allowed");
+    }
+}
