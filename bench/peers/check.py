@@ -110,17 +110,16 @@ def look(command: list[str]) -> dict:
     for era in ("modern", "legacy"):
         attempt(era, "stdio", "stdio", lambda era=era: over_stdio(command, era))
 
-    with contextlib.ExitStack() as stack:
-        try:
-            client = stack.enter_context(serving(command))
-        except Wrong as failure:
-            seen["failures"].append(f"http: {failure}")
-            return seen
-        for era in ("modern", "legacy"):
-            attempt(era, "http", "eras", lambda era=era: over_http(client, era))
-            kinds |= client.kinds if era in seen["eras"] else set()
-            client.kinds = set()
-        seen["sessions"] = "legacy" in seen["eras"] and client.session is not None
+    try:
+        with serving(command) as client:
+            for era in ("modern", "legacy"):
+                attempt(era, "http", "eras", lambda era=era: over_http(client, era))
+                kinds |= client.kinds if era in seen["eras"] else set()
+                client.kinds = set()
+            seen["sessions"] = "legacy" in seen["eras"] and client.session is not None
+    except (Wrong, OSError) as failure:
+        seen["failures"].append(f"http: {failure}")
+        seen["eras"] = []
     seen["answers"] = kinds.pop() if len(kinds) == 1 else sorted(kinds)
     return seen
 
@@ -319,7 +318,8 @@ def serving(command: list[str]):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"127.0.0.1:{port}"
-    with started([*command, "http", address], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    with started([*command, "http", address], **streams) as process:
         until = time.monotonic() + SECONDS
         while True:
             with contextlib.suppress(OSError):
