@@ -18,7 +18,6 @@ use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::method::Method;
 use crate::raw::{Raw, has_line_break, on_one_line};
-use crate::scan;
 
 /// One JSON-RPC message. Its kind is told by what is there.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,38 +94,7 @@ pub enum Misshape {
 pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
     let frame = ByteString::try_from(frame.clone())
         .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
-    match plain_request(&frame, max_depth) {
-        Some(request) => Ok(Incoming::One(request)),
-        None => decode_with_care(&frame, max_depth),
-    }
-}
-
-/// Reads a request in which nothing is unusual.
-fn plain_request(frame: &ByteString, max_depth: usize) -> Option<Message> {
-    let (mut version, mut id, mut method, mut params) = (None, None, None, None);
-    scan::members(frame, max_depth, |key, value| {
-        let slot = match key {
-            "jsonrpc" => &mut version,
-            "id" => &mut id,
-            "method" => &mut method,
-            "params" => &mut params,
-            _ => return None,
-        };
-        slot.replace(value).is_none().then_some(())
-    })?;
-    if version? != r#""2.0""# {
-        return None;
-    }
-    let id = Id::parse(id?)?;
-    let method = Method::named(scan::plain_string(method?)?);
-    let params = params.filter(|params| *params != "null").map(|params| Raw::part(frame, params));
-    Some(Message::Request { id, method, params })
-}
-
-/// Reads whatever comes, and knows what is wrong with it.
-fn decode_with_care(frame: &ByteString, max_depth: usize) -> Result<Incoming, Malformed> {
-    let text: &str = frame;
-    let bytes = frame.as_bytes();
+    let (text, bytes) = (&*frame, frame.as_bytes());
     if has_line_break(bytes) {
         // Only transports that do not go by lines bring such. Checked first: in a string, a line
         // break is a mistake, which must not be mended.
@@ -135,7 +103,7 @@ fn decode_with_care(frame: &ByteString, max_depth: usize) -> Result<Incoming, Ma
     }
     let is_deep = is_deeper_than(bytes, max_depth);
     match text.trim_ascii_start().as_bytes().first() {
-        Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),
+        Some(b'{') => read_one(&frame, text, is_deep).map(Incoming::One),
         Some(b'[') => {
             let Parts(parts) = serde_json::from_str(text).map_err(Malformed::syntax)?;
             if parts.len() > MAX_BATCH {
@@ -144,7 +112,7 @@ fn decode_with_care(frame: &ByteString, max_depth: usize) -> Result<Incoming, Ma
             let is_deep =
                 |part: &str| is_deep && is_deeper_than(part.as_bytes(), max_depth.max(1) - 1);
             let parts = parts.into_iter().map(|part| match part.get() {
-                part if part.starts_with('{') => read_one(frame, part, is_deep(part)),
+                part if part.starts_with('{') => read_one(&frame, part, is_deep(part)),
                 _ => Err(Malformed::answered(Misshape::NotAnObject)),
             });
             Ok(Incoming::Batch(parts.collect()))

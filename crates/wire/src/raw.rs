@@ -8,8 +8,6 @@ use bytestring::ByteString;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::scan;
-
 /// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8, and always on
 /// one line: a message is a line, and whatever it carries must not break it.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -39,6 +37,11 @@ impl Raw {
         Self::part(&self.0, part)
     }
 
+    /// The piece of the text that `part` was borrowed from. No copy.
+    pub(crate) fn slice(&self, part: &str) -> ByteString {
+        self.0.slice_ref(part)
+    }
+
     /// The same text in memory of its own, for whoever keeps it longer than its message.
     pub fn compact(&self) -> Self {
         Self(ByteString::from(&*self.0))
@@ -49,16 +52,6 @@ impl Raw {
         let members: Option<Members<'_>> = self.read().ok();
         let members = members.map(|members| members.0).unwrap_or_default();
         members.into_iter().map(|(name, value)| (name, self.subset(value.get()))).collect()
-    }
-
-    /// Hands the members of an object to `each`: their names and their values, as text. `None` if
-    /// one of the names has escapes, or `each` says so: whoever looks this quickly needs another
-    /// way for what is not plain.
-    pub fn plain_members<'a>(
-        &'a self,
-        each: impl FnMut(&'a str, &'a str) -> Option<()>,
-    ) -> Option<()> {
-        scan::members(&self.0, usize::MAX, each)
     }
 
     /// `{}`.

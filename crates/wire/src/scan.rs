@@ -7,7 +7,7 @@
 //! means more here than "read it with care".
 
 /// Reads JSON text from its beginning.
-struct Scanner<'a> {
+pub struct Scanner<'a> {
     text: &'a str,
     at: usize,
     /// How many containers may still be opened.
@@ -15,27 +15,21 @@ struct Scanner<'a> {
 }
 
 /// The members of an object, in their order: their names, none with an escape, and their values.
-/// Containers in it may be nested `depth` deep, itself included. `None` if it is not plain, or
-/// `each` says so.
+/// `None` if it is not plain, or `each` says so.
 pub fn members<'a>(
     object: &'a str,
-    depth: usize,
-    each: impl FnMut(&'a str, &'a str) -> Option<()>,
+    mut each: impl FnMut(&'a str, &'a str) -> Option<()>,
 ) -> Option<()> {
-    let mut scanner = Scanner { text: object, at: 0, room: depth.min(MAX_DEPTH) };
-    scanner.skip_space()?;
-    scanner.object(each)?;
-    scanner.skip_space()?;
-    (scanner.at == object.len()).then_some(())
+    let mut scanner = Scanner::new(object, MAX_DEPTH)?;
+    scanner.object(|scanner, key| each(key, scanner.value()?))?;
+    scanner.end()
 }
 
 /// The items of an array, in their order. `None` if it is not plain, or `each` says so.
-pub fn items<'a>(array: &'a str, mut each: impl FnMut(&'a str) -> Option<()>) -> Option<()> {
-    let mut scanner = Scanner { text: array, at: 0, room: MAX_DEPTH };
-    scanner.skip_space()?;
-    scanner.array(|item| each(item))?;
-    scanner.skip_space()?;
-    (scanner.at == array.len()).then_some(())
+pub fn items<'a>(array: &'a str, each: impl FnMut(&'a str) -> Option<()>) -> Option<()> {
+    let mut scanner = Scanner::new(array, MAX_DEPTH)?;
+    scanner.array(each)?;
+    scanner.end()
 }
 
 /// What a string says, if it says it without escapes.
@@ -48,6 +42,41 @@ pub fn plain_string(json: &str) -> Option<&str> {
 const MAX_DEPTH: usize = 128;
 
 impl<'a> Scanner<'a> {
+    /// Stands before the first value of `text`, in which containers may be nested `depth` deep.
+    pub fn new(text: &'a str, depth: usize) -> Option<Self> {
+        let mut scanner = Scanner { text, at: 0, room: depth.min(MAX_DEPTH) };
+        scanner.skip_space()?;
+        Some(scanner)
+    }
+
+    /// Nothing is left but space.
+    pub fn end(mut self) -> Option<()> {
+        self.skip_space()?;
+        (self.at == self.text.len()).then_some(())
+    }
+
+    /// Whether an object comes next.
+    pub fn is_at_object(&self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
+    /// Where the scanner stands, for [`Scanner::since`].
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// What was read since it stood there.
+    pub fn since(&self, place: usize) -> &'a str {
+        self.text.get(place..self.at).unwrap_or_default()
+    }
+
+    /// Reads the value that comes next.
+    pub fn value(&mut self) -> Option<&'a str> {
+        let begin = self.at;
+        self.skip_value()?;
+        self.text.get(begin..self.at)
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -63,7 +92,9 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    fn object(&mut self, mut each: impl FnMut(&'a str, &'a str) -> Option<()>) -> Option<()> {
+    /// Reads the object that comes next: `each` gets the names of its members, none with an escape,
+    /// and reads their values.
+    pub fn object(&mut self, mut each: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
         self.open(b'{')?;
         if self.peek() == Some(b'}') {
             return self.close();
@@ -79,9 +110,7 @@ impl<'a> Scanner<'a> {
             }
             self.at += 1;
             self.skip_space()?;
-            let begin = self.at;
-            self.value()?;
-            each(key, self.text.get(begin..self.at)?)?;
+            each(self, key)?;
             self.skip_space()?;
             match self.peek()? {
                 b',' => self.at += 1,
@@ -98,9 +127,8 @@ impl<'a> Scanner<'a> {
             return self.close();
         }
         loop {
-            let begin = self.at;
-            self.value()?;
-            each(self.text.get(begin..self.at)?)?;
+            let item = self.value()?;
+            each(item)?;
             self.skip_space()?;
             match self.peek()? {
                 b',' => self.at += 1,
@@ -126,10 +154,10 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    fn value(&mut self) -> Option<()> {
+    fn skip_value(&mut self) -> Option<()> {
         match self.peek()? {
             b'"' => self.string().map(drop),
-            b'{' => self.object(|_, _| Some(())),
+            b'{' => self.object(|scanner, _| scanner.skip_value()),
             b'[' => self.array(|_| Some(())),
             b't' => self.word("true"),
             b'f' => self.word("false"),
@@ -178,6 +206,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// What stands between the quotes, and whether that is what it says.
+    #[inline]
     fn string(&mut self) -> Option<(&'a str, bool)> {
         if self.peek() != Some(b'"') {
             return None;
@@ -185,7 +214,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         let (begin, mut is_plain) = (self.at, true);
         loop {
-            self.at += plain_length(&self.text.as_bytes()[self.at..]);
+            self.at = plain_end(self.text.as_bytes(), self.at);
             match self.peek()? {
                 b'"' => break,
                 b'\\' => {
@@ -216,24 +245,39 @@ impl<'a> Scanner<'a> {
 /// How many bytes come before the first that a JSON string cannot have as it is: a quote, a
 /// backslash, a control character.
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
-    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    let mut at = 0;
-    // Long texts in steps that the compiler makes wide ones.
-    while let Some(block) = bytes.get(at..at + BLOCK) {
-        if block.iter().fold(false, |any, byte| any | is_special(*byte)) {
-            break;
-        }
-        at += BLOCK;
-    }
-    while let Some(word) = bytes.get(at..at + 8).and_then(|word| word.try_into().ok()) {
-        let special = special_bytes(u64::from_le_bytes(word));
+    plain_end(bytes, 0)
+}
+
+/// The place of the first such byte from `at` on.
+#[inline]
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    let soon = at + BLOCK;
+    while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
             return at + special.trailing_zeros() as usize / 8;
         }
         at += 8;
+        if at == soon {
+            at = long_plain_end(bytes, at);
+        }
     }
-    let rest = &bytes[at..];
-    at + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
+    let is_plain = |byte: &u8| !is_special(*byte);
+    at + bytes[at..].iter().take_while(|byte| is_plain(byte)).count()
+}
+
+/// Passes over most of a long text, in steps that the compiler makes wide ones.
+#[inline(never)]
+fn long_plain_end(bytes: &[u8], mut at: usize) -> usize {
+    let is_plain = |block: &[u8; BLOCK]| !block.iter().fold(false, |any, b| any | is_special(*b));
+    while bytes.get(at..).and_then(|rest| rest.first_chunk()).is_some_and(is_plain) {
+        at += BLOCK;
+    }
+    at
+}
+
+fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 const BLOCK: usize = 64;
@@ -259,10 +303,12 @@ mod tests {
 
     fn scan(text: &str, depth: usize) -> Option<Vec<(String, String)>> {
         let mut all = Vec::new();
-        members(text, depth, |key, value| {
-            all.push((key.to_owned(), value.to_owned()));
+        let mut scanner = Scanner::new(text, depth)?;
+        scanner.object(|scanner, key| {
+            all.push((key.to_owned(), scanner.value()?.to_owned()));
             Some(())
         })?;
+        scanner.end()?;
         Some(all)
     }
 

@@ -181,7 +181,7 @@ impl Members {
 
     fn accept(&self, json: &str) -> Option<()> {
         let mut seen: u64 = 0;
-        scan::members(json, usize::MAX, |name, value| {
+        scan::members(json, |name, value| {
             match self.known.iter().position(|(known, _)| **known == *name) {
                 Some(at) => {
                     let bit = 1 << at;
@@ -203,7 +203,11 @@ impl Members {
 /// Whether a value of any kind can be read at all: an escape may stand for half a character.
 fn is_sound(json: &str) -> Option<()> {
     match json.as_bytes().first()? {
-        b'"' => memchr::memmem::find(json.as_bytes(), b"\\u").is_none().then_some(()),
+        b'"' => {
+            let mut escapes = memchr::memchr_iter(b'\\', json.as_bytes());
+            let is_code = |at: usize| json.as_bytes().get(at + 1) == Some(&b'u');
+            (!escapes.any(is_code)).then_some(())
+        }
         b't' | b'f' | b'n' => Some(()),
         _ => None,
     }
