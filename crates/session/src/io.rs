@@ -8,6 +8,7 @@ use sabir_wire::{Asked, Incoming, Malformed, Meta, Problem, Raw, Request, Revisi
 
 /// Something that happened.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
 pub enum Input {
     /// A frame arrived.
     Received {
@@ -47,6 +48,7 @@ pub enum Input {
 
 /// Something to be done.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
 pub enum Output {
     /// Send a message to the client.
     Send {

@@ -201,25 +201,27 @@ impl Session {
         let era = |meta| era(is_handshake, meta, modern, dialect);
         let is_modern = meta.as_ref().map_or(modern, |meta| era(meta) == Era::Modern);
         self.has_heard_modern |= is_modern;
-        let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
-        let client = &self.client;
-        let asked = meta
-            .and_then(|meta| identify(&method, meta, modern, client, self.phase, dialect, ready))
-            .and_then(|asker| match place.batch {
-                // A listener would be in its way for ever; and no modern revision has batches.
-                Some(_) if is_modern => Err(Problem::Request("no batches in this revision".into())),
-                _ => Ok(asker),
-            })
-            .and_then(|asker| Ok((asker, request?)))
-            .and_then(|(asker, request)| self.admit(asker, request));
-        match asked {
-            Ok((asker, request)) => self.start(now, place, id, asker, request, out),
-            Err(problem) => {
-                let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
-                let error = legacy::error(&problem, revision);
-                self.reply(place, &id, Err(error), revision, out);
+        let asker = meta.and_then(|meta| {
+            let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
+            identify(&method, meta, modern, &self.client, self.phase, dialect, ready)
+        });
+        let asker = match asker {
+            // A listener would be in its way for ever; and no modern revision has batches.
+            Ok(_) if place.batch.is_some() && is_modern => {
+                Err(Problem::Request("no batches in this revision".into()))
             }
-        }
+            asker => asker,
+        };
+        let problem = match (asker, request) {
+            (Ok(mut asker), Ok(request)) => match self.admit(&mut asker, &request) {
+                Ok(()) => return self.start(now, place, id, asker, request, out),
+                Err(problem) => problem,
+            },
+            (Err(problem), _) | (Ok(_), Err(problem)) => problem,
+        };
+        let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
+        let error = legacy::error(&problem, revision);
+        self.reply(place, &id, Err(error), revision, out);
     }
 
     /// Whether something may be answered with this id. One that is in use may not: it would be the
@@ -249,7 +251,7 @@ impl Session {
     }
 
     /// Lets a request in, if the limits allow; a handshake takes effect here.
-    fn admit(&mut self, mut asker: Asker, request: Request) -> Result<(Asker, Request), Problem> {
+    fn admit(&mut self, asker: &mut Asker, request: &Request) -> Result<(), Problem> {
         let limits = &self.rules.limits;
         let full = |what: &str, limit: usize| {
             Err(Problem::Internal(format!("too many {what} at once: the limit is {limit}").into()))
@@ -260,7 +262,7 @@ impl Session {
         if self.calls.len() >= limits.calls {
             return full("calls", limits.calls);
         }
-        let more = match &request {
+        let more = match request {
             Request::Subscribe(uri) if self.subscriptions.is_subscribed(uri) => 0,
             Request::Subscribe(_) => 1,
             Request::Listen(listen) => listen.filter.weight(),
@@ -270,12 +272,12 @@ impl Session {
         if more > 0 && taken + more > limits.subscriptions {
             return full("subscriptions", limits.subscriptions);
         }
-        if let Request::Initialize(hello) = &request {
+        if let Request::Initialize(hello) = request {
             self.client.greet(hello, &self.rules.dialect)?;
             self.enter(Phase::Greeted);
             asker.revision = self.client.revision;
         }
-        Ok((asker, request))
+        Ok(())
     }
 
     fn start(

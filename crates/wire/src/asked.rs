@@ -38,6 +38,7 @@ impl Asked {
     pub fn decode(frame: &Bytes, max_depth: usize) -> Option<Self> {
         let frame = ByteString::try_from(frame.clone()).ok()?;
         let (mut version, mut id, mut method, mut params) = (None, None, None, None);
+        let mut fields = Fields::default();
         let mut scanner = Scanner::new(&frame, max_depth)?;
         scanner.object(|scanner, key| {
             let slot = match key {
@@ -46,9 +47,8 @@ impl Asked {
                 "method" => &mut method,
                 "params" if scanner.is_at_object() => {
                     let begin = scanner.place();
-                    let fields = Fields::scan(scanner)?;
-                    let before = params.replace((fields, scanner.since(begin)));
-                    return before.is_none().then_some(());
+                    fields.scan(scanner)?;
+                    return params.replace(scanner.since(begin)).is_none().then_some(());
                 }
                 _ => return None,
             };
@@ -60,7 +60,7 @@ impl Asked {
         }
         let id = Id::parse(id?)?;
         let method = Method::named(plain_string(method?)?);
-        let Some((fields, params)) = params else { return Some(Self::read(id, method, None)) };
+        let Some(params) = params else { return Some(Self::read(id, method, None)) };
         let params = Raw::part(&frame, params);
         let (meta, request) = fields.parse(&method, &params);
         let unread = request.is_err().then_some(params);

@@ -53,8 +53,9 @@ impl Id {
     /// Appends the id as JSON.
     pub fn write(&self, out: &mut Vec<u8>) {
         match &self.0 {
-            // Writing into memory cannot fail.
-            Repr::Small(number) => drop(write!(out, "{number}")),
+            Repr::Small(number) => {
+                out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes());
+            }
             Repr::Digits(digits) => out.extend_from_slice(digits.as_bytes()),
             Repr::Text(text) => write_json_string(text, out),
             Repr::Null => out.extend_from_slice(b"null"),

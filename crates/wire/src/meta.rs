@@ -84,9 +84,10 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the object that comes next, without a general parser; `None` if it needs one.
-    pub(crate) fn scan(scanner: &mut Scanner<'a>) -> Option<Self> {
-        let mut fields = Self::default();
+    /// Fills them from the object that comes next, without a general parser; `None` if that needs
+    /// one.
+    pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
+        let fields = self;
         scanner.object(|scanner, key| {
             let slot = match key.strip_prefix("io.modelcontextprotocol/") {
                 Some("protocolVersion") => &mut fields.version,
@@ -102,8 +103,7 @@ impl<'a> Fields<'a> {
                 _ => return scanner.value().map(drop),
             };
             slot.replace(scanner.value()?).is_none().then_some(())
-        })?;
-        Some(fields)
+        })
     }
 
     /// Reads what the fields say; they are those of `meta`, which is a part of `whole`.

@@ -12,6 +12,8 @@ pub struct Scanner<'a> {
     at: usize,
     /// How many containers may still be opened.
     room: usize,
+    /// Whether there is any escape at all: without one, a string ends at the next quote.
+    has_escapes: bool,
 }
 
 /// The members of an object, in their order: their names, none with an escape, and their values.
@@ -43,15 +45,19 @@ const MAX_DEPTH: usize = 128;
 
 impl<'a> Scanner<'a> {
     /// Stands before the first value of `text`, in which containers may be nested `depth` deep.
+    /// `None` if it has control characters: in a string they are wrong, and between values nobody
+    /// writes them but for line breaks and tabs.
     pub fn new(text: &'a str, depth: usize) -> Option<Self> {
-        let mut scanner = Scanner { text, at: 0, room: depth.min(MAX_DEPTH) };
-        scanner.skip_space()?;
-        Some(scanner)
+        let text = text.trim_ascii();
+        let has_control = text.bytes().fold(false, |any, byte| any | (byte < 0x20));
+        let has_escapes = memchr::memchr(b'\\', text.as_bytes()).is_some();
+        let room = depth.min(MAX_DEPTH);
+        (!has_control).then_some(Self { text, at: 0, room, has_escapes })
     }
 
     /// Nothing is left but space.
     pub fn end(mut self) -> Option<()> {
-        self.skip_space()?;
+        self.skip_space();
         (self.at == self.text.len()).then_some(())
     }
 
@@ -81,15 +87,10 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// A line break is not plain: no message on a pipe has one.
-    fn skip_space(&mut self) -> Option<()> {
-        while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.peek() {
-            if matches!(byte, b'\n' | b'\r') {
-                return None;
-            }
+    fn skip_space(&mut self) {
+        while self.peek() == Some(b' ') {
             self.at += 1;
         }
-        Some(())
     }
 
     /// Reads the object that comes next: `each` gets the names of its members, none with an escape,
@@ -104,20 +105,20 @@ impl<'a> Scanner<'a> {
             if !is_plain {
                 return None;
             }
-            self.skip_space()?;
+            self.skip_space();
             if self.peek() != Some(b':') {
                 return None;
             }
             self.at += 1;
-            self.skip_space()?;
+            self.skip_space();
             each(self, key)?;
-            self.skip_space()?;
+            self.skip_space();
             match self.peek()? {
                 b',' => self.at += 1,
                 b'}' => return self.close(),
                 _ => return None,
             }
-            self.skip_space()?;
+            self.skip_space();
         }
     }
 
@@ -129,13 +130,13 @@ impl<'a> Scanner<'a> {
         loop {
             let item = self.value()?;
             each(item)?;
-            self.skip_space()?;
+            self.skip_space();
             match self.peek()? {
                 b',' => self.at += 1,
                 b']' => return self.close(),
                 _ => return None,
             }
-            self.skip_space()?;
+            self.skip_space();
         }
     }
 
@@ -145,7 +146,8 @@ impl<'a> Scanner<'a> {
         }
         self.room = self.room.checked_sub(1)?;
         self.at += 1;
-        self.skip_space()
+        self.skip_space();
+        Some(())
     }
 
     fn close(&mut self) -> Option<()> {
@@ -212,11 +214,40 @@ impl<'a> Scanner<'a> {
             return None;
         }
         self.at += 1;
-        let (begin, mut is_plain) = (self.at, true);
+        let begin = self.at;
+        let is_plain = if self.has_escapes { self.pass_string()? } else { self.pass_text() };
+        let inner = self.text.get(begin..self.at)?;
+        self.at += 1;
+        Some((inner, is_plain))
+    }
+
+    /// Goes to the end of a string that has no escapes.
+    fn pass_text(&mut self) -> bool {
+        let bytes = self.text.as_bytes();
+        let soon = self.at + BLOCK;
+        while let Some(word) = bytes.get(self.at..).and_then(|rest| rest.first_chunk()) {
+            let quotes = zero_bytes(u64::from_le_bytes(*word) ^ (ONES * 0x22));
+            if quotes != 0 {
+                self.at += quotes.trailing_zeros() as usize / 8;
+                return true;
+            }
+            self.at += 8;
+            if self.at == soon {
+                break;
+            }
+        }
+        let rest = &bytes[self.at..];
+        self.at += memchr::memchr(b'"', rest).unwrap_or(rest.len());
+        true
+    }
+
+    /// Goes to the end of a string, and tells whether it has escapes.
+    fn pass_string(&mut self) -> Option<bool> {
+        let mut is_plain = true;
         loop {
             self.at = plain_end(self.text.as_bytes(), self.at);
             match self.peek()? {
-                b'"' => break,
+                b'"' => return Some(is_plain),
                 b'\\' => {
                     is_plain = false;
                     self.escape()?;
@@ -225,9 +256,6 @@ impl<'a> Scanner<'a> {
                 _ => return None,
             }
         }
-        let inner = self.text.get(begin..self.at)?;
-        self.at += 1;
-        Some((inner, is_plain))
     }
 
     fn escape(&mut self) -> Option<()> {
@@ -282,15 +310,19 @@ fn is_special(byte: u8) -> bool {
 
 const BLOCK: usize = 64;
 
+const ONES: u64 = u64::MAX / 255;
+const HIGHS: u64 = ONES * 0x80;
+
 /// Marks, by its highest bit, the first byte of a word that is special; those above it may be
 /// marked wrongly.
 fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGHS: u64 = ONES * 0x80;
-    let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5c));
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (zero(quote) | zero(backslash) | control) & HIGHS
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+    zero_bytes(word ^ (ONES * 0x22)) | zero_bytes(word ^ (ONES * 0x5c)) | control
+}
+
+/// Marks the first byte of a word that is zero, in the same way.
+fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & HIGHS
 }
 
 #[cfg(test)]
@@ -347,6 +379,7 @@ mod tests {
             r#"{"a":"b}"#,
             r#"{"\u0061":1}"#,
             "{\n}",
+            "{\t}",
             "{\"a\":\"\t\"}",
             "{\"a\":[1,\r2]}",
             r#"{"a":[1 2]}"#,

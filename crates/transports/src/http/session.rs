@@ -29,6 +29,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) const OLD_SSE: Revision = Revision::V2024_11_05;
 
 /// What a client said in one POST.
+#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
 pub(crate) enum Said {
     /// A request.
     Asked(Asked),

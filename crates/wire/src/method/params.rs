@@ -20,9 +20,11 @@ use crate::strict::Strict;
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
     meta: Option<&'a str>,
-    /// What stands in `meta`, where it was seen on the way.
+    /// What stands in `meta`, if it was seen on the way.
     #[serde(skip)]
-    described: Option<MetaFields<'a>>,
+    described: MetaFields<'a>,
+    #[serde(skip)]
+    is_described: bool,
     #[serde(borrow, default, deserialize_with = "present")]
     name: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -79,16 +81,17 @@ impl Request {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the object that comes next, without a general parser; `None` if it needs one.
-    pub(crate) fn scan(scanner: &mut Scanner<'a>) -> Option<Self> {
-        let mut fields = Self::default();
+    /// Fills them from the object that comes next, without a general parser; `None` if that needs
+    /// one.
+    pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
+        let fields = self;
         scanner.object(|scanner, key| {
             let slot = match key {
                 "_meta" if scanner.is_at_object() => {
                     let begin = scanner.place();
-                    let described = fields.described.replace(MetaFields::scan(scanner)?);
-                    fields.meta = Some(scanner.since(begin));
-                    return described.is_none().then_some(());
+                    fields.described.scan(scanner)?;
+                    fields.is_described = true;
+                    return fields.meta.replace(scanner.since(begin)).is_none().then_some(());
                 }
                 "_meta" => &mut fields.meta,
                 "name" => &mut fields.name,
@@ -108,8 +111,7 @@ impl<'a> Fields<'a> {
                 _ => return scanner.value().map(drop),
             };
             slot.replace(scanner.value()?).is_none().then_some(())
-        })?;
-        Some(fields)
+        })
     }
 
     /// The metadata and the request; the fields are those of `params`.
@@ -118,10 +120,10 @@ impl<'a> Fields<'a> {
         method: &Method,
         params: &Raw,
     ) -> (Result<Meta, Problem>, Result<Request, Problem>) {
-        let meta = match (self.meta, &self.described) {
-            (None, _) => Ok(Meta::default()),
-            (Some(meta), Some(described)) => described.read(params, meta),
-            (Some(meta), None) => Meta::read(params, meta),
+        let meta = match self.meta {
+            None => Ok(Meta::default()),
+            Some(meta) if self.is_described => self.described.read(params, meta),
+            Some(meta) => Meta::read(params, meta),
         };
         (meta, self.request(method, params))
     }
