@@ -119,7 +119,12 @@ impl Conversation {
     /// Rings when something may have happened, without holding the conversation: for whoever shares
     /// it with others. Take the bell first, then [`Conversation::advance`], then wait for it to
     /// ring: so nothing is missed in between.
-    pub fn bell(&self) -> Bell {
+    pub fn bell(&mut self) -> Bell {
+        // A call that waits for its client may go on later, and then has something to say.
+        if self.session.running() > 0 {
+            let max_notes = self.engine.settings.engine_limits.notifications;
+            self.busy().mailbox.get_or_insert_with(|| Mailbox::new(max_notes));
+        }
         let is_leaving = self.is_closed || self.session.state() == State::Closed;
         Bell {
             mailbox: self.mailbox().cloned(),
