@@ -1,0 +1,45 @@
+//! `cargo xtask bench` and `cargo xtask record`: build what is measured, then run what measures.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs the benchmark; whether all went well. Peers that cannot be installed are named by their
+/// installer and by the benchmark, which goes on without them.
+pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    if !build(workspace, &["--release", "--package", "sabir-bench", "--package", "sabir-cli"])? {
+        return Ok(false);
+    }
+    Command::new(workspace.join("bench/peers/install")).current_dir(workspace).status()?;
+    run(workspace, "release/sabir-bench", options)
+}
+
+/// Counts what the hot paths cost; whether none has grown.
+pub(crate) fn record(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    if !build(workspace, &["--profile", "record", "--package", "sabir-bench"])? {
+        return Ok(false);
+    }
+    let options: Vec<&str> = options.iter().copied().chain(["bench/record.toml"]).collect();
+    run(workspace, "record/hot-paths", &options)
+}
+
+fn build(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet"]).args(options).current_dir(workspace);
+    Ok(build.status()?.success())
+}
+
+fn run(workspace: &Path, program: &str, options: &[&str]) -> io::Result<bool> {
+    let program = target(workspace).join(program);
+    Ok(Command::new(program).args(options).current_dir(workspace).status()?.success())
+}
+
+/// Where cargo builds.
+fn target(workspace: &Path) -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => env::current_dir().unwrap_or_default().join(folder),
+        None => workspace.join("target"),
+    }
+}
