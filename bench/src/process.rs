@@ -3,7 +3,7 @@
 //! It is told to end when its [`Process`] is dropped, and killed if it does not. Where `setpriv`
 //! exists the kernel does the same if we are killed ourselves.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -214,20 +214,11 @@ impl Process {
         if let Some(pid) = self.pid() {
             let _ = kill_process(pid, Signal::TERM);
         }
-        if let Some(errors) = self.child.stderr.take() {
-            BufReader::new(errors).read_to_string(&mut heard).map_err(|error| error.to_string())?;
+        if let Some(mut errors) = self.child.stderr.take() {
+            errors.read_to_string(&mut heard).map_err(|error| error.to_string())?;
         }
         self.child.wait().map_err(|error| error.to_string())?;
         Ok(heard)
-    }
-
-    /// The first line of standard error for which `wanted` has an answer.
-    pub fn hear<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> Result<T, String> {
-        let _guard = self.guard(START);
-        let errors = self.child.stderr.as_mut().ok_or("its standard error is not ours")?;
-        let lines = BufReader::with_capacity(1, errors).lines();
-        let found = lines.map_while(Result::ok).find_map(|line| wanted(&line));
-        found.ok_or_else(|| "it ended without saying it".to_owned())
     }
 
     fn pid(&self) -> Option<Pid> {

@@ -20,7 +20,7 @@ pub fn markdown(figures: &Figures) -> String {
     }
     out += "\n### By size and by number of tools\n\n";
     out += &cost(figures, "size", "bytes", bytes);
-    out += "\n";
+    out += "\nHere a bold number compares with 21 tools:\n\n";
     out += &cost(figures, "tools", "connections", number);
     out += "\n### stdio\n\n";
     out += &stdio(figures);

@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
 
     fn miss(&mut self, server: &str, case: &str, why: &str) {
         let why: String = why.chars().take(200).collect();
-        (self.say)(&format!("  {server:<16} failed: {why}"));
+        (self.say)(&format!("  {server:<22} failed: {why}"));
         self.missing.push(format!("{server}, {case}: {why}"));
     }
 }
@@ -191,7 +191,7 @@ fn figures(
 
 /// A line of the table that is printed as it goes.
 fn line(server: &str, figures: &[Figure]) -> String {
-    let mut line = format!("  {server:<16}");
+    let mut line = format!("  {server:<22}");
     for figure in figures {
         let value = &figure.value;
         line += &match figure.measure {
@@ -204,7 +204,7 @@ fn line(server: &str, figures: &[Figure]) -> String {
         };
         if let (Measure::PerSecond | Measure::Ms, Some(ratio)) = (figure.measure, &figure.of_floor)
         {
-            line += &format!("  {} of the floor", number(ratio.median));
+            line += &format!("  {} of the first", number(ratio.median));
         }
     }
     line

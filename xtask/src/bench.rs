@@ -8,26 +8,32 @@ use std::process::Command;
 /// Runs the benchmark; whether all went well. Peers that cannot be installed are named by their
 /// installer and by the benchmark, which goes on without them.
 pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
-    if !build(workspace, &["--release", "--package", "sabir-bench", "--package", "sabir-cli"])? {
+    let packages = ["--release", "--package", "sabir-bench", "--package", "sabir-cli"];
+    if !build(workspace, &packages, &["echo-server", "floor", "sabir-bench", "sabir"])? {
         return Ok(false);
     }
-    Command::new(workspace.join("bench/peers/install")).current_dir(workspace).status()?;
+    // A quick run asks one peer, which is of this part.
+    let part = if options == ["--quick"] { &["rmcp"][..] } else { &[] };
+    let install = workspace.join("bench/peers/install");
+    Command::new(install).args(part).current_dir(workspace).status()?;
     run(workspace, "release/sabir-bench", options)
 }
 
 /// Counts what the hot paths cost; whether none has grown.
 pub(crate) fn record(workspace: &Path, options: &[&str]) -> io::Result<bool> {
-    if !build(workspace, &["--profile", "record", "--package", "sabir-bench"])? {
+    let package = ["--profile", "record", "--package", "sabir-bench"];
+    if !build(workspace, &package, &["echo-server", "echo-server-counted", "hot-paths"])? {
         return Ok(false);
     }
     let options: Vec<&str> = options.iter().copied().chain(["bench/record.toml"]).collect();
     run(workspace, "record/hot-paths", &options)
 }
 
-fn build(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+fn build(workspace: &Path, options: &[&str], programs: &[&str]) -> io::Result<bool> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet"]).args(options).current_dir(workspace);
+    build.args(programs.iter().flat_map(|program| ["--bin", program]));
     Ok(build.status()?.success())
 }
 

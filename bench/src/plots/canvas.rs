@@ -5,10 +5,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// The size of one panel, and of what stands around its plot.
-const PANEL: (i32, i32) = (520, 380);
+const PANEL: (i32, i32) = (470, 350);
 const TITLE: i32 = 46;
-const LEFT: i32 = 74;
-const RIGHT: i32 = 130;
+const LEFT: i32 = 58;
+const RIGHT: i32 = 122;
 const TOP: i32 = 34;
 const BOTTOM: i32 = 56;
 
@@ -123,7 +123,7 @@ pub(super) fn draw(title: &str, panels: &[Panel], columns: usize) -> Result<Stri
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         let drawn = root.fill(&WHITE).map_err(|error| error.to_string()).and_then(|()| {
-            write(&root, title, (LEFT / 2, TITLE / 2 + 4), 19, INK, HPos::Left)?;
+            write(&root, title, (LEFT / 2, TITLE / 2 + 2), 18, INK, HPos::Left)?;
             for (at, panel) in panels.iter().enumerate() {
                 let (column, row) = ((at % columns) as i32, (at / columns) as i32);
                 draw_panel(&root, panel, (column * PANEL.0, TITLE + row * PANEL.1))?;
@@ -157,7 +157,7 @@ fn draw_panel(root: &Area<'_>, panel: &Panel, (x, y): (i32, i32)) -> Result<(), 
     // Rows have their names on the left, lines on the right.
     let (left, right) = match panel.shown {
         Shown::Lines(..) => (LEFT, RIGHT),
-        Shown::Rows(_) => (RIGHT, 40),
+        Shown::Rows(_) => (RIGHT, 30),
     };
     let plot = Plot {
         left: x + left,
@@ -165,7 +165,11 @@ fn draw_panel(root: &Area<'_>, panel: &Panel, (x, y): (i32, i32)) -> Result<(), 
         top: y + TOP,
         bottom: y + PANEL.1 - BOTTOM,
     };
-    write(root, &panel.title, (plot.left, y + TOP / 2), 15, INK, HPos::Left)?;
+    let title = match &panel.shown {
+        Shown::Lines(y, _) => format!("{}, {}", panel.title, y.label),
+        Shown::Rows(_) => panel.title.clone(),
+    };
+    write(root, &title, (x + LEFT / 2, y + TOP / 2 - 3), 15, INK, HPos::Left)?;
     for tick in &panel.x.ticks {
         let at = plot.x(&panel.x, *tick);
         stroke(root, &[(at, plot.top), (at, plot.bottom)], GRID.stroke_width(1))?;
@@ -190,7 +194,6 @@ fn draw_lines(
         stroke(root, &[(plot.left, at), (plot.right, at)], GRID.stroke_width(1))?;
         write(root, &short(*tick), (plot.left - 8, at), 12, PALE, HPos::Right)?;
     }
-    write(root, &y.label, (plot.left - LEFT + 10, plot.top - 14), 12, PALE, HPos::Left)?;
     let mut names = Vec::new();
     for line in lines {
         let points = line.points.iter().filter(|(at, value)| is_drawn(*at) && is_drawn(*value));
@@ -259,6 +262,8 @@ fn write(
     color: RGBColor,
     side: HPos,
 ) -> Result<(), String> {
+    // The library takes a size for the height of a line, not of the letters.
+    let size = f64::from(size) * 1.24;
     let style = ("sans-serif", size).into_font().color(&color).pos(Pos::new(side, VPos::Center));
     root.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| error.to_string())
 }

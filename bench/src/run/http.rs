@@ -107,7 +107,7 @@ pub(super) fn by_size(run: &mut Run<'_>) {
 }
 
 /// We alone: what a call and the list cost by the number of tools. All sizes have their turns in the
-/// same rounds, so that they can be compared with each other.
+/// same rounds, and are compared with the smallest instead of the floor.
 pub(super) fn by_tools(run: &mut Run<'_>) {
     const TOOLS: [usize; 3] = [21, 100, 1000];
     let Some(ours) = run.ours() else { return };
@@ -121,6 +121,7 @@ pub(super) fn by_tools(run: &mut Run<'_>) {
                 let job = job(era, ask, CONNECTIONS);
                 lanes.extend(with_tools(run, ours, &further, &job).map(|lane| Lane {
                     server: format!("{} with {tools} tools", ours.name),
+                    is_floor: tools == TOOLS[0],
                     ..lane
                 }));
             }

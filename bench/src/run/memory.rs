@@ -47,7 +47,8 @@ pub(super) fn all(run: &mut Run<'_>) {
 /// A server that has answered some requests, so that what it keeps for ever is there.
 fn warm(cores: Cores, contestant: &Contestant) -> Result<(Process, SocketAddr), String> {
     let (process, address) = Process::listen(cores, &contestant.http_command())?;
-    let era = if contestant.http.contains(&Era::Legacy) { Era::Legacy } else { Era::Modern };
+    // The modern era leaves no sessions behind.
+    let era = if contestant.http.contains(&Era::Modern) { Era::Modern } else { Era::Legacy };
     let mut job = super::http::job(era, Ask::Echo(50), 4);
     job.address = address;
     Client::open(&job)?.run(Until::Answers(1_000))?;
@@ -59,17 +60,21 @@ fn idle(cores: Cores, contestant: &Contestant) -> Result<Sample, String> {
     Ok(vec![(Measure::Bytes, process.resident() as f64)])
 }
 
-/// How much memory grows.
+/// How much memory grows. The first tenth of the sessions fills what starting left free, so growth
+/// is what the others take, as if all had taken it.
 fn with_sessions(cores: Cores, contestant: &Contestant, count: usize) -> Result<Sample, String> {
     let (process, address) = warm(cores, contestant)?;
-    // Those of the warming are sessions too.
-    let before = process.resident() as f64;
     let mut stream = connect(address)?;
-    for _ in 0..count {
+    let (mut before, tenth) = (0.0, count / 10);
+    for nth in 0..count {
+        if nth == tenth {
+            before = process.resident() as f64;
+        }
         let named = shake_hands(&mut stream, address).map_err(|error| error.to_string())?;
         named.ok_or("it names no session")?;
     }
-    Ok(vec![(Measure::Bytes, (process.resident() as f64 - before).max(0.0))])
+    let growth = (process.resident() as f64 - before).max(0.0);
+    Ok(vec![(Measure::Bytes, growth * count as f64 / (count - tenth) as f64)])
 }
 
 /// How much memory grows, the sessions and connections of the streams included.
