@@ -13,7 +13,7 @@ const FLOOR: &str = env!("CARGO_BIN_EXE_floor");
 const COUNTED: &str = env!("CARGO_BIN_EXE_echo-server-counted");
 
 fn ask_http(program: &str, further: &[&str], era: Era, ask: Ask) -> Result<usize, String> {
-    let address = free_address().unwrap();
+    let address = free_address().map_err(|error| error.to_string())?;
     let line = CommandLine::new(Path::new(program), &["http", &address.to_string()]).and(further);
     let mut process = Process::start(Cores::shared(), &line, Streams::Closed)?;
     process.wait_for(address)?;
