@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_registry::Line as _;
-use sabir_session::{Asked, Call, CallKey, Input, Kind, Lane, Outcome, Output};
+use sabir_session::{Call, CallKey, Input, Kind, Lane, Outcome, Output};
 use sabir_session::{Session, Standing, State};
 use sabir_wire::types::Topic;
-use sabir_wire::{Incoming, Malformed, Request, decode};
+use sabir_wire::{Asked, Incoming, Malformed, Request, decode};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 
@@ -74,7 +74,11 @@ impl Conversation {
 
     /// Takes in one frame. What answers at once is among the frames when this returns.
     pub fn receive(&mut self, lane: Lane, frame: &Bytes) {
-        self.receive_decoded(lane, decode(frame, self.engine.settings.engine_limits.depth));
+        let depth = self.engine.settings.engine_limits.depth;
+        match Asked::decode(frame, depth) {
+            Some(asked) => self.receive_asked(lane, asked),
+            None => self.receive_decoded(lane, decode(frame, depth)),
+        }
     }
 
     /// Takes in a frame that the transport has looked into.
@@ -287,30 +291,31 @@ impl Conversation {
     }
 
     fn start(&mut self, call: Call) {
-        self.follow_changes(&call.request);
-        let key = call.key;
+        let Call { key, asker, request } = call;
+        self.follow_changes(&request);
         let catalog = self.engine.registry.snapshot();
-        let wants_progress = call.asker.meta.progress_token.is_some();
-        let log_level = call.asker.log_level.filter(|_| catalog.capabilities().logging);
+        let wants_progress = asker.meta.progress_token.is_some();
+        let log_level = asker.log_level.filter(|_| catalog.capabilities().logging);
         let max_notes = self.engine.settings.engine_limits.notifications;
-        let mailbox = self.busy().mailbox.get_or_insert_with(|| Mailbox::new(max_notes)).clone();
-        let line = CallLine::new(key, mailbox, wants_progress, log_level);
+        let line =
+            CallLine::new(key, self.mailbox().cloned(), max_notes, wants_progress, log_level);
         let desk = Desk {
             engine: self.engine.clone(),
             catalog,
-            asker: call.asker.clone(),
+            asker,
             principal: self.principal.clone(),
             line: line.clone(),
         };
-        let mut running = match guarded(|| route(call, desk)) {
-            Ok(Work::Done(outcome)) | Err(outcome) => return self.finish(key, outcome),
+        let mut running = match guarded(|| route(request, desk)) {
+            Ok(Work::Done(outcome)) | Err(outcome) => return self.finish(&line, outcome),
             Ok(Work::Running(running)) => Guarded(running),
         };
         // The task that may take it over polls it again, with a waker of its own.
         let mut cx = Context::from_waker(Waker::noop());
         if let Poll::Ready(outcome) = std::pin::Pin::new(&mut running).poll(&mut cx) {
-            return self.finish(key, outcome);
+            return self.finish(&line, outcome);
         }
+        self.busy().mailbox = Some(line.mailbox().clone());
         self.busy().running.push(line.clone());
         self.spawn(line, running);
     }
@@ -332,15 +337,18 @@ impl Conversation {
                 tokio::time::sleep(grace).await;
             };
             tokio::select! {
-                outcome = running => line.mailbox.finished(line.key, outcome),
+                outcome = running => line.mailbox().finished(line.key, outcome),
                 () = unwanted => {}
             }
         });
     }
 
     /// The call has said what it had to say; now it has ended.
-    fn finish(&mut self, call: CallKey, outcome: Outcome) {
-        let now = now();
+    fn finish(&mut self, line: &CallLine, outcome: Outcome) {
+        let (call, now) = (line.key, now());
+        if let Some(mailbox) = line.said_something() {
+            self.busy().mailbox = Some(mailbox.clone());
+        }
         while let Some(letter) = self.next_letter() {
             let input = match letter {
                 Letter::Noted(call, note) => Input::Noted { call, note },

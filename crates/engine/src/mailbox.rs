@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sabir_registry::Line;
 use sabir_session::{CallKey, Note, Outcome};
@@ -80,7 +80,9 @@ impl Mailbox {
 /// A call's way back to its conversation.
 pub(crate) struct CallLine {
     pub(crate) key: CallKey,
-    pub(crate) mailbox: Arc<Mailbox>,
+    /// Made when there is something to put in: most calls only end.
+    mailbox: OnceLock<Arc<Mailbox>>,
+    max_notes: usize,
     pub(crate) wants_progress: bool,
     /// The least of the log messages that are wanted.
     pub(crate) log_level: Option<Level>,
@@ -91,12 +93,32 @@ pub(crate) struct CallLine {
 impl CallLine {
     pub(crate) fn new(
         key: CallKey,
-        mailbox: Arc<Mailbox>,
+        mailbox: Option<Arc<Mailbox>>,
+        max_notes: usize,
         wants_progress: bool,
         log_level: Option<Level>,
     ) -> Arc<Self> {
+        let mailbox = mailbox.map_or_else(OnceLock::new, OnceLock::from);
         let (cancelled, cancellation) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { key, mailbox, wants_progress, log_level, cancelled, cancellation })
+        Arc::new(Self {
+            key,
+            mailbox,
+            max_notes,
+            wants_progress,
+            log_level,
+            cancelled,
+            cancellation,
+        })
+    }
+
+    /// Where the call leaves word.
+    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
+        self.mailbox.get_or_init(|| Mailbox::new(self.max_notes))
+    }
+
+    /// The same, if it was ever needed.
+    pub(crate) fn said_something(&self) -> Option<&Arc<Mailbox>> {
+        self.mailbox.get()
     }
 
     pub(crate) fn cancel(&self) {
@@ -110,13 +132,13 @@ impl Line for CallLine {
         // NaN and infinities cannot be written as JSON.
         let is_number = progress.is_finite() && total.is_none_or(f64::is_finite);
         if self.wants_progress && is_number {
-            self.mailbox.noted(self.key, Note::Progress { progress, total, message });
+            self.mailbox().noted(self.key, Note::Progress { progress, total, message });
         }
     }
 
     fn log(&self, level: Level, logger: Option<String>, data: Raw) {
         if self.log_level.is_some_and(|least| level >= least) {
-            self.mailbox.noted(self.key, Note::Log { level, logger, data });
+            self.mailbox().noted(self.key, Note::Log { level, logger, data });
         }
     }
 

@@ -1,13 +1,12 @@
 //! Maps a request to the work that answers it. One arm per method.
 
-use sabir_session::Call;
 use sabir_wire::Request;
 
 use crate::desk::{Desk, Work};
 use crate::methods;
 
-pub(crate) fn route(call: Call, desk: Desk) -> Work {
-    match call.request {
+pub(crate) fn route(request: Request, desk: Desk) -> Work {
+    match request {
         Request::Initialize(_) => methods::discover::initialize(&desk).into(),
         Request::Discover => methods::discover::discover(&desk).into(),
         Request::Ping => methods::discover::ping().into(),

@@ -1,9 +1,9 @@
 //! The immutable snapshot of all that is offered.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rustc_hash::FxHashMap;
 use sabir_wire::types::{
     CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
 };
@@ -21,11 +21,11 @@ use crate::source::{BadOffer, Offer, Source};
 pub struct Catalog {
     server: Raw,
     capabilities: ServerCapabilities,
-    tools: HashMap<Box<str>, Arc<ToolEntry>>,
+    tools: FxHashMap<Box<str>, Arc<ToolEntry>>,
     tool_list: Listing<Tool>,
-    prompts: HashMap<Box<str>, (Prompt, Provider)>,
+    prompts: FxHashMap<Box<str>, (Prompt, Provider)>,
     prompt_list: Listing<Prompt>,
-    resources: HashMap<Box<str>, Provider>,
+    resources: FxHashMap<Box<str>, Provider>,
     resource_list: Listing<Resource>,
     templates: Vec<(UriTemplate, String, Provider)>,
     template_list: Listing<ResourceTemplate>,
@@ -134,9 +134,9 @@ impl Catalog {
         changeable: bool,
     ) -> (Self, Vec<BadOffer>) {
         let mut taken = Vec::new();
-        let mut tools = HashMap::new();
-        let mut prompts = HashMap::new();
-        let mut resources = HashMap::new();
+        let mut tools = FxHashMap::default();
+        let mut prompts = FxHashMap::default();
+        let mut resources = FxHashMap::default();
         let mut templates = Vec::new();
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
@@ -282,7 +282,7 @@ impl Catalog {
 }
 
 fn insert<T>(
-    map: &mut HashMap<Box<str>, T>,
+    map: &mut FxHashMap<Box<str>, T>,
     taken: &mut Vec<BadOffer>,
     kind: &'static str,
     name: &str,

@@ -8,7 +8,7 @@ use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
     ResourceReply, ResourceTemplate, Tool, ToolReply,
 };
-use sabir_wire::{Problem, Raw};
+use sabir_wire::{ByteString, Problem, Raw};
 
 use crate::context::Context;
 use crate::headers::BadAnnotation;
@@ -205,7 +205,7 @@ pub enum BadOffer {
 #[derive(Clone, Debug)]
 pub struct ToolCall {
     /// Which one.
-    pub name: Box<str>,
+    pub name: ByteString,
     /// An object that fits the tool's schema, as the client wrote it.
     pub arguments: Raw,
     /// Who asks.

@@ -109,7 +109,7 @@ fn self_described(meta: Meta) -> Result<Asker, Problem> {
     let Some(version) = &meta.version else { return Err(missing("protocolVersion")) };
     let spoken = Revision::parse(version).filter(|revision| revision.era() == Era::Modern);
     let Some(revision) = spoken else {
-        return Err(Problem::Version { requested: version.clone(), supported: modern_dates() });
+        return Err(Problem::Version { requested: (&**version).into(), supported: modern_dates() });
     };
     let Some(capabilities) = meta.capabilities else { return Err(missing("clientCapabilities")) };
     let (client, log_level) = (meta.client.clone(), meta.log_level);

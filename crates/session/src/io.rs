@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sabir_wire::types::{
     ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
 };
-use sabir_wire::{Id, Incoming, Malformed, Meta, Method, Problem, Raw, Request, Revision};
+use sabir_wire::{Asked, Incoming, Malformed, Meta, Problem, Raw, Request, Revision};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -78,30 +78,6 @@ pub enum Kind {
     Question,
     /// A notification. Where nobody takes it in time, it may be dropped.
     Note,
-}
-
-/// A request, its params read as far as they could be.
-#[derive(Debug)]
-pub struct Asked {
-    /// What the answer must name.
-    pub id: Id,
-    /// What is asked for.
-    pub method: Method,
-    /// What the request says about itself.
-    pub meta: Result<Meta, Problem>,
-    /// The same as `method`, with its params.
-    pub request: Result<Request, Problem>,
-    /// What was given as params, where that is no request.
-    pub unread: Option<Raw>,
-}
-
-impl Asked {
-    /// Reads the params of a request.
-    pub fn read(id: Id, method: Method, params: Option<&Raw>) -> Self {
-        let (meta, request) = Request::parse(&method, params);
-        let unread = params.filter(|_| request.is_err()).cloned();
-        Self { id, method, meta, request, unread }
-    }
 }
 
 /// A running request. Unique within a session, for its whole life: a late result of a cancelled

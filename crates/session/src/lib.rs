@@ -18,7 +18,7 @@ mod subscriptions; // who listens to what
 
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use handshake::era;
-pub use io::{Asked, Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
+pub use io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 pub use phase::State;
 pub use rules::{Limits, PageNames, Rules, Standing};
 pub use session::Session;

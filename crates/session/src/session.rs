@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_wire::types::{Questions, ServerResult};
-use sabir_wire::{Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method};
+use sabir_wire::{Asked, Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method};
 use sabir_wire::{Problem, Raw, Request, Resume, Revision, legacy, write_error};
 
 use crate::answer;
@@ -13,7 +13,7 @@ use crate::batches::Batches;
 use crate::dialect::{NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
 use crate::inflight::{Calls, Effect, Inflight, deadline};
-use crate::io::{Asked, Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
+use crate::io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
 use crate::rounds::{Progress, Rounds, may_ask, resumed};
 use crate::rules::{Rules, Standing};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::Write as _;
 
+use crate::scan;
+
 /// The id of a request: a string or an integer, kept exactly as it came.
 ///
 /// `1`, `"1"` and an integer too large for any machine word are three different ids, and each is
@@ -62,8 +64,30 @@ impl Id {
 
 /// Appends `text` as a JSON string.
 pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
-    // Writing a string into memory cannot fail.
-    let _ = serde_json::to_writer(out, text);
+    let mut rest = text.as_bytes();
+    out.push(b'"');
+    loop {
+        let (plain, special) = rest.split_at(scan::plain_length(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, after)) = special.split_first() else { break };
+        let letter = match byte {
+            b'"' | b'\\' => *byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            // Writing into memory cannot fail.
+            _ => {
+                drop(write!(out, "\\u{byte:04x}"));
+                rest = after;
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', letter]);
+        rest = after;
+    }
+    out.push(b'"');
 }
 
 impl From<i64> for Id {
@@ -103,6 +127,16 @@ mod tests {
             ["0", "-0", "-7", "9223372036854775807", "18446744073709551616", r#""1""#, r#""""#]
         {
             assert_eq!(Id::parse(json).unwrap().to_string(), json);
+        }
+    }
+
+    #[test]
+    fn a_string_is_written_as_the_field_writes_it() {
+        let all: String = (0..0x180).filter_map(char::from_u32).collect();
+        for text in [&all, "", "plain", "\"\\\"", "a\nb\u{1f}c\u{7f}", "é€😀"] {
+            let mut written = Vec::new();
+            write_json_string(text, &mut written);
+            assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(text).unwrap());
         }
     }
 

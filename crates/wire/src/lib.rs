@@ -3,6 +3,7 @@
 //! The inside of Sabir speaks only the newest revision. What older ones lack is told by one
 //! table ([`Revision::speech`]) and applied in one place ([`legacy`]).
 
+mod asked; // a request, its params read
 mod error; // what can be wrong, and the code that each revision gives it
 mod framing; // bytes to lines, with a bound
 mod id; // request ids, kept exactly
@@ -12,10 +13,13 @@ mod meta; // what a request says about itself
 mod method; // every method and its params
 mod raw; // JSON left as text
 mod revision; // the dated revisions
+pub mod scan; // JSON in one pass, where it is plain
 mod strict; // an object is an object
 pub mod types; // one file per page of the specification
 mod uri; // URI templates
 
+pub use asked::Asked;
+pub use bytestring::ByteString;
 pub use error::{Code, ErrorObject, Problem};
 pub use framing::{Line, LineSplitter};
 pub use id::Id;

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -91,17 +92,18 @@ pub enum Misshape {
 
 /// Reads one frame, in which containers may be nested `max_depth` deep.
 pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
-    let text = std::str::from_utf8(frame)
+    let frame = ByteString::try_from(frame.clone())
         .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
-    if has_line_break(frame) {
+    let (text, bytes) = (&*frame, frame.as_bytes());
+    if has_line_break(bytes) {
         // Only transports that do not go by lines bring such. Checked first: in a string, a line
         // break is a mistake, which must not be mended.
         serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
-        return decode(&on_one_line(frame.clone()), max_depth);
+        return decode(&on_one_line(bytes.clone()), max_depth);
     }
-    let is_deep = is_deeper_than(frame, max_depth);
+    let is_deep = is_deeper_than(bytes, max_depth);
     match text.trim_ascii_start().as_bytes().first() {
-        Some(b'{') => read_one(frame, text, is_deep).map(Incoming::One),
+        Some(b'{') => read_one(&frame, text, is_deep).map(Incoming::One),
         Some(b'[') => {
             let Parts(parts) = serde_json::from_str(text).map_err(Malformed::syntax)?;
             if parts.len() > MAX_BATCH {
@@ -110,7 +112,7 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
             let is_deep =
                 |part: &str| is_deep && is_deeper_than(part.as_bytes(), max_depth.max(1) - 1);
             let parts = parts.into_iter().map(|part| match part.get() {
-                part if part.starts_with('{') => read_one(frame, part, is_deep(part)),
+                part if part.starts_with('{') => read_one(&frame, part, is_deep(part)),
                 _ => Err(Malformed::answered(Misshape::NotAnObject)),
             });
             Ok(Incoming::Batch(parts.collect()))
@@ -221,7 +223,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malformed> {
+fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Malformed> {
     let fields: Fields<'_> = serde_json::from_str(text).map_err(Malformed::syntax)?;
     let id = fields.id.map(|id| Id::parse(id.get()));
     let is_response =
@@ -254,7 +256,7 @@ fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malform
     let params = || match fields.params {
         // Seen in the wild, and harmless.
         Some(params) if params.get() == "null" => None,
-        other => other.map(|params| Raw::part(frame, params)),
+        other => other.map(|params| Raw::part(frame, params.get())),
     };
     match (&method, id, fields.result, fields.error) {
         (Some(Some(method)), Some(id), None, None) => {
@@ -266,7 +268,7 @@ fn read_one(frame: &Bytes, text: &str, is_deep: bool) -> Result<Message, Malform
         // A response may carry a null id; refusing it would make two peers answer each other's
         // errors for ever.
         (None, id, Some(result), None) => {
-            Ok(Message::Response { id, result: Ok(Raw::part(frame, result)) })
+            Ok(Message::Response { id, result: Ok(Raw::part(frame, result.get())) })
         }
         (None, id, None, Some(error)) => match serde_json::from_str(error.get()) {
             Ok(error) => Ok(Message::Response { id, result: Err(error) }),

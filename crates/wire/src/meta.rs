@@ -1,11 +1,13 @@
 //! What a request says about itself, in `params._meta`.
 
+use bytestring::ByteString;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::Problem;
 use crate::id::Id;
 use crate::raw::Raw;
+use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;
 use crate::types::{ClientCapabilities, Level};
 
@@ -17,7 +19,7 @@ pub struct Meta {
     /// Where to send progress.
     pub progress_token: Option<ProgressToken>,
     /// The revision that the request is written in. Its presence makes the request modern.
-    pub version: Option<Box<str>>,
+    pub version: Option<ByteString>,
     /// Who asks.
     pub client: Option<Raw>,
     /// What the asker can do.
@@ -43,45 +45,98 @@ pub struct TraceContext {
     pub baggage: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Fields<'a> {
+/// Every field that we read, none interpreted.
+#[derive(Deserialize, Default)]
+pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "progressToken", deserialize_with = "present")]
-    progress_token: Option<&'a RawValue>,
+    progress_token: Option<&'a str>,
     #[serde(
         borrow,
         default,
         rename = "io.modelcontextprotocol/protocolVersion",
         deserialize_with = "present"
     )]
-    version: Option<&'a RawValue>,
+    version: Option<&'a str>,
     #[serde(
         borrow,
         default,
         rename = "io.modelcontextprotocol/clientInfo",
         deserialize_with = "present"
     )]
-    client: Option<&'a RawValue>,
+    client: Option<&'a str>,
     #[serde(
         borrow,
         default,
         rename = "io.modelcontextprotocol/clientCapabilities",
         deserialize_with = "present"
     )]
-    capabilities: Option<&'a RawValue>,
+    capabilities: Option<&'a str>,
     #[serde(
         borrow,
         default,
         rename = "io.modelcontextprotocol/logLevel",
         deserialize_with = "present"
     )]
-    log_level: Option<&'a RawValue>,
+    log_level: Option<&'a str>,
+    /// What the client says it is was seen to be right.
+    #[serde(skip)]
+    has_plain_client: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads the object that comes next, without a general parser; `None` if it needs one.
+    pub(crate) fn scan(scanner: &mut Scanner<'a>) -> Option<Self> {
+        let mut fields = Self::default();
+        scanner.object(|scanner, key| {
+            let slot = match key.strip_prefix("io.modelcontextprotocol/") {
+                Some("protocolVersion") => &mut fields.version,
+                Some("clientInfo") if scanner.is_at_object() => {
+                    let begin = scanner.place();
+                    fields.has_plain_client = is_implementation(scanner)?;
+                    return fields.client.replace(scanner.since(begin)).is_none().then_some(());
+                }
+                Some("clientInfo") => &mut fields.client,
+                Some("clientCapabilities") => &mut fields.capabilities,
+                Some("logLevel") => &mut fields.log_level,
+                None if key == "progressToken" => &mut fields.progress_token,
+                _ => return scanner.value().map(drop),
+            };
+            slot.replace(scanner.value()?).is_none().then_some(())
+        })?;
+        Some(fields)
+    }
+
+    /// Reads what the fields say; they are those of `meta`, which is a part of `whole`.
+    pub(crate) fn read(&self, whole: &Raw, meta: &str) -> Result<Meta, Problem> {
+        let progress_token = self.progress_token.map(read_token).transpose()?;
+        let version = match self.version {
+            Some(version) => Some(match plain_string(version) {
+                Some(version) => whole.slice(version),
+                None => typed::<String>(version, "protocolVersion", "a string")?.into(),
+            }),
+            None => None,
+        };
+        let capabilities = match self.capabilities {
+            Some("{}") => Some(ClientCapabilities::default()),
+            Some(other) => Some(typed(other, "clientCapabilities", "an object of objects")?),
+            None => None,
+        };
+        let log_level =
+            self.log_level.map(|level| typed(level, "logLevel", "a log level")).transpose()?;
+        if let Some(client) = self.client.filter(|_| !self.has_plain_client) {
+            let _: Strict<Implementation> = typed(client, "clientInfo", "a name and a version")?;
+        }
+        let client = self.client.map(|client| whole.subset(client));
+        let raw = Some(whole.subset(meta));
+        Ok(Meta { progress_token, version, client, capabilities, log_level, raw })
+    }
 }
 
 /// `Some` if the field is there, even if it is `null`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+) -> Result<Option<&'de str>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(|value| Some(value.get()))
 }
 
 /// The parts of an `Implementation` that must be there.
@@ -95,27 +150,13 @@ struct Implementation {
 
 impl Meta {
     /// Reads the object, which is a part of `whole`.
-    pub(crate) fn read(whole: &Raw, meta: &RawValue) -> Result<Self, Problem> {
-        let raw = whole.subset(meta);
-        if !raw.is_object() {
+    pub(crate) fn read(whole: &Raw, meta: &str) -> Result<Self, Problem> {
+        if !meta.starts_with('{') {
             return Err(Problem::Params("`_meta` must be an object".into()));
         }
-        let fields: Fields<'_> = serde_json::from_str(meta.get())
+        let fields: Fields<'_> = serde_json::from_str(meta)
             .map_err(|error| Problem::Params(format!("`_meta`: {error}").into()))?;
-        let progress_token = fields.progress_token.map(read_token).transpose()?;
-        let version =
-            fields.version.map(|v| typed(v, "protocolVersion", "a string")).transpose()?;
-        let capabilities = fields
-            .capabilities
-            .map(|c| typed(c, "clientCapabilities", "an object of objects"))
-            .transpose()?;
-        let log_level =
-            fields.log_level.map(|level| typed(level, "logLevel", "a log level")).transpose()?;
-        if let Some(client) = fields.client {
-            let _: Strict<Implementation> = typed(client, "clientInfo", "a name and a version")?;
-        }
-        let client = fields.client.map(|client| whole.subset(client));
-        Ok(Self { progress_token, version, client, capabilities, log_level, raw: Some(raw) })
+        fields.read(whole, meta)
     }
 
     /// Where the request stands in a distributed trace.
@@ -124,15 +165,31 @@ impl Meta {
     }
 }
 
-fn read_token(token: &RawValue) -> Result<ProgressToken, Problem> {
-    match Id::parse(token.get()) {
+fn read_token(token: &str) -> Result<ProgressToken, Problem> {
+    match Id::parse(token) {
         Some(token) if !token.is_null() => Ok(token),
         _ => Err(Problem::Params("`progressToken` must be a string or an integer".into())),
     }
 }
 
-fn typed<'a, T: Deserialize<'a>>(value: &'a RawValue, key: &str, what: &str) -> Result<T, Problem> {
-    serde_json::from_str(value.get()).map_err(|_| {
+/// Whether the object that comes next is surely an `Implementation`.
+fn is_implementation(scanner: &mut Scanner<'_>) -> Option<bool> {
+    let (mut name, mut version) = (false, false);
+    scanner.object(|scanner, key| {
+        let value = scanner.value()?;
+        let seen = match key {
+            "name" => &mut name,
+            "version" => &mut version,
+            _ => return Some(()),
+        };
+        let is_first = !std::mem::replace(seen, true);
+        (is_first && plain_string(value).is_some()).then_some(())
+    })?;
+    Some(name && version)
+}
+
+fn typed<'a, T: Deserialize<'a>>(value: &'a str, key: &str, what: &str) -> Result<T, Problem> {
+    serde_json::from_str(value).map_err(|_| {
         Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` must be {what}").into())
     })
 }

@@ -4,78 +4,84 @@
 //! survive because nobody parses them. Cloning shares the bytes of the message they came in.
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8, and always on
 /// one line: a message is a line, and whatever it carries must not break it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Raw(Bytes);
+pub struct Raw(ByteString);
 
 impl Raw {
     /// Reads `text` as one JSON value and keeps its bytes.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
         let bytes = text.into();
         let value: &RawValue = serde_json::from_slice(&bytes)?;
-        Ok(Self(on_one_line(bytes.slice_ref(value.get().as_bytes()))))
+        let value = on_one_line(bytes.slice_ref(value.get().as_bytes()));
+        value.try_into().map(Self).map_err(serde::de::Error::custom)
     }
 
     /// Writes `value` as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::to_vec(value).map(|text| Self(on_one_line(text.into())))
+        serde_json::to_string(value).map(|text| Self(text_on_one_line(text.into())))
     }
 
     /// The piece of `whole`, which is JSON on one line, that `part` was borrowed from. No copy.
-    pub(crate) fn part(whole: &Bytes, part: &RawValue) -> Self {
-        Self(whole.slice_ref(part.get().as_bytes()))
+    pub(crate) fn part(whole: &ByteString, part: &str) -> Self {
+        Self(whole.slice_ref(part))
     }
 
     /// The piece of this value that `part` was borrowed from. No copy.
-    pub(crate) fn subset(&self, part: &RawValue) -> Self {
+    pub(crate) fn subset(&self, part: &str) -> Self {
         Self::part(&self.0, part)
+    }
+
+    /// The piece of the text that `part` was borrowed from. No copy.
+    pub(crate) fn slice(&self, part: &str) -> ByteString {
+        self.0.slice_ref(part)
     }
 
     /// The same text in memory of its own, for whoever keeps it longer than its message.
     pub fn compact(&self) -> Self {
-        Self(Bytes::copy_from_slice(&self.0))
+        Self(ByteString::from(&*self.0))
     }
 
     /// The members of an object, in their order; none if it is no object.
     pub fn members(&self) -> Vec<(String, Raw)> {
         let members: Option<Members<'_>> = self.read().ok();
         let members = members.map(|members| members.0).unwrap_or_default();
-        members.into_iter().map(|(name, value)| (name, self.subset(value))).collect()
+        members.into_iter().map(|(name, value)| (name, self.subset(value.get()))).collect()
     }
 
     /// `{}`.
     pub fn empty_object() -> Self {
-        Self(Bytes::from_static(b"{}"))
+        Self(ByteString::from_static("{}"))
     }
 
     /// Reads the value as a `T`, which may borrow from the text.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.0)
+        serde_json::from_str(&self.0)
     }
 
     /// The JSON text.
     pub fn text(&self) -> &str {
-        // The constructors accept nothing that is not JSON, and JSON is UTF-8.
-        std::str::from_utf8(&self.0).unwrap_or("null")
+        &self.0
     }
 
     /// The JSON text, as bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_bytes()
     }
 
     /// Whether the value is an object.
     pub fn is_object(&self) -> bool {
-        self.0.first() == Some(&b'{')
+        self.0.starts_with('{')
     }
 
     /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
-        self.0.as_ref() == b"null"
+        &*self.0 == "null"
     }
 }
 
@@ -87,13 +93,13 @@ impl std::fmt::Debug for Raw {
 
 impl From<Box<RawValue>> for Raw {
     fn from(value: Box<RawValue>) -> Self {
-        Self(on_one_line(Box::<str>::from(value).into_boxed_bytes().into()))
+        Self(text_on_one_line(Box::<str>::from(value).into()))
     }
 }
 
 impl From<&RawValue> for Raw {
     fn from(value: &RawValue) -> Self {
-        Self(on_one_line(Bytes::copy_from_slice(value.get().as_bytes())))
+        Self(text_on_one_line(value.get().into()))
     }
 }
 
@@ -118,6 +124,13 @@ pub(crate) fn on_one_line(json: Bytes) -> Bytes {
     }
     let flat = json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
     flat.collect()
+}
+
+fn text_on_one_line(json: ByteString) -> ByteString {
+    if !has_line_break(json.as_bytes()) {
+        return json;
+    }
+    json.replace(['\n', '\r'], " ").into()
 }
 
 pub(crate) fn has_line_break(json: &[u8]) -> bool {

@@ -30,7 +30,8 @@ fn begin(desk: Desk, get: GetPrompt) -> Result<Work, Problem> {
         return Err(Problem::Params(format!("the argument `{}` is missing", missing.name).into()));
     }
     let arguments = Raw::of(&get.arguments).ok();
-    let round = Round::open(&desk, "prompts/get", &get.name, arguments.as_ref(), get.resume)?;
+    let round =
+        Round::open(&desk, "prompts/get", (&*get.name).into(), arguments.as_ref(), get.resume)?;
     let context = rounds::context(desk, &round);
     let call = PromptCall { name: get.name, arguments: get.arguments, context };
     let answer = source.get_prompt(call);

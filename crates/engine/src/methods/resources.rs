@@ -30,7 +30,7 @@ fn begin(desk: Desk, read: ReadResource) -> Result<Work, Problem> {
     let Some(found) = desk.catalog.resource(&read.uri) else {
         return Err(Problem::UnknownResource(read.uri));
     };
-    let round = Round::open(&desk, "resources/read", &read.uri, None, read.resume)?;
+    let round = Round::open(&desk, "resources/read", (&*read.uri).into(), None, read.resume)?;
     let context = rounds::context(desk, &round);
     let source = found.source().clone();
     let variables = found.variables.into_iter().collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome};
 use sabir_session::Outcome;
 use sabir_wire::types::{Questions, ServerResult};
-use sabir_wire::{Problem, Raw, Resume};
+use sabir_wire::{ByteString, Problem, Raw, Resume};
 
 use crate::desk::Desk;
 use crate::engine::Engine;
@@ -17,7 +17,7 @@ pub(crate) struct Round {
     engine: Arc<Engine>,
     principal: Option<Arc<str>>,
     method: &'static str,
-    name: Box<str>,
+    name: ByteString,
     arguments: Option<Raw>,
     kept: Kept,
 }
@@ -27,7 +27,7 @@ impl Round {
     pub(crate) fn open(
         desk: &Desk,
         method: &'static str,
-        name: &str,
+        name: ByteString,
         arguments: Option<&Raw>,
         resume: Resume,
     ) -> Result<Self, Problem> {
@@ -35,7 +35,7 @@ impl Round {
             engine: desk.engine.clone(),
             principal: desk.principal.clone(),
             method,
-            name: name.into(),
+            name,
             arguments: arguments.cloned(),
             kept: Kept::default(),
         };

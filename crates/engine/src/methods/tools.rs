@@ -24,11 +24,11 @@ pub(crate) fn call(desk: Desk, call: CallTool) -> Work {
 fn begin(desk: Desk, call: CallTool) -> Result<Work, Problem> {
     declared(desk.catalog.capabilities().tools, "tools/call")?;
     let Some(entry) = desk.catalog.tool(&call.name).cloned() else {
-        return Err(Problem::UnknownTool(call.name));
+        return Err(Problem::UnknownTool((&*call.name).into()));
     };
     let arguments = call.arguments.unwrap_or_else(Raw::empty_object);
     entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
-    let round = Round::open(&desk, "tools/call", &call.name, Some(&arguments), call.resume)?;
+    let round = Round::open(&desk, "tools/call", call.name.clone(), Some(&arguments), call.resume)?;
     let context = rounds::context(desk, &round);
     let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
     Ok(Work::Running(Box::pin(async move {

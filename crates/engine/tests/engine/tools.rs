@@ -281,7 +281,7 @@ impl Source for Refusing {
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        Box::pin(async move { Err(Problem::UnknownTool(call.name)) })
+        Box::pin(async move { Err(Problem::UnknownTool((&*call.name).into())) })
     }
 }
 

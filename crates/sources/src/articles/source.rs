@@ -108,7 +108,7 @@ impl Inner {
             Some(ToolKind::List) => tools::list(store, &call.arguments, link),
             Some(ToolKind::Get) => tools::get(store, &call.arguments, appearance.not_found, link),
             Some(ToolKind::Search) => tools::search(store, &call.arguments, link),
-            None => Err(Problem::UnknownTool(call.name.clone())),
+            None => Err(Problem::UnknownTool((&*call.name).into())),
         }
     }
 

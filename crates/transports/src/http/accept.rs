@@ -10,8 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sabir_engine::registry::{Catalog, MirrorType, MirroredArgument};
-use sabir_session::Asked;
-use sabir_wire::{Era, Incoming, Message, Method, Problem, Raw, Request, Revision};
+use sabir_wire::{Asked, Era, Incoming, Message, Method, Problem, Raw, Request, Revision};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");

@@ -6,8 +6,8 @@ use http::{HeaderMap, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Conversation;
-use sabir_session::{Asked, Dialect, Standing, era};
-use sabir_wire::{Era, Incoming, Malformed, Message, Meta, Method, decode, write_error};
+use sabir_session::{Dialect, Standing, era};
+use sabir_wire::{Asked, Era, Incoming, Malformed, Message, Meta, Method, decode, write_error};
 
 use super::accept::{self, Named, named_revision};
 use super::guard;
@@ -35,7 +35,7 @@ pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Re
 fn answer(flight: Flight, headers: &HeaderMap, body: &Bytes) -> Answer {
     let settings = flight.shared().engine.settings();
     let named = named_revision(headers);
-    match said(decode(body, settings.engine_limits.depth)) {
+    match said(body, settings.engine_limits.depth) {
         Said::Asked(asked) if is_modern(&settings.dialect, named, &asked) => {
             modern(flight, headers, named, asked)
         }
@@ -46,8 +46,11 @@ fn answer(flight: Flight, headers: &HeaderMap, body: &Bytes) -> Answer {
     }
 }
 
-pub(crate) fn said(frame: Result<Incoming, Malformed>) -> Said {
-    match frame {
+pub(crate) fn said(body: &Bytes, depth: usize) -> Said {
+    if let Some(asked) = Asked::decode(body, depth) {
+        return Said::Asked(asked);
+    }
+    match decode(body, depth) {
         Ok(Incoming::One(Message::Request { id, method, params })) => {
             Said::Asked(Asked::read(id, method, params.as_ref()))
         }

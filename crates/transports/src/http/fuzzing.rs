@@ -5,9 +5,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sabir_engine::registry::{Catalog, Offer, Registry, Source};
-use sabir_session::Asked;
 use sabir_wire::types::Tool;
-use sabir_wire::{Incoming, Message, Raw, Request, decode};
+use sabir_wire::{Asked, Incoming, Message, Raw, Request, decode};
 
 use super::accept::{check, named_revision};
 

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use sabir_engine::Conversation;
-use sabir_session::{Asked, Kind, Lane, RequireReady, Standing};
-use sabir_wire::{Era, Incoming, Malformed, Method, Revision};
+use sabir_session::{Kind, Lane, RequireReady, Standing};
+use sabir_wire::{Asked, Era, Incoming, Malformed, Method, Revision};
 use tokio::time::Instant;
 
 use super::accept::{Named, named_revision};

@@ -17,6 +17,9 @@ use super::pulse::Pulse;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 20;
 
+/// How much is written in one piece.
+const TOGETHER: usize = 2 << 10;
+
 /// A connection's socket.
 pub(crate) struct Socket {
     stream: TcpStream,
@@ -87,7 +90,21 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        // A short head and a short body: to copy them is less work than to hand over two pieces.
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let mut together = [0; TOGETHER];
+        let written = match together.get_mut(..length) {
+            Some(room) => {
+                let mut left = &mut *room;
+                for part in parts {
+                    let (place, rest) = left.split_at_mut(part.len());
+                    place.copy_from_slice(part);
+                    left = rest;
+                }
+                Pin::new(&mut self.stream).poll_write(cx, room)
+            }
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, parts),
+        };
         self.pulse.note_write(written)
     }
 

@@ -6,11 +6,12 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::{Lowered, Object, append_json, object};
-use crate::id::Id;
+use crate::id::{Id, write_json_string};
 use crate::message::write_result;
 use crate::raw::Raw;
 use crate::revision::Revision;
-use crate::types::{CacheHint, Completion, Content, Discovery, ListPage, PromptReply, Questions};
+use crate::types::{CacheHint, Completion, Content, ContentKind, Discovery, ListPage};
+use crate::types::{PromptReply, Questions};
 use crate::types::{ResourceReply, ServerResult, ToolReply, Welcome};
 
 /// The response to request `id`: `result`, as `revision` says it. `server` tells who answers, where
@@ -19,13 +20,82 @@ pub fn response(id: &Id, result: &ServerResult, revision: Revision, server: &Raw
     if let ServerResult::Ready(json) = result {
         return write_result(id, json);
     }
-    let mut out = Vec::with_capacity(256);
+    let result = Lowered::new(result, revision);
+    let mut out = Vec::with_capacity(server.as_bytes().len() + result.text_length() + 256);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     id.write(&mut out);
     out.extend_from_slice(br#","result":"#);
-    append_json(&mut out, &Spoken { result: Lowered::new(result, revision), server });
+    match result.value {
+        ServerResult::Tool(reply) if is_plain(reply) => {
+            result.part(reply).write_plainly(server, &mut out);
+        }
+        _ => append_json(&mut out, &Spoken { result, server }),
+    }
     out.push(b'}');
     out.into()
+}
+
+/// Whether a reply is text and no more, as most are.
+fn is_plain(reply: &ToolReply) -> bool {
+    let is_text = |content: &Content| {
+        matches!(content.kind, ContentKind::Text(_))
+            && content.annotations.is_none()
+            && content.meta.is_none()
+    };
+    reply.meta.is_none() && !reply.content.is_empty() && reply.content.iter().all(is_text)
+}
+
+impl Lowered<'_, ServerResult> {
+    /// About how long it will be.
+    fn text_length(&self) -> usize {
+        let ServerResult::Tool(reply) = self.value else { return 0 };
+        let length = |content: &Content| match &content.kind {
+            ContentKind::Text(text) => text.len() + text.len() / 16 + 32,
+            _ => 256,
+        };
+        let structured = reply.structured.as_ref().map_or(0, |value| value.as_bytes().len());
+        reply.content.iter().map(length).sum::<usize>() + structured
+    }
+}
+
+impl Lowered<'_, ToolReply> {
+    /// Writes a plain reply as [`Spoken`] would, but without asking each part how it is written.
+    fn write_plainly(&self, server: &Raw, out: &mut Vec<u8>) {
+        let begin: &[u8] = match self.speech.stateless {
+            true => br#"{"resultType":"complete","content":["#,
+            false => br#"{"content":["#,
+        };
+        out.extend_from_slice(begin);
+        for (nth, content) in self.value.content.iter().enumerate() {
+            let ContentKind::Text(text) = &content.kind else { continue };
+            let comma: &[u8] = if nth > 0 { b"," } else { b"" };
+            out.extend_from_slice(comma);
+            out.extend_from_slice(br#"{"type":"text","text":"#);
+            write_json_string(text, out);
+            out.push(b'}');
+        }
+        out.push(b']');
+        if let Some(structured) = self.sayable() {
+            out.extend_from_slice(br#","structuredContent":"#);
+            out.extend_from_slice(structured.as_bytes());
+        }
+        if self.value.is_error {
+            out.extend_from_slice(br#","isError":true"#);
+        }
+        if self.speech.stateless {
+            out.extend_from_slice(br#","_meta":{"io.modelcontextprotocol/serverInfo":"#);
+            out.extend_from_slice(server.as_bytes());
+            out.push(b'}');
+        }
+        out.push(b'}');
+    }
+
+    /// The structured content, where the revision has a place for it.
+    fn sayable(&self) -> Option<&Raw> {
+        let is_sayable =
+            |value: &&Raw| self.speech.stateless || (self.speech.structured && value.is_object());
+        self.value.structured.as_ref().filter(is_sayable)
+    }
 }
 
 /// Writes a page of a list as `revision` says it.
@@ -185,9 +255,7 @@ impl Lowered<'_, ToolReply> {
             }
             _ => map.set("content", &self.parts(&reply.content))?,
         }
-        let sayable =
-            |value: &&Raw| self.speech.stateless || (self.speech.structured && value.is_object());
-        map.may("structuredContent", reply.structured.as_ref().filter(sayable))?;
+        map.may("structuredContent", self.sayable())?;
         if reply.is_error {
             map.set("isError", &true)?;
         }
@@ -231,5 +299,35 @@ impl Lowered<'_, Questions> {
             map.set("inputRequests", &self.part(questions.as_slice()))?;
         }
         map.may("requestState", self.value.state.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written plainly is what the general way writes.
+    #[test]
+    fn both_ways_write_the_same() {
+        let text = |text: &str| Content::text(text);
+        let server = Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap();
+        let object = Raw::parse(r#"{"a":1}"#).unwrap();
+        for (content, structured, is_error) in [
+            (vec![text("")], None, false),
+            (vec![text("a\n\"b\""), text("é")], None, true),
+            (vec![text("a")], Some(object), false),
+            (vec![text("a")], Some(Raw::parse("[1]").unwrap()), false),
+        ] {
+            let reply = ToolReply { content, structured, is_error, meta: None };
+            assert!(is_plain(&reply));
+            let result = ServerResult::Tool(reply.clone());
+            for revision in Revision::ALL {
+                let (mut plainly, mut generally) = (Vec::new(), Vec::new());
+                let lowered = Lowered::new(&result, revision);
+                lowered.part(&reply).write_plainly(&server, &mut plainly);
+                append_json(&mut generally, &Spoken { result: lowered, server: &server });
+                assert_eq!(String::from_utf8(plainly), String::from_utf8(generally));
+            }
+        }
     }
 }

@@ -1,0 +1,56 @@
+"""The package mcp with JSON answers, on uvicorn with uvloop and httptools, without an access log.
+
+Tools are coroutines (others are run in a thread each) and give plain text (else mcp adds a
+structured copy of every answer).
+"""
+
+import sys
+from typing import Annotated
+
+import anyio
+import uvicorn
+from mcp.server import MCPServer
+from pydantic import Field
+
+import place
+
+server = MCPServer("echo-server", version="0.1.0", log_level="ERROR")
+
+
+@server.tool(description="Says what it is told", structured_output=False)
+async def echo(text: Annotated[str, Field(description="What to say")]) -> str:
+    return text
+
+
+async def search(
+    query: Annotated[str, Field(description="What to look for")],
+    folder: Annotated[str | None, Field(description="Where to look")] = None,
+    limit: Annotated[int | None, Field(description="How many to find at most", ge=0)] = None,
+) -> str:
+    return f"{query} in {folder}, at most {limit}"
+
+
+async def move(
+    from_: Annotated[str, Field(description="What to move", alias="from")],
+    to: Annotated[str, Field(description="Where to")],
+) -> str:
+    return f"{from_} to {to}"
+
+
+for n in range(1, 11):
+    server.add_tool(search, f"search_{n}", description="Looks for something", structured_output=False)
+    server.add_tool(move, f"move_{n}", description="Moves something", structured_output=False)
+
+
+def main() -> None:
+    address = place.read(sys.argv)
+    if address is None:
+        anyio.run(server.run_stdio_async, backend_options={"use_uvloop": True})
+    else:
+        host, port = address
+        app = server.streamable_http_app(json_response=True, host=host)
+        uvicorn.run(app, host=host, port=port, **place.UVICORN)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,323 @@
+//! What each method reads of its params.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Method, Page};
+use super::{ReadResource, Request, Resume};
+use crate::error::Problem;
+use crate::meta::{Fields as MetaFields, Meta, present};
+use crate::raw::Raw;
+use crate::scan::{Scanner, plain_string};
+use crate::strict::Strict;
+
+/// Every field that any method reads, none interpreted.
+///
+/// One pass over the params serves the era, the metadata and the method.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Fields<'a> {
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+    meta: Option<&'a str>,
+    /// What stands in `meta`, where it was seen on the way.
+    #[serde(skip)]
+    described: Option<MetaFields<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    name: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    arguments: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    uri: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    cursor: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    input_responses: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    request_state: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    protocol_version: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    capabilities: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    client_info: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    level: Option<&'a str>,
+    #[serde(borrow, default, rename = "ref", deserialize_with = "present")]
+    reference: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    argument: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    context: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    notifications: Option<&'a str>,
+}
+
+impl Request {
+    /// Reads the metadata and the params of a request.
+    ///
+    /// The metadata comes first and on its own: it decides the era, and with it what an unknown
+    /// method is answered.
+    pub fn parse(
+        method: &Method,
+        params: Option<&Raw>,
+    ) -> (Result<Meta, Problem>, Result<Self, Problem>) {
+        let absent = Raw::empty_object();
+        let params = params.unwrap_or(&absent);
+        if !params.is_object() {
+            let problem = Problem::Params("`params` must be an object".into());
+            return (Err(problem.clone()), Err(problem));
+        }
+        match params.read::<Fields<'_>>() {
+            Ok(fields) => fields.parse(method, params),
+            Err(error) => {
+                let problem = Problem::Params(error.to_string().into());
+                (Err(problem.clone()), Err(problem))
+            }
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads the object that comes next, without a general parser; `None` if it needs one.
+    pub(crate) fn scan(scanner: &mut Scanner<'a>) -> Option<Self> {
+        let mut fields = Self::default();
+        scanner.object(|scanner, key| {
+            let slot = match key {
+                "_meta" if scanner.is_at_object() => {
+                    let begin = scanner.place();
+                    let described = fields.described.replace(MetaFields::scan(scanner)?);
+                    fields.meta = Some(scanner.since(begin));
+                    return described.is_none().then_some(());
+                }
+                "_meta" => &mut fields.meta,
+                "name" => &mut fields.name,
+                "arguments" => &mut fields.arguments,
+                "uri" => &mut fields.uri,
+                "cursor" => &mut fields.cursor,
+                "inputResponses" => &mut fields.input_responses,
+                "requestState" => &mut fields.request_state,
+                "protocolVersion" => &mut fields.protocol_version,
+                "capabilities" => &mut fields.capabilities,
+                "clientInfo" => &mut fields.client_info,
+                "level" => &mut fields.level,
+                "ref" => &mut fields.reference,
+                "argument" => &mut fields.argument,
+                "context" => &mut fields.context,
+                "notifications" => &mut fields.notifications,
+                _ => return scanner.value().map(drop),
+            };
+            slot.replace(scanner.value()?).is_none().then_some(())
+        })?;
+        Some(fields)
+    }
+
+    /// The metadata and the request; the fields are those of `params`.
+    pub(crate) fn parse(
+        &self,
+        method: &Method,
+        params: &Raw,
+    ) -> (Result<Meta, Problem>, Result<Request, Problem>) {
+        let meta = match (self.meta, &self.described) {
+            (None, _) => Ok(Meta::default()),
+            (Some(meta), Some(described)) => described.read(params, meta),
+            (Some(meta), None) => Meta::read(params, meta),
+        };
+        (meta, self.request(method, params))
+    }
+
+    fn request(&self, method: &Method, params: &Raw) -> Result<Request, Problem> {
+        Ok(match method {
+            Method::Initialize => Request::Initialize(self.initialize(params)?),
+            Method::Ping => Request::Ping,
+            Method::Discover => Request::Discover,
+            Method::ListTools => Request::ListTools(self.page()?),
+            Method::CallTool => Request::CallTool(self.call_tool(params)?),
+            Method::ListPrompts => Request::ListPrompts(self.page()?),
+            Method::GetPrompt => Request::GetPrompt(GetPrompt {
+                name: needed(self.name, "name", "a string")?,
+                arguments: optional(self.arguments, "arguments", "an object of strings")?
+                    .unwrap_or_default(),
+                resume: self.resume(params)?,
+            }),
+            Method::ListResources => Request::ListResources(self.page()?),
+            Method::ListTemplates => Request::ListTemplates(self.page()?),
+            Method::ReadResource => Request::ReadResource(ReadResource {
+                uri: self.uri()?,
+                resume: self.resume(params)?,
+            }),
+            Method::Subscribe => Request::Subscribe(self.uri()?),
+            Method::Unsubscribe => Request::Unsubscribe(self.uri()?),
+            Method::Complete => Request::Complete(self.complete()?),
+            Method::SetLevel => Request::SetLevel(needed(self.level, "level", "a log level")?),
+            Method::Listen => {
+                let Strict(filter) = needed(self.notifications, "notifications", "a filter")?;
+                Request::Listen(Listen { filter })
+            }
+            // What is a notification cannot be asked for.
+            Method::Initialized
+            | Method::Cancelled
+            | Method::Progress
+            | Method::RootsChanged
+            | Method::Other(_) => return Err(Problem::Method(method.name().into())),
+        })
+    }
+
+    fn initialize(&self, params: &Raw) -> Result<Initialize, Problem> {
+        // Clients of every age have left out one field or another; none of them is needed.
+        Ok(Initialize {
+            version: optional(self.protocol_version, "protocolVersion", "a string")?
+                .unwrap_or_default(),
+            capabilities: optional(self.capabilities, "capabilities", "an object of objects")?
+                .unwrap_or_default(),
+            client: self.client_info.map(|client| params.subset(client)),
+        })
+    }
+
+    fn call_tool(&self, params: &Raw) -> Result<CallTool, Problem> {
+        let arguments = self
+            .arguments
+            .filter(|arguments| *arguments != "null")
+            .map(|arguments| params.subset(arguments));
+        if arguments.as_ref().is_some_and(|arguments| !arguments.is_object()) {
+            return Err(Problem::Params("`arguments` must be an object".into()));
+        }
+        let name = match self.name.and_then(plain_string) {
+            Some(name) => params.slice(name),
+            None => needed::<String>(self.name, "name", "a string")?.into(),
+        };
+        Ok(CallTool { name, arguments, resume: self.resume(params)? })
+    }
+
+    fn complete(&self) -> Result<Complete, Problem> {
+        #[derive(Deserialize)]
+        struct Argument {
+            name: Box<str>,
+            value: Box<str>,
+        }
+        #[derive(Deserialize)]
+        struct Context {
+            #[serde(default)]
+            arguments: BTreeMap<String, String>,
+        }
+        let Strict(argument): Strict<Argument> =
+            needed(self.argument, "argument", "a name and a value")?;
+        let context: Option<Strict<Context>> = optional(self.context, "context", "an object")?;
+        let Strict(reference) =
+            needed(self.reference, "ref", "a reference to a prompt or a resource")?;
+        Ok(Complete {
+            reference,
+            argument: argument.name,
+            value: argument.value,
+            given: context.map(|Strict(context)| context.arguments).unwrap_or_default(),
+        })
+    }
+
+    fn page(&self) -> Result<Page, Problem> {
+        Ok(Page { cursor: optional(self.cursor, "cursor", "a string")? })
+    }
+
+    fn uri(&self) -> Result<Box<str>, Problem> {
+        needed(self.uri, "uri", "a string")
+    }
+
+    fn resume(&self, params: &Raw) -> Result<Resume, Problem> {
+        let answers = match self.input_responses {
+            None => Vec::new(),
+            Some(answers) if answers.starts_with('{') => params.subset(answers).members(),
+            Some(_) => return Err(Problem::Params("`inputResponses` must be an object".into())),
+        };
+        Ok(Resume { answers, state: optional(self.request_state, "requestState", "a string")? })
+    }
+}
+
+fn needed<'a, T: Deserialize<'a>>(
+    field: Option<&'a str>,
+    name: &str,
+    what: &str,
+) -> Result<T, Problem> {
+    optional(field, name, what)?
+        .ok_or_else(|| Problem::Params(format!("`{name}` is missing: {what}").into()))
+}
+
+fn optional<'a, T: Deserialize<'a>>(
+    field: Option<&'a str>,
+    name: &str,
+    what: &str,
+) -> Result<Option<T>, Problem> {
+    field
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|_| Problem::Params(format!("`{name}` must be {what}").into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(method: &str, params: &str) -> Result<Request, Problem> {
+        let params = Raw::parse(params.to_owned()).unwrap();
+        Request::parse(&Method::named(method), Some(&params)).1
+    }
+
+    #[test]
+    fn a_call_keeps_its_arguments_as_they_are() {
+        let call = parse("tools/call", r#"{"name":"t","arguments":{"b":1e400,"a":"\u00e9"}}"#);
+        let Ok(Request::CallTool(call)) = call else { panic!("{call:?}") };
+        assert_eq!(call.arguments.unwrap().text(), r#"{"b":1e400,"a":"\u00e9"}"#);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (method, params, reason) in [
+            ("tools/call", "{}", "`name` is missing: a string"),
+            ("tools/call", r#"{"name":7}"#, "`name` must be a string"),
+            ("tools/call", r#"{"name":"t","arguments":[]}"#, "`arguments` must be an object"),
+            ("tools/list", r#"{"cursor":1}"#, "`cursor` must be a string"),
+            ("tools/list", "[]", "`params` must be an object"),
+            ("logging/setLevel", r#"{"level":"loud"}"#, "`level` must be a log level"),
+            ("subscriptions/listen", r#"{"notifications":[]}"#, "`notifications` must be a filter"),
+            (
+                "prompts/get",
+                r#"{"name":"p","arguments":{"a":1}}"#,
+                "`arguments` must be an object of strings",
+            ),
+        ] {
+            assert_eq!(
+                parse(method, params).unwrap_err(),
+                Problem::Params(reason.into()),
+                "{method}"
+            );
+        }
+    }
+
+    #[test]
+    fn metadata_is_read_even_if_the_method_is_unknown() {
+        let params =
+            Raw::parse(r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"v9"}}"#).unwrap();
+        let (meta, request) = Request::parse(&Method::named("nope"), Some(&params));
+        assert_eq!(meta.unwrap().version.as_deref(), Some("v9"));
+        assert_eq!(request.unwrap_err(), Problem::Method("nope".into()));
+    }
+
+    #[test]
+    fn metadata_of_the_wrong_type_is_refused() {
+        for meta in [
+            r#"{"_meta":1}"#,
+            r#"{"_meta":{"progressToken":1.5}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":1}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":[]}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":[null,null,null]}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":true}}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":[null]}}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientInfo":["x","1"]}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"x","version":1}}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"x"}}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}"#,
+        ] {
+            let params = Raw::parse(meta).unwrap();
+            let (read, _) = Request::parse(&Method::Ping, Some(&params));
+            assert!(matches!(read, Err(Problem::Params(_))), "{meta}");
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! JSON, looked over once: whether it is well-formed, how deep it goes, and where its members
+//! stand. Nothing is unescaped, copied or kept.
+//!
+//! Nearly every message is plain, and a plain one is read here several times faster than by a
+//! general parser. Whatever is not plain (a key with escapes, a field that stands twice, any
+//! mistake) is left to `serde_json`, which is the authority and says what is wrong. So `None` never
+//! means more here than "read it with care".
+
+/// Reads JSON text from its beginning.
+pub struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    /// How many containers may still be opened.
+    room: usize,
+}
+
+/// The members of an object, in their order: their names, none with an escape, and their values.
+/// `None` if it is not plain, or `each` says so.
+pub fn members<'a>(
+    object: &'a str,
+    mut each: impl FnMut(&'a str, &'a str) -> Option<()>,
+) -> Option<()> {
+    let mut scanner = Scanner::new(object, MAX_DEPTH)?;
+    scanner.object(|scanner, key| each(key, scanner.value()?))?;
+    scanner.end()
+}
+
+/// The items of an array, in their order. `None` if it is not plain, or `each` says so.
+pub fn items<'a>(array: &'a str, each: impl FnMut(&'a str) -> Option<()>) -> Option<()> {
+    let mut scanner = Scanner::new(array, MAX_DEPTH)?;
+    scanner.array(each)?;
+    scanner.end()
+}
+
+/// What a string says, if it says it without escapes.
+pub fn plain_string(json: &str) -> Option<&str> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    (memchr::memchr(b'\\', inner.as_bytes()).is_none()).then_some(inner)
+}
+
+/// The reader calls itself; deeper nesting is left to one that does not.
+const MAX_DEPTH: usize = 128;
+
+impl<'a> Scanner<'a> {
+    /// Stands before the first value of `text`, in which containers may be nested `depth` deep.
+    pub fn new(text: &'a str, depth: usize) -> Option<Self> {
+        let mut scanner = Scanner { text, at: 0, room: depth.min(MAX_DEPTH) };
+        scanner.skip_space()?;
+        Some(scanner)
+    }
+
+    /// Nothing is left but space.
+    pub fn end(mut self) -> Option<()> {
+        self.skip_space()?;
+        (self.at == self.text.len()).then_some(())
+    }
+
+    /// Whether an object comes next.
+    pub fn is_at_object(&self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
+    /// Where the scanner stands, for [`Scanner::since`].
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// What was read since it stood there.
+    pub fn since(&self, place: usize) -> &'a str {
+        self.text.get(place..self.at).unwrap_or_default()
+    }
+
+    /// Reads the value that comes next.
+    pub fn value(&mut self) -> Option<&'a str> {
+        let begin = self.at;
+        self.skip_value()?;
+        self.text.get(begin..self.at)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// A line break is not plain: no message on a pipe has one.
+    fn skip_space(&mut self) -> Option<()> {
+        while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.peek() {
+            if matches!(byte, b'\n' | b'\r') {
+                return None;
+            }
+            self.at += 1;
+        }
+        Some(())
+    }
+
+    /// Reads the object that comes next: `each` gets the names of its members, none with an escape,
+    /// and reads their values.
+    pub fn object(&mut self, mut each: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
+        self.open(b'{')?;
+        if self.peek() == Some(b'}') {
+            return self.close();
+        }
+        loop {
+            let (key, is_plain) = self.string()?;
+            if !is_plain {
+                return None;
+            }
+            self.skip_space()?;
+            if self.peek() != Some(b':') {
+                return None;
+            }
+            self.at += 1;
+            self.skip_space()?;
+            each(self, key)?;
+            self.skip_space()?;
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => return self.close(),
+                _ => return None,
+            }
+            self.skip_space()?;
+        }
+    }
+
+    fn array(&mut self, mut each: impl FnMut(&'a str) -> Option<()>) -> Option<()> {
+        self.open(b'[')?;
+        if self.peek() == Some(b']') {
+            return self.close();
+        }
+        loop {
+            let item = self.value()?;
+            each(item)?;
+            self.skip_space()?;
+            match self.peek()? {
+                b',' => self.at += 1,
+                b']' => return self.close(),
+                _ => return None,
+            }
+            self.skip_space()?;
+        }
+    }
+
+    fn open(&mut self, bracket: u8) -> Option<()> {
+        if self.peek() != Some(bracket) {
+            return None;
+        }
+        self.room = self.room.checked_sub(1)?;
+        self.at += 1;
+        self.skip_space()
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.room += 1;
+        self.at += 1;
+        Some(())
+    }
+
+    fn skip_value(&mut self) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string().map(drop),
+            b'{' => self.object(|scanner, _| scanner.skip_value()),
+            b'[' => self.array(|_| Some(())),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            b'n' => self.word("null"),
+            _ => self.number(),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return None;
+        }
+        self.at += word.len();
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<()> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.peek()? {
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.digits()?,
+            _ => return None,
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    fn digits(&mut self) -> Option<()> {
+        let begin = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        (self.at > begin).then_some(())
+    }
+
+    /// What stands between the quotes, and whether that is what it says.
+    #[inline]
+    fn string(&mut self) -> Option<(&'a str, bool)> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        self.at += 1;
+        let (begin, mut is_plain) = (self.at, true);
+        loop {
+            self.at = plain_end(self.text.as_bytes(), self.at);
+            match self.peek()? {
+                b'"' => break,
+                b'\\' => {
+                    is_plain = false;
+                    self.escape()?;
+                }
+                // A control character.
+                _ => return None,
+            }
+        }
+        let inner = self.text.get(begin..self.at)?;
+        self.at += 1;
+        Some((inner, is_plain))
+    }
+
+    fn escape(&mut self) -> Option<()> {
+        let rest = &self.text.as_bytes()[self.at + 1..];
+        let length = match rest.first()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
+            b'u' if rest.len() > 4 && rest[1..5].iter().all(u8::is_ascii_hexdigit) => 5,
+            _ => return None,
+        };
+        self.at += 1 + length;
+        Some(())
+    }
+}
+
+/// How many bytes come before the first that a JSON string cannot have as it is: a quote, a
+/// backslash, a control character.
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
+    plain_end(bytes, 0)
+}
+
+/// The place of the first such byte from `at` on.
+#[inline]
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    let soon = at + BLOCK;
+    while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+        if at == soon {
+            at = long_plain_end(bytes, at);
+        }
+    }
+    let is_plain = |byte: &u8| !is_special(*byte);
+    at + bytes[at..].iter().take_while(|byte| is_plain(byte)).count()
+}
+
+/// Passes over most of a long text, in steps that the compiler makes wide ones.
+#[inline(never)]
+fn long_plain_end(bytes: &[u8], mut at: usize) -> usize {
+    let is_plain = |block: &[u8; BLOCK]| !block.iter().fold(false, |any, b| any | is_special(*b));
+    while bytes.get(at..).and_then(|rest| rest.first_chunk()).is_some_and(is_plain) {
+        at += BLOCK;
+    }
+    at
+}
+
+fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+const BLOCK: usize = 64;
+
+/// Marks, by its highest bit, the first byte of a word that is special; those above it may be
+/// marked wrongly.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES * 0x80;
+    let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5c));
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (zero(quote) | zero(backslash) | control) & HIGHS
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    fn scan(text: &str, depth: usize) -> Option<Vec<(String, String)>> {
+        let mut all = Vec::new();
+        let mut scanner = Scanner::new(text, depth)?;
+        scanner.object(|scanner, key| {
+            all.push((key.to_owned(), scanner.value()?.to_owned()));
+            Some(())
+        })?;
+        scanner.end()?;
+        Some(all)
+    }
+
+    #[test]
+    fn members_are_found_where_they_stand() {
+        let text = r#" {"a" : [1, {"b":"}\""}] ,"c":-0.5e+7,"":null} "#;
+        let found = scan(text, 3).unwrap();
+        let expected = [("a", r#"[1, {"b":"}\""}]"#), ("c", "-0.5e+7"), ("", "null")];
+        assert_eq!(found, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        assert_eq!(scan(text, 2), None, "one deeper than allowed");
+        assert_eq!(scan("{}", 1), Some(vec![]));
+        assert_eq!(scan("{}", 0), None);
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_to_others() {
+        for text in [
+            "",
+            "{",
+            "[]",
+            "{}x",
+            "{} {}",
+            "{,}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":01}"#,
+            r#"{"a":1.}"#,
+            r#"{"a":.5}"#,
+            r#"{"a":-}"#,
+            r#"{"a":1e}"#,
+            r#"{"a":nul}"#,
+            r#"{"a":"\x"}"#,
+            r#"{"a":"\u12g4"}"#,
+            r#"{"a":"\u12"}"#,
+            r#"{"a":"b}"#,
+            r#"{"\u0061":1}"#,
+            "{\n}",
+            "{\"a\":\"\t\"}",
+            "{\"a\":[1,\r2]}",
+            r#"{"a":[1 2]}"#,
+            r#"{'a':1}"#,
+            r#"{"a":+1}"#,
+            r#"{"a":[}"#,
+            "{\"a\":\u{a0}1}",
+        ] {
+            assert_eq!(scan(text, 9), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_special_byte_is_found_at_every_place() {
+        for length in 0..200 {
+            for special in [b'"', b'\\', 0, 0x1f, b'\n'] {
+                let mut bytes = vec![b'x'; length];
+                assert_eq!(plain_length(&bytes), length);
+                for at in 0..length {
+                    bytes[at] = special;
+                    assert_eq!(plain_length(&bytes), at, "{special} in {length}");
+                    bytes[at] = [b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xff][at % 8];
+                }
+            }
+        }
+    }
+
+    /// Text that is JSON, or nearly.
+    fn nearly_json() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"",
+            "\\",
+            " ",
+            "\"a\"",
+            "\"b\":",
+            "1",
+            "-",
+            "0",
+            ".5",
+            "e3",
+            "true",
+            "null",
+            "\"\\u00e9\"",
+            "\"\\\"",
+            "\n",
+            "é",
+            "\u{1}",
+            "{\"a\":1}",
+            "u",
+        ]);
+        let random = prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat());
+        prop_oneof![random.clone(), random.prop_map(|inner| format!("{{\"k\":{inner}}}"))]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn what_is_taken_is_taken_by_the_authority_too(text in nearly_json()) {
+            if let Some(found) = scan(&text, 128) {
+                let read: Map<String, Value> = serde_json::from_str(&text).unwrap();
+                prop_assert!(found.iter().all(|(key, _)| read.contains_key(key)));
+                for (_, value) in found {
+                    let raw: &RawValue = serde_json::from_str(&value).unwrap();
+                    prop_assert_eq!(raw.get(), &value);
+                }
+            }
+        }
+    }
+}
