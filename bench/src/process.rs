@@ -126,11 +126,11 @@ pub struct Process {
 impl Process {
     /// Starts it on the core of servers.
     pub fn start(cores: Cores, line: &CommandLine, streams: Streams) -> Result<Self, String> {
-        let line = match setpriv() {
-            Some(_) => line.under(&["setpriv", "--pdeathsig", "KILL"]),
-            None => line.clone(),
-        };
-        Self::start_bare(cores, &line, streams)
+        if is_installed("setpriv") {
+            let line = line.under(&["setpriv", "--pdeathsig", "KILL"]);
+            return Self::start_bare(cores, &line, streams);
+        }
+        Self::start_bare(cores, line, streams)
     }
 
     /// The same with nothing between us and the program, where its start is measured.
@@ -253,9 +253,10 @@ pub struct Guard {
     _alive: Sender<()>,
 }
 
-fn setpriv() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join("setpriv")).find(|file| file.is_file())
+/// Whether a program of that name can be started.
+pub fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// An address of this machine where nobody listens.

@@ -19,6 +19,16 @@ pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
     run(workspace, "release/sabir-bench", options)
 }
 
+/// Whether the benchmark knows these words: building for nothing takes minutes.
+pub(crate) fn are_options(words: &[&str]) -> bool {
+    match words {
+        [] => true,
+        ["--quick", rest @ ..] => are_options(rest),
+        ["--only", names, rest @ ..] => !names.starts_with('-') && are_options(rest),
+        _ => false,
+    }
+}
+
 /// Counts what the hot paths cost; whether none has grown.
 pub(crate) fn record(workspace: &Path, options: &[&str]) -> io::Result<bool> {
     let package = ["--profile", "record", "--package", "sabir-bench"];
@@ -47,5 +57,20 @@ fn target(workspace: &Path) -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => env::current_dir().unwrap_or_default().join(folder),
         None => workspace.join("target"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_words_are_refused_before_anything_is_built() {
+        for right in [&[][..], &["--quick"], &["--only", "floor,sabir", "--quick"]] {
+            assert!(are_options(right), "{right:?}");
+        }
+        for wrong in [&["--only"][..], &["--only", "--quick"], &["--fast"], &["sabir"]] {
+            assert!(!are_options(wrong), "{wrong:?}");
+        }
     }
 }

@@ -52,7 +52,10 @@ fn main() -> ExitCode {
         },
         ["soak", ..] => usage("`soak` takes at most one number"),
         ["bench" | "record", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
-        ["bench", options @ ..] => told(bench::bench(&workspace(), options)),
+        ["bench", options @ ..] if bench::are_options(options) => {
+            told(bench::bench(&workspace(), options))
+        }
+        ["bench", ..] => usage("`bench` takes `--quick` and `--only NAME,…`"),
         ["record"] => told(bench::record(&workspace(), &[])),
         ["record", "--write"] => told(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),

@@ -9,7 +9,7 @@ use super::{Cost, Costs};
 use crate::load::exchange::{Ask, Era};
 use crate::load::http::{Client, Job, Until};
 use crate::load::pipe::Pipe;
-use crate::process::{CommandLine, Cores, Process, Streams, free_address};
+use crate::process::{CommandLine, Cores, Process, Streams, free_address, is_installed};
 
 /// Few requests, and many.
 const FEW: usize = 200;
@@ -39,6 +39,9 @@ fn routes() -> [Route; 5] {
 
 /// Counts every path, with the servers that lie in `programs`.
 pub fn all(programs: &Path) -> Result<Costs, String> {
+    if !is_installed("valgrind") {
+        return Err("there is no valgrind: install it, for example with apt-get".into());
+    }
     let mut costs = Costs::new();
     for route in routes() {
         let failed = |why: String| format!("{}: {why}", route.name);
