@@ -22,8 +22,10 @@ use crate::text::{bytes, number, range};
 pub struct Pace {
     /// Fewer cases, for a look.
     pub quick: bool,
-    /// How often every server has its turn.
+    /// How often the floor and we have our turns.
     pub rounds: usize,
+    /// How often peers have theirs.
+    pub peer_rounds: usize,
     /// How long the floor and we are asked each time.
     pub time: Duration,
     /// How long a peer is: they are many, and far apart.
@@ -37,15 +39,19 @@ impl Pace {
     pub const fn new(quick: bool) -> Self {
         if quick {
             let short = Duration::from_millis(300);
-            Self { quick, rounds: 3, time: short, peer_time: short, starts: 5 }
+            Self { quick, rounds: 3, peer_rounds: 3, time: short, peer_time: short, starts: 5 }
         } else {
             let (time, peer_time) = (Duration::from_millis(1500), Duration::from_millis(400));
-            Self { quick, rounds: 7, time, peer_time, starts: 20 }
+            Self { quick, rounds: 7, peer_rounds: 5, time, peer_time, starts: 20 }
         }
     }
 
     fn time_of(&self, contestant: &Contestant) -> Duration {
         if contestant.kind == Kind::Peer { self.peer_time } else { self.time }
+    }
+
+    fn rounds_of(&self, contestant: &Contestant) -> usize {
+        if contestant.kind == Kind::Peer { self.peer_rounds } else { self.rounds }
     }
 }
 

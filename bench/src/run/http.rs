@@ -53,12 +53,23 @@ pub(super) fn lane<'a>(
     line: &CommandLine,
     job: &Job,
 ) -> Option<Lane<'a>> {
-    let time = run.pace.time_of(contestant);
+    lane_for(run, contestant, line, job, 1.0)
+}
+
+/// The same for a part of the usual time.
+fn lane_for<'a>(
+    run: &mut Run<'a>,
+    contestant: &Contestant,
+    line: &CommandLine,
+    job: &Job,
+    part: f64,
+) -> Option<Lane<'a>> {
+    let time = run.pace.time_of(contestant).mul_f64(part);
     let job = Job { time, ..job.clone() };
     match Loaded::start(run.cores, line, &job) {
         Ok(mut loaded) => {
             let is_slow = contestant.kind == Kind::Peer && job.connections >= MANY_CONNECTIONS;
-            let rounds = if is_slow { run.pace.rounds.min(3) } else { run.pace.rounds };
+            let rounds = run.pace.rounds_of(contestant).min(if is_slow { 3 } else { usize::MAX });
             Some(Lane::new(contestant, rounds, move || loaded.turn()))
         }
         Err(why) => {
@@ -94,13 +105,14 @@ pub(super) fn by_connections(run: &mut Run<'_>, era: Era) {
     }
 }
 
-/// The floor and we: what a call costs by the size of its arguments.
+/// The floor and we: what a call costs by the size of its arguments. What differs by decades needs
+/// no long look: half the time will do, here and below.
 pub(super) fn by_size(run: &mut Run<'_>) {
     for size in [50, 1_000, 10_000, 100_000] {
         let mut lanes = Vec::new();
         for contestant in run.contestants.iter().filter(|one| one.kind != Kind::Peer) {
             let job = job(Era::Modern, Ask::Echo(size), CONNECTIONS);
-            lanes.extend(lane(run, contestant, &contestant.http_command(), &job));
+            lanes.extend(lane_for(run, contestant, &contestant.http_command(), &job, 0.5));
         }
         run.case("size", "modern echo", size as f64, lanes);
     }
@@ -139,7 +151,7 @@ fn with_tools<'a>(
 ) -> Option<Lane<'a>> {
     let address = crate::process::free_address().ok()?;
     let line = ours.http_command().and(&[&address.to_string(), further]);
-    let (rounds, job) = (run.pace.rounds, Job { address, time: run.pace.time, ..job.clone() });
+    let (rounds, job) = (run.pace.rounds, Job { address, time: run.pace.time / 2, ..job.clone() });
     let started = Process::start(run.cores, &line, crate::process::Streams::Closed);
     let started = started.and_then(|mut process| process.wait_for(address).map(|()| process));
     match started {

@@ -80,7 +80,8 @@ pub(super) fn both_ways(run: &mut Run<'_>) {
             for contestant in run.contestants.iter().filter(|one| one.stdio.contains(&era)) {
                 match Piped::start(run.cores, contestant, era, at_once) {
                     Ok(mut piped) => {
-                        lanes.push(Lane::new(contestant, run.pace.rounds, move || piped.turn()));
+                        let rounds = run.pace.rounds_of(contestant);
+                        lanes.push(Lane::new(contestant, rounds, move || piped.turn()));
                     }
                     Err(why) => run.miss(&contestant.name, "stdio", &why),
                 }
