@@ -38,19 +38,24 @@ impl Axis {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
         let (least, most) = if values.is_empty() { (1.0, 10.0) } else { (least, most) };
-        let low = least.log10().floor() as i32;
-        let high = (most.log10().ceil() as i32).max(low + 1);
-        let mut ticks: Vec<f64> = (low..=high).map(|power| 10_f64.powi(power)).collect();
-        let (mut low, mut high) = (10_f64.powi(low), 10_f64.powi(high));
-        if ticks.len() <= 3 {
-            // Few decades need lines between, and no more room than there is something in.
-            let decades = ticks.clone();
-            ticks = decades.iter().flat_map(|at| [*at, at * 2.0, at * 5.0]).collect();
-            low = ticks.iter().copied().rfind(|at| *at <= least).unwrap_or(low);
-            high = ticks.iter().copied().find(|at| *at >= most && *at > low).unwrap_or(high);
-            ticks.retain(|at| (low..=high).contains(at));
+        let decade = |value: f64| value.log10().floor() as i32;
+        let powers = decade(least) - 1..=decade(most) + 2;
+        let decades: Vec<f64> = powers.map(|power| 10_f64.powi(power)).collect();
+        let fine: Vec<f64> = decades.iter().flat_map(|at| [*at, at * 2.0, at * 5.0]).collect();
+        // Few decades need lines between.
+        let marks = if most / least > 50.0 { decades } else { fine };
+        let mut low = marks.iter().rposition(|at| *at <= least).unwrap_or_default();
+        let mut high = marks.iter().position(|at| *at >= most).unwrap_or(marks.len() - 1);
+        // Less than a decade would make mountains of molehills.
+        while marks[high] / marks[low] < 9.9 {
+            if low > 0 && least / marks[low] < marks[high] / most {
+                low -= 1;
+            } else {
+                high += 1;
+            }
         }
-        Self { label: label.to_owned(), low, high, ticks }
+        let ticks = marks[low..=high].to_vec();
+        Self { label: label.to_owned(), low: marks[low], high: marks[high], ticks }
     }
 
     /// With a tick at each of the places where something was measured.
@@ -291,8 +296,11 @@ mod tests {
         let narrow = Axis::around("us", [6.0, 30.0].into_iter());
         assert_eq!((narrow.low, narrow.high), (5.0, 50.0));
         assert_eq!(narrow.ticks, [5.0, 10.0, 20.0, 50.0]);
-        let point = Axis::around("us", [10.0].into_iter());
-        assert!(point.low <= 10.0 && point.high > 10.0, "{point:?}");
+        for lonely in [0.03, 1.0, 9.99, 10.0, 26.0, 1e6] {
+            let axis = Axis::around("us", [lonely].into_iter());
+            assert!(axis.low <= lonely && lonely <= axis.high, "{axis:?}");
+            assert!(axis.high / axis.low > 9.9, "{axis:?}");
+        }
         assert!(Axis::around("us", [].into_iter()).ticks.len() > 1);
     }
 

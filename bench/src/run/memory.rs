@@ -28,7 +28,8 @@ pub(super) fn all(run: &mut Run<'_>) {
     for sessions in [1_000, 10_000, 100_000] {
         let mut lanes = Vec::new();
         for contestant in run.contestants.iter().filter(|one| one.keeps_sessions) {
-            let is_wanted = contestant.kind == Kind::Ours || sessions == 1_000;
+            // Ours are too small to be seen by the thousand; a thousand of a peer's says enough.
+            let is_wanted = (contestant.kind == Kind::Ours) == (sessions > 1_000);
             if is_wanted && !(run.pace.quick && sessions > 10_000) {
                 let turn = move || with_sessions(cores, contestant, sessions);
                 lanes.push(Lane::new(contestant, 1, turn));

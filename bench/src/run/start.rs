@@ -65,7 +65,7 @@ fn ten_tools() -> std::io::Result<tempfile::TempDir> {
             file,
             "\n[[command]]\nname = \"count_words_{n}\"\ndescription = \"Count the words of a text\"\n\
              run = [\"wc\", \"--words\"]\nstdin = \"{{text}}\"\n\
-             input = {{ text = \"string\", limit = \"integer?\" }}\n"
+             input = {{ text = \"string\" }}\n"
         );
     }
     fs::write(folder.path().join("sabir.toml"), file)?;
