@@ -88,9 +88,11 @@ fn serve_lines() -> io::Result<()> {
     let mut output = io::BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let (mut line, list) = (Vec::new(), list());
     while input.read_until(b'\n', &mut line)? > 0 {
-        let asked: Asked<'_> = serde_json::from_slice(&line)?;
-        output.write_all(&answer(&asked, &list))?;
-        output.write_all(b"\n")?;
+        // What is no request, such as the end of a handshake, has no answer.
+        if let Ok(asked) = serde_json::from_slice(&line) {
+            output.write_all(&answer(&asked, &list))?;
+            output.write_all(b"\n")?;
+        }
         // What is asked at once is answered at once.
         if !input.buffer().contains(&b'\n') {
             output.flush()?;

@@ -2,8 +2,9 @@
 //!
 //! `tidy`: the rules that no compiler checks. `cargo test` runs the same rules as a
 //! test, so nobody has to remember the command. `soak`: the kill test, for longer than
-//! `./test` has time.
+//! `./test` has time. `bench` and `record`: how fast we are, and what a request costs.
 
+mod bench; // side by side against the peers; the cost of the hot paths
 mod finding; // what a rule says
 mod lexer; // Rust text -> tokens
 mod package; // what cargo knows about each crate
@@ -26,6 +27,12 @@ usage: cargo xtask COMMAND
                (DIR: a workspace; default: this one)
   soak [N]     end the binary N times in every way, and count what is left
                (N: rounds, at most a million; default: 10000, half an hour)
+  bench [--quick] [--only NAME,…]
+               measure us against the peers; rewrites docs/performance.md, its plots
+               and bench/figures.json (--only: some of the servers, and nothing is rewritten)
+  record [--write]
+               count what a request costs on the hot paths, and compare it with
+               bench/record.toml, or write that file
   help         print this text
 
 exit codes: 0 in order, 1 something is wrong, 2 wrong usage
@@ -37,13 +44,21 @@ fn main() -> ExitCode {
     match args.as_slice() {
         ["tidy"] => tidy(&workspace()),
         ["tidy", dir] if !dir.starts_with('-') => tidy(Path::new(dir)),
-        ["soak"] => soak(soak::ROUNDS),
+        ["soak"] => told(soak::run(&workspace(), soak::ROUNDS)),
         ["soak", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
         ["soak", written] => match soak::rounds(written) {
-            Some(rounds) => soak(rounds),
+            Some(rounds) => told(soak::run(&workspace(), rounds)),
             None => usage("`soak` takes a number of rounds, from 1 to a million"),
         },
         ["soak", ..] => usage("`soak` takes at most one number"),
+        ["bench" | "record", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["bench", options @ ..] if bench::are_options(options) => {
+            told(bench::bench(&workspace(), options))
+        }
+        ["bench", ..] => usage("`bench` takes `--quick` and `--only NAME,…`"),
+        ["record"] => told(bench::record(&workspace(), &[])),
+        ["record", "--write"] => told(bench::record(&workspace(), &["--write"])),
+        ["record", ..] => usage("`record` takes `--write` or nothing"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
@@ -61,8 +76,9 @@ fn tidy(root: &Path) -> ExitCode {
     }
 }
 
-fn soak(rounds: u32) -> ExitCode {
-    match soak::run(&workspace(), rounds) {
+/// Whether it went well, as an exit code.
+fn told(done: io::Result<bool>) -> ExitCode {
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),

@@ -40,58 +40,100 @@ struct Connection {
     input: Vec<u8>,
 }
 
+/// When enough was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After so long.
+    Time(Duration),
+    /// After so many answers, all connections together.
+    Answers(usize),
+}
+
+/// Connections that are open, and where handshakes are done.
+pub struct Client {
+    poll: Poll,
+    connections: Vec<Connection>,
+    checker: Checker,
+}
+
 /// Asks until the time is up.
 pub fn run(job: &Job) -> Result<Measured, String> {
-    let failed = |error: io::Error| format!("the connection: {error}");
-    let mut poll = Poll::new().map_err(failed)?;
-    let mut connections = Vec::new();
-    for at in 0..job.connections {
-        let mut connection = Connection::open(job).map_err(failed)?;
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        let registry = poll.registry();
-        registry.register(&mut connection.stream, Token(at), interest).map_err(failed)?;
-        connections.push(connection);
-    }
-    let mut checker = Checker::new(job.ask.clone());
-    let mut latencies = Vec::with_capacity(1 << 20);
-    let mut events = Events::with_capacity(1024);
-    let start = Instant::now();
-    let mut open = job.connections;
-    for connection in &mut connections {
-        connection.ask(start).map_err(failed)?;
-    }
-    let mut end = start;
-    while open > 0 {
-        poll.poll(&mut events, Some(Duration::from_secs(30))).map_err(failed)?;
-        if events.is_empty() {
-            return Err("no answer in thirty seconds".into());
+    Client::open(job)?.run(Until::Time(job.time))
+}
+
+impl Client {
+    /// Opens all connections of a job.
+    pub fn open(job: &Job) -> Result<Self, String> {
+        let poll = Poll::new().map_err(lost)?;
+        let mut connections = Vec::new();
+        for at in 0..job.connections {
+            let mut connection = Connection::open(job).map_err(lost)?;
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            let registry = poll.registry();
+            registry.register(&mut connection.stream, Token(at), interest).map_err(lost)?;
+            connections.push(connection);
         }
-        for event in &events {
-            let connection = &mut connections[event.token().0];
-            if event.is_writable() {
-                connection.write().map_err(failed)?;
+        Ok(Self { poll, connections, checker: Checker::new(job.ask.clone()) })
+    }
+
+    /// Asks over all connections until it is enough.
+    pub fn run(&mut self, until: Until) -> Result<Measured, String> {
+        let mut latencies = Vec::with_capacity(1 << 20);
+        let mut events = Events::with_capacity(1024);
+        let start = Instant::now();
+        let mut open = self.connections.len();
+        let mut asked = open;
+        for connection in &mut self.connections {
+            connection.id += 1;
+            connection.ask(start).map_err(lost)?;
+        }
+        let mut end = start;
+        while open > 0 {
+            self.poll.poll(&mut events, Some(PATIENCE)).map_err(lost)?;
+            if events.is_empty() {
+                return Err(format!("no answer in {} seconds", PATIENCE.as_secs()));
             }
-            if !event.is_readable() || !connection.take_answer(&mut checker)? {
-                continue;
-            }
-            let now = Instant::now();
-            latencies.push(u32::try_from((now - connection.sent).as_nanos()).unwrap_or(u32::MAX));
-            if now - start < job.time {
-                connection.id += 1;
-                connection.ask(now).map_err(failed)?;
-            } else {
-                open -= 1;
-                end = now;
+            for event in &events {
+                let connection = &mut self.connections[event.token().0];
+                if event.is_writable() {
+                    connection.write().map_err(lost)?;
+                }
+                if !event.is_readable() || !connection.take_answer(&mut self.checker)? {
+                    continue;
+                }
+                let now = Instant::now();
+                let took = (now - connection.sent).as_nanos();
+                latencies.push(u32::try_from(took).unwrap_or(u32::MAX));
+                let more = match until {
+                    Until::Time(time) => now - start < time,
+                    Until::Answers(count) => asked < count,
+                };
+                if more {
+                    asked += 1;
+                    connection.id += 1;
+                    connection.ask(now).map_err(lost)?;
+                } else {
+                    open -= 1;
+                    end = now;
+                }
             }
         }
+        Ok(Measured::new(latencies, end - start))
     }
-    Ok(Measured::new(latencies, end - start))
+}
+
+/// How long nothing may come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn lost(error: io::Error) -> String {
+    format!("the connection: {error}")
 }
 
 impl Connection {
     fn open(job: &Job) -> io::Result<Self> {
         let mut stream = Blocking::connect(job.address)?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let session = match job.era {
             Era::Legacy => shake_hands(&mut stream, job.address)?,
             Era::Modern => None,

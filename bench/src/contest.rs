@@ -1,0 +1,186 @@
+//! Who is measured: the floor, we, and the peers of `bench/peers/peers.toml` that are installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::load::exchange::Era;
+use crate::process::CommandLine;
+
+/// Where things are.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The tree.
+    pub root: PathBuf,
+    /// What cargo built: `echo-server`, `floor`, `sabir`.
+    pub programs: PathBuf,
+    /// What `bench/peers/install` installed.
+    pub peers: PathBuf,
+}
+
+impl Places {
+    /// As seen from the tree's root by a program that cargo built.
+    pub fn find() -> Result<Self, String> {
+        let failed = |error: std::io::Error| error.to_string();
+        let root = std::env::current_dir().map_err(failed)?;
+        let program = std::env::current_exe().map_err(failed)?;
+        let programs = program.parent().ok_or("where am I?")?.to_owned();
+        let peers = programs.parent().ok_or("where is the target folder?")?.join("peers");
+        if !root.join("bench/Cargo.toml").is_file() {
+            return Err("run it from the root of the tree, or as `cargo xtask bench`".into());
+        }
+        Ok(Self { root, programs, peers })
+    }
+}
+
+/// What it is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The least that can be done; others are compared with it.
+    Floor,
+    /// Our server.
+    Ours,
+    /// Somebody else's.
+    Peer,
+}
+
+/// A server that is measured.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    /// For tables.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Which version of what, and how it is set up.
+    pub about: String,
+    /// How it is started; `stdio`, or `http ADDRESS`, is added.
+    pub command: CommandLine,
+    /// What it speaks over HTTP.
+    pub http: Vec<Era>,
+    /// What it speaks over a pipe.
+    pub stdio: Vec<Era>,
+    /// Whether it keeps legacy sessions.
+    pub keeps_sessions: bool,
+}
+
+impl Contestant {
+    /// How it is started for HTTP, up to the address.
+    pub fn http_command(&self) -> CommandLine {
+        self.command.and(&["http"])
+    }
+}
+
+/// A peer, as `peers.toml` describes it.
+#[derive(Deserialize)]
+struct Peer {
+    name: String,
+    sdk: String,
+    version: String,
+    tuned: String,
+    command: Vec<String>,
+    eras: Vec<String>,
+    stdio: Vec<String>,
+    sessions: bool,
+}
+
+#[derive(Deserialize)]
+struct Peers {
+    #[serde(default)]
+    peer: Vec<Peer>,
+}
+
+/// All that can be measured, the floor first; and who is missing, with the reason.
+pub fn contestants(places: &Places) -> Result<(Vec<Contestant>, Vec<String>), String> {
+    let mut all = vec![
+        own(places, "floor", Kind::Floor, "hyper alone; a bare loop over lines"),
+        own(places, "sabir", Kind::Ours, concat!("this tree, ", env!("CARGO_PKG_VERSION"))),
+    ];
+    let mut missing = Vec::new();
+    let file = places.root.join("bench/peers/peers.toml");
+    let Ok(text) = fs::read_to_string(&file) else {
+        missing.push("all peers: there is no bench/peers/peers.toml".to_owned());
+        return Ok((all, missing));
+    };
+    let peers: Peers = toml::from_str(&text).map_err(|error| format!("peers.toml: {error}"))?;
+    for peer in peers.peer {
+        match command(&peer.command, &places.peers) {
+            Ok(command) => all.push(Contestant {
+                about: format!("{} {}: {}", peer.sdk, peer.version, peer.tuned),
+                kind: Kind::Peer,
+                command,
+                http: eras(&peer.eras)?,
+                stdio: eras(&peer.stdio)?,
+                keeps_sessions: peer.sessions,
+                name: peer.name,
+            }),
+            Err(file) => missing.push(format!("{}: {file} is not installed", peer.name)),
+        }
+    }
+    Ok((all, missing))
+}
+
+fn own(places: &Places, name: &str, kind: Kind, about: &str) -> Contestant {
+    let program = if kind == Kind::Ours { "echo-server" } else { "floor" };
+    Contestant {
+        name: name.to_owned(),
+        kind,
+        about: about.to_owned(),
+        command: CommandLine::new(&places.programs.join(program), &[]),
+        http: Era::ALL.to_vec(),
+        stdio: Era::ALL.to_vec(),
+        keeps_sessions: kind == Kind::Ours,
+    }
+}
+
+/// The command of a peer with its words as files; or the one that is missing.
+fn command(words: &[String], installed: &Path) -> Result<CommandLine, String> {
+    let mut files = Vec::new();
+    for word in words {
+        let file = match word.as_str() {
+            "node" => installed.join("bin/node"),
+            "python" => installed.join("venv/bin/python"),
+            other => installed.join(other),
+        };
+        if !file.exists() {
+            return Err(word.clone());
+        }
+        files.push(file.to_string_lossy().into_owned());
+    }
+    let (program, arguments) = files.split_first().ok_or("its command")?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Ok(CommandLine::new(Path::new(program), &arguments))
+}
+
+fn eras(names: &[String]) -> Result<Vec<Era>, String> {
+    let era = |name: &String| {
+        let found = Era::ALL.into_iter().find(|era| era.name() == name);
+        found.ok_or_else(|| format!("peers.toml: no era `{name}`"))
+    };
+    names.iter().map(era).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_started_from_where_it_was_installed_or_named_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("bin")).unwrap();
+        fs::write(folder.path().join("bin/node"), "").unwrap();
+        let words = ["node".to_owned(), "server.mjs".to_owned()];
+        assert_eq!(command(&words, folder.path()), Err("server.mjs".into()));
+        fs::write(folder.path().join("server.mjs"), "").unwrap();
+        let server = folder.path().join("server.mjs");
+        let line = CommandLine::new(&folder.path().join("bin/node"), &[&server.to_string_lossy()]);
+        assert_eq!(command(&words, folder.path()), Ok(line));
+        assert!(command(&[], folder.path()).is_err());
+    }
+
+    #[test]
+    fn an_unknown_era_is_no_peer_less() {
+        assert_eq!(eras(&["legacy".into(), "modern".into()]), Ok(vec![Era::Legacy, Era::Modern]));
+        assert!(eras(&["old".into()]).unwrap_err().contains("`old`"));
+    }
+}

@@ -1,0 +1,157 @@
+//! `sabir-bench [--quick] [--only NAME,…]` measures; `sabir-bench plot-articles FILE…` draws how a
+//! store of articles grows. `cargo xtask bench` builds what is measured and runs it.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+use std::{env, fs};
+
+use sabir_bench::contest::{Contestant, Kind, Places, contestants};
+use sabir_bench::figures::Figures;
+use sabir_bench::process::{Cores, raise_file_limit};
+use sabir_bench::run::{Pace, Run};
+use sabir_bench::{machine, plots, report, text};
+
+const USAGE: &str = "\
+usage: sabir-bench [--quick] [--only NAME,…]
+       sabir-bench plot-articles FILE…
+       sabir-bench plot";
+
+/// The peer that a quick run measures.
+const QUICK_PEER: &str = "rmcp-tuned";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["plot-articles", files @ ..] if !files.is_empty() => plot_articles(files),
+        ["plot"] => draw_again(),
+        options => match Options::read(options) {
+            Some(options) => measure(&options),
+            None => {
+                eprintln!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        },
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is wanted.
+struct Options {
+    quick: bool,
+    /// Which servers; none named: all.
+    only: Vec<String>,
+}
+
+impl Options {
+    fn read(words: &[&str]) -> Option<Self> {
+        let mut options = Self { quick: false, only: Vec::new() };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--quick" => options.quick = true,
+                "--only" => options.only = words.next()?.split(',').map(str::to_owned).collect(),
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+
+    fn wants(&self, contestant: &Contestant) -> bool {
+        if !self.only.is_empty() {
+            return self.only.contains(&contestant.name);
+        }
+        !self.quick || contestant.kind != Kind::Peer || contestant.name == QUICK_PEER
+    }
+
+    fn command(&self) -> String {
+        let quick = if self.quick { " --quick" } else { "" };
+        format!("cargo xtask bench{quick}")
+    }
+}
+
+fn measure(options: &Options) -> Result<(), String> {
+    let places = Places::find()?;
+    let (mut contestants, missing) = contestants(&places)?;
+    if let Some(unknown) =
+        options.only.iter().find(|name| contestants.iter().all(|known| known.name != **name))
+    {
+        return Err(format!("no server `{unknown}` is installed"));
+    }
+    contestants.retain(|contestant| options.wants(contestant));
+    for line in &missing {
+        println!("left out: {line}");
+    }
+    let mut machine = machine::look();
+    raise_file_limit();
+    let cores = Cores::divide();
+    machine.split = cores.are_split();
+    if !machine.split {
+        println!("there is one core only: servers and load generator share it");
+    }
+    let start = Instant::now();
+    let mut say = |line: &str| println!("{line}");
+    let mut run = Run::new(&places, &contestants, cores, Pace::new(options.quick), &mut say);
+    run.all();
+    let missing = if options.quick { run.missing } else { [missing, run.missing].concat() };
+    let figures = Figures {
+        date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        command: options.command(),
+        machine,
+        servers: contestants.iter().map(|one| (one.name.clone(), one.about.clone())).collect(),
+        missing,
+        figures: run.figures,
+    };
+    println!("\n{} s", start.elapsed().as_secs());
+    if options.only.is_empty() { publish(&places.root, &figures) } else { Ok(()) }
+}
+
+/// Rewrites the figures, the page and its plots.
+fn publish(root: &Path, figures: &Figures) -> Result<(), String> {
+    let json = serde_json::to_string_pretty(figures).map_err(|error| error.to_string())?;
+    write(&root.join("bench/figures.json"), &format!("{json}\n"))?;
+    let page = root.join("docs/performance.md");
+    let old = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+    let tables = report::markdown(figures);
+    let new = text::exchange_between(&old, report::BEGIN, report::END, &tables);
+    let new = new.ok_or_else(|| format!("{}: its marks are gone", page.display()))?;
+    write(&page, &new)?;
+    let folder = root.join("docs/performance");
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    for (name, drawing) in plots::all(figures)? {
+        write(&folder.join(name), &drawing)?;
+    }
+    println!("written: bench/figures.json, docs/performance.md, docs/performance/*.svg");
+    Ok(())
+}
+
+/// Draws and writes what was measured last.
+fn draw_again() -> Result<(), String> {
+    let places = Places::find()?;
+    let json = fs::read_to_string(places.root.join("bench/figures.json"));
+    let json = json.map_err(|error| format!("bench/figures.json: {error}"))?;
+    let figures = serde_json::from_str(&json).map_err(|error| error.to_string())?;
+    publish(&places.root, &figures)
+}
+
+fn plot_articles(files: &[&str]) -> Result<(), String> {
+    let read = |file: &&str| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
+    let outputs: Vec<String> = files.iter().map(read).collect::<Result<_, _>>()?;
+    let drawing = plots::articles(&outputs)?;
+    write(&Places::find()?.root.join("docs/articles-growth.svg"), &drawing)?;
+    println!("written: docs/articles-growth.svg");
+    Ok(())
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}

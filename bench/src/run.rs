@@ -1,0 +1,272 @@
+//! A run of the benchmark: case after case, and in each case round after round, every server once in
+//! each round. So what disturbs the machine disturbs all of them, and a server is compared with the
+//! floor of the same round.
+
+mod http; // load over HTTP
+mod memory; // what sessions and streams hold
+mod products; // the real `sabir serve`
+mod start; // from nothing to the first answer
+mod stdio; // load over a pipe
+
+use std::time::Duration;
+
+use crate::contest::{Contestant, Kind, Places};
+use crate::figures::{Figure, Measure};
+use crate::load::exchange::Era;
+use crate::process::Cores;
+use crate::spread::Spread;
+use crate::text::{bytes, number, range};
+
+/// How long all is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Fewer cases, for a look.
+    pub quick: bool,
+    /// How often the floor and we have our turns.
+    pub rounds: usize,
+    /// How often peers have theirs.
+    pub peer_rounds: usize,
+    /// How long the floor and we are asked each time.
+    pub time: Duration,
+    /// How long a peer is: they are many, and far apart.
+    pub peer_time: Duration,
+    /// How often a server is started.
+    pub starts: usize,
+}
+
+impl Pace {
+    /// For figures that are kept, or for a look.
+    pub const fn new(quick: bool) -> Self {
+        if quick {
+            let short = Duration::from_millis(300);
+            Self { quick, rounds: 3, peer_rounds: 3, time: short, peer_time: short, starts: 5 }
+        } else {
+            let (time, peer_time) = (Duration::from_millis(1500), Duration::from_millis(400));
+            Self { quick, rounds: 7, peer_rounds: 5, time, peer_time, starts: 20 }
+        }
+    }
+
+    fn time_of(&self, contestant: &Contestant) -> Duration {
+        if contestant.kind == Kind::Peer { self.peer_time } else { self.time }
+    }
+
+    fn rounds_of(&self, contestant: &Contestant) -> usize {
+        if contestant.kind == Kind::Peer { self.peer_rounds } else { self.rounds }
+    }
+}
+
+/// What one turn of one server gave.
+type Sample = Vec<(Measure, f64)>;
+
+/// One server in one case.
+struct Lane<'a> {
+    server: String,
+    is_floor: bool,
+    /// How many rounds it takes part in.
+    rounds: usize,
+    turn: Box<dyn FnMut() -> Result<Sample, String> + 'a>,
+}
+
+impl<'a> Lane<'a> {
+    fn new(
+        contestant: &Contestant,
+        rounds: usize,
+        turn: impl FnMut() -> Result<Sample, String> + 'a,
+    ) -> Self {
+        let is_floor = contestant.kind == Kind::Floor;
+        Self { server: contestant.name.clone(), is_floor, rounds, turn: Box::new(turn) }
+    }
+}
+
+/// A run of the benchmark.
+pub struct Run<'a> {
+    places: &'a Places,
+    contestants: &'a [Contestant],
+    cores: Cores,
+    pace: Pace,
+    say: &'a mut dyn FnMut(&str),
+    /// What was measured.
+    pub figures: Vec<Figure>,
+    /// What could not be measured, and why.
+    pub missing: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    /// Nothing is measured yet. `say` is told the figures as they come.
+    pub fn new(
+        places: &'a Places,
+        contestants: &'a [Contestant],
+        cores: Cores,
+        pace: Pace,
+        say: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        Self { places, contestants, cores, pace, say, figures: Vec::new(), missing: Vec::new() }
+    }
+
+    /// Everything.
+    pub fn all(&mut self) {
+        for era in Era::ALL {
+            http::by_connections(self, era);
+        }
+        http::by_size(self);
+        http::by_tools(self);
+        stdio::both_ways(self);
+        start::cold(self);
+        memory::all(self);
+        products::all(self);
+    }
+
+    fn ours(&self) -> Option<&'a Contestant> {
+        self.contestants.iter().find(|one| one.kind == Kind::Ours)
+    }
+
+    /// Lets every lane have its turns. A lane that fails has no further turn, and no figure.
+    fn case(&mut self, group: &str, case: &str, at: f64, mut lanes: Vec<Lane<'_>>) {
+        let mut samples: Vec<Result<Vec<Sample>, String>> =
+            lanes.iter().map(|_| Ok(Vec::new())).collect();
+        let rounds = lanes.iter().map(|lane| lane.rounds).max().unwrap_or_default();
+        for round in 0..rounds {
+            for (lane, samples) in lanes.iter_mut().zip(&mut samples) {
+                let Ok(before) = samples else { continue };
+                if round < lane.rounds {
+                    match (lane.turn)() {
+                        Ok(sample) => before.push(sample),
+                        Err(why) => *samples = Err(why),
+                    }
+                }
+            }
+        }
+        let title = if at == 0.0 { case.to_owned() } else { format!("{case}, {at}") };
+        (self.say)(&format!("\n{group}: {title}"));
+        let floor = lanes.iter().position(|lane| lane.is_floor);
+        let floor = floor.and_then(|at| samples[at].as_ref().ok()).cloned().unwrap_or_default();
+        for (lane, samples) in lanes.iter().zip(samples) {
+            match samples {
+                Ok(samples) => {
+                    let reference: &[Sample] = if lane.is_floor { &[] } else { &floor };
+                    let new = figures(group, case, at, &lane.server, &samples, reference);
+                    (self.say)(&line(&lane.server, &new));
+                    self.figures.extend(new);
+                }
+                Err(why) => self.miss(&lane.server, &title, &why),
+            }
+        }
+    }
+
+    fn miss(&mut self, server: &str, case: &str, why: &str) {
+        let why: String = why.chars().take(200).collect();
+        (self.say)(&format!("  {server:<22} failed: {why}"));
+        self.missing.push(format!("{server}, {case}: {why}"));
+    }
+}
+
+/// The figures of one server over all rounds.
+fn figures(
+    group: &str,
+    case: &str,
+    at: f64,
+    server: &str,
+    samples: &[Sample],
+    floor: &[Sample],
+) -> Vec<Figure> {
+    let measures: Vec<Measure> =
+        samples.first().into_iter().flatten().map(|(measure, _)| *measure).collect();
+    let of = |sample: &Sample, wanted| {
+        sample.iter().find(|(measure, _)| *measure == wanted).map_or(f64::NAN, |(_, value)| *value)
+    };
+    let mut figures = Vec::new();
+    for measure in measures {
+        let values: Vec<f64> = samples.iter().map(|sample| of(sample, measure)).collect();
+        let pairs = samples.iter().zip(floor);
+        let ratios: Vec<f64> =
+            pairs.map(|(own, floor)| of(own, measure) / of(floor, measure)).collect();
+        if let Some(value) = Spread::of(&values) {
+            figures.push(Figure {
+                group: group.to_owned(),
+                case: case.to_owned(),
+                at,
+                server: server.to_owned(),
+                measure,
+                value,
+                of_floor: Spread::of(&ratios),
+            });
+        }
+    }
+    figures
+}
+
+/// A line of the table that is printed as it goes.
+fn line(server: &str, figures: &[Figure]) -> String {
+    let mut line = format!("  {server:<22}");
+    for figure in figures {
+        let value = &figure.value;
+        line += &match figure.measure {
+            Measure::PerSecond => format!(" {:>9}/s ({})", number(value.median), range(value)),
+            Measure::P50Us => format!("  p50 {:>6} us", number(value.median)),
+            Measure::P99Us => format!("  p99 {:>6} us", number(value.median)),
+            Measure::CpuUs => format!("  CPU {:>6} us/request", number(value.median)),
+            Measure::Ms => format!(" {:>7} ms ({})", number(value.median), range(value)),
+            Measure::Bytes => format!(" {:>9}", bytes(value.median)),
+        };
+        if let (Measure::PerSecond | Measure::Ms, Some(ratio)) = (figure.measure, &figure.of_floor)
+        {
+            line += &format!("  {} of the first", number(ratio.median));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        let sample = |rate: f64| vec![(Measure::PerSecond, rate)];
+        // The machine was half as fast in the second round, and the server kept its share.
+        let own = [sample(90.0), sample(45.0), sample(91.0)];
+        let floor = [sample(100.0), sample(50.0), sample(100.0)];
+        let figures = figures("http", "echo", 16.0, "sabir", &own, &floor);
+        let [figure] = figures.as_slice() else { panic!("{figures:?}") };
+        assert_eq!(figure.value, Spread { median: 90.0, min: 45.0, max: 91.0 });
+        assert_eq!(figure.of_floor, Some(Spread { median: 0.9, min: 0.9, max: 0.91 }));
+    }
+
+    #[test]
+    fn a_lane_that_fails_has_no_figures_and_is_named() {
+        let places = Places { root: "a".into(), programs: "b".into(), peers: "c".into() };
+        let mut said = String::new();
+        let mut say = |text: &str| said += text;
+        let mut run = Run::new(&places, &[], Cores::shared(), Pace::new(true), &mut say);
+        let (mut turns, mut broken) = (0, 0);
+        let lanes = vec![
+            Lane {
+                server: "floor".into(),
+                is_floor: true,
+                rounds: 3,
+                turn: Box::new(|| {
+                    turns += 1;
+                    Ok(vec![(Measure::PerSecond, 10.0)])
+                }),
+            },
+            Lane {
+                server: "peer".into(),
+                is_floor: false,
+                rounds: 3,
+                turn: Box::new(|| {
+                    broken += 1;
+                    if broken < 2 {
+                        Ok(vec![(Measure::PerSecond, 5.0)])
+                    } else {
+                        Err("lost".into())
+                    }
+                }),
+            },
+        ];
+        run.case("http", "echo", 16.0, lanes);
+        assert_eq!(run.missing, ["peer, echo, 16: lost"]);
+        let servers: Vec<&str> = run.figures.iter().map(|figure| &*figure.server).collect();
+        assert_eq!(servers, ["floor"]);
+        assert_eq!((turns, broken), (3, 2));
+    }
+}

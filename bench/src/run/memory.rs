@@ -1,0 +1,116 @@
+//! What a server holds: when it has just answered a little, with many legacy sessions, and with many
+//! open streams.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::{Lane, Run, Sample};
+use crate::contest::{Contestant, Kind};
+use crate::figures::Measure;
+use crate::load::exchange::{Ask, Era};
+use crate::load::http::{Client, Until, shake_hands};
+use crate::process::{Cores, Process};
+
+/// How long any one read may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const STREAMS: usize = 1_000;
+
+/// All of it. Memory is counted once: it does not change from round to round.
+pub(super) fn all(run: &mut Run<'_>) {
+    let cores = run.cores;
+    let mut lanes = Vec::new();
+    for contestant in run.contestants.iter().filter(|one| !one.http.is_empty()) {
+        lanes.push(Lane::new(contestant, 1, move || idle(cores, contestant)));
+    }
+    run.case("memory", "idle", 0.0, lanes);
+    for sessions in [1_000, 10_000, 100_000] {
+        let mut lanes = Vec::new();
+        for contestant in run.contestants.iter().filter(|one| one.keeps_sessions) {
+            // Ours are too small to be seen by the thousand; a thousand of a peer's says enough.
+            let is_wanted = (contestant.kind == Kind::Ours) == (sessions > 1_000);
+            if is_wanted && !(run.pace.quick && sessions > 10_000) {
+                let turn = move || with_sessions(cores, contestant, sessions);
+                lanes.push(Lane::new(contestant, 1, turn));
+            }
+        }
+        if !lanes.is_empty() {
+            run.case("memory", "all sessions", sessions as f64, lanes);
+        }
+    }
+    if let Some(ours) = run.ours() {
+        let lane = Lane::new(ours, 1, move || with_streams(cores, ours));
+        run.case("memory", "all open streams", STREAMS as f64, vec![lane]);
+    }
+}
+
+/// A server that has answered some requests, so that what it keeps for ever is there.
+fn warm(cores: Cores, contestant: &Contestant) -> Result<(Process, SocketAddr), String> {
+    let (process, address) = Process::listen(cores, &contestant.http_command())?;
+    // The modern era leaves no sessions behind.
+    let era = if contestant.http.contains(&Era::Modern) { Era::Modern } else { Era::Legacy };
+    let mut job = super::http::job(era, Ask::Echo(50), 4);
+    job.address = address;
+    Client::open(&job)?.run(Until::Answers(1_000))?;
+    Ok((process, address))
+}
+
+fn idle(cores: Cores, contestant: &Contestant) -> Result<Sample, String> {
+    let (process, _) = warm(cores, contestant)?;
+    Ok(vec![(Measure::Bytes, process.resident() as f64)])
+}
+
+/// How much memory grows. The first tenth of the sessions fills what starting left free, so growth
+/// is what the others take, as if all had taken it.
+fn with_sessions(cores: Cores, contestant: &Contestant, count: usize) -> Result<Sample, String> {
+    let (process, address) = warm(cores, contestant)?;
+    let mut stream = connect(address)?;
+    let (mut before, tenth) = (0.0, count / 10);
+    for nth in 0..count {
+        if nth == tenth {
+            before = process.resident() as f64;
+        }
+        let named = shake_hands(&mut stream, address).map_err(|error| error.to_string())?;
+        named.ok_or("it names no session")?;
+    }
+    let growth = (process.resident() as f64 - before).max(0.0);
+    Ok(vec![(Measure::Bytes, growth * count as f64 / (count - tenth) as f64)])
+}
+
+/// How much memory grows, the sessions and connections of the streams included.
+fn with_streams(cores: Cores, contestant: &Contestant) -> Result<Sample, String> {
+    let (process, address) = warm(cores, contestant)?;
+    let before = process.resident() as f64;
+    let mut open = Vec::new();
+    for _ in 0..STREAMS {
+        let failed = |error: std::io::Error| error.to_string();
+        let mut stream = connect(address)?;
+        let session = shake_hands(&mut stream, address).map_err(failed)?;
+        let session = session.ok_or("it names no session")?;
+        let request = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\
+             MCP-Protocol-Version: {}\r\nMcp-Session-Id: {session}\r\n\r\n",
+            Era::Legacy.revision()
+        );
+        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let mut head = [0; 1024];
+        let read = stream.read(&mut head).map_err(failed)?;
+        if !head[..read].starts_with(b"HTTP/1.1 200") {
+            let head = String::from_utf8_lossy(&head[..read]);
+            return Err(format!("no stream: {}", head.lines().next().unwrap_or_default()));
+        }
+        open.push(stream);
+    }
+    Ok(vec![(Measure::Bytes, (process.resident() as f64 - before).max(0.0))])
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream, String> {
+    let connect = || {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    };
+    connect().map_err(|error: std::io::Error| error.to_string())
+}

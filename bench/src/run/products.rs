@@ -1,0 +1,95 @@
+//! The real `sabir serve`: a search of the handbook, and a program that does nothing, beside that
+//! program started by hand.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::{Lane, Run, Sample, http};
+use crate::contest::{Contestant, Kind};
+use crate::figures::Measure;
+use crate::load::exchange::{Ask, Era};
+use crate::process::{CommandLine, Cores};
+
+/// Both, over one connection.
+pub(super) fn all(run: &mut Run<'_>) {
+    let Some(ours) = run.ours() else { return };
+    let folder = match prepare(&run.places.root) {
+        Ok(folder) => folder,
+        Err(error) => return run.miss("sabir serve", "handbook and command", &error.to_string()),
+    };
+    let binary = Contestant { name: "sabir serve".into(), ..ours.clone() };
+    let program = run.places.programs.join("sabir");
+    let serve = |part: &str| {
+        let path = folder.path().join(part);
+        CommandLine::new(&program, &["serve", &path.to_string_lossy(), "--http"])
+    };
+    let search = Ask::Call {
+        tool: "search_articles",
+        arguments: r#"{"query":"ask the user a question during a call"}"#.into(),
+    };
+    let job = http::job(Era::Modern, search, 1);
+    let lane = http::lane(run, &binary, &serve("handbook"), &job);
+    run.case("products", "search_articles in examples/handbook", 1.0, lane.into_iter().collect());
+
+    let call = Ask::Call { tool: "nothing", arguments: "{}".into() };
+    let job = http::job(Era::Modern, call, 1);
+    let (cores, time) = (run.cores, run.pace.time);
+    let bare = Contestant { name: "bare spawn".into(), kind: Kind::Floor, ..ours.clone() };
+    let mut lanes =
+        vec![Lane::new(&bare, run.pace.rounds, move || spawn_bare(cores, time.as_secs_f64()))];
+    lanes.extend(http::lane(run, &binary, &serve("command"), &job));
+    run.case("products", "/bin/true as a tool", 1.0, lanes);
+}
+
+/// A copy of the handbook, whose index is nobody else's, and a `sabir.toml` with one command.
+fn prepare(root: &Path) -> io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    copy(&root.join("examples/handbook"), &folder.path().join("handbook"))?;
+    let command = "[[command]]\nname = \"nothing\"\ndescription = \"Do nothing\"\n\
+                   run = [\"/bin/true\"]\n";
+    fs::create_dir(folder.path().join("command"))?;
+    fs::write(folder.path().join("command/sabir.toml"), command)?;
+    Ok(folder)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Starts the program and waits for it, as a tool would, with nothing around it.
+fn spawn_bare(cores: Cores, seconds: f64) -> Result<Sample, String> {
+    cores.as_server(|| spawn_for(seconds))
+}
+
+fn spawn_for(seconds: f64) -> Result<Sample, String> {
+    let mut times = Vec::new();
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < seconds {
+        let begin = Instant::now();
+        let mut command = Command::new("/bin/true");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let status = command.status().map_err(|error| error.to_string())?;
+        if !status.success() {
+            return Err(format!("/bin/true: {status}"));
+        }
+        times.push(begin.elapsed().as_secs_f64() * 1e6);
+    }
+    let rate = times.len() as f64 / start.elapsed().as_secs_f64();
+    times.sort_unstable_by(f64::total_cmp);
+    let share = |share: f64| times.get((times.len() as f64 * share) as usize).copied();
+    let (p50, p99) = (share(0.5).unwrap_or(f64::NAN), share(0.99).unwrap_or(f64::NAN));
+    Ok(vec![(Measure::PerSecond, rate), (Measure::P50Us, p50), (Measure::P99Us, p99)])
+}

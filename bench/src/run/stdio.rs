@@ -1,0 +1,93 @@
+//! Load over a pipe: one thing after the other, and all at once.
+
+use std::time::Duration;
+
+use super::{Lane, Run, Sample};
+use crate::contest::Contestant;
+use crate::figures::Measure;
+use crate::load::Measured;
+use crate::load::exchange::{Ask, Era};
+use crate::load::pipe::Pipe;
+use crate::process::{Cores, Process, Streams};
+
+/// How long one turn may take before its server is killed.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long one turn should take, and what is asked at most: ids have eight digits, and all requests
+/// of a turn are in memory.
+const TURN: f64 = 0.4;
+const MOST: f64 = 400_000.0;
+
+struct Piped {
+    process: Process,
+    pipe: Pipe,
+    era: Era,
+    at_once: bool,
+    count: u64,
+}
+
+impl Piped {
+    fn start(
+        cores: Cores,
+        contestant: &Contestant,
+        era: Era,
+        at_once: bool,
+    ) -> Result<Self, String> {
+        let line = contestant.command.and(&["stdio"]);
+        let mut process = Process::start(cores, &line, Streams::Piped)?;
+        let guard = process.guard(LIMIT);
+        let pipe = Pipe::open(process.child(), era).map_err(|error| error.to_string())?;
+        drop(guard);
+        let mut piped = Self { process, pipe, era, at_once, count: 100 };
+        piped.ask()?;
+        // Then as many as the time allows, found out with a tenth of that.
+        for share in [0.1, 1.0] {
+            let rate = piped.ask()?.rate();
+            piped.count = (rate * TURN * share).clamp(50.0, MOST) as u64;
+        }
+        Ok(piped)
+    }
+
+    fn ask(&mut self) -> Result<Measured, String> {
+        let _guard = self.process.guard(LIMIT);
+        let ask = Ask::Echo(50);
+        if self.at_once {
+            self.pipe.at_once(self.era, &ask, self.count)
+        } else {
+            self.pipe.in_turn(self.era, &ask, self.count)
+        }
+    }
+
+    fn turn(&mut self) -> Result<Sample, String> {
+        let before = self.process.cpu_time();
+        let measured = self.ask()?;
+        let spent = self.process.cpu_time().saturating_sub(before);
+        let mut sample = vec![(Measure::PerSecond, measured.rate())];
+        if !self.at_once {
+            sample.push((Measure::P50Us, measured.latency(0.5)));
+            sample.push((Measure::P99Us, measured.latency(0.99)));
+        }
+        sample.push((Measure::CpuUs, spent.as_secs_f64() * 1e6 / measured.answers as f64));
+        Ok(sample)
+    }
+}
+
+/// Everybody, in sequence and pipelined.
+pub(super) fn both_ways(run: &mut Run<'_>) {
+    for era in Era::ALL {
+        for at_once in [false, true] {
+            let mut lanes = Vec::new();
+            for contestant in run.contestants.iter().filter(|one| one.stdio.contains(&era)) {
+                match Piped::start(run.cores, contestant, era, at_once) {
+                    Ok(mut piped) => {
+                        let rounds = run.pace.rounds_of(contestant);
+                        lanes.push(Lane::new(contestant, rounds, move || piped.turn()));
+                    }
+                    Err(why) => run.miss(&contestant.name, "stdio", &why),
+                }
+            }
+            let way = if at_once { "pipelined" } else { "in sequence" };
+            run.case("stdio", &format!("{} {way}", era.name()), 0.0, lanes);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What several rounds say together.
+
+use serde::{Deserialize, Serialize};
+
+/// The middle of some values, and how far they lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// As many are below as above.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// `None`: there is no value.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut values: Vec<f64> =
+            values.iter().copied().filter(|value| value.is_finite()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let (below, above) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Self { median: f64::midpoint(below, above), min, max })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_has_as_many_below_as_above() {
+        assert_eq!(Spread::of(&[3.0, 1.0, 9.0]), Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
+        assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 9.0]).map(|spread| spread.median), Some(3.0));
+        assert_eq!(Spread::of(&[7.0]), Some(Spread { median: 7.0, min: 7.0, max: 7.0 }));
+    }
+
+    #[test]
+    fn what_was_not_measured_does_not_count() {
+        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::of(&[f64::NAN]), None);
+        assert_eq!(Spread::of(&[f64::NAN, 2.0]).map(|spread| spread.median), Some(2.0));
+    }
+}

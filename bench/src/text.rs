@@ -1,0 +1,119 @@
+//! Numbers and tables for people.
+
+use crate::spread::Spread;
+
+/// Three digits that count, and thousands apart.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".into();
+    }
+    let magnitude = value.abs();
+    if magnitude == 0.0 {
+        "0".into()
+    } else if magnitude < 0.095 {
+        format!("{value:.4}")
+    } else if magnitude < 9.95 {
+        format!("{value:.2}")
+    } else if magnitude < 99.5 {
+        format!("{value:.1}")
+    } else {
+        let unit = 10_f64.powi((magnitude.log10().floor() as i32 - 2).max(0));
+        thousands(((value / unit).round() * unit) as i64)
+    }
+}
+
+fn thousands(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if value < 0 { format!("-{out}") } else { out }
+}
+
+/// Bytes in the unit that fits.
+pub fn bytes(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude < 1000.0 {
+        format!("{value:.0} B")
+    } else if magnitude < 1e6 {
+        format!("{} KB", number(value / 1e3))
+    } else {
+        format!("{} MB", number(value / 1e6))
+    }
+}
+
+/// From the smallest to the largest.
+pub fn range(spread: &Spread) -> String {
+    format!("{}–{}", number(spread.min), number(spread.max))
+}
+
+/// A table in Markdown; the columns but the first stand right.
+pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule: Vec<&str> = (0..head.len()).map(|at| if at == 0 { "---" } else { "---:" }).collect();
+    let mut out = line(head) + &format!("|{}|\n", rule.join("|"));
+    for row in rows {
+        out += &line(row);
+    }
+    out
+}
+
+/// Exchanges what stands between two lines, which stay.
+pub fn exchange_between(text: &str, begin: &str, end: &str, new: &str) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n\n{}\n\n{end}{after}", new.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_that_count() {
+        for (value, written) in [
+            (0.0, "0"),
+            (0.0031, "0.0031"),
+            (0.954, "0.95"),
+            (7.0, "7.00"),
+            (70.44, "70.4"),
+            (704.4, "704"),
+            (999.6, "1,000"),
+            (145_678.0, "146,000"),
+            (2_345_678.0, "2,350,000"),
+            (-1234.0, "-1,230"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(number(value), written, "{value}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_a_unit() {
+        assert_eq!(bytes(412.4), "412 B");
+        assert_eq!(bytes(51_200.0), "51.2 KB");
+        assert_eq!(bytes(8_410_000.0), "8.41 MB");
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each_row() {
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let table = table(&words(&["server", "rate"]), &[words(&["floor", "7"])]);
+        assert_eq!(table, "| server | rate |\n|---|---:|\n| floor | 7 |\n");
+    }
+
+    #[test]
+    fn only_what_stands_between_the_marks_is_exchanged() {
+        let exchanged = exchange_between("a\n<b>\nold\n<e>\nz\n", "<b>", "<e>", "new\n");
+        assert_eq!(exchanged.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
+        let again = exchange_between(&exchanged.unwrap(), "<b>", "<e>", "new\n");
+        assert_eq!(again.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
+        assert_eq!(exchange_between("a <b> z", "<b>", "<e>", "new"), None);
+        assert_eq!(exchange_between("a <e> <b> z", "<b>", "<e>", "new"), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! The real servers under the real load generator, for a few requests each.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sabir_bench::load::exchange::{Ask, Era};
+use sabir_bench::load::http::{Client, Job, Until};
+use sabir_bench::load::pipe::Pipe;
+use sabir_bench::process::{CommandLine, Cores, Process, Streams, free_address};
+
+const OURS: &str = env!("CARGO_BIN_EXE_echo-server");
+const FLOOR: &str = env!("CARGO_BIN_EXE_floor");
+const COUNTED: &str = env!("CARGO_BIN_EXE_echo-server-counted");
+
+fn ask_http(program: &str, further: &[&str], era: Era, ask: Ask) -> Result<usize, String> {
+    let address = free_address().map_err(|error| error.to_string())?;
+    let line = CommandLine::new(Path::new(program), &["http", &address.to_string()]).and(further);
+    let mut process = Process::start(Cores::shared(), &line, Streams::Closed)?;
+    process.wait_for(address)?;
+    let job = Job { address, era, ask, connections: 3, time: Duration::ZERO };
+    let measured = Client::open(&job)?.run(Until::Answers(7))?;
+    assert!(process.resident() > 100_000, "{}", process.resident());
+    Ok(measured.answers)
+}
+
+#[test]
+fn all_servers_echo_and_list_over_http_in_both_eras() {
+    for era in Era::ALL {
+        for program in [FLOOR, OURS, COUNTED] {
+            for ask in [Ask::Echo(50), Ask::Echo(10_000), Ask::List(21), Ask::List(0)] {
+                assert_eq!(ask_http(program, &[], era, ask.clone()), Ok(7), "{program} {ask:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_tools_can_be_chosen() {
+    assert_eq!(ask_http(OURS, &["99"], Era::Modern, Ask::List(100)), Ok(7));
+    assert_eq!(ask_http(OURS, &["0"], Era::Legacy, Ask::List(1)), Ok(7));
+}
+
+#[test]
+fn a_wrong_answer_ends_the_load() {
+    let why = ask_http(OURS, &[], Era::Modern, Ask::List(20)).unwrap_err();
+    assert!(why.starts_with("a wrong result"), "{why}");
+}
+
+#[test]
+fn all_servers_echo_over_a_pipe_in_both_eras() {
+    for era in Era::ALL {
+        for program in [FLOOR, OURS] {
+            let line = CommandLine::new(Path::new(program), &["stdio"]);
+            let mut process = Process::start(Cores::shared(), &line, Streams::Piped).unwrap();
+            let _guard = process.guard(Duration::from_secs(30));
+            let mut pipe = Pipe::open(process.child(), era).unwrap();
+            assert_eq!(pipe.in_turn(era, &Ask::Echo(50), 5).map(|all| all.answers), Ok(5));
+            assert_eq!(pipe.at_once(era, &Ask::Echo(50), 500).map(|all| all.answers), Ok(500));
+        }
+    }
+}
+
+#[test]
+fn the_counting_server_says_its_count_when_it_is_told_to_end() {
+    let address = free_address().unwrap();
+    let line = CommandLine::new(Path::new(COUNTED), &["http", &address.to_string()]);
+    let mut process = Process::start(Cores::shared(), &line, Streams::Heard).unwrap();
+    process.wait_for(address).unwrap();
+    let said = process.end().unwrap();
+    let count = said.trim().strip_prefix("allocations: ").and_then(|count| count.parse().ok());
+    assert!(count.is_some_and(|count: usize| count > 100), "{said}");
+}

@@ -1,0 +1,76 @@
+//! `cargo xtask bench` and `cargo xtask record`: build what is measured, then run what measures.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs the benchmark; whether all went well. Peers that cannot be installed are named by their
+/// installer and by the benchmark, which goes on without them.
+pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    let packages = ["--release", "--package", "sabir-bench", "--package", "sabir-cli"];
+    if !build(workspace, &packages, &["echo-server", "floor", "sabir-bench", "sabir"])? {
+        return Ok(false);
+    }
+    // A quick run asks one peer, which is of this part.
+    let part = if options == ["--quick"] { &["rmcp"][..] } else { &[] };
+    let install = workspace.join("bench/peers/install");
+    Command::new(install).args(part).current_dir(workspace).status()?;
+    run(workspace, "release/sabir-bench", options)
+}
+
+/// Whether the benchmark knows these words: building for nothing takes minutes.
+pub(crate) fn are_options(words: &[&str]) -> bool {
+    match words {
+        [] => true,
+        ["--quick", rest @ ..] => are_options(rest),
+        ["--only", names, rest @ ..] => !names.starts_with('-') && are_options(rest),
+        _ => false,
+    }
+}
+
+/// Counts what the hot paths cost; whether none has grown.
+pub(crate) fn record(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    let package = ["--profile", "record", "--package", "sabir-bench"];
+    if !build(workspace, &package, &["echo-server", "echo-server-counted", "hot-paths"])? {
+        return Ok(false);
+    }
+    let options: Vec<&str> = options.iter().copied().chain(["bench/record.toml"]).collect();
+    run(workspace, "record/hot-paths", &options)
+}
+
+fn build(workspace: &Path, options: &[&str], programs: &[&str]) -> io::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet"]).args(options).current_dir(workspace);
+    build.args(programs.iter().flat_map(|program| ["--bin", program]));
+    Ok(build.status()?.success())
+}
+
+fn run(workspace: &Path, program: &str, options: &[&str]) -> io::Result<bool> {
+    let program = target(workspace).join(program);
+    Ok(Command::new(program).args(options).current_dir(workspace).status()?.success())
+}
+
+/// Where cargo builds.
+fn target(workspace: &Path) -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => env::current_dir().unwrap_or_default().join(folder),
+        None => workspace.join("target"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_words_are_refused_before_anything_is_built() {
+        for right in [&[][..], &["--quick"], &["--only", "floor,sabir", "--quick"]] {
+            assert!(are_options(right), "{right:?}");
+        }
+        for wrong in [&["--only"][..], &["--only", "--quick"], &["--fast"], &["sabir"]] {
+            assert!(!are_options(wrong), "{wrong:?}");
+        }
+    }
+}
