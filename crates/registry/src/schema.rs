@@ -7,6 +7,7 @@ mod plain; // the schemas of most tools, without a tree
 mod work; // how much work a schema can make
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use jsonschema::{Draft, Validator};
 use sabir_wire::Raw;
@@ -17,9 +18,13 @@ use self::plain::Plain;
 /// A schema, compiled.
 #[derive(Debug)]
 pub struct Checker {
-    validator: Validator,
     /// Where the schema is a plain one: says yes at once, where that is the answer.
     plain: Option<Plain>,
+    schema: Value,
+    draft: Draft,
+    /// Made when it is asked for the first time; at once where only it can tell whether the schema
+    /// is any good.
+    validator: OnceLock<Result<Validator, String>>,
 }
 
 /// Why a schema is refused.
@@ -69,12 +74,12 @@ impl Checker {
         if value.get("type").and_then(Value::as_str) != Some("object") {
             return Err(BadSchema::NotAnObject(" with `\"type\": \"object\"`"));
         }
-        Self::compile(&value)
+        Self::compile(value)
     }
 
     /// Compiles the schema of a result, which may describe anything.
     pub fn for_results(schema: &Raw) -> Result<Self, BadSchema> {
-        Self::compile(&Self::read(schema)?)
+        Self::compile(Self::read(schema)?)
     }
 
     fn read(schema: &Raw) -> Result<Value, BadSchema> {
@@ -90,7 +95,7 @@ impl Checker {
         Ok(value)
     }
 
-    fn compile(schema: &Value) -> Result<Self, BadSchema> {
+    fn compile(schema: Value) -> Result<Self, BadSchema> {
         let draft = match schema.get("$schema").and_then(Value::as_str) {
             None => Draft::Draft202012,
             Some(uri) => match uri.trim_end_matches('#') {
@@ -99,12 +104,20 @@ impl Checker {
                 _ => return Err(BadSchema::Dialect(uri.to_owned())),
             },
         };
-        let validator = jsonschema::options()
-            .with_draft(draft)
-            .with_retriever(Nowhere)
-            .build(schema)
-            .map_err(|error| BadSchema::Invalid(error.to_string()))?;
-        Ok(Self { validator, plain: Plain::compile(schema) })
+        let plain = Plain::compile(&schema);
+        let checker = Self { plain, schema, draft, validator: OnceLock::new() };
+        if checker.plain.is_none() {
+            checker.validator().map_err(|reason| BadSchema::Invalid(reason.to_owned()))?;
+        }
+        Ok(checker)
+    }
+
+    fn validator(&self) -> Result<&Validator, &str> {
+        let build = || {
+            let options = jsonschema::options().with_draft(self.draft).with_retriever(Nowhere);
+            options.build(&self.schema).map_err(|error| error.to_string())
+        };
+        self.validator.get_or_init(build).as_ref().map_err(String::as_str)
     }
 
     /// Checks a value; what is wrong is named with its place.
@@ -113,11 +126,12 @@ impl Checker {
             return Ok(());
         }
         let value: Value = value.read().map_err(|error| error.to_string())?;
-        if self.validator.is_valid(&value) {
+        let validator = self.validator()?;
+        if validator.is_valid(&value) {
             return Ok(());
         }
         let mut reasons = String::new();
-        for error in self.validator.iter_errors(&value).take(Self::MAX_REASONS) {
+        for error in validator.iter_errors(&value).take(Self::MAX_REASONS) {
             let place = error.instance_path().to_string();
             let separator = if reasons.is_empty() { "" } else { "; " };
             let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };

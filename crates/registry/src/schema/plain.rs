@@ -1,7 +1,8 @@
 //! Schemas of the kind that nearly all tools have, checked without building a tree.
 //!
 //! It says yes only where the general validator would: what is not plain, in the schema or in the
-//! value, is left to that. It never says no, for only the validator can say why.
+//! value, is left to that. It never says no, for only the validator can say why. A plain schema
+//! also follows the rules of its dialect, so that the validator need not be made before it is asked.
 
 use sabir_wire::scan;
 use serde_json::{Map, Value};
@@ -56,7 +57,7 @@ impl Types {
         };
         match value {
             None => Some(Self(u8::MAX)),
-            Some(Value::Array(names)) => {
+            Some(Value::Array(names)) if !names.is_empty() && all_differ(names) => {
                 names.iter().try_fold(0, |all, name| Some(all | bit(name)?)).map(Self)
             }
             Some(name) => bit(name).map(Self),
@@ -80,10 +81,12 @@ impl Plain {
                 }
                 "additionalProperties" => value.is_boolean(),
                 // They only describe.
-                "$schema" | "$comment" | "title" | "description" | "default" | "examples"
-                | "deprecated" | "readOnly" | "writeOnly" => true,
+                "$schema" | "$comment" | "title" | "description" => value.is_string(),
+                "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
+                "examples" => value.is_array(),
+                "default" => true,
                 // A dialect may check the formats of texts, but has none for numbers.
-                "format" => types.0 & Types::STRING == 0,
+                "format" => types.0 & Types::STRING == 0 && value.is_string(),
                 other => other.starts_with("x-"),
             };
             if !is_understood {
@@ -98,9 +101,14 @@ impl Plain {
             object: Members::compile(schema)?,
             items: match schema.get("items") {
                 None => None,
-                Some(items) => Some(Box::new(Self::compile(items)?)),
+                Some(items) => Some(Box::new(Self::compile_part(items)?)),
             },
         })
+    }
+
+    /// The same for a part of a schema, which could be in a dialect of its own.
+    fn compile_part(schema: &Value) -> Option<Self> {
+        if schema.get("$schema").is_some() { None } else { Self::compile(schema) }
     }
 
     /// `Some` if the value surely fits.
@@ -167,13 +175,17 @@ impl Members {
         }
         let known = properties
             .iter()
-            .map(|(name, schema)| Some((name.as_str().into(), Plain::compile(schema)?)));
+            .map(|(name, schema)| Some((name.as_str().into(), Plain::compile_part(schema)?)));
         let known: Vec<(Box<str>, Plain)> = known.collect::<Option<_>>()?;
         let mut required = 0;
         if let Some(names) = schema.get("required") {
             for name in names.as_array()? {
                 let name = name.as_str()?;
-                required |= 1 << known.iter().position(|(known, _)| **known == *name)?;
+                let bit = 1 << known.iter().position(|(known, _)| **known == *name)?;
+                if required & bit != 0 {
+                    return None;
+                }
+                required |= bit;
             }
         }
         Some(Some(Self { known, required, open: is_open }))
@@ -211,6 +223,10 @@ fn is_sound(json: &str) -> Option<()> {
         b't' | b'f' | b'n' => Some(()),
         _ => None,
     }
+}
+
+fn all_differ(values: &[Value]) -> bool {
+    values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
 }
 
 /// The texts of an `enum`; `None` in `Some` if there is none.

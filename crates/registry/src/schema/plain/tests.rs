@@ -92,6 +92,14 @@ fn schema() -> impl Strategy<Value = Value> {
         (kind.clone(), kind.clone())
             .prop_filter_map("twice", |(a, b)| { (a != b).then(|| json!({ "type": [a, b] })) }),
         Just(json!({ "enum": ["a", "b"] })),
+        Just(json!({ "type": [] })),
+        Just(json!({ "type": ["null", "null"] })),
+        Just(json!({ "title": 1 })),
+        Just(json!({ "deprecated": "yes" })),
+        Just(json!({ "examples": {} })),
+        Just(json!({ "type": "integer", "format": 3 })),
+        Just(json!({ "properties": { "a": {} }, "required": ["a", "a"] })),
+        Just(json!({ "enum": [] })),
         (kind, -2..3i64).prop_map(|(kind, n)| json!({ "type": kind, "minimum": n, "maximum": 1 })),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
@@ -145,6 +153,14 @@ fn value() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8192))]
+
+    #[test]
+    fn a_plain_schema_is_a_good_one(schema in schema()) {
+        if Plain::compile(&schema).is_some() {
+            prop_assert!(jsonschema::meta::is_valid(&schema), "{}", schema);
+            prop_assert!(jsonschema::validator_for(&schema).is_ok(), "{}", schema);
+        }
+    }
 
     #[test]
     fn what_is_accepted_is_valid(schema in schema(), json in value()) {
