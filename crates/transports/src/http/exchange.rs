@@ -1,5 +1,9 @@
 //! One POST: its body is read, its era decided, and it goes its way.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
@@ -13,22 +17,50 @@ use super::accept::{self, Named, named_revision};
 use super::guard;
 use super::one_shot::{self, LANE, Manner};
 use super::reply::{self, Answer, Refusal, Reply};
+use super::route::Work;
 use super::session::{self, Said};
 use super::shared::{Connection, Flight, Shared};
 
-/// Answers a POST to the endpoint.
-pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Reply {
-    let acceptable = guard::check_content_type(&head.headers).and_then(|()| {
-        guard::check_accept(&head.headers, &["application/json", "text/event-stream"])
-    });
-    if let Err(refusal) = acceptable {
-        return refusal.into();
+/// A POST to the endpoint, whose body is being read. Nearly every request is one, so its state is
+/// laid out by hand: those of nested functions would be copied into one another.
+pub(crate) struct Posting {
+    /// Until the body is there.
+    flight: Option<Flight>,
+    headers: HeaderMap,
+    body: Collecting,
+}
+
+/// Begins to answer a POST to the endpoint.
+pub(crate) fn post(flight: Flight, head: Parts, body: IncomingBody) -> Result<Work, Refusal> {
+    guard::check_content_type(&head.headers)?;
+    guard::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
+    let body = Collecting::begin(&flight.connection, body)?;
+    let headers = head.headers;
+    if head.version != Version::HTTP_2 {
+        return Ok(Work::Post(Posting { flight: Some(flight), headers, body }));
     }
-    let body = match read(&flight.connection, head.version, body).await {
-        Ok(body) => body,
-        Err(refusal) => return refusal.into(),
-    };
-    answer(flight, &head.headers, &body).reply().await
+    // Many bodies share a connection: each has a timer of its own.
+    Ok(Work::Later(Box::pin(async move {
+        match in_time(&flight.connection, body).await {
+            Ok(body) => answer(flight, &headers, &body).reply().await,
+            Err(refusal) => refusal.into(),
+        }
+    })))
+}
+
+impl Posting {
+    /// The answer, when the body is there.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
+        let Some(flight) = &self.flight else { return Poll::Pending };
+        let polled = self.body.poll(cx);
+        let body = ready!(flight.connection.pulse.poll_body(cx, polled));
+        let body = body.unwrap_or(Err(Unread::Late)).map_err(|unread| self.body.refuse(unread));
+        Poll::Ready(match (body, self.flight.take()) {
+            (Ok(body), Some(flight)) => answer(flight, &self.headers, &body),
+            (Err(refusal), _) => refusal.into(),
+            (Ok(_), None) => return Poll::Pending,
+        })
+    }
 }
 
 /// Which way a message goes.
@@ -110,65 +142,85 @@ pub(crate) async fn read(
     version: Version,
     body: IncomingBody,
 ) -> Result<Bytes, Refusal> {
-    let limit = connection.shared.engine.settings().engine_limits.message_size;
-    let too_long = || {
-        let reason = format!("the body is longer than {limit} bytes");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
-    };
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_long());
+    let mut body = Collecting::begin(connection, body)?;
+    if version == Version::HTTP_2 {
+        return in_time(connection, body).await;
     }
-    let reading = collect(body, limit);
-    let collected = if version == Version::HTTP_2 {
-        // Many bodies share a connection: each has a timer of its own.
-        let time = connection.shared.settings.limits.body_time;
-        tokio::time::timeout(time, reading).await.ok()
-    } else {
-        connection.pulse.body_in_time(reading).await
-    };
-    match collected {
-        Some(Ok(body)) => Ok(body),
-        Some(Err(Unread::TooLong)) => Err(too_long()),
-        Some(Err(Unread::Broken)) => {
-            Err(Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"))
-        }
-        None => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
-    }
+    let collected = connection.pulse.body_in_time(poll_fn(|cx| body.poll(cx))).await;
+    collected.unwrap_or(Err(Unread::Late)).map_err(|unread| body.refuse(unread))
+}
+
+/// Reads a body that has a timer of its own.
+async fn in_time(connection: &Connection, mut body: Collecting) -> Result<Bytes, Refusal> {
+    let time = connection.shared.settings.limits.body_time;
+    let collected = tokio::time::timeout(time, poll_fn(|cx| body.poll(cx))).await;
+    collected.unwrap_or(Err(Unread::Late)).map_err(|unread| body.refuse(unread))
 }
 
 enum Unread {
     TooLong,
     Broken,
+    Late,
 }
 
-/// All of a body. If it came in one piece it is not copied.
-async fn collect(mut body: IncomingBody, limit: usize) -> Result<Bytes, Unread> {
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    let expected = body.size_hint().lower();
-    while let Some(frame) = next(&mut body).await {
-        let Ok(piece) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
-        if first.len() + rest.len() + piece.len() > limit {
-            return Err(Unread::TooLong);
-        }
-        if first.is_empty() && rest.is_empty() {
-            first = piece;
-        } else {
-            if rest.is_empty() {
-                rest.reserve(usize::try_from(expected).map_or(limit, |length| length.min(limit)));
-                rest.extend_from_slice(&std::mem::take(&mut first));
+/// A body that is being read. If it comes in one piece it is not copied.
+struct Collecting {
+    body: IncomingBody,
+    limit: usize,
+    first: Bytes,
+    rest: BytesMut,
+}
+
+impl Collecting {
+    fn begin(connection: &Connection, body: IncomingBody) -> Result<Self, Refusal> {
+        let limit = connection.shared.engine.settings().engine_limits.message_size;
+        let is_too_long = body.size_hint().lower() > limit as u64;
+        let collecting = Self { body, limit, first: Bytes::new(), rest: BytesMut::new() };
+        if is_too_long { Err(collecting.refuse(Unread::TooLong)) } else { Ok(collecting) }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Unread>> {
+        while let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+            let Ok(frame) = frame else { return Poll::Ready(Err(Unread::Broken)) };
+            let Ok(piece) = frame.into_data() else { continue };
+            if self.first.len() + self.rest.len() + piece.len() > self.limit {
+                return Poll::Ready(Err(Unread::TooLong));
             }
-            rest.extend_from_slice(&piece);
+            self.take(piece);
+            if self.body.is_end_stream() {
+                break;
+            }
         }
-        if body.is_end_stream() {
-            break;
+        let rest = std::mem::take(&mut self.rest);
+        let first = std::mem::take(&mut self.first);
+        Poll::Ready(Ok(if rest.is_empty() { first } else { rest.freeze() }))
+    }
+
+    fn take(&mut self, piece: Bytes) {
+        if self.first.is_empty() && self.rest.is_empty() {
+            self.first = piece;
+            return;
+        }
+        if self.rest.is_empty() {
+            // What is still to come is told by the hint, as far as it is known.
+            let more = usize::try_from(self.body.size_hint().lower()).unwrap_or(self.limit);
+            let all = self.first.len().saturating_add(piece.len()).saturating_add(more);
+            self.rest.reserve(all.min(self.limit));
+            self.rest.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.rest.extend_from_slice(&piece);
+    }
+
+    fn refuse(&self, unread: Unread) -> Refusal {
+        match unread {
+            Unread::TooLong => {
+                let reason = format!("the body is longer than {} bytes", self.limit);
+                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
+            }
+            Unread::Broken => Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"),
+            Unread::Late => {
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")
+            }
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
-}
-
-type Piece = Result<http_body::Frame<Bytes>, hyper::Error>;
-
-async fn next(body: &mut IncomingBody) -> Option<Piece> {
-    std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx)).await
 }

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
@@ -129,22 +129,28 @@ impl Pulse {
     /// time.
     pub(crate) async fn body_in_time<T>(&self, body: impl Future<Output = T>) -> Option<T> {
         let mut body = std::pin::pin!(body);
-        let waited = poll_fn(|cx| {
-            if let Poll::Ready(done) = body.as_mut().poll(cx) {
-                return Poll::Ready(Some(done));
-            }
-            if self.body_since.load(Ordering::Relaxed) == 0 {
-                self.body_since.store(self.clock.now(), Ordering::Relaxed);
-            }
-            self.body.register(cx.waker());
-            match self.body_is_late.load(Ordering::Acquire) {
-                true => Poll::Ready(None),
-                false => Poll::Pending,
-            }
+        poll_fn(|cx| {
+            let polled = body.as_mut().poll(cx);
+            self.poll_body(cx, polled)
         })
-        .await;
+        .await
+    }
+
+    /// The same for whoever polls a body himself.
+    pub(crate) fn poll_body<T>(&self, cx: &mut Context<'_>, body: Poll<T>) -> Poll<Option<T>> {
+        if let Poll::Ready(done) = body {
+            self.body_since.store(0, Ordering::Relaxed);
+            return Poll::Ready(Some(done));
+        }
+        if self.body_since.load(Ordering::Relaxed) == 0 {
+            self.body_since.store(self.clock.now(), Ordering::Relaxed);
+        }
+        self.body.register(cx.waker());
+        if !self.body_is_late.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
         self.body_since.store(0, Ordering::Relaxed);
-        waited
+        Poll::Ready(None)
     }
 
     /// Drives a connection until it has ended or must. `shut` asks it to finish.

@@ -1,6 +1,5 @@
 //! Listens, serves, stops.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -185,10 +184,7 @@ async fn serve(shared: Arc<Shared>, builder: &Builder<TokioExecutor>, stream: Tc
     let pulse = shared.welcome();
     let connection = Arc::new(Connection { shared, pulse: pulse.clone() });
     let io = TokioIo::new(Socket::new(stream, pulse.clone()));
-    let service = service_fn(move |request| {
-        let connection = connection.clone();
-        async move { Ok::<_, Infallible>(route::answer(connection, request).await) }
-    });
+    let service = service_fn(move |request| route::answer(&connection, request));
     let served = builder.serve_connection(io, service);
     pulse.drive(served, |connection: Pin<&mut _>| connection.graceful_shutdown()).await;
 }
