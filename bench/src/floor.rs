@@ -17,9 +17,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// As much of a request as an echo needs.
 #[derive(Deserialize)]
 struct Asked<'a> {

@@ -89,9 +89,6 @@ impl Checker {
         let value: Value = schema.read().map_err(|_| BadSchema::TooDeep)?;
         let mut nodes = 0;
         measure(&value, Self::MAX_DEPTH, &mut nodes)?;
-        if work::is_too_much(&value) {
-            return Err(BadSchema::TooMuchWork);
-        }
         Ok(value)
     }
 
@@ -106,7 +103,11 @@ impl Checker {
         };
         let plain = Plain::compile(&schema);
         let checker = Self { plain, schema, draft, validator: OnceLock::new() };
+        // A plain one looks at each value once.
         if checker.plain.is_none() {
+            if work::is_too_much(&checker.schema) {
+                return Err(BadSchema::TooMuchWork);
+            }
             checker.validator().map_err(|reason| BadSchema::Invalid(reason.to_owned()))?;
         }
         Ok(checker)
