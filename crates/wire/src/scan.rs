@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
     /// `None` if it has control characters: in a string they are wrong, and between values nobody
     /// writes them but for line breaks and tabs.
     pub fn new(text: &'a str, depth: usize) -> Option<Self> {
-        let text = text.trim_ascii();
+        let text = text.trim_matches([' ', '\t', '\n', '\r']);
         let has_control = text.bytes().fold(false, |any, byte| any | (byte < 0x20));
         let has_escapes = memchr::memchr(b'\\', text.as_bytes()).is_some();
         let room = depth.min(MAX_DEPTH);
@@ -380,6 +380,7 @@ mod tests {
             r#"{"\u0061":1}"#,
             "{\n}",
             "{\t}",
+            "{}\u{c}",
             "{\"a\":\"\t\"}",
             "{\"a\":[1,\r2]}",
             r#"{"a":[1 2]}"#,
