@@ -5,10 +5,12 @@
 //! ends the same way: commit, look at the new index, publish the new snapshot, tell what changed.
 //! If anything fails, the old snapshot stays.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::folder::{Folder, Found, Scan};
 use super::index::{Index, View};
@@ -104,7 +106,7 @@ impl Indexer {
     /// Brings the index in line with the folder as it was scanned.
     pub(super) fn start(&mut self, scan: Scan) -> tantivy::Result<()> {
         let loaded = self.index.load(&self.view)?;
-        let known: HashMap<&str, &Arc<Entry>> =
+        let known: FxHashMap<&str, &Arc<Entry>> =
             loaded.entries.iter().map(|entry| (&*entry.path, entry)).collect();
         let mut kept: Vec<Arc<Entry>> = Vec::new();
         let mut different: Vec<Found> = Vec::new();
@@ -114,14 +116,16 @@ impl Indexer {
                 _ => different.push(found),
             }
         }
-        let there: HashSet<&str> = kept
-            .iter()
-            .map(|entry| &*entry.path)
-            .chain(different.iter().map(|found| &*found.path))
-            .collect();
-        let gone = loaded.entries.iter().filter(|entry| !there.contains(&*entry.path));
-        let gone: Vec<Box<str>> = gone.map(|entry| entry.path.clone()).collect();
-        self.shared.expect(there.len(), kept.len());
+        let mut gone: Vec<Box<str>> = Vec::new();
+        // Where all that is known was found again, nothing is gone.
+        if kept.len() < loaded.entries.len() {
+            let paths = kept.iter().map(|entry| &*entry.path);
+            let there: FxHashSet<&str> =
+                paths.chain(different.iter().map(|found| &*found.path)).collect();
+            let is_gone = |entry: &&Arc<Entry>| !there.contains(&*entry.path);
+            gone.extend(loaded.entries.iter().filter(is_gone).map(|entry| entry.path.clone()));
+        }
+        self.shared.expect(kept.len() + different.len(), kept.len());
         let shelf = Shelf::new(kept);
         for problem in loaded.problems {
             if shelf.file(&problem.file).is_some() {

@@ -124,7 +124,7 @@ impl Shelf {
         let places = || (0..articles.len()).filter_map(|place| u32::try_from(place).ok());
         let at = |place: u32| &articles[place as usize];
         let mut by_name: Vec<u32> = places().collect();
-        by_name.sort_by(|&a, &b| at(a).name().cmp(at(b).name()));
+        by_name.sort_by_cached_key(|&place| at(place).name());
         let mut by_date: Vec<u32> = places().collect();
         by_date.sort_by_key(|&place| std::cmp::Reverse(at(place).updated));
         let mut categories: BTreeMap<Box<str>, Vec<u32>> = BTreeMap::new();
