@@ -351,7 +351,7 @@ impl Conversation {
     /// The call has said what it had to say; now it has ended.
     fn finish(&mut self, line: &CallLine, outcome: Outcome) {
         let (call, now) = (line.key, now());
-        if let Some(mailbox) = line.said_something() {
+        if let Some(mailbox) = line.made_mailbox() {
             self.busy().mailbox = Some(mailbox.clone());
         }
         while let Some(letter) = self.next_letter() {

@@ -116,8 +116,8 @@ impl CallLine {
         self.mailbox.get_or_init(|| Mailbox::new(self.max_notes))
     }
 
-    /// The same, if it was ever needed.
-    pub(crate) fn said_something(&self) -> Option<&Arc<Mailbox>> {
+    /// The same, if there is one already.
+    pub(crate) fn made_mailbox(&self) -> Option<&Arc<Mailbox>> {
         self.mailbox.get()
     }
 

@@ -18,6 +18,7 @@ use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::method::Method;
 use crate::raw::{Raw, has_line_break, on_one_line};
+use crate::scan;
 
 /// One JSON-RPC message. Its kind is told by what is there.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +100,7 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
         // Only transports that do not go by lines bring such. Checked first: in a string, a line
         // break is a mistake, which must not be mended.
         serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
-        return decode(&on_one_line(bytes.clone()), max_depth);
+        return decode(on_one_line(frame).as_bytes(), max_depth);
     }
     let is_deep = is_deeper_than(bytes, max_depth);
     match text.trim_ascii_start().as_bytes().first() {
@@ -228,7 +229,7 @@ fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Ma
     let id = fields.id.map(|id| Id::parse(id.get()));
     let is_response =
         fields.method.is_none() && (fields.result.is_some() || fields.error.is_some());
-    let method = fields.method.map(|method| plain_string(method.get()));
+    let method = fields.method.map(|method| string_of(method.get()));
     let refuse = |misshape| {
         let is_notification = id.is_none() && matches!(method, Some(Some(_)));
         Err(Malformed {
@@ -280,12 +281,10 @@ fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Ma
 }
 
 /// The string that `json` writes, if it is one.
-fn plain_string(json: &str) -> Option<Cow<'_, str>> {
-    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str(json).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
+fn string_of(json: &str) -> Option<Cow<'_, str>> {
+    match scan::plain_string(json) {
+        Some(text) => Some(Cow::Borrowed(text)),
+        None => serde_json::from_str(json).ok().map(Cow::Owned),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every method that a client may use, and its params.
 //!
-//! Adding a method is adding a row to [`Method`], an arm to [`Request::parse`] and an arm to the
+//! Adding a method is adding a row to [`Method`], an arm to `Fields::request` and an arm to the
 //! engine's router; the compiler finds the rest.
 
 mod params; // what each method reads

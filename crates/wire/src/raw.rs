@@ -16,15 +16,14 @@ pub struct Raw(ByteString);
 impl Raw {
     /// Reads `text` as one JSON value and keeps its bytes.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
-        let bytes = text.into();
-        let value: &RawValue = serde_json::from_slice(&bytes)?;
-        let value = on_one_line(bytes.slice_ref(value.get().as_bytes()));
-        value.try_into().map(Self).map_err(serde::de::Error::custom)
+        let text = ByteString::try_from(text.into()).map_err(serde::de::Error::custom)?;
+        let value: &RawValue = serde_json::from_str(&text)?;
+        Ok(Self(on_one_line(text.slice_ref(value.get()))))
     }
 
     /// Writes `value` as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::to_string(value).map(|text| Self(text_on_one_line(text.into())))
+        serde_json::to_string(value).map(|text| Self(on_one_line(text.into())))
     }
 
     /// The piece of `whole`, which is JSON on one line, that `part` was borrowed from. No copy.
@@ -93,13 +92,13 @@ impl std::fmt::Debug for Raw {
 
 impl From<Box<RawValue>> for Raw {
     fn from(value: Box<RawValue>) -> Self {
-        Self(text_on_one_line(Box::<str>::from(value).into()))
+        Self(on_one_line(Box::<str>::from(value).into()))
     }
 }
 
 impl From<&RawValue> for Raw {
     fn from(value: &RawValue) -> Self {
-        Self(text_on_one_line(value.get().into()))
+        Self(on_one_line(value.get().into()))
     }
 }
 
@@ -118,15 +117,7 @@ impl<'de> Deserialize<'de> for Raw {
 
 /// The same JSON without line breaks. In valid JSON they stand only between values, where a space
 /// says the same; inside a string they are escaped.
-pub(crate) fn on_one_line(json: Bytes) -> Bytes {
-    if !has_line_break(&json) {
-        return json;
-    }
-    let flat = json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
-    flat.collect()
-}
-
-fn text_on_one_line(json: ByteString) -> ByteString {
+pub(crate) fn on_one_line(json: ByteString) -> ByteString {
     if !has_line_break(json.as_bytes()) {
         return json;
     }

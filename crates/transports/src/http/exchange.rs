@@ -54,11 +54,10 @@ impl Posting {
         let Some(flight) = &self.flight else { return Poll::Pending };
         let polled = self.body.poll(cx);
         let body = ready!(flight.connection.pulse.poll_body(cx, polled));
-        let body = body.unwrap_or(Err(Unread::Late)).map_err(|unread| self.body.refuse(unread));
-        Poll::Ready(match (body, self.flight.take()) {
-            (Ok(body), Some(flight)) => answer(flight, &self.headers, &body),
-            (Err(refusal), _) => refusal.into(),
-            (Ok(_), None) => return Poll::Pending,
+        let Some(flight) = self.flight.take() else { return Poll::Pending };
+        Poll::Ready(match body.unwrap_or(Err(Unread::Late)) {
+            Ok(body) => answer(flight, &self.headers, &body),
+            Err(unread) => self.body.refuse(unread).into(),
         })
     }
 }

@@ -136,7 +136,7 @@ impl Pulse {
         .await
     }
 
-    /// The same for whoever polls a body himself.
+    /// The same for whoever polls a body itself.
     pub(crate) fn poll_body<T>(&self, cx: &mut Context<'_>, body: Poll<T>) -> Poll<Option<T>> {
         if let Poll::Ready(done) = body {
             self.body_since.store(0, Ordering::Relaxed);
