@@ -8,13 +8,15 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::HeaderMap;
 use sabir_engine::registry::{Catalog, MirrorType, MirroredArgument};
 use sabir_wire::{Asked, Era, Incoming, Message, Method, Problem, Raw, Request, Revision};
 
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+use super::headers::{self, Headers};
+
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
 
 /// What `MCP-Protocol-Version` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +37,10 @@ impl Named {
 }
 
 /// Reads `MCP-Protocol-Version`.
-pub(crate) fn named_revision(headers: &HeaderMap) -> Named {
-    let mut values = headers.get_all(VERSION).iter();
+pub(crate) fn named_revision(headers: &impl Headers) -> Named {
+    let mut values = headers.all(VERSION);
     let Some(first) = values.next() else { return Named::Nothing };
-    let known = first.to_str().ok().and_then(Revision::parse);
+    let known = headers::text(first).and_then(Revision::parse);
     match known {
         Some(revision) if values.all(|other| other == first) => Named::Known(revision),
         _ => Named::Unknown,
@@ -48,7 +50,7 @@ pub(crate) fn named_revision(headers: &HeaderMap) -> Named {
 /// Whether the headers of a modern request say what its body says. `named` is the one that was read
 /// before.
 pub(crate) fn check(
-    headers: &HeaderMap,
+    headers: &impl Headers,
     named: Named,
     asked: &Asked,
     catalog: &Catalog,
@@ -57,9 +59,9 @@ pub(crate) fn check(
     // missing there.
     let version = asked.meta.as_ref().ok().and_then(|meta| meta.version.as_deref());
     if !matches!(named, Named::Known(revision) if version == Some(revision.date())) {
-        plain(headers, &VERSION, "MCP-Protocol-Version", version)?;
+        plain(headers, VERSION, "MCP-Protocol-Version", version)?;
     }
-    plain(headers, &METHOD, "Mcp-Method", Some(asked.method.name()))?;
+    plain(headers, METHOD, "Mcp-Method", Some(asked.method.name()))?;
     match &asked.request {
         Ok(Request::CallTool(call)) => {
             encoded(headers, "Mcp-Name", &call.name)?;
@@ -111,26 +113,26 @@ const DEPTH: usize = 128;
 
 /// A header that repeats `body` as it is.
 fn plain(
-    headers: &HeaderMap,
-    header: &HeaderName,
+    headers: &impl Headers,
+    header: &str,
     name: &str,
     body: Option<&str>,
 ) -> Result<(), Problem> {
-    let mut values = headers.get_all(header).iter().peekable();
+    let mut values = headers.all(header).peekable();
     if values.peek().is_none() {
         return Err(mismatch(format!("the header {name} is missing")));
     }
     let Some(body) = body else { return Ok(()) };
     // A header that stands twice says two things, and somebody will believe the wrong one.
-    match values.find(|value| value.as_bytes() != body.as_bytes()) {
+    match values.find(|value| *value != body.as_bytes()) {
         None => Ok(()),
         Some(value) => Err(differs(name, value, body)),
     }
 }
 
 /// `Mcp-Name`, which repeats `body` as it is or encoded.
-fn encoded(headers: &HeaderMap, name: &str, body: &str) -> Result<(), Problem> {
-    let mut values = headers.get_all(NAME).iter().peekable();
+fn encoded(headers: &impl Headers, name: &str, body: &str) -> Result<(), Problem> {
+    let mut values = headers.all(NAME).peekable();
     if values.peek().is_none() {
         return Err(mismatch(format!("the header {name} is missing")));
     }
@@ -144,7 +146,7 @@ fn encoded(headers: &HeaderMap, name: &str, body: &str) -> Result<(), Problem> {
 
 /// The arguments that a tool wants repeated.
 fn mirrored(
-    headers: &HeaderMap,
+    headers: &impl Headers,
     mirrored: &[MirroredArgument],
     arguments: Option<&Raw>,
 ) -> Result<(), Problem> {
@@ -152,7 +154,7 @@ fn mirrored(
         let name = argument.header.as_str();
         let given = arguments.and_then(|arguments| at(arguments, &argument.path));
         let given = given.filter(|value| !value.is_null());
-        let mut values = headers.get_all(name).iter().peekable();
+        let mut values = headers.all(name).peekable();
         match (given, values.peek()) {
             (None, None) => {}
             (None, Some(_)) => {
@@ -207,8 +209,8 @@ fn integer(text: &str) -> Option<i128> {
 }
 
 /// The text that a header's value stands for. Spec: "Value Encoding".
-fn decode<'a>(name: &str, value: &'a HeaderValue) -> Result<Cow<'a, str>, Problem> {
-    let text = value.to_str().map_err(|_| {
+fn decode<'a>(name: &str, value: &'a [u8]) -> Result<Cow<'a, str>, Problem> {
+    let text = headers::text(value).ok_or_else(|| {
         mismatch(format!("the header {name} holds characters that no header may hold"))
     })?;
     let encoded = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
@@ -219,8 +221,8 @@ fn decode<'a>(name: &str, value: &'a HeaderValue) -> Result<Cow<'a, str>, Proble
         .ok_or_else(|| mismatch(format!("the header {name} holds no Base64 of UTF-8")))
 }
 
-fn differs(name: &str, value: &HeaderValue, body: &str) -> Problem {
-    let value = String::from_utf8_lossy(value.as_bytes());
+fn differs(name: &str, value: &[u8], body: &str) -> Problem {
+    let value = String::from_utf8_lossy(value);
     mismatch(format!("{name} says '{}', the body says '{}'", short(&value), short(body)))
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::reply::Body;
+use super::reply::Pieces;
 use super::shared::{OpenStream, Shared};
 use super::sse;
 use super::streams::{Event, EventId, News, Origin, Reader};
@@ -103,7 +103,7 @@ struct Live {
 }
 
 /// All that the stream has to say, as events.
-pub(crate) fn stream(mut attachment: Attachment, open: OpenStream, opening: Opening) -> Body {
+pub(crate) fn stream(mut attachment: Attachment, open: OpenStream, opening: Opening) -> Pieces {
     attachment.is_announced = true;
     let Opening { begun, is_last, poll_at } = opening;
     let live = Live { attachment, open, begun: Some(begun), is_last, poll_at };
@@ -111,7 +111,7 @@ pub(crate) fn stream(mut attachment: Attachment, open: OpenStream, opening: Open
         let piece = live.next().await?;
         Some((piece, live))
     });
-    Body::Events(Box::pin(events))
+    Box::pin(events)
 }
 
 impl Live {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, Version};
+use http::{StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Conversation;
@@ -15,55 +15,31 @@ use sabir_wire::{Asked, Era, Incoming, Malformed, Message, Meta, Method, decode,
 
 use super::accept::{self, Named, named_revision};
 use super::guard;
+use super::headers::Headers;
 use super::one_shot::{self, LANE, Manner};
 use super::reply::{self, Answer, Refusal, Reply};
-use super::route::Work;
 use super::session::{self, Said};
 use super::shared::{Connection, Flight, Shared};
 
-/// A POST to the endpoint, whose body is being read. Nearly every request is one, so its state is
-/// laid out by hand: those of nested functions would be copied into one another.
-pub(crate) struct Posting {
-    /// Until the body is there.
-    flight: Option<Flight>,
-    headers: HeaderMap,
-    body: Collecting,
+/// Answers a POST to the endpoint.
+pub(crate) async fn post(
+    flight: Flight,
+    head: Parts,
+    body: IncomingBody,
+) -> Result<Reply, Refusal> {
+    check(&head.headers)?;
+    let body = read(&flight.connection, head.version, body).await?;
+    Ok(answer(flight, &head.headers, &body).reply().await)
 }
 
-/// Begins to answer a POST to the endpoint.
-pub(crate) fn post(flight: Flight, head: Parts, body: IncomingBody) -> Result<Work, Refusal> {
-    guard::check_content_type(&head.headers)?;
-    guard::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
-    let body = Collecting::begin(&flight.connection, body)?;
-    let headers = head.headers;
-    if head.version != Version::HTTP_2 {
-        return Ok(Work::Post(Posting { flight: Some(flight), headers, body }));
-    }
-    // Many bodies share a connection: each has a timer of its own.
-    Ok(Work::Later(Box::pin(async move {
-        match in_time(&flight.connection, body).await {
-            Ok(body) => answer(flight, &headers, &body).reply().await,
-            Err(refusal) => refusal.into(),
-        }
-    })))
-}
-
-impl Posting {
-    /// The answer, when the body is there.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        let Some(flight) = &self.flight else { return Poll::Pending };
-        let polled = self.body.poll(cx);
-        let body = ready!(flight.connection.pulse.poll_body(cx, polled));
-        let Some(flight) = self.flight.take() else { return Poll::Pending };
-        Poll::Ready(match body.unwrap_or(Err(Unread::Late)) {
-            Ok(body) => answer(flight, &self.headers, &body),
-            Err(unread) => self.body.refuse(unread).into(),
-        })
-    }
+/// Whether the headers of a POST allow an answer.
+pub(crate) fn check(headers: &impl Headers) -> Result<(), Refusal> {
+    guard::check_content_type(headers)?;
+    guard::check_accept(headers, &["application/json", "text/event-stream"])
 }
 
 /// Which way a message goes.
-fn answer(flight: Flight, headers: &HeaderMap, body: &Bytes) -> Answer {
+pub(crate) fn answer(flight: Flight, headers: &impl Headers, body: &Bytes) -> Answer {
     let settings = flight.shared().engine.settings();
     let named = named_revision(headers);
     match said(body, settings.engine_limits.depth) {
@@ -104,7 +80,7 @@ fn names_modern(dialect: &Dialect, named: Named) -> bool {
     era(false, &Meta::default(), named.is_modern(), dialect) == Era::Modern
 }
 
-fn modern(flight: Flight, headers: &HeaderMap, named: Named, asked: Asked) -> Answer {
+fn modern(flight: Flight, headers: &impl Headers, named: Named, asked: Asked) -> Answer {
     let shared = flight.shared();
     let catalog = shared.engine.registry().snapshot();
     if let Err(problem) = accept::check(headers, named, &asked, &catalog) {
@@ -142,17 +118,14 @@ pub(crate) async fn read(
     body: IncomingBody,
 ) -> Result<Bytes, Refusal> {
     let mut body = Collecting::begin(connection, body)?;
-    if version == Version::HTTP_2 {
-        return in_time(connection, body).await;
-    }
-    let collected = connection.pulse.body_in_time(poll_fn(|cx| body.poll(cx))).await;
-    collected.unwrap_or(Err(Unread::Late)).map_err(|unread| body.refuse(unread))
-}
-
-/// Reads a body that has a timer of its own.
-async fn in_time(connection: &Connection, mut body: Collecting) -> Result<Bytes, Refusal> {
-    let time = connection.shared.settings.limits.body_time;
-    let collected = tokio::time::timeout(time, poll_fn(|cx| body.poll(cx))).await;
+    let collecting = poll_fn(|cx| body.poll(cx));
+    let collected = if version == Version::HTTP_2 {
+        // Many bodies share a connection: each has a timer of its own.
+        let time = connection.shared.settings.limits.body_time;
+        tokio::time::timeout(time, collecting).await.ok()
+    } else {
+        connection.pulse.body_in_time(collecting).await
+    };
     collected.unwrap_or(Err(Unread::Late)).map_err(|unread| body.refuse(unread))
 }
 

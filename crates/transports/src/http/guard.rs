@@ -7,9 +7,11 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::header::{self, HeaderName};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
 use subtle::ConstantTimeEq as _;
 
+use super::headers::{self, Headers};
 use super::reply::{Refusal, Reply};
 use super::settings::{Settings, Token};
 
@@ -35,28 +37,33 @@ impl Guard {
     }
 
     /// Whether the caller reached us by a name of ours, and from a page that may.
-    pub(crate) fn check_origin(&self, head: &Parts) -> Result<(), Refusal> {
+    /// `named` is the name in the request's target, where it has one.
+    pub(crate) fn check_origin(
+        &self,
+        named: Option<&Authority>,
+        version: Version,
+        headers: &impl Headers,
+    ) -> Result<(), Refusal> {
         let forbidden = |what| Refusal::new(StatusCode::FORBIDDEN, what);
-        let named = head.uri.authority().map(|authority| authority.as_str().as_bytes());
-        let hosts = head.headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
-        let mut hosts = named.into_iter().chain(hosts).peekable();
-        if hosts.peek().is_none() && head.version >= Version::HTTP_11 {
+        let named = named.map(|authority| authority.as_str().as_bytes());
+        let mut hosts = named.into_iter().chain(headers.all("host")).peekable();
+        if hosts.peek().is_none() && version >= Version::HTTP_11 {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "the header Host is missing"));
         }
         if !hosts.all(|host| self.knows_host(host)) {
             return Err(forbidden("this server is not known by that Host"));
         }
-        let mut origins = head.headers.get_all(header::ORIGIN).iter();
-        if !origins.all(|origin| self.knows_origin(origin.as_bytes())) {
+        let mut origins = headers.all("origin");
+        if !origins.all(|origin| self.knows_origin(origin)) {
             return Err(forbidden("pages of that Origin may not call this server"));
         }
         Ok(())
     }
 
     /// Whether the caller brings the token, if one is demanded.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(crate) fn check_token(&self, headers: &impl Headers) -> Result<(), Refusal> {
         let Some(token) = &self.token else { return Ok(()) };
-        let given = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        let given = headers.first("authorization");
         let challenge = match given.map(bearer) {
             Some(Some(given)) if bool::from(given.ct_eq(token.secret())) => return Ok(()),
             Some(_) => "Bearer error=\"invalid_token\"",
@@ -127,19 +134,21 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 
 /// Lets the page that called read the answer. Only for origins that were found good.
 pub(crate) fn allow_origin(origin: &HeaderValue, reply: &mut Reply) {
-    let headers = reply.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    headers.insert(header::VARY, HeaderValue::from_static("origin"));
     let exposed = HeaderValue::from_static("mcp-session-id, www-authenticate, retry-after");
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    reply.headers.extend([
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone()),
+        (header::VARY, HeaderValue::from_static("origin")),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed),
+    ]);
 }
 
 /// What may be done here, and with which headers: what a browser asks before a page may call.
 pub(crate) fn allow_methods(asked: &HeaderMap, allowed: &'static str, reply: &mut Reply) {
-    let headers = reply.headers_mut();
-    headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(allowed));
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    reply.headers.extend([
+        (header::ALLOW, HeaderValue::from_static(allowed)),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(allowed)),
+        (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400")),
+    ]);
     let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
     let wanted = wanted.and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
     // The names of mirrored arguments are a tool's own, so they cannot be listed once for all.
@@ -149,7 +158,7 @@ pub(crate) fn allow_methods(asked: &HeaderMap, allowed: &'static str, reply: &mu
     });
     let names: Vec<_> = REQUEST_HEADERS.iter().copied().chain(mirrored).collect();
     if let Ok(names) = HeaderValue::from_str(&names.join(", ")) {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
+        reply.headers.push((header::ACCESS_CONTROL_ALLOW_HEADERS, names));
     }
 }
 
@@ -177,8 +186,8 @@ pub(crate) fn check_size(head: &Parts, limit: usize) -> Result<(), Refusal> {
 }
 
 /// Whether the body is said to be JSON.
-pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+pub(crate) fn check_content_type(headers: &impl Headers) -> Result<(), Refusal> {
+    let content_type = headers.first("content-type");
     let is_json = content_type.is_some_and(|content_type| {
         let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
         content_type[..end].trim_ascii().eq_ignore_ascii_case(b"application/json")
@@ -194,15 +203,14 @@ pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 
 /// Whether the caller takes all of `kinds`, which are among the two that there are.
-pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
-    match headers.get(header::ACCEPT) {
+pub(crate) fn check_accept(headers: &impl Headers, kinds: &[&str]) -> Result<(), Refusal> {
+    match headers.first("accept") {
         // Who names nothing takes anything.
         None => return Ok(()),
         Some(value) if value == USUAL_ACCEPT => return Ok(()),
         Some(_) => {}
     }
-    let accepts = headers.get_all(header::ACCEPT).iter();
-    let accepts = accepts.filter_map(|value| value.to_str().ok());
+    let accepts = headers.all("accept").filter_map(headers::text);
     let ranges: Vec<_> = accepts.flat_map(|value| value.split(',')).filter_map(range).collect();
     let takes = |kind: &str| {
         let family = kind.split_once('/').map_or("", |(family, _)| family);

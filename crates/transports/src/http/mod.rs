@@ -9,8 +9,10 @@ mod exchange; // one POST
 #[doc(hidden)]
 pub mod fuzzing; // the header rules, for fuzzers
 mod guard; // who may call at all
+mod headers; // the headers of a request
 mod old_sse; // the transport of the first revision
 mod one_shot; // a conversation that lives for one exchange
+mod plain; // what nearly all requests look like
 mod pulse; // how a connection is doing
 mod reply; // responses
 mod route; // which request goes where

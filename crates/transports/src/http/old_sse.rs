@@ -37,7 +37,7 @@ pub(crate) fn open(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
     let id = String::from_utf8_lossy(stored.id.as_bytes());
     sse::write_kind(&mut begun, "endpoint", format!("{MESSAGES}?sessionId={id}").as_bytes());
     let opening = Opening { begun: Bytes::from(begun), is_last: false, poll_at: None };
-    Ok(reply::events(attachment::stream(attachment, OpenStream::open(flight), opening)))
+    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(flight), opening)))
 }
 
 fn converse(flight: &Flight) -> Conversation {

@@ -12,7 +12,7 @@ use sabir_engine::{Conversation, Frame};
 use sabir_session::{Kind, Lane};
 use sabir_wire::Code;
 
-use super::reply::{self, Answer, Body, Reply};
+use super::reply::{self, Answer, Pieces, Reply};
 use super::shared::{Flight, OpenStream};
 use super::sse;
 
@@ -85,7 +85,7 @@ async fn answer_later(
         Some(frame) if is_last(&frame, &conversation) => {
             reply::json(manner.status(frame.kind), frame.text)
         }
-        first => reply::events(stream(OpenStream::open(flight), conversation, first, silence)),
+        first => reply::stream(stream(OpenStream::open(flight), conversation, first, silence)),
     }
 }
 
@@ -95,7 +95,7 @@ fn stream(
     conversation: Conversation,
     first: Option<Frame>,
     silence: Duration,
-) -> Body {
+) -> Pieces {
     let begun = first.map_or_else(sse::keep_alive, |frame| event(&frame.text));
     let events = futures_util::stream::unfold(
         (Some(begun), conversation, open),
@@ -107,7 +107,7 @@ fn stream(
             Some((piece, (None, conversation, open)))
         },
     );
-    Body::Events(Box::pin(events))
+    Box::pin(events)
 }
 
 /// The next piece; `None` at the end.

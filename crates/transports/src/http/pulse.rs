@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
@@ -99,6 +99,11 @@ impl Pulse {
         self.tell(FINISH);
     }
 
+    /// Whether there shall be no more requests.
+    pub(crate) fn is_told(&self) -> bool {
+        self.order.load(Ordering::Acquire) != RUN
+    }
+
     /// Looks whether something takes too long, and ends it.
     pub(crate) fn check(&self, now: u64, limits: &Limits) {
         let over = |since: &AtomicU64, limit| {
@@ -130,31 +135,29 @@ impl Pulse {
     pub(crate) async fn body_in_time<T>(&self, body: impl Future<Output = T>) -> Option<T> {
         let mut body = std::pin::pin!(body);
         poll_fn(|cx| {
-            let polled = body.as_mut().poll(cx);
-            self.poll_body(cx, polled)
+            if let Poll::Ready(done) = body.as_mut().poll(cx) {
+                self.body_since.store(0, Ordering::Relaxed);
+                return Poll::Ready(Some(done));
+            }
+            if self.body_since.load(Ordering::Relaxed) == 0 {
+                self.body_since.store(self.clock.now(), Ordering::Relaxed);
+            }
+            self.body.register(cx.waker());
+            if !self.body_is_late.load(Ordering::Acquire) {
+                return Poll::Pending;
+            }
+            self.body_since.store(0, Ordering::Relaxed);
+            Poll::Ready(None)
         })
         .await
     }
 
-    /// The same for whoever polls a body itself.
-    pub(crate) fn poll_body<T>(&self, cx: &mut Context<'_>, body: Poll<T>) -> Poll<Option<T>> {
-        if let Poll::Ready(done) = body {
-            self.body_since.store(0, Ordering::Relaxed);
-            return Poll::Ready(Some(done));
-        }
-        if self.body_since.load(Ordering::Relaxed) == 0 {
-            self.body_since.store(self.clock.now(), Ordering::Relaxed);
-        }
-        self.body.register(cx.waker());
-        if !self.body_is_late.load(Ordering::Acquire) {
-            return Poll::Pending;
-        }
-        self.body_since.store(0, Ordering::Relaxed);
-        Poll::Ready(None)
-    }
-
-    /// Drives a connection until it has ended or must. `shut` asks it to finish.
-    pub(crate) async fn drive<C: Future>(&self, connection: C, shut: impl Fn(Pin<&mut C>)) {
+    /// Drives a connection until it has ended or must; then `None`. `shut` asks it to finish.
+    pub(crate) async fn drive<C: Future>(
+        &self,
+        connection: C,
+        shut: impl Fn(Pin<&mut C>),
+    ) -> Option<C::Output> {
         let mut connection = std::pin::pin!(connection);
         let mut heard = None;
         poll_fn(|cx| {
@@ -169,11 +172,11 @@ impl Pulse {
                 order = self.order.load(Ordering::Acquire);
             }
             if order == ABANDON {
-                return Poll::Ready(());
+                return Poll::Ready(None);
             }
-            connection.as_mut().poll(cx).map(drop)
+            connection.as_mut().poll(cx).map(Some)
         })
-        .await;
+        .await
     }
 
     /// Notes whether the peer takes what it is sent.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::Stream;
@@ -13,7 +13,12 @@ use http_body::{Frame, SizeHint};
 use sabir_wire::{Code, ErrorObject, write_error};
 
 /// What every request ends with.
-pub(crate) type Reply = Response<Body>;
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    /// Beside those that tell what the body is.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) body: Body,
+}
 
 /// A reply that is ready, or will be. What is ready passes through no future on its way out.
 pub(crate) enum Answer {
@@ -24,6 +29,14 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
+    /// The reply and its body, if all of it is there.
+    pub(crate) fn at_once(&self) -> Option<(&Reply, &Bytes)> {
+        match self {
+            Self::Now(reply) => reply.body.whole().map(|body| (reply, body)),
+            Self::Later(_) => None,
+        }
+    }
+
     pub(crate) async fn reply(self) -> Reply {
         match self {
             Self::Now(reply) => reply,
@@ -48,14 +61,45 @@ impl From<Refusal> for Answer {
 pub(crate) enum Body {
     /// Nothing, or nothing more.
     Empty,
-    /// All of it.
-    Whole(Bytes),
-    /// As it comes.
-    Events(Events),
+    /// One JSON text.
+    Json(Bytes),
+    /// Events, all of them.
+    Events(Bytes),
+    /// Events as they come.
+    Stream(Pieces),
 }
 
 /// Pieces of a stream of events.
-pub(crate) type Events = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+impl Body {
+    /// The headers that tell what it is.
+    pub(crate) fn headers(&self) -> &'static [(HeaderName, HeaderValue)] {
+        static JSON: [(HeaderName, HeaderValue); 1] =
+            [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        static EVENTS: [(HeaderName, HeaderValue); 3] = [
+            (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+            (CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform")),
+            // Proxies that gather what passes through them would hold back what must be heard now.
+            (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+        ];
+        match self {
+            Self::Empty => &[],
+            Self::Json(_) => &JSON,
+            Self::Events(_) | Self::Stream(_) => &EVENTS,
+        }
+    }
+
+    /// All of it, unless it is still to come.
+    pub(crate) fn whole(&self) -> Option<&Bytes> {
+        static NOTHING: Bytes = Bytes::new();
+        match self {
+            Self::Empty => Some(&NOTHING),
+            Self::Json(text) | Self::Events(text) => Some(text),
+            Self::Stream(_) => None,
+        }
+    }
+}
 
 impl http_body::Body for Body {
     type Data = Bytes;
@@ -66,13 +110,11 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let piece = match &mut *self {
-            Self::Events(events) => {
-                return events
-                    .as_mut()
-                    .poll_next(cx)
-                    .map(|piece| piece.map(|piece| Ok(Frame::data(piece))));
+            Self::Stream(pieces) => {
+                let piece = ready!(pieces.as_mut().poll_next(cx));
+                return Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))));
             }
-            Self::Whole(bytes) => Some(std::mem::take(bytes)),
+            Self::Json(text) | Self::Events(text) => Some(std::mem::take(text)),
             Self::Empty => None,
         };
         *self = Self::Empty;
@@ -86,39 +128,41 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Empty => SizeHint::with_exact(0),
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Events(_) => SizeHint::default(),
+            Self::Json(text) | Self::Events(text) => SizeHint::with_exact(text.len() as u64),
+            Self::Stream(_) => SizeHint::default(),
         }
     }
 }
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+/// For hyper.
+impl From<Reply> for Response<Body> {
+    fn from(reply: Reply) -> Self {
+        let headers = reply.body.headers();
+        let mut response = Self::new(reply.body);
+        *response.status_mut() = reply.status;
+        response.headers_mut().extend(headers.iter().cloned().chain(reply.headers));
+        response
+    }
+}
 
 /// One JSON text.
 pub(crate) fn json(status: StatusCode, text: Bytes) -> Reply {
-    let mut reply = Response::new(Body::Whole(text));
-    *reply.status_mut() = status;
-    reply.headers_mut().insert(CONTENT_TYPE, JSON);
-    reply
+    Reply { status, headers: Vec::new(), body: Body::Json(text) }
 }
 
 /// Nothing but a status.
 pub(crate) fn empty(status: StatusCode) -> Reply {
-    let mut reply = Response::new(Body::Empty);
-    *reply.status_mut() = status;
-    reply
+    Reply { status, headers: Vec::new(), body: Body::Empty }
 }
 
-/// A stream of events.
-pub(crate) fn events(body: Body) -> Reply {
-    let mut reply = Response::new(body);
-    let headers = reply.headers_mut();
-    headers.insert(CONTENT_TYPE, EVENT_STREAM);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    // Proxies that gather what passes through them would hold back what must be heard now.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    reply
+/// Events, all of them.
+pub(crate) fn events(text: Bytes) -> Reply {
+    Reply { status: StatusCode::OK, headers: Vec::new(), body: Body::Events(text) }
+}
+
+/// Events as they come.
+pub(crate) fn stream(pieces: Pieces) -> Reply {
+    Reply { status: StatusCode::OK, headers: Vec::new(), body: Body::Stream(pieces) }
 }
 
 /// Why a request is not served.
@@ -148,7 +192,7 @@ impl From<Refusal> for Reply {
             if refusal.status.is_server_error() { Code::INTERNAL } else { Code::INVALID_REQUEST };
         let error = ErrorObject::new(code, refusal.reason);
         let mut reply = json(refusal.status, write_error(None, &error));
-        reply.headers_mut().extend(refusal.header);
+        reply.headers.extend(refusal.header);
         reply
     }
 }

@@ -1,84 +1,53 @@
 //! Which request goes where.
 
-use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{Method, Request, StatusCode};
+use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::accept::named_revision;
-use super::exchange::{self, Posting};
+use super::headers::Headers;
 use super::reply::{self, Answer, Refusal, Reply};
-use super::shared::{Connection, Flight};
-use super::{guard, old_sse, session};
+use super::shared::{Connection, Flight, Shared};
+use super::{exchange, guard, old_sse, session};
 
 /// For load balancers.
 const HEALTH: &str = "/healthz";
 
-/// A request that is being answered.
-pub(crate) struct Answering {
-    /// The page that asks, if one does: it must be allowed to read the answer.
-    origin: Option<HeaderValue>,
-    work: Work,
-}
-
-/// What is left to do.
-pub(crate) enum Work {
-    /// Nothing; the reply is taken once.
-    Done(Option<Reply>),
-    /// To read the body of a message.
-    Post(Posting),
-    /// Something else.
-    Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
-}
-
 /// Answers one request. Never fails: whatever is wrong with it is an answer.
-pub(crate) fn answer(connection: &Arc<Connection>, request: Request<Incoming>) -> Answering {
+pub(crate) async fn answer(connection: &Arc<Connection>, request: Request<Incoming>) -> Reply {
     let flight = Flight::begin(connection);
     let (head, body) = request.into_parts();
-    let guarded = guard::check_size(&head, connection.shared.settings.limits.head)
-        .and_then(|()| connection.shared.guard.check_origin(&head));
+    let shared = &connection.shared;
+    let guarded = guard::check_size(&head, shared.settings.limits.head).and_then(|()| {
+        shared.guard.check_origin(head.uri.authority(), head.version, &head.headers)
+    });
     if let Err(refusal) = guarded {
-        return Answering { origin: None, work: Work::Done(Some(refusal.into())) };
+        return refusal.into();
     }
+    // The page that asks, if one does, must be allowed to read the answer.
     let origin = head.headers.get(header::ORIGIN).cloned();
-    let work = dispatch(flight, head, body);
-    let work = work.unwrap_or_else(|refusal| Work::Done(Some(refusal.into())));
-    Answering { origin, work }
-}
-
-impl Future for Answering {
-    type Output = Result<Reply, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut reply = loop {
-            match &mut self.work {
-                Work::Done(reply) => match reply.take() {
-                    Some(reply) => break reply,
-                    // Only who polls what has ended comes here.
-                    None => return Poll::Pending,
-                },
-                Work::Later(work) => break ready!(work.as_mut().poll(cx)),
-                Work::Post(posting) => match ready!(posting.poll(cx)) {
-                    Answer::Now(reply) => break reply,
-                    Answer::Later(work) => self.work = Work::Later(work),
-                },
-            }
-        };
-        self.work = Work::Done(None);
-        if let Some(origin) = &self.origin {
-            guard::allow_origin(origin, &mut reply);
-        }
-        Poll::Ready(Ok(reply))
+    let mut reply = dispatch(flight, head, body).await.unwrap_or_else(Reply::from);
+    if let Some(origin) = &origin {
+        guard::allow_origin(origin, &mut reply);
     }
+    reply
 }
 
-fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Work, Refusal> {
+/// Goes on with a request that was taken in before.
+pub(crate) async fn resume(answer: Answer, mut body: Incoming) -> Reply {
+    // Its body is known, but what comes behind it is not.
+    while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {}
+    answer.reply().await
+}
+
+async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, Refusal> {
     let shared = flight.shared();
     let settings = &shared.settings;
     let path = head.uri.path();
@@ -92,18 +61,15 @@ fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Work, Refusal
     if head.method == Method::OPTIONS {
         let mut reply = reply::empty(StatusCode::NO_CONTENT);
         guard::allow_methods(&head.headers, allowed, &mut reply);
-        return Ok(reply.into());
+        return Ok(reply);
     }
     if path == HEALTH {
-        return health(&flight, &head.method, allowed).map(Work::from);
+        return health(&flight, &head.method, allowed);
     }
-    shared.guard.check_token(&head.headers)?;
-    if shared.is_stopping() {
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
-    }
+    admit(shared, &head.headers)?;
     let is_endpoint = path == settings.endpoint;
     match (&head.method, path) {
-        (&Method::POST, _) if is_endpoint => exchange::post(flight, head, body),
+        (&Method::POST, _) if is_endpoint => exchange::post(flight, head, body).await,
         // A modern client has no use for either, and is told so.
         (&Method::GET | &Method::DELETE, _)
             if is_endpoint && named_revision(&head.headers).is_modern() =>
@@ -112,23 +78,22 @@ fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Work, Refusal
         }
         (&Method::GET, _) if is_endpoint => {
             guard::check_accept(&head.headers, &["text/event-stream"])?;
-            session::get(flight, &head).map(Work::from)
+            session::get(flight, &head)
         }
-        (&Method::DELETE, _) if is_endpoint => {
-            session::delete(shared, &head.headers).map(Work::from)
-        }
-        (&Method::GET, old_sse::STREAM) => old_sse::open(flight, &head).map(Work::from),
-        (&Method::POST, old_sse::MESSAGES) => {
-            Ok(Work::Later(Box::pin(async move { old_sse::post(flight, &head, body).await })))
-        }
+        (&Method::DELETE, _) if is_endpoint => session::delete(shared, &head.headers),
+        (&Method::GET, old_sse::STREAM) => old_sse::open(flight, &head),
+        (&Method::POST, old_sse::MESSAGES) => Ok(old_sse::post(flight, &head, body).await),
         _ => Err(guard::wrong_method(&head.method, allowed)),
     }
 }
 
-impl From<Reply> for Work {
-    fn from(reply: Reply) -> Self {
-        Self::Done(Some(reply))
+/// Whether anything is done for the caller, now.
+pub(crate) fn admit(shared: &Shared, headers: &impl Headers) -> Result<(), Refusal> {
+    shared.guard.check_token(headers)?;
+    if shared.is_stopping() {
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
     }
+    Ok(())
 }
 
 fn health(flight: &Flight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {

@@ -1,22 +1,26 @@
 //! Listens, serves, stops.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::{Request, Response};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use sabir_engine::Engine;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::guard::Guard;
+use super::plain::{Next, Plain};
+use super::reply::Answer;
 use super::route;
-use super::settings::Settings;
+use super::settings::{Limits, Settings};
 use super::shared::{Connection, Shared};
 use super::socket::Socket;
 use super::sweep::sweep;
@@ -144,7 +148,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 async fn accept(shared: &Arc<Shared>, listener: &TcpListener, room: &Arc<Semaphore>) {
-    let builder = Arc::new(builder(shared));
+    let hyper = Arc::new(Hyper::new(&shared.settings.limits));
     loop {
         // Room first: a connection that cannot be served waits outside, where it costs us nothing.
         let Ok(permit) = room.clone().acquire_owned().await else { return };
@@ -156,37 +160,76 @@ async fn accept(shared: &Arc<Shared>, listener: &TcpListener, room: &Arc<Semapho
                 continue;
             }
         };
-        let (shared, builder) = (shared.clone(), builder.clone());
+        let (shared, hyper) = (shared.clone(), hyper.clone());
         tokio::spawn(async move {
-            serve(shared, &builder, stream).await;
+            serve(shared, &hyper, stream).await;
             drop(permit);
         });
     }
 }
 
-fn builder(shared: &Shared) -> Builder<TokioExecutor> {
-    let limits = &shared.settings.limits;
-    let mut builder = Builder::new(TokioExecutor::new());
-    // A connection without a complete head is ended by the sweeper, without a timer of its own.
-    // What hyper refuses itself it refuses without a body; so it refuses only what is far too long.
-    let most = limits.head.saturating_mul(2).max(8 << 10);
-    builder.http1().header_read_timeout(None).max_buf_size(most);
-    let head = u32::try_from(limits.head).unwrap_or(u32::MAX);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(head);
-    builder
+/// How hyper serves.
+struct Hyper {
+    /// HTTP/1.1.
+    one: Builder<TokioExecutor>,
+    /// HTTP/1.1 or HTTP/2, as the peer begins.
+    any: Builder<TokioExecutor>,
 }
 
-async fn serve(shared: Arc<Shared>, builder: &Builder<TokioExecutor>, stream: TcpStream) {
+impl Hyper {
+    fn new(limits: &Limits) -> Self {
+        let mut any = Builder::new(TokioExecutor::new());
+        // A connection without a complete head is ended by the sweeper, without a timer of its own.
+        // What hyper refuses itself it refuses without a body; so it refuses only what is far too
+        // long.
+        let most = limits.head.saturating_mul(2).max(8 << 10);
+        any.http1().header_read_timeout(None).max_buf_size(most);
+        let head = u32::try_from(limits.head).unwrap_or(u32::MAX);
+        any.http2().timer(TokioTimer::new()).max_header_list_size(head);
+        Self { one: any.clone().http1_only(), any }
+    }
+}
+
+async fn serve(shared: Arc<Shared>, hyper: &Hyper, stream: TcpStream) {
     // An answer is written in one piece; waiting for more of it would only delay it.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
     }
     let pulse = shared.welcome();
     let connection = Arc::new(Connection { shared, pulse: pulse.clone() });
-    let io = TokioIo::new(Socket::new(stream, pulse.clone()));
-    let service = service_fn(move |request| route::answer(&connection, request));
-    let served = builder.serve_connection(io, service);
-    pulse.drive(served, |connection: Pin<&mut _>| connection.graceful_shutdown()).await;
+    let mut plain = Plain::new(Socket::new(stream, pulse.clone()), connection.clone());
+    let next = pulse.drive(plain.serve(), |_| {}).await;
+    let mut socket = plain.into_socket();
+    match next {
+        None => {}
+        Some(Next::Over) => drop(pulse.drive(socket.shutdown(), |_| {}).await),
+        Some(Next::Unusual(answer)) => unusual(connection, hyper, socket, answer).await,
+    }
+}
+
+/// Serves with hyper, for whatever may come.
+async fn unusual(
+    connection: Arc<Connection>,
+    hyper: &Hyper,
+    socket: Socket,
+    answer: Option<Answer>,
+) {
+    let builder = if socket.may_speak_two() { &hyper.any } else { &hyper.one };
+    let pulse = connection.pulse.clone();
+    let first = Mutex::new(answer);
+    let service = service_fn(move |request: Request<_>| {
+        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let connection = connection.clone();
+        async move {
+            let reply = match first {
+                Some(answer) => route::resume(answer, request.into_body()).await,
+                None => route::answer(&connection, request).await,
+            };
+            Ok::<_, Infallible>(Response::from(reply))
+        }
+    });
+    let served = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    pulse.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
 }
 
 impl std::fmt::Debug for Server {

@@ -15,15 +15,16 @@ use tokio::time::Instant;
 
 use super::accept::{Named, named_revision};
 use super::attachment::{self, Attachment, Opening, earlier};
+use super::headers::{self, Headers};
 use super::one_shot::{self, Manner};
-use super::reply::{self, Answer, Body, Refusal, Reply};
+use super::reply::{self, Answer, Refusal, Reply};
 use super::shared::{Flight, OpenStream, Shared};
 use super::sse;
 use super::streams::{EventId, Origin, Posted, Reader, Streams};
 use super::table::{SessionId, Stored};
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
 
 /// The revision whose transport had a stream for everything.
 pub(crate) const OLD_SSE: Revision = Revision::V2024_11_05;
@@ -51,7 +52,7 @@ impl Said {
 }
 
 /// One POST of a legacy client, whose header names a revision, or none.
-pub(crate) fn post(flight: Flight, headers: &HeaderMap, named: Named, said: Said) -> Answer {
+pub(crate) fn post(flight: Flight, headers: &impl Headers, named: Named, said: Said) -> Answer {
     let is_hello = said.is(&Method::Initialize);
     let revision = match spoken(named, is_hello) {
         Ok(revision) => revision,
@@ -60,7 +61,7 @@ pub(crate) fn post(flight: Flight, headers: &HeaderMap, named: Named, said: Said
     if let Said::Frame(Err(malformed)) = said {
         return misread(converse(flight.shared(), revision), malformed).into();
     }
-    let Some(id) = headers.get(&SESSION) else {
+    let Some(id) = headers.first(SESSION) else {
         return without_session(flight, said, revision);
     };
     match find(flight.shared(), id) {
@@ -83,8 +84,8 @@ fn spoken(named: Named, is_hello: bool) -> Result<Revision, Refusal> {
     }
 }
 
-fn find(shared: &Shared, id: &HeaderValue) -> Result<Arc<Stored>, Refusal> {
-    let stored = SessionId::parse(id.as_bytes()).and_then(|id| shared.table.find(&id, false));
+fn find(shared: &Shared, id: &[u8]) -> Result<Arc<Stored>, Refusal> {
+    let stored = SessionId::parse(id).and_then(|id| shared.table.find(&id, false));
     stored.ok_or_else(no_such_session)
 }
 
@@ -143,7 +144,7 @@ fn open(flight: &Flight, said: Said, revision: Revision) -> Reply {
     let streams = Streams::new(conversation, shared.bounds.clone());
     let Some(stored) = shared.table.insert(streams, false) else { return too_many_sessions() };
     if let Ok(id) = HeaderValue::from_bytes(stored.id.as_bytes()) {
-        reply.headers_mut().insert(SESSION, id);
+        reply.headers.push((HeaderName::from_static(SESSION), id));
     }
     reply
 }
@@ -170,7 +171,7 @@ fn in_session(flight: Flight, stored: Arc<Stored>, said: Said) -> Answer {
             for frame in first.into_iter().chain(rest) {
                 sse::write(&mut body, None, &frame.text);
             }
-            reply::events(Body::Whole(body.into())).into()
+            reply::events(body.into()).into()
         }
         Some(Posted::Waits(reader)) => {
             Answer::Later(Box::pin(answer_later(flight, stored, reader)))
@@ -197,7 +198,7 @@ async fn answer_later(flight: Flight, stored: Arc<Stored>, reader: Reader) -> Re
     };
     let (events, is_last) = match first {
         // Cancelled: there is no answer, and so nothing to come back for.
-        Some(None) => return reply::events(Body::Whole(Bytes::new())),
+        Some(None) => return reply::events(Bytes::new()),
         Some(Some((events, true))) if events.len() == 1 && events[0].frame.kind != Kind::Note => {
             let frame = &events[0].frame;
             return reply::json(Manner::Legacy.status(frame.kind), frame.text.clone());
@@ -209,7 +210,7 @@ async fn answer_later(flight: Flight, stored: Arc<Stored>, reader: Reader) -> Re
     attachment.write(&mut begun, &events);
     let poll_at = poll_after.map(|after| began + after);
     let opening = Opening { begun: begun.into(), is_last, poll_at };
-    reply::events(attachment::stream(attachment, OpenStream::open(flight), opening))
+    reply::stream(attachment::stream(attachment, OpenStream::open(flight), opening))
 }
 
 /// Whether the client knows what to do when its stream ends too early.
@@ -230,8 +231,8 @@ fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> V
 /// A GET: opens a stream for what belongs to no request, or goes on with one that was lost.
 pub(crate) fn get(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
     spoken(named_revision(&head.headers), false)?;
-    let stored = find(flight.shared(), head.headers.get(&SESSION).ok_or_else(no_session)?)?;
-    let last_seen = head.headers.get(&LAST_EVENT).map(last_seen).transpose()?;
+    let stored = find(flight.shared(), head.headers.first(SESSION).ok_or_else(no_session)?)?;
+    let last_seen = head.headers.first(LAST_EVENT).map(last_seen).transpose()?;
     let reader = match stored.lock().as_mut() {
         None => return Err(no_such_session()),
         Some(streams) => match last_seen.and_then(|last_seen| streams.resume(last_seen)) {
@@ -253,18 +254,18 @@ pub(crate) fn get(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
     let polls = can_come_back && reader.origin == Origin::Post;
     let poll_at = settings.poll_after.filter(|_| polls).map(|after| Instant::now() + after);
     let opening = Opening { begun: begun.into(), is_last: false, poll_at };
-    Ok(reply::events(attachment::stream(attachment, OpenStream::open(flight), opening)))
+    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(flight), opening)))
 }
 
-fn last_seen(id: &HeaderValue) -> Result<EventId, Refusal> {
-    let id = id.to_str().ok().and_then(EventId::parse);
+fn last_seen(id: &[u8]) -> Result<EventId, Refusal> {
+    let id = headers::text(id).and_then(EventId::parse);
     id.ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "that Last-Event-ID is none of ours"))
 }
 
 /// A DELETE: ends the session.
 pub(crate) fn delete(shared: &Shared, headers: &HeaderMap) -> Result<Reply, Refusal> {
     spoken(named_revision(headers), false)?;
-    let stored = find(shared, headers.get(&SESSION).ok_or_else(no_session)?)?;
+    let stored = find(shared, headers.first(SESSION).ok_or_else(no_session)?)?;
     match shared.table.remove(&stored.id) {
         true => Ok(reply::empty(StatusCode::NO_CONTENT)),
         false => Err(no_such_session()),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
@@ -24,6 +25,8 @@ const TOGETHER: usize = 2 << 10;
 pub(crate) struct Socket {
     stream: TcpStream,
     pulse: Arc<Pulse>,
+    /// What was read before, and is to be read once more.
+    again: Bytes,
     linger: Option<Linger>,
 }
 
@@ -36,7 +39,17 @@ struct Linger {
 
 impl Socket {
     pub(crate) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
-        Self { stream, pulse, linger: None }
+        Self { stream, pulse, again: Bytes::new(), linger: None }
+    }
+
+    /// The same, but first it gives what was read before.
+    pub(crate) fn again(self, again: Bytes) -> Self {
+        Self { again, ..self }
+    }
+
+    /// Whether what was read before can be the beginning of HTTP/2.
+    pub(crate) fn may_speak_two(&self) -> bool {
+        self.again.iter().zip(b"PRI * HTTP/2.0").all(|(read, begun)| read == begun)
     }
 
     /// Goes on only if the peer does: where nothing is on its way, there is nothing to wait for.
@@ -71,7 +84,12 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        if self.again.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buffer);
+        }
+        let length = buffer.remaining().min(self.again.len());
+        buffer.put_slice(&self.again.split_to(length));
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -9,6 +9,7 @@ mod legacy; // sessions: POST, GET, DELETE
 mod limits; // bounds, and raw bad input
 mod modern; // one POST, one answer
 mod old_sse; // the transport of the first revision
+mod plain; // our own reader and hyper hear the same
 mod resume; // clients that come back
 mod safety; // who may call
 mod scale; // many at once, and what they cost

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 use sabir_engine::Engine;
 use sabir_engine::registry::{Offer, Source};

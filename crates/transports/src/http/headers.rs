@@ -1,0 +1,37 @@
+//! The headers of a request, however they were read.
+
+use http::{HeaderMap, HeaderValue};
+
+/// Headers to look things up in.
+pub(crate) trait Headers {
+    /// All values of one header, whose name is in lower case, in the order in which they stand.
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
+
+    /// The first value of one header.
+    fn first<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
+        self.all(name).next()
+    }
+}
+
+impl Headers for HeaderMap {
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.get_all(name).iter().map(HeaderValue::as_bytes)
+    }
+}
+
+/// Headers as they stand in the message. There are few, so that to look at each of them is less
+/// work than to file them.
+pub(crate) struct Lines<'a>(pub(crate) &'a [httparse::Header<'a>]);
+
+impl Headers for Lines<'_> {
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        let lines = self.0.iter().filter(|line| line.name.eq_ignore_ascii_case(name));
+        lines.map(|line| line.value)
+    }
+}
+
+/// The text of a value, if it holds nothing but what can be seen.
+pub(crate) fn text(value: &[u8]) -> Option<&str> {
+    let is_visible = value.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    if is_visible { std::str::from_utf8(value).ok() } else { None }
+}

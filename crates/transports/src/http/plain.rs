@@ -1,0 +1,297 @@
+//! Plain requests: POSTs of a message to the endpoint, as nearly all requests are.
+//!
+//! hyper reads whatever HTTP allows, and most of that is sent by nobody. So a connection begins
+//! here, where a plain request is read as it stands and answered in one write. The first that is
+//! anything else, or is refused, or cannot be answered at once, takes the connection over to hyper,
+//! with all that was read of it; and there it stays. So hyper is the authority on HTTP: what is
+//! read here is read there alike, and nothing is decided here that hyper's way would decide
+//! otherwise.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::SystemTime;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::Version;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::headers::Lines;
+use super::reply::{Answer, Reply};
+use super::shared::{Connection, Flight, Shared};
+use super::socket::Socket;
+use super::{exchange, route};
+
+/// The longest plain request.
+const MOST: usize = 64 << 10;
+
+/// The most headers of a plain request.
+const MOST_LINES: usize = 32;
+
+/// How much is read at once: more where a client fills it.
+const FIRST_ROOM: usize = 8 << 10;
+
+/// The longest body that is copied behind its head, so that both leave in one piece.
+const TOGETHER: usize = 4 << 10;
+
+/// A connection on which there were only plain requests.
+pub(crate) struct Plain {
+    socket: Socket,
+    connection: Arc<Connection>,
+    /// What was read and not answered.
+    read: Bytes,
+    /// Where to read to.
+    room: BytesMut,
+    /// How much room is made.
+    room_size: usize,
+    /// What is to be written.
+    out: Vec<u8>,
+    date: Date,
+}
+
+/// How it goes on with a connection.
+pub(crate) enum Next {
+    /// Not at all: the peer has gone, or we were asked to finish.
+    Over,
+    /// With hyper, and the answer to the first request if that was taken in already.
+    Unusual(Option<Answer>),
+}
+
+/// What became of what was read.
+enum Step {
+    /// A request was answered, with that body.
+    Answered(Bytes),
+    /// The request is so long, and not all of it is there.
+    Short(usize),
+    /// It is not for us.
+    Unusual(Option<Answer>),
+}
+
+impl Plain {
+    pub(crate) fn new(socket: Socket, connection: Arc<Connection>) -> Self {
+        Self {
+            socket,
+            connection,
+            read: Bytes::new(),
+            room: BytesMut::new(),
+            room_size: FIRST_ROOM,
+            out: Vec::new(),
+            date: Date::default(),
+        }
+    }
+
+    /// Serves as long as all is plain.
+    pub(crate) async fn serve(&mut self) -> Next {
+        loop {
+            while !self.read.is_empty() {
+                match self.step() {
+                    Step::Answered(body) => {
+                        if self.write(body).await.is_err() {
+                            return Next::Over;
+                        }
+                    }
+                    Step::Short(length) if self.fill(length).await => {}
+                    Step::Short(_) => return self.leave(None).await,
+                    Step::Unusual(answer) => return self.leave(answer).await,
+                }
+            }
+            // What is asked at once is answered at once, but before we wait.
+            if self.flush().await.is_err() || !self.read().await {
+                return Next::Over;
+            }
+        }
+    }
+
+    /// The socket, which gives once more what was not answered.
+    pub(crate) fn into_socket(self) -> Socket {
+        self.socket.again(self.read)
+    }
+
+    /// Answers the request that was read.
+    fn step(&mut self) -> Step {
+        let mut lines = [const { MaybeUninit::uninit() }; MOST_LINES];
+        let Some(Plainly { lines, head, body }) =
+            parse(&self.read, &mut lines, &self.connection.shared)
+        else {
+            return Step::Unusual(None);
+        };
+        let length = head + body;
+        if length > self.read.len() {
+            return Step::Short(length);
+        }
+        let flight = Flight::begin(&self.connection);
+        let answer = exchange::answer(flight, &lines, &self.read.slice(head..length));
+        let Some((reply, body)) = answer.at_once() else { return Step::Unusual(Some(answer)) };
+        self.read.advance(length);
+        let date = self.date.at(self.connection.shared.clock.now());
+        write_head(&mut self.out, reply, body.len(), date);
+        Step::Answered(body.clone())
+    }
+
+    /// Writes the body of an answer behind its head, now or with what comes next.
+    async fn write(&mut self, body: Bytes) -> io::Result<()> {
+        if body.len() <= TOGETHER {
+            self.out.extend_from_slice(&body);
+            return if self.out.len() > MOST { self.flush().await } else { Ok(()) };
+        }
+        self.socket.write_all_buf(&mut Buf::chain(&*self.out, body)).await?;
+        self.out.clear();
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.socket.write_all(&self.out).await?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Leaves the rest to hyper.
+    async fn leave(&mut self, answer: Option<Answer>) -> Next {
+        match self.flush().await {
+            Ok(()) => Next::Unusual(answer),
+            Err(_) => Next::Over,
+        }
+    }
+
+    /// Waits for more to read. `false` if nothing will come, or none is wanted.
+    async fn read(&mut self) -> bool {
+        self.read = Bytes::new();
+        if self.room.capacity() < self.room_size / 2 {
+            self.room.reserve(self.room_size);
+        }
+        let room = self.room.capacity();
+        let mut reading = pin!(self.socket.read_buf(&mut self.room));
+        let pulse = &self.connection.pulse;
+        let read = poll_fn(|cx| match pulse.is_told() {
+            true => Poll::Ready(Ok(0)),
+            false => reading.as_mut().poll(cx),
+        });
+        let length = read.await.unwrap_or(0);
+        self.read = self.room.split().freeze();
+        if length == room {
+            self.room_size = (2 * self.room_size).min(MOST);
+        }
+        length > 0
+    }
+
+    /// Waits for the rest of a request that is so long. `false` if it does not come in time.
+    async fn fill(&mut self, length: usize) -> bool {
+        let _flight = Flight::begin(&self.connection);
+        let mut all = BytesMut::with_capacity(length);
+        all.extend_from_slice(&self.read);
+        // Not each piece has so much time, but all of them together.
+        let reading = async {
+            while all.len() < length {
+                if self.socket.read_buf(&mut all).await.unwrap_or(0) == 0 {
+                    return false;
+                }
+            }
+            true
+        };
+        let is_whole = self.connection.pulse.body_in_time(reading).await.unwrap_or(false);
+        self.read = all.freeze();
+        is_whole
+    }
+}
+
+/// A plain request: its headers, and how long its head and its body are.
+struct Plainly<'a> {
+    lines: Lines<'a>,
+    head: usize,
+    body: usize,
+}
+
+/// Reads the head of a request. `None` if it is not all there, not plain, or not in order.
+fn parse<'a>(
+    bytes: &'a [u8],
+    lines: &'a mut [MaybeUninit<httparse::Header<'a>>],
+    shared: &Shared,
+) -> Option<Plainly<'a>> {
+    let mut request = httparse::Request::new(&mut []);
+    let parsed = request.parse_with_uninit_headers(bytes, lines);
+    let Ok(httparse::Status::Complete(head)) = parsed else { return None };
+    let is_ours = request.method == Some("POST")
+        && request.version == Some(1)
+        && request.path == Some(&shared.settings.endpoint)
+        && head <= shared.settings.limits.head;
+    if !is_ours {
+        return None;
+    }
+    let body = body_length(request.headers)?;
+    let longest = MOST.min(shared.engine.settings().engine_limits.message_size);
+    let lines = Lines(request.headers);
+    let is_in_order = body <= longest
+        && shared.guard.check_origin(None, Version::HTTP_11, &lines).is_ok()
+        && route::admit(shared, &lines).is_ok()
+        && exchange::check(&lines).is_ok();
+    is_in_order.then_some(Plainly { lines, head, body })
+}
+
+/// The length of the body, if it is told once and nothing else is told about it or about the
+/// connection.
+fn body_length(lines: &[httparse::Header<'_>]) -> Option<usize> {
+    /// What hyper has to see to. A page in a browser is among it, as it may have to be allowed to
+    /// read the answer.
+    const UNUSUAL: &[&str] = &["transfer-encoding", "expect", "upgrade", "origin"];
+    let mut length = None;
+    for line in lines {
+        let is = |name: &str| line.name.eq_ignore_ascii_case(name);
+        if is("content-length") {
+            let digits = std::str::from_utf8(line.value).ok()?;
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            let first = length.replace(digits.parse().ok().filter(|_| is_number)?);
+            if first.is_some() {
+                return None;
+            }
+        } else if is("connection") {
+            if !line.value.eq_ignore_ascii_case(b"keep-alive") {
+                return None;
+            }
+        } else if UNUSUAL.iter().any(|name| is(name)) {
+            return None;
+        }
+    }
+    length
+}
+
+/// Writes the head of an answer, as hyper would.
+fn write_head(out: &mut Vec<u8>, reply: &Reply, length: usize, date: &str) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(reply.status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(reply.status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(b"\r\n");
+    for (name, value) in reply.body.headers().iter().chain(&reply.headers) {
+        write_line(out, name.as_str(), value.as_bytes());
+    }
+    write_line(out, "content-length", itoa::Buffer::new().format(length).as_bytes());
+    write_line(out, "date", date.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The date as answers tell it, written anew when the clock has ticked.
+#[derive(Default)]
+struct Date {
+    tick: u64,
+    text: String,
+}
+
+impl Date {
+    fn at(&mut self, tick: u64) -> &str {
+        if self.tick != tick {
+            self.tick = tick;
+            self.text = httpdate::fmt_http_date(SystemTime::now());
+        }
+        &self.text
+    }
+}

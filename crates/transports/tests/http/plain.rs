@@ -1,0 +1,295 @@
+//! A connection begins with a reader of our own and goes over to hyper at the first request that is
+//! not plain. Both must hear the same.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::client::{Client, Request, Response};
+use crate::server::{Running, Wish, start};
+
+/// What is sent at first: a head, perhaps with something odd about it, and a body.
+#[derive(Clone, Debug)]
+struct Odd {
+    target: &'static str,
+    request: Request,
+    /// Lines that are added.
+    more: Vec<&'static str>,
+    /// A header that is left out.
+    without: Option<&'static str>,
+    is_upper: bool,
+    line_end: &'static str,
+    /// What is added to the length that is told.
+    length_off: isize,
+    /// Where to pause.
+    cut: usize,
+}
+
+impl Odd {
+    fn bytes(&self) -> Vec<u8> {
+        let mut head = self.target.to_owned() + self.line_end;
+        let mut line = |name: &str, value: &str| {
+            let name = if self.is_upper { name.to_ascii_uppercase() } else { name.to_owned() };
+            head += &format!("{name}: {value}{}", self.line_end);
+        };
+        for (name, value) in &self.request.headers {
+            if Some(name.as_str()) != self.without {
+                line(name, value);
+            }
+        }
+        if self.without != Some("content-length") {
+            line(
+                "content-length",
+                &(self.request.body.len() as isize + self.length_off).to_string(),
+            );
+        }
+        for more in &self.more {
+            head += more;
+            head += self.line_end;
+        }
+        head += self.line_end;
+        let mut bytes = head.into_bytes();
+        bytes.extend(&self.request.body);
+        bytes
+    }
+}
+
+/// A call that is answered with a stream.
+fn progress(arguments: Value) -> Request {
+    let meta = json!({ "progressToken": "token" });
+    Request::modern(
+        1,
+        "tools/call",
+        json!({ "name": "progress", "arguments": arguments, "_meta": meta }),
+    )
+}
+
+fn requests() -> impl Strategy<Value = Request> {
+    let call = |name: &str, arguments| Request::call(1, name, arguments);
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    let requests = [
+        call("echo", json!({ "text": "x" })),
+        call("echo", json!({ "text": "x".repeat(20_000) })),
+        call("big", json!({ "bytes": 5000 })),
+        call("fail", json!({})),
+        call("nothing", json!({})),
+        progress(json!({ "steps": 2 })),
+        call("echo", json!({ "text": 1 })).with("mcp-name", "other"),
+        Request::modern(1, "tools/list", json!({})),
+        Request::legacy(1, "initialize", hello),
+        Request::legacy(1, "tools/list", json!({})),
+        Request::note("notifications/initialized", json!({})),
+        Request::post("{"),
+        Request::post(""),
+    ];
+    select(requests.to_vec())
+}
+
+/// What else may be asked for.
+const TARGETS: &[&str] = &[
+    "POST /mcp HTTP/1.0",
+    "GET /mcp HTTP/1.1",
+    "DELETE /mcp HTTP/1.1",
+    "POST /mcp?a=b HTTP/1.1",
+    "POST /mcp/ HTTP/1.1",
+    "POST http://localhost/mcp HTTP/1.1",
+    "POST http://evil.example.com/mcp HTTP/1.1",
+    "post /mcp HTTP/1.1",
+    "POST  /mcp  HTTP/1.1",
+];
+
+/// What else may stand in a head.
+const LINES: &[&str] = &[
+    "connection: keep-alive",
+    "Connection: Keep-Alive",
+    "connection: close",
+    "connection: upgrade",
+    "upgrade: h2c",
+    "transfer-encoding: chunked",
+    "transfer-encoding: identity",
+    "content-length: 3",
+    "content-length: +3",
+    "content-length: 3, 3",
+    "content-length:",
+    "origin: http://localhost",
+    "origin: http://evil.example.com",
+    "host: evil.example.com",
+    "host: localhost",
+    "accept: text/html",
+    "content-type: text/plain",
+    "mcp-method: tools/call",
+    "mcp-name: other",
+    "mcp-session-id: unknown",
+    "mcp-protocol-version: 2025-06-18",
+    "authorization: Bearer token",
+    "x: y",
+    "x:\tä \t",
+    "x:",
+    "x : y",
+    "two words: 1",
+    " folded",
+    "x",
+    ": y",
+];
+
+/// What may be missing from it.
+const LEFT_OUT: &[&str] =
+    &["host", "content-type", "accept", "content-length", "mcp-method", "mcp-name"];
+
+const USUAL: &str = "POST /mcp HTTP/1.1";
+
+fn odd() -> impl Strategy<Value = Odd> {
+    let target = prop_oneof![4 => Just(USUAL), 1 => select(TARGETS)];
+    let more = proptest::collection::vec(select(LINES), 0..3);
+    let without = prop_oneof![4 => Just(None), 1 => select(LEFT_OUT).prop_map(Some)];
+    let line_end = prop_oneof![6 => Just("\r\n"), 1 => Just("\n")];
+    let length_off = prop_oneof![8 => Just(0), 1 => -2..3_isize];
+    let cut = prop_oneof![3 => Just(0), 1 => any::<usize>()];
+    (target, requests(), more, without, any::<bool>(), line_end, length_off, cut).prop_map(
+        |(target, request, more, without, is_upper, line_end, length_off, cut)| Odd {
+            target,
+            request,
+            more,
+            without,
+            is_upper,
+            line_end,
+            length_off,
+            cut,
+        },
+    )
+}
+
+/// What is heard, but for what differs each time.
+#[derive(Debug, PartialEq)]
+struct Heard {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+fn heard(response: Response) -> Heard {
+    let Response { status, mut headers, body } = response;
+    for (name, value) in &mut headers {
+        if matches!(name.as_str(), "date" | "mcp-session-id") {
+            assert!(!value.is_empty());
+            value.clear();
+        }
+    }
+    headers.sort();
+    Heard { status, headers, body: String::from_utf8(body).unwrap() }
+}
+
+/// The answer to `bytes`, and to a plain request after it.
+async fn ask(client: &mut Client, bytes: &[u8], cut: usize) -> Vec<Option<Heard>> {
+    let (begin, rest) = bytes.split_at(cut % bytes.len());
+    let after = Request::call(2, "echo", json!({ "text": "after" })).bytes();
+    let mut all = Vec::new();
+    for piece in [begin, rest, &after] {
+        // Whoever closes early does not hear the rest.
+        drop(tokio::io::AsyncWriteExt::write_all(&mut client.stream, piece).await);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for _ in 0..2 {
+        all.push(match client.try_head().await {
+            None => None,
+            Some(mut response) => {
+                while let Some(piece) = client.piece().await {
+                    response.body.extend(piece);
+                }
+                Some(heard(response))
+            }
+        });
+    }
+    all
+}
+
+async fn compare(server: &Running, odd: &Odd) {
+    let bytes = odd.bytes();
+    let plain = ask(&mut server.connect().await, &bytes, odd.cut).await;
+    let mut client = server.connect().await;
+    assert_eq!(client.send(&Request::new("GET", "/healthz")).await.status, 200);
+    let hyper = ask(&mut client, &bytes, odd.cut).await;
+    assert_eq!(plain, hyper, "{}", String::from_utf8_lossy(&bytes));
+}
+
+/// One odd thing at a time about a request that is plain otherwise.
+fn single() -> Vec<Odd> {
+    let plain = Odd {
+        target: USUAL,
+        request: Request::call(1, "echo", json!({ "text": "x" })),
+        more: Vec::new(),
+        without: None,
+        is_upper: false,
+        line_end: "\r\n",
+        length_off: 0,
+        cut: 0,
+    };
+    let mut all = vec![plain.clone()];
+    all.extend(TARGETS.iter().map(|target| Odd { target, ..plain.clone() }));
+    all.extend(LINES.iter().map(|line| Odd { more: vec![line], ..plain.clone() }));
+    all.extend(LEFT_OUT.iter().map(|name| Odd { without: Some(name), ..plain.clone() }));
+    all
+}
+
+#[test]
+fn whatever_is_sent_is_heard_as_hyper_hears_it() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let wish = Wish::default().http(|http| {
+        http.limits.idle = Duration::from_millis(80);
+        http.limits.body_time = Duration::from_millis(80);
+    });
+    let server = runtime.block_on(wish.start());
+    for odd in single() {
+        runtime.block_on(compare(&server, &odd));
+    }
+    let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
+    let ran = runner.run(&odd(), |odd| {
+        runtime.block_on(compare(&server, &odd));
+        Ok(())
+    });
+    ran.unwrap();
+    runtime.block_on(server.stop());
+}
+
+#[tokio::test]
+async fn a_request_may_come_in_pieces() {
+    let server = start().await;
+    for length in [10, 9000, 70_000] {
+        let text = "x".repeat(length);
+        let bytes = Request::call(1, "echo", json!({ "text": text })).bytes();
+        for cut in [1, 100, bytes.len() - length, bytes.len() - 1] {
+            let mut client = server.connect().await;
+            for _ in 0..3 {
+                client.write(&bytes[..cut]).await;
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                client.write(&bytes[cut..]).await;
+                assert_eq!(client.response().await.text(), text);
+            }
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_in_between_does_not_disturb_what_was_asked_with_it() {
+    let server = start().await;
+    let mut client = server.connect().await;
+    let mut bytes = Vec::new();
+    for nth in 0..3 {
+        bytes.extend(Request::call(nth, "echo", json!({ "text": "before" })).bytes());
+    }
+    bytes.extend(progress(json!({ "steps": 3, "pad": "x".repeat(20_000) })).bytes());
+    bytes.extend(Request::call(4, "echo", json!({ "text": "after" })).bytes());
+    client.write(&bytes).await;
+    for _ in 0..3 {
+        assert_eq!(client.response().await.text(), "before");
+    }
+    let stream = client.response().await;
+    assert_eq!(stream.events().last().unwrap().json()["id"], 1);
+    assert_eq!(client.response().await.text(), "after");
+    server.stop().await;
+}
