@@ -8,7 +8,6 @@ use sabir_wire::types::{
     CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
-use serde_json::Value;
 
 use crate::headers::{MirroredArgument, mirrored_arguments};
 use crate::listing::Listing;
@@ -66,7 +65,7 @@ impl std::fmt::Debug for Provider {
 }
 
 /// An offer that was found good, its schemas compiled.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
     tools: Vec<Arc<ToolEntry>>,
@@ -102,10 +101,10 @@ impl ToolEntry {
             .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
         let schema =
             |which| move |reason: BadSchema| BadOffer::Schema { tool: name(), which, reason };
-        let input = Checker::for_arguments(&tool.input_schema).map_err(schema("input schema"))?;
+        let (input, value) =
+            Checker::read_arguments(&tool.input_schema).map_err(schema("input schema"))?;
         let output = tool.output_schema.as_ref().map(Checker::for_results).transpose();
         let output = output.map_err(schema("output schema"))?;
-        let value: Value = tool.input_schema.read().unwrap_or_default();
         let mirrored = mirrored_arguments(&value)
             .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
         Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
@@ -126,13 +125,13 @@ impl FoundResource {
 
 impl Catalog {
     /// Puts offers together, in their order. The first that is offered under a name keeps it; what
-    /// lost its name is told in the second value.
+    /// lost its name, and which offer it is of, is told in the second value.
     pub(crate) fn build(
-        offers: &[CheckedOffer],
+        offers: &[&CheckedOffer],
         server: Raw,
         page_size: usize,
         changeable: bool,
-    ) -> (Self, Vec<BadOffer>) {
+    ) -> (Self, Vec<(usize, BadOffer)>) {
         let mut taken = Vec::new();
         let mut tools = FxHashMap::default();
         let mut prompts = FxHashMap::default();
@@ -140,22 +139,27 @@ impl Catalog {
         let mut templates = Vec::new();
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
-        for CheckedOffer { provider, tools: entries, templates: parsed, offer } in offers {
+        for (nth, checked) in offers.iter().enumerate() {
+            let CheckedOffer { provider, tools: entries, templates: parsed, offer } = checked;
+            let mut lost = |kind, name: &String| {
+                taken.push((nth, BadOffer::Taken { kind, name: name.clone() }))
+            };
             for entry in entries {
-                let name = &entry.tool.name;
-                if insert(&mut tools, &mut taken, "tool", name, entry.clone()) {
-                    tool_list.push(entry.tool.clone());
+                match insert(&mut tools, &entry.tool.name, || entry.clone()) {
+                    true => tool_list.push(entry.tool.clone()),
+                    false => lost("tool", &entry.tool.name),
                 }
             }
             for prompt in &offer.prompts {
-                let entry = (prompt.clone(), provider.clone());
-                if insert(&mut prompts, &mut taken, "prompt", &prompt.name, entry) {
-                    prompt_list.push(prompt.clone());
+                match insert(&mut prompts, &prompt.name, || (prompt.clone(), provider.clone())) {
+                    true => prompt_list.push(prompt.clone()),
+                    false => lost("prompt", &prompt.name),
                 }
             }
             for resource in &offer.resources {
-                if insert(&mut resources, &mut taken, "resource", &resource.uri, provider.clone()) {
-                    resource_list.push(resource.clone());
+                match insert(&mut resources, &resource.uri, || provider.clone()) {
+                    true => resource_list.push(resource.clone()),
+                    false => lost("resource", &resource.uri),
                 }
             }
             for (template, parsed) in offer.templates.iter().zip(parsed) {
@@ -281,19 +285,13 @@ impl Catalog {
     }
 }
 
-fn insert<T>(
-    map: &mut FxHashMap<Box<str>, T>,
-    taken: &mut Vec<BadOffer>,
-    kind: &'static str,
-    name: &str,
-    value: T,
-) -> bool {
-    if map.contains_key(name) {
-        taken.push(BadOffer::Taken { kind, name: name.to_owned() });
-        return false;
+/// `false` if the name is taken.
+fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() -> T) -> bool {
+    let is_free = !map.contains_key(name);
+    if is_free {
+        map.insert(name.into(), value());
     }
-    map.insert(name.into(), value);
-    true
+    is_free
 }
 
 fn page(page: Result<Bytes, crate::listing::BadCursor>) -> Result<Bytes, Problem> {
@@ -301,7 +299,7 @@ fn page(page: Result<Bytes, crate::listing::BadCursor>) -> Result<Bytes, Problem
 }
 
 /// A list may be kept as long as the most cautious of its sources says.
-fn shared_cache(offers: &[CheckedOffer]) -> CacheHint {
+fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
     let hints = offers.iter().map(|checked| checked.offer.cache);
     let all = Offer::default().cache;
     hints.fold(all, |all, hint| CacheHint {
@@ -310,7 +308,7 @@ fn shared_cache(offers: &[CheckedOffer]) -> CacheHint {
     })
 }
 
-fn capabilities(offers: &[CheckedOffer], changeable: bool) -> ServerCapabilities {
+fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {
     let any = |has: fn(&Offer) -> bool| offers.iter().any(|checked| has(&checked.offer));
     let tools = any(|offer| !offer.tools.is_empty());
     let prompts = any(|offer| !offer.prompts.is_empty());

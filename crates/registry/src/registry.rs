@@ -53,23 +53,43 @@ impl Registry {
 
     /// Adds a source. Refused whole if any part of its offer is no good or its name is taken.
     pub fn add(self: &Arc<Self>, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
-        let checked = CheckedOffer::check(&source, None)?;
-        let id = {
-            let mut sources = self.lock();
-            let id = SourceId(sources.last_id + 1);
-            let offers = sources.entries.iter().map(|entry| entry.checked.clone());
-            let offers: Vec<_> = offers.chain([checked.clone()]).collect();
-            let (catalog, taken) = self.build(&offers, sources.changeable);
-            if let Some(taken) = taken.into_iter().next() {
-                return Err(taken);
-            }
-            sources.last_id = id.0;
+        let mut ids = self.add_all(vec![source]).map_err(|(_, bad)| bad)?;
+        // As many as there were sources.
+        Ok(ids.remove(0))
+    }
+
+    /// Adds sources in their order, all of them or none. What is no good is told with the place of
+    /// the source in the list.
+    pub fn add_all(
+        self: &Arc<Self>,
+        added: Vec<Arc<dyn Source>>,
+    ) -> Result<Vec<SourceId>, (usize, BadOffer)> {
+        let checked = added
+            .iter()
+            .enumerate()
+            .map(|(nth, source)| CheckedOffer::check(source, None).map_err(|bad| (nth, bad)));
+        let checked = checked.collect::<Result<Vec<_>, _>>()?;
+        let mut sources = self.lock();
+        let known = sources.entries.iter().map(|entry| &entry.checked);
+        let offers: Vec<_> = known.chain(&checked).collect();
+        let (catalog, taken) = self.build(&offers, sources.changeable);
+        // Sources that were there may have lost a name to each other before.
+        let before = sources.entries.len();
+        if let Some((nth, bad)) = taken.into_iter().find(|(nth, _)| *nth >= before) {
+            return Err((nth - before, bad));
+        }
+        let mut ids = Vec::new();
+        for (source, checked) in added.iter().zip(checked) {
+            sources.last_id += 1;
+            let id = SourceId(sources.last_id);
             sources.entries.push(Entry { id, source: source.clone(), checked });
-            self.replace(catalog, sources);
-            id
-        };
-        source.attach(Handle::new(WayBack { registry: Arc::downgrade(self), id }));
-        Ok(id)
+            ids.push(id);
+        }
+        self.replace(catalog, sources);
+        for (source, id) in added.iter().zip(&ids) {
+            source.attach(Handle::new(WayBack { registry: Arc::downgrade(self), id: *id }));
+        }
+        Ok(ids)
     }
 
     /// Removes a source; `false` if it is not there.
@@ -125,12 +145,16 @@ impl Registry {
     }
 
     fn rebuild(&self, sources: MutexGuard<'_, Sources>) {
-        let offers: Vec<_> = sources.entries.iter().map(|entry| entry.checked.clone()).collect();
+        let offers: Vec<_> = sources.entries.iter().map(|entry| &entry.checked).collect();
         let (catalog, _) = self.build(&offers, sources.changeable);
         self.replace(catalog, sources);
     }
 
-    fn build(&self, offers: &[CheckedOffer], changeable: bool) -> (Catalog, Vec<BadOffer>) {
+    fn build(
+        &self,
+        offers: &[&CheckedOffer],
+        changeable: bool,
+    ) -> (Catalog, Vec<(usize, BadOffer)>) {
         Catalog::build(offers, self.server.clone(), self.page_size, changeable)
     }
 

@@ -20,7 +20,7 @@ use self::plain::Plain;
 pub struct Checker {
     /// Where the schema is a plain one: says yes at once, where that is the answer.
     plain: Option<Plain>,
-    schema: Value,
+    schema: Raw,
     draft: Draft,
     /// Made when it is asked for the first time; at once where only it can tell whether the schema
     /// is any good.
@@ -70,16 +70,21 @@ impl Checker {
 
     /// Compiles the schema of arguments, which must describe an object.
     pub fn for_arguments(schema: &Raw) -> Result<Self, BadSchema> {
+        Self::read_arguments(schema).map(|(checker, _)| checker)
+    }
+
+    /// The same, for whoever wants to look into the schema too.
+    pub(crate) fn read_arguments(schema: &Raw) -> Result<(Self, Value), BadSchema> {
         let value = Self::read(schema)?;
         if value.get("type").and_then(Value::as_str) != Some("object") {
             return Err(BadSchema::NotAnObject(" with `\"type\": \"object\"`"));
         }
-        Self::compile(value)
+        Ok((Self::compile(schema, &value)?, value))
     }
 
     /// Compiles the schema of a result, which may describe anything.
     pub fn for_results(schema: &Raw) -> Result<Self, BadSchema> {
-        Self::compile(Self::read(schema)?)
+        Self::compile(schema, &Self::read(schema)?)
     }
 
     fn read(schema: &Raw) -> Result<Value, BadSchema> {
@@ -92,8 +97,8 @@ impl Checker {
         Ok(value)
     }
 
-    fn compile(schema: Value) -> Result<Self, BadSchema> {
-        let draft = match schema.get("$schema").and_then(Value::as_str) {
+    fn compile(schema: &Raw, value: &Value) -> Result<Self, BadSchema> {
+        let draft = match value.get("$schema").and_then(Value::as_str) {
             None => Draft::Draft202012,
             Some(uri) => match uri.trim_end_matches('#') {
                 "https://json-schema.org/draft/2020-12/schema" => Draft::Draft202012,
@@ -101,11 +106,15 @@ impl Checker {
                 _ => return Err(BadSchema::Dialect(uri.to_owned())),
             },
         };
-        let plain = Plain::compile(&schema);
-        let checker = Self { plain, schema, draft, validator: OnceLock::new() };
+        let checker = Self {
+            plain: Plain::compile(value),
+            schema: schema.clone(),
+            draft,
+            validator: OnceLock::new(),
+        };
         // A plain one looks at each value once.
         if checker.plain.is_none() {
-            if work::is_too_much(&checker.schema) {
+            if work::is_too_much(value) {
                 return Err(BadSchema::TooMuchWork);
             }
             checker.validator().map_err(|reason| BadSchema::Invalid(reason.to_owned()))?;
@@ -115,8 +124,9 @@ impl Checker {
 
     fn validator(&self) -> Result<&Validator, &str> {
         let build = || {
+            let schema: Value = self.schema.read().map_err(|error| error.to_string())?;
             let options = jsonschema::options().with_draft(self.draft).with_retriever(Nowhere);
-            options.build(&self.schema).map_err(|error| error.to_string())
+            options.build(&schema).map_err(|error| error.to_string())
         };
         self.validator.get_or_init(build).as_ref().map_err(String::as_str)
     }

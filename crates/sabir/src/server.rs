@@ -206,9 +206,7 @@ impl Server {
     /// Checks everything, and gives the engine that all transports share.
     pub fn build(self) -> Result<Arc<Engine>, BadOffer> {
         let engine = Engine::observed(self.settings, self.on_event);
-        for source in self.sources {
-            engine.registry().add(source)?;
-        }
+        engine.registry().add_all(self.sources).map_err(|(_, bad)| bad)?;
         Ok(engine)
     }
 

@@ -25,7 +25,7 @@ mod values; // what was asked
 pub use capture::{Observer, Stream};
 pub use gate::{Busy, Gate, Pass, Turn};
 pub use input::{Disagreement, Input, InputError};
-pub use program::{Files, FindError, Limits, Program, Sandbox, find_program};
+pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, find_program};
 pub use reply::{BadMimeType, MimeType, Output};
 pub use run::{Finish, Limit, RunError, run, run_until};
 pub use source::{Command, CommandSource};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sabir_engine::Engine;
 
 use crate::args::Command;
-use crate::config::{Mistake, Programs, Settings};
+use crate::config::{Mistake, Offered, Programs, Settings};
 use crate::report::Failure;
 
 /// Does what was asked for.
@@ -24,8 +24,6 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
 /// A server as its configuration describes it, and the programs that it runs.
 fn engine(settings: Settings) -> Result<(Arc<Engine>, Programs), Mistake> {
     let engine = Engine::new(settings.engine);
-    for offered in settings.sources {
-        offered.add_to(engine.registry())?;
-    }
+    Offered::add_all(settings.sources, engine.registry())?;
     Ok((engine, settings.programs))
 }

@@ -2,13 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sabir::ToolAnnotations;
 use sabir_sources::command::{
-    self, CommandLine, CommandSource, FindError, MimeType, Output, Place, Program, RunItem, Stdin,
-    TemplateError, TextTemplate, find_program,
+    self, CommandLine, CommandSource, FindError, Finder, MimeType, Output, Place, Program, RunItem,
+    Stdin, TemplateError, TextTemplate,
 };
 use sabir_sources::keeper::Keepers;
 use serde::Deserialize;
@@ -62,11 +62,12 @@ pub(super) fn settle(
     text: &Text<'_>,
     call_time: Option<Duration>,
     keepers: &Keepers,
+    finder: &mut Finder,
 ) -> Result<(CommandSource, Duration), Mistake> {
     let owner = format!("command `{}`", file.name.get_ref());
     let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
     let (line, stdin) = templates(file, &described, &owner, text)?;
-    let program = program(file, line.program(), call_time, &owner, text)?;
+    let program = program(file, line.program(), call_time, &owner, text, finder)?;
     let kill_after = program.patience.after_term;
     let command = command::Command {
         name: file.name.get_ref().clone(),
@@ -149,6 +150,7 @@ fn program(
     call_time: Option<Duration>,
     owner: &str,
     text: &Text<'_>,
+    finder: &mut Finder,
 ) -> Result<Program, Mistake> {
     let cwd = match &file.cwd {
         None => text.folder(),
@@ -165,7 +167,7 @@ fn program(
     set_variables(&mut program.env, file.env.as_ref(), owner, text)?;
     let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
     let search = search.map(|(_, path)| path.as_os_str());
-    program.path = find(file, name, search, owner, text)?;
+    program.path = find(file, name, search, owner, text, finder)?;
     if let Some(timeout) = some_time(file.timeout.as_ref(), text)? {
         program.timeout = timeout;
     }
@@ -194,8 +196,9 @@ fn find(
     search: Option<&OsStr>,
     owner: &str,
     text: &Text<'_>,
+    finder: &mut Finder,
 ) -> Result<PathBuf, Mistake> {
-    find_program(name, &text.folder(), search).map_err(|error| {
+    finder.find(name, search).map(Path::to_owned).map_err(|error| {
         let mistake =
             text.told(place(file, Some(Place::Run(0, None))), format!("{owner}: {error}"));
         match error {

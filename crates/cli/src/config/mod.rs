@@ -19,7 +19,7 @@ mod values; // times, sizes and counts, with their places
 
 pub(crate) use mistake::Mistake;
 pub(crate) use settle::{Settings, settle};
-pub(crate) use sources::Programs;
+pub(crate) use sources::{Offered, Programs};
 
 use std::path::{Path, PathBuf};
 

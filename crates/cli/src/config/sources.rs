@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_registry::{Registry, Source};
+use sabir_sources::command::Finder;
 use sabir_sources::keeper::{KeeperSettings, Keepers};
 
 use super::file::File;
@@ -21,10 +22,12 @@ impl Offered {
         Self { source: Arc::new(source), place }
     }
 
-    /// Adds the source. What the registry finds wrong is told with its place.
-    pub(crate) fn add_to(self, registry: &Arc<Registry>) -> Result<(), Mistake> {
-        let added = registry.add(self.source);
-        added.map(drop).map_err(|bad| self.place.mistake(bad.to_string()))
+    /// Adds sources. What the registry finds wrong is told with its place.
+    pub(crate) fn add_all(offered: Vec<Self>, registry: &Arc<Registry>) -> Result<(), Mistake> {
+        let (sources, mut places): (_, Vec<_>) =
+            offered.into_iter().map(|offered| (offered.source, offered.place)).unzip();
+        let added = registry.add_all(sources);
+        added.map(drop).map_err(|(nth, bad)| places.swap_remove(nth).mistake(bad.to_string()))
     }
 }
 
@@ -79,11 +82,13 @@ pub(super) fn settle(
         folders.push(folder);
     }
     let keepers = Keepers::new(KeeperSettings::default());
+    let mut finder = Finder::new(text.folder());
     let mut programs = Programs { keepers, patience: Duration::ZERO };
     for command in &file.command {
         let place = text.place(command.name.span());
         let call_time = engine.limits.call_time;
-        let (source, patience) = command::settle(command, text, call_time, &programs.keepers)?;
+        let (source, patience) =
+            command::settle(command, text, call_time, &programs.keepers, &mut finder)?;
         programs.patience = programs.patience.max(patience);
         sources.push(Offered::new(source, place));
     }

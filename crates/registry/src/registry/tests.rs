@@ -95,6 +95,35 @@ fn a_taken_name_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn sources_that_come_together_are_all_taken_or_none() {
+    let (registry, told) = registry();
+    let shelves = |names: &[&[&str]]| {
+        names.iter().map(|names| Shelf::new(tools(names)) as Arc<dyn Source>).collect::<Vec<_>>()
+    };
+    let ids = registry.add_all(shelves(&[&["b"], &["a", "c"]])).unwrap();
+    assert_eq!((names(&registry), ids.len()), (vec!["b".into(), "a".into(), "c".into()], 2));
+    assert_eq!(told.lock().unwrap().len(), 1, "clients are told once");
+    for (bad, nth) in [(&[&["x"][..], &["y", "a"]][..], 1), (&[&["x"], &["y"], &["x"]], 2)] {
+        assert_eq!(registry.add_all(shelves(bad)).unwrap_err().0, nth);
+    }
+    assert_eq!(registry.add_all(shelves(&[&["not good"], &["x"]])).unwrap_err().0, 0);
+    assert_eq!(names(&registry), ["b", "a", "c"]);
+    assert!(registry.remove(ids[1]) && registry.remove(ids[0]));
+    assert!(names(&registry).is_empty());
+}
+
+#[test]
+fn a_name_that_others_lost_to_each_other_is_no_mistake_of_a_new_source() {
+    let (registry, _) = registry();
+    let shelf = Shelf::new(tools(&["b"]));
+    registry.add(Shelf::new(tools(&["a"]))).unwrap();
+    registry.add(shelf.clone()).unwrap();
+    shelf.become_(tools(&["a", "b"])).unwrap();
+    registry.add(Shelf::new(tools(&["c"]))).unwrap();
+    assert_eq!(names(&registry), ["a", "b", "c"]);
+}
+
+#[test]
 fn a_source_may_change_its_offer_and_a_bad_one_leaves_the_old() {
     let (registry, told) = registry();
     let shelf = Shelf::new(tools(&["a", "b"]));

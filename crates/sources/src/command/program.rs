@@ -1,5 +1,7 @@
 //! What is run, and within which limits. Decided once, when the configuration is read.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -92,6 +94,29 @@ pub enum FindError {
     /// A name that no folder of the search path has.
     #[error("there is no program `{0}` in the search path; install it, or write its full path")]
     NotInPath(String),
+}
+
+/// Finds programs, and looks for each only once: many tools may run the same.
+#[derive(Debug)]
+pub struct Finder {
+    base: PathBuf,
+    /// By what was written, and where it was looked for.
+    found: HashMap<(String, Option<OsString>), PathBuf>,
+}
+
+impl Finder {
+    /// Paths are relative to `base`.
+    pub fn new(base: PathBuf) -> Self {
+        Self { base, found: HashMap::new() }
+    }
+
+    /// The program of that name, or at that path. See [`find_program`].
+    pub fn find(&mut self, written: &str, search: Option<&OsStr>) -> Result<&Path, FindError> {
+        match self.found.entry((written.to_owned(), search.map(OsStr::to_owned))) {
+            Entry::Occupied(found) => Ok(found.into_mut()),
+            Entry::Vacant(new) => Ok(new.insert(find_program(written, &self.base, search)?)),
+        }
+    }
 }
 
 /// Finds a program: a path is relative to `base`, a mere name is looked for in `search`.
