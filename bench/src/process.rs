@@ -178,12 +178,14 @@ impl Process {
         &mut self.child
     }
 
-    /// The time that it has spent on a core, all threads together; in steps of a clock tick.
+    /// The time that it has spent on a core, all threads together.
     pub fn cpu_time(&self) -> Duration {
-        let stat = fs::read_to_string(self.file("stat")).unwrap_or_default();
-        let ticks = cpu_ticks(&stat).unwrap_or_default();
-        let per_second = rustix::param::clock_ticks_per_second();
-        Duration::from_secs_f64(ticks as f64 / per_second as f64)
+        let threads = fs::read_dir(self.file("task")).into_iter().flatten().flatten();
+        let spent = threads.filter_map(|thread| {
+            let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            nanos_run(&stat)
+        });
+        Duration::from_nanos(spent.sum())
     }
 
     /// Its memory that is in the machine, in bytes.
@@ -264,12 +266,9 @@ pub fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
-/// User and system time of `/proc/PID/stat`. The name of the program may contain anything.
-fn cpu_ticks(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(11);
-    let (user, system) = (fields.next()?, fields.next()?);
-    Some(user.parse::<u64>().ok()? + system.parse::<u64>().ok()?)
+/// How long a thread ran, from its `schedstat`.
+fn nanos_run(stat: &str) -> Option<u64> {
+    stat.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn resident_bytes(status: &str) -> Option<u64> {
@@ -282,10 +281,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_program_does_not_shift_its_times() {
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194304 98 0 0 0 12 30 0 0 20 0 1 0 139 31 396";
-        assert_eq!(cpu_ticks(stat), Some(42));
-        assert_eq!(cpu_ticks("7 (cut"), None);
+    fn the_time_of_a_thread_comes_first() {
+        assert_eq!(nanos_run("1234567 89 10\n"), Some(1_234_567));
+        assert_eq!(nanos_run(""), None);
     }
 
     #[test]

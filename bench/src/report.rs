@@ -28,6 +28,8 @@ pub fn markdown(figures: &Figures) -> String {
     out += &start(figures);
     out += "\n### Memory\n\n";
     out += &memory(figures);
+    out += "\n### While sessions time out\n\n";
+    out += &expiry(figures);
     out += "\n### The binary\n\n";
     out += &cost(figures, "products", "connections", number);
     out += "\n### Who was measured\n\n";
@@ -160,6 +162,15 @@ fn memory(figures: &Figures) -> String {
         rows.push(vec![what, code(&figure.server), bytes(figure.value.median), each]);
     }
     table(&words(&["memory", "server", "resident", "each"]), &rows)
+}
+
+fn expiry(figures: &Figures) -> String {
+    let mut rows = Vec::new();
+    for figure in figures.figures.iter().filter(|figure| figure.group == "expiry") {
+        let what = figure.case.replacen("all", &number(figure.at), 1);
+        rows.push(vec![what, code(&figure.server), number(figure.value.median)]);
+    }
+    table(&words(&["what times out", "server", "longest answer, ms"]), &rows)
 }
 
 /// The median, and which part of the floor's it is.

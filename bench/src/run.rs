@@ -2,6 +2,7 @@
 //! each round. So what disturbs the machine disturbs all of them, and a server is compared with the
 //! floor of the same round.
 
+mod expiry; // sessions that time out
 mod http; // load over HTTP
 mod memory; // what sessions and streams hold
 mod products; // the real `sabir serve`
@@ -41,8 +42,9 @@ impl Pace {
             let short = Duration::from_millis(300);
             Self { quick, rounds: 3, peer_rounds: 3, time: short, peer_time: short, starts: 5 }
         } else {
-            let (time, peer_time) = (Duration::from_millis(1500), Duration::from_millis(400));
-            Self { quick, rounds: 7, peer_rounds: 5, time, peer_time, starts: 20 }
+            // Many short turns: what disturbs the machine lasts for some of them, not for half.
+            let (time, peer_time) = (Duration::from_millis(400), Duration::from_millis(400));
+            Self { quick, rounds: 25, peer_rounds: 5, time, peer_time, starts: 40 }
         }
     }
 
@@ -113,6 +115,7 @@ impl<'a> Run<'a> {
         stdio::both_ways(self);
         start::cold(self);
         memory::all(self);
+        expiry::pause(self);
         products::all(self);
     }
 

@@ -33,7 +33,9 @@ impl LineSplitter {
 
     /// Makes room for the next read, if little is left.
     pub fn make_room(&mut self, chunk: usize) {
-        if self.buffer.capacity() - self.buffer.len() < chunk / 4 {
+        // The same memory again, if nobody needs what was there: it is still in the cache.
+        let is_there = self.buffer.try_reclaim(chunk);
+        if !is_there && self.buffer.capacity() - self.buffer.len() < chunk / 4 {
             self.buffer.reserve(chunk);
         }
     }

@@ -19,17 +19,6 @@ impl Headers for HeaderMap {
     }
 }
 
-/// Headers as they stand in the message. There are few, so that to look at each of them is less
-/// work than to file them.
-pub(crate) struct Lines<'a>(pub(crate) &'a [httparse::Header<'a>]);
-
-impl Headers for Lines<'_> {
-    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        let lines = self.0.iter().filter(|line| line.name.eq_ignore_ascii_case(name));
-        lines.map(|line| line.value)
-    }
-}
-
 /// The text of a value, if it holds nothing but what can be seen.
 pub(crate) fn text(value: &[u8]) -> Option<&str> {
     let is_visible = value.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));

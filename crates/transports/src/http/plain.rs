@@ -7,29 +7,26 @@
 //! read here is read there alike, and nothing is decided here that hyper's way would decide
 //! otherwise.
 
+mod head; // what stands before the body
+
 use std::future::poll_fn;
 use std::io;
-use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::SystemTime;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::Version;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::headers::Lines;
+use self::head::{Head, Size};
+use super::exchange;
 use super::reply::{Answer, Reply};
-use super::shared::{Connection, Flight, Shared};
+use super::shared::{Connection, Flight};
 use super::socket::Socket;
-use super::{exchange, route};
 
 /// The longest plain request.
 const MOST: usize = 64 << 10;
-
-/// The most headers of a plain request.
-const MOST_LINES: usize = 32;
 
 /// How much is read at once: more where a client fills it.
 const FIRST_ROOM: usize = 8 << 10;
@@ -47,6 +44,8 @@ pub(crate) struct Plain {
     room: BytesMut,
     /// How much room is made.
     room_size: usize,
+    /// What the last request said before its body.
+    head: Head,
     /// What is to be written.
     out: Vec<u8>,
     date: Date,
@@ -78,6 +77,7 @@ impl Plain {
             read: Bytes::new(),
             room: BytesMut::new(),
             room_size: FIRST_ROOM,
+            head: Head::default(),
             out: Vec::new(),
             date: Date::default(),
         }
@@ -112,9 +112,10 @@ impl Plain {
 
     /// Answers the request that was read.
     fn step(&mut self) -> Step {
-        let mut lines = [const { MaybeUninit::uninit() }; MOST_LINES];
-        let Some(Plainly { lines, head, body }) =
-            parse(&self.read, &mut lines, &self.connection.shared)
+        let shared = &self.connection.shared;
+        let most = MOST.min(shared.engine.settings().engine_limits.message_size);
+        let Some(Size { head, body }) =
+            self.head.read(&self.read, shared).filter(|size| size.body <= most)
         else {
             return Step::Unusual(None);
         };
@@ -123,7 +124,7 @@ impl Plain {
             return Step::Short(length);
         }
         let flight = Flight::begin(&self.connection);
-        let answer = exchange::answer(flight, &lines, &self.read.slice(head..length));
+        let answer = exchange::answer(flight, &self.head, &self.read.slice(head..length));
         let Some((reply, body)) = answer.at_once() else { return Step::Unusual(Some(answer)) };
         self.read.advance(length);
         let date = self.date.at(self.connection.shared.clock.now());
@@ -159,7 +160,8 @@ impl Plain {
     /// Waits for more to read. `false` if nothing will come, or none is wanted.
     async fn read(&mut self) -> bool {
         self.read = Bytes::new();
-        if self.room.capacity() < self.room_size / 2 {
+        // The same memory again, if nobody needs what was there: it is still in the cache.
+        if !self.room.try_reclaim(self.room_size) && self.room.capacity() < self.room_size / 2 {
             self.room.reserve(self.room_size);
         }
         let room = self.room.capacity();
@@ -195,66 +197,6 @@ impl Plain {
         self.read = all.freeze();
         is_whole
     }
-}
-
-/// A plain request: its headers, and how long its head and its body are.
-struct Plainly<'a> {
-    lines: Lines<'a>,
-    head: usize,
-    body: usize,
-}
-
-/// Reads the head of a request. `None` if it is not all there, not plain, or not in order.
-fn parse<'a>(
-    bytes: &'a [u8],
-    lines: &'a mut [MaybeUninit<httparse::Header<'a>>],
-    shared: &Shared,
-) -> Option<Plainly<'a>> {
-    let mut request = httparse::Request::new(&mut []);
-    let parsed = request.parse_with_uninit_headers(bytes, lines);
-    let Ok(httparse::Status::Complete(head)) = parsed else { return None };
-    let is_ours = request.method == Some("POST")
-        && request.version == Some(1)
-        && request.path == Some(&shared.settings.endpoint)
-        && head <= shared.settings.limits.head;
-    if !is_ours {
-        return None;
-    }
-    let body = body_length(request.headers)?;
-    let longest = MOST.min(shared.engine.settings().engine_limits.message_size);
-    let lines = Lines(request.headers);
-    let is_in_order = body <= longest
-        && shared.guard.check_origin(None, Version::HTTP_11, &lines).is_ok()
-        && route::admit(shared, &lines).is_ok()
-        && exchange::check(&lines).is_ok();
-    is_in_order.then_some(Plainly { lines, head, body })
-}
-
-/// The length of the body, if it is told once and nothing else is told about it or about the
-/// connection.
-fn body_length(lines: &[httparse::Header<'_>]) -> Option<usize> {
-    /// What hyper has to see to. A page in a browser is among it, as it may have to be allowed to
-    /// read the answer.
-    const UNUSUAL: &[&str] = &["transfer-encoding", "expect", "upgrade", "origin"];
-    let mut length = None;
-    for line in lines {
-        let is = |name: &str| line.name.eq_ignore_ascii_case(name);
-        if is("content-length") {
-            let digits = std::str::from_utf8(line.value).ok()?;
-            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-            let first = length.replace(digits.parse().ok().filter(|_| is_number)?);
-            if first.is_some() {
-                return None;
-            }
-        } else if is("connection") {
-            if !line.value.eq_ignore_ascii_case(b"keep-alive") {
-                return None;
-            }
-        } else if UNUSUAL.iter().any(|name| is(name)) {
-            return None;
-        }
-    }
-    length
 }
 
 /// Writes the head of an answer, as hyper would.

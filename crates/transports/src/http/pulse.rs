@@ -161,20 +161,23 @@ impl Pulse {
         let mut connection = std::pin::pin!(connection);
         let mut heard = None;
         poll_fn(|cx| {
-            let mut order = self.order.load(Ordering::Acquire);
-            // A task keeps its waker, and a waker is used up by an order.
-            while heard != Some(order) {
-                self.driver.register(cx.waker());
-                if order == FINISH {
-                    shut(connection.as_mut());
+            loop {
+                // What was read before an order came is taken in before the order is.
+                if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                    return Poll::Ready(Some(ended));
                 }
-                heard = Some(order);
-                order = self.order.load(Ordering::Acquire);
+                let order = self.order.load(Ordering::Acquire);
+                if heard.replace(order) == Some(order) {
+                    return Poll::Pending;
+                }
+                // A task keeps its waker, and a waker is used up by an order.
+                self.driver.register(cx.waker());
+                match order {
+                    FINISH => shut(connection.as_mut()),
+                    ABANDON => return Poll::Ready(None),
+                    _ => {}
+                }
             }
-            if order == ABANDON {
-                return Poll::Ready(None);
-            }
-            connection.as_mut().poll(cx).map(Some)
         })
         .await
     }

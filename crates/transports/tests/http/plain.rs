@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
+use sabir_transports::http::Token;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Request, Response};
@@ -209,11 +210,17 @@ async fn ask(client: &mut Client, bytes: &[u8], cut: usize) -> Vec<Option<Heard>
 
 async fn compare(server: &Running, odd: &Odd) {
     let bytes = odd.bytes();
-    let plain = ask(&mut server.connect().await, &bytes, odd.cut).await;
+    let text = String::from_utf8_lossy(&bytes);
     let mut client = server.connect().await;
     assert_eq!(client.send(&Request::new("GET", "/healthz")).await.status, 200);
     let hyper = ask(&mut client, &bytes, odd.cut).await;
-    assert_eq!(plain, hyper, "{}", String::from_utf8_lossy(&bytes));
+    let first = ask(&mut server.connect().await, &bytes, odd.cut).await;
+    assert_eq!(first, hyper, "{text}");
+    // The same where something like it was said before.
+    let mut client = server.connect().await;
+    assert_eq!(client.send(&odd.request).await.status, client.send(&odd.request).await.status);
+    let again = ask(&mut client, &bytes, odd.cut).await;
+    assert_eq!(again, hyper, "{text}");
 }
 
 /// One odd thing at a time about a request that is plain otherwise.
@@ -269,6 +276,42 @@ async fn a_request_may_come_in_pieces() {
                 client.write(&bytes[cut..]).await;
                 assert_eq!(client.response().await.text(), text);
             }
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_head_that_is_nearly_the_same_is_read_anew() {
+    let token = Token::new("secret");
+    let server = Wish::default().http(|http| http.token = token).start().await;
+    let echo = |length: usize| {
+        let call = Request::call(1, "echo", json!({ "text": "x".repeat(length) }));
+        call.header("authorization", "Bearer secret")
+    };
+    let mut client = server.connect().await;
+    for length in [1, 1, 10, 1000, 20_000, 0, 3] {
+        assert_eq!(client.send(&echo(length)).await.text(), "x".repeat(length));
+    }
+    for (request, status) in [
+        (echo(1).with("authorization", "Bearer secres"), 401),
+        (echo(1).with("mcp-name", "ecko"), 400),
+        (echo(1).with("mcp-method", "tools/cale"), 400),
+        (echo(1).with("host", "evil.com:8"), 403),
+        (echo(1).with("accept", "application/json, text/event-strean"), 406),
+        (echo(1).header("content-length", "5"), 400),
+        (echo(1).header("x", "y"), 200),
+        (echo(1).without("mcp-name"), 400),
+    ] {
+        // After one that was in order, and before another.
+        let mut client = server.connect().await;
+        for _ in 0..2 {
+            assert_eq!(client.send(&echo(1)).await.status, 200);
+        }
+        let response = client.send(&request).await;
+        assert_eq!(response.status, status, "{request:?}");
+        if status != 400 || response.header("connection") != Some("close") {
+            assert_eq!(client.send(&echo(2)).await.text(), "xx", "{request:?}");
         }
     }
     server.stop().await;

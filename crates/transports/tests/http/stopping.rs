@@ -78,3 +78,24 @@ async fn whoever_does_not_read_cannot_hold_up_the_stop() {
     server.stop().await;
     drop(client);
 }
+
+#[tokio::test]
+async fn a_request_that_was_half_sent_is_told_that_it_came_too_late() {
+    let server = start().await;
+    let echo = Request::call(1, "echo", json!({ "text": "x" })).bytes();
+    let (half, rest) = echo.split_at(echo.len() - 5);
+    let (mut first, mut second) = (server.connect().await, server.connect().await);
+    second.write(&echo).await;
+    assert_eq!(second.response().await.status, 200);
+    first.write(half).await;
+    second.write(half).await;
+    server.until(|stats| stats.requests == 2).await;
+    let stopped = server.stopping();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for mut client in [first, second] {
+        client.write(rest).await;
+        assert_eq!(client.response().await.status, 503);
+        assert!(client.is_closed().await);
+    }
+    in_time(stopped).await.unwrap();
+}
