@@ -189,9 +189,13 @@ impl Request {
         self
     }
 
-    /// The same with another value of a header.
-    pub(crate) fn with(self, name: &str, value: &str) -> Self {
-        self.without(name).header(name, value)
+    /// The same with another value of a header, where it stands.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        match self.headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, known)) => *known = value.into(),
+            None => self.headers.push((name.into(), value.into())),
+        }
+        self
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {

@@ -292,10 +292,20 @@ async fn a_head_that_is_nearly_the_same_is_read_anew() {
     let mut client = server.connect().await;
     for length in [1, 1, 10, 1000, 20_000, 0, 3] {
         assert_eq!(client.send(&echo(length)).await.text(), "x".repeat(length));
+        let fail = Request::call(1, "fail", json!({})).header("authorization", "Bearer secret");
+        assert_eq!(client.send(&fail).await.text(), "it failed");
+        let list = Request::modern(1, "tools/list", json!({}));
+        let list = list.header("authorization", "Bearer secret");
+        assert!(client.send(&list).await.json()["result"]["tools"].is_array());
     }
     for (request, status) in [
         (echo(1).with("authorization", "Bearer secres"), 401),
         (echo(1).with("mcp-name", "ecko"), 400),
+        (echo(1).with("mcp-name", "ech\u{f6}"), 400),
+        (echo(1).with("mcp-name", ""), 400),
+        (echo(1).with("mcp-name", " echo "), 200),
+        (echo(1).with("mcp-name", "echo\nx: y"), 200),
+        (echo(1).with("mcp-name", "echo\norigin: http://evil.example.com"), 403),
         (echo(1).with("mcp-method", "tools/cale"), 400),
         (echo(1).with("host", "evil.com:8"), 403),
         (echo(1).with("accept", "application/json, text/event-strean"), 406),

@@ -5,24 +5,37 @@ use std::ops::Range;
 
 use http::Version;
 
-use crate::http::headers::Headers;
+use crate::http::headers::{self, Headers};
 use crate::http::shared::Shared;
 use crate::http::{exchange, route};
 
 /// The most headers of a plain request.
 const MOST_LINES: usize = 32;
 
+/// The headers that differ from message to message.
+const VARIED: &[&str] = &["content-length", "mcp-method", "mcp-name"];
+
 /// The head of a request that was plain and in order.
 ///
 /// A client says nearly the same before each of its messages. What it says again is not looked at
-/// again: only the length of the body is read, where it stood before.
+/// again: only the headers that vary are read, where they stood before.
 #[derive(Default)]
 pub(super) struct Head {
+    /// As it was when all of it was read.
     text: Vec<u8>,
-    /// Where the length of the body stands.
-    length: Range<usize>,
-    /// Where the names and the values of headers stand.
-    lines: Vec<(Range<usize>, Range<usize>)>,
+    lines: Vec<Line>,
+    /// What the headers that vary say now, one behind the other.
+    varied: Vec<u8>,
+}
+
+/// A header.
+struct Line {
+    /// Where its name stands in the text.
+    name: Range<usize>,
+    /// Where its value stands there.
+    value: Range<usize>,
+    /// Where its value stands among those that vary, if it does.
+    varied: Option<Range<usize>>,
 }
 
 /// How long a request is.
@@ -34,36 +47,48 @@ pub(super) struct Size {
 impl Head {
     /// Reads the head of a request. `None` if it is not all there, not plain, or not in order.
     pub(super) fn read(&mut self, bytes: &[u8], shared: &Shared) -> Option<Size> {
-        if let Some(size) = self.read_again(bytes) {
-            let is_short = size.head <= shared.settings.limits.head;
-            return (is_short && !shared.is_stopping()).then_some(size);
+        if !self.text.is_empty()
+            && let Some(head) = self.read_again(bytes)
+        {
+            let is_short = head <= shared.settings.limits.head;
+            return self.size(head).filter(|_| is_short && !shared.is_stopping());
         }
-        self.text.clear();
-        self.lines.clear();
-        let size = self.parse(bytes, shared)?;
-        let is_in_order = shared.guard.check_origin(None, Version::HTTP_11, self).is_ok()
+        let head = self.parse(bytes, shared);
+        let is_in_order = head.is_some()
+            && shared.guard.check_origin(None, Version::HTTP_11, self).is_ok()
             && route::admit(shared, self).is_ok()
             && exchange::check(self).is_ok();
-        // What is refused once is looked at again.
         if !is_in_order {
+            // It is not to be taken for one that was.
             self.text.clear();
-        }
-        is_in_order.then_some(size)
-    }
-
-    /// The same head as before, but for the length of the body.
-    fn read_again(&self, bytes: &[u8]) -> Option<Size> {
-        if self.text.is_empty() {
             return None;
         }
-        let rest = bytes.strip_prefix(&self.text[..self.length.start])?;
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (digits, rest) = rest.split_at(digits);
-        let rest = rest.strip_prefix(&self.text[self.length.end..])?;
-        Some(Size { head: bytes.len() - rest.len(), body: number(digits)? })
+        self.size(head?)
     }
 
-    fn parse(&mut self, bytes: &[u8], shared: &Shared) -> Option<Size> {
+    /// Reads what varies; how long the head is, if all else is as it was.
+    fn read_again(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (mut rest, mut at) = (bytes, 0);
+        self.varied.clear();
+        for line in &mut self.lines {
+            let Some(varied) = &mut line.varied else { continue };
+            rest = rest.strip_prefix(&self.text[at..line.value.start])?;
+            let value;
+            (value, rest) = rest.split_at(memchr::memchr(b'\r', rest)?);
+            // Space around it is no part of it, and whatever is not seen is read with care.
+            if value.trim_ascii() != value || headers::text(value).is_none() {
+                return None;
+            }
+            at = line.value.end;
+            *varied = self.varied.len()..self.varied.len() + value.len();
+            self.varied.extend_from_slice(value);
+        }
+        let rest = rest.strip_prefix(&self.text[at..])?;
+        Some(bytes.len() - rest.len())
+    }
+
+    /// Reads all of it; how long it is.
+    fn parse(&mut self, bytes: &[u8], shared: &Shared) -> Option<usize> {
         let mut lines = [const { MaybeUninit::uninit() }; MOST_LINES];
         let mut request = httparse::Request::new(&mut []);
         let parsed = request.parse_with_uninit_headers(bytes, &mut lines);
@@ -72,64 +97,60 @@ impl Head {
             && request.version == Some(1)
             && request.path == Some(&shared.settings.endpoint)
             && head <= shared.settings.limits.head;
-        if !is_ours {
+        if !is_ours || !is_plain(request.headers) {
             return None;
         }
+        self.text.clear();
+        self.text.extend_from_slice(&bytes[..head]);
+        self.varied.clear();
+        self.lines.clear();
         // Where a part of the message stands in it.
         let place = |part: &[u8]| {
             let begin = part.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
-            Some(begin..begin + part.len())
+            Some(begin..begin + part.len()).filter(|place| place.end <= head)
         };
-        let length = body_length(request.headers)?;
-        self.length = place(length)?;
         for line in &*request.headers {
-            self.lines.push((place(line.name.as_bytes())?, place(line.value)?));
+            let (name, value) = (place(line.name.as_bytes())?, place(line.value)?);
+            let varied =
+                VARIED.iter().any(|name| line.name.eq_ignore_ascii_case(name)).then(|| {
+                    self.varied.extend_from_slice(line.value);
+                    self.varied.len() - value.len()..self.varied.len()
+                });
+            self.lines.push(Line { name, value, varied });
         }
-        self.text.extend_from_slice(&bytes[..head]);
-        Some(Size { head, body: number(length)? })
+        Some(head)
     }
 
-    fn part(&self, place: &Range<usize>) -> &[u8] {
-        self.text.get(place.clone()).unwrap_or_default()
+    fn size(&self, head: usize) -> Option<Size> {
+        let digits = self.first("content-length")?;
+        let is_number = digits.iter().all(u8::is_ascii_digit);
+        let body = std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
+        Some(Size { head, body })
     }
 }
 
 /// There are few, so that to look at each of them is less work than to file them.
 impl Headers for Head {
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        let is_meant = |line: &&(Range<usize>, Range<usize>)| {
-            self.part(&line.0).eq_ignore_ascii_case(name.as_bytes())
-        };
-        self.lines.iter().filter(is_meant).map(|(_, value)| self.part(value))
+        let is_meant =
+            |line: &&Line| self.text[line.name.clone()].eq_ignore_ascii_case(name.as_bytes());
+        self.lines.iter().filter(is_meant).map(|line| match &line.varied {
+            Some(varied) => &self.varied[varied.clone()],
+            None => &self.text[line.value.clone()],
+        })
     }
 }
 
-/// The length of the body, if it is told once and nothing else is told about it or about the
-/// connection.
-fn body_length<'a>(lines: &[httparse::Header<'a>]) -> Option<&'a [u8]> {
+/// Whether nothing is told about the body but its length, once, and nothing about the connection.
+fn is_plain(lines: &[httparse::Header<'_>]) -> bool {
     /// What hyper has to see to. A page in a browser is among it, as it may have to be allowed to
     /// read the answer.
     const UNUSUAL: &[&str] = &["transfer-encoding", "expect", "upgrade", "origin"];
-    let mut length = None;
-    for line in lines {
+    let mut lengths = 0;
+    lines.iter().all(|line| {
         let is = |name: &str| line.name.eq_ignore_ascii_case(name);
-        if is("content-length") {
-            if length.replace(line.value).is_some() {
-                return None;
-            }
-        } else if is("connection") {
-            if !line.value.eq_ignore_ascii_case(b"keep-alive") {
-                return None;
-            }
-        } else if UNUSUAL.iter().any(|name| is(name)) {
-            return None;
-        }
-    }
-    length
-}
-
-/// A number that is nothing but digits.
-fn number(digits: &[u8]) -> Option<usize> {
-    let is_number = digits.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
+        lengths += usize::from(is("content-length"));
+        let keeps_alive = !is("connection") || line.value.eq_ignore_ascii_case(b"keep-alive");
+        lengths < 2 && keeps_alive && !UNUSUAL.iter().any(|name| is(name))
+    })
 }
