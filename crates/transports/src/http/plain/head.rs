@@ -23,9 +23,10 @@ const VARIED: &[&str] = &["content-length", "mcp-method", "mcp-name"];
 pub(super) struct Head {
     /// As it was when all of it was read.
     text: Vec<u8>,
+    /// The headers that are asked for with every message.
     lines: Vec<Line>,
-    /// What the headers that vary say now, one behind the other.
-    varied: Vec<u8>,
+    /// What headers say by now that said something else then, one behind the other.
+    changes: Vec<u8>,
 }
 
 /// A header.
@@ -34,8 +35,9 @@ struct Line {
     name: Range<usize>,
     /// Where its value stands there.
     value: Range<usize>,
-    /// Where its value stands among those that vary, if it does.
-    varied: Option<Range<usize>>,
+    varies: bool,
+    /// Where its value stands among the changes, if it has changed.
+    changed: Option<Range<usize>>,
 }
 
 /// How long a request is.
@@ -63,25 +65,34 @@ impl Head {
             self.text.clear();
             return None;
         }
-        self.size(head?)
+        let size = self.size(head?);
+        // The others were in order, and say the same in every head that is taken for this one.
+        self.lines.retain(|line| line.varies || is_ours(&self.text[line.name.clone()]));
+        size
     }
 
     /// Reads what varies; how long the head is, if all else is as it was.
     fn read_again(&mut self, bytes: &[u8]) -> Option<usize> {
         let (mut rest, mut at) = (bytes, 0);
-        self.varied.clear();
-        for line in &mut self.lines {
-            let Some(varied) = &mut line.varied else { continue };
+        self.changes.clear();
+        for line in self.lines.iter_mut().filter(|line| line.varies) {
             rest = rest.strip_prefix(&self.text[at..line.value.start])?;
+            at = line.value.end;
+            line.changed = None;
+            // With what stands behind it: otherwise it could be longer than it was.
+            if rest.starts_with(&self.text[line.value.start..=line.value.end]) {
+                rest = &rest[line.value.len()..];
+                continue;
+            }
             let value;
             (value, rest) = rest.split_at(memchr::memchr(b'\r', rest)?);
             // Space around it is no part of it, and whatever is not seen is read with care.
             if value.trim_ascii() != value || headers::text(value).is_none() {
                 return None;
             }
-            at = line.value.end;
-            *varied = self.varied.len()..self.varied.len() + value.len();
-            self.varied.extend_from_slice(value);
+            let begin = self.changes.len();
+            self.changes.extend_from_slice(value);
+            line.changed = Some(begin..self.changes.len());
         }
         let rest = rest.strip_prefix(&self.text[at..])?;
         Some(bytes.len() - rest.len())
@@ -93,16 +104,15 @@ impl Head {
         let mut request = httparse::Request::new(&mut []);
         let parsed = request.parse_with_uninit_headers(bytes, &mut lines);
         let Ok(httparse::Status::Complete(head)) = parsed else { return None };
-        let is_ours = request.method == Some("POST")
+        let is_for_us = request.method == Some("POST")
             && request.version == Some(1)
             && request.path == Some(&shared.settings.endpoint)
             && head <= shared.settings.limits.head;
-        if !is_ours || !is_plain(request.headers) {
+        if !is_for_us || !is_plain(request.headers) {
             return None;
         }
         self.text.clear();
         self.text.extend_from_slice(&bytes[..head]);
-        self.varied.clear();
         self.lines.clear();
         // Where a part of the message stands in it.
         let place = |part: &[u8]| {
@@ -111,12 +121,8 @@ impl Head {
         };
         for line in &*request.headers {
             let (name, value) = (place(line.name.as_bytes())?, place(line.value)?);
-            let varied =
-                VARIED.iter().any(|name| line.name.eq_ignore_ascii_case(name)).then(|| {
-                    self.varied.extend_from_slice(line.value);
-                    self.varied.len() - value.len()..self.varied.len()
-                });
-            self.lines.push(Line { name, value, varied });
+            let varies = VARIED.iter().any(|name| line.name.eq_ignore_ascii_case(name));
+            self.lines.push(Line { name, value, varies, changed: None });
         }
         Some(head)
     }
@@ -134,11 +140,16 @@ impl Headers for Head {
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let is_meant =
             |line: &&Line| self.text[line.name.clone()].eq_ignore_ascii_case(name.as_bytes());
-        self.lines.iter().filter(is_meant).map(|line| match &line.varied {
-            Some(varied) => &self.varied[varied.clone()],
+        self.lines.iter().filter(is_meant).map(|line| match &line.changed {
+            Some(changed) => &self.changes[changed.clone()],
             None => &self.text[line.value.clone()],
         })
     }
+}
+
+/// Whether a header is one of the protocol's.
+fn is_ours(name: &[u8]) -> bool {
+    name.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"mcp-"))
 }
 
 /// Whether nothing is told about the body but its length, once, and nothing about the connection.
