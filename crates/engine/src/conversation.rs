@@ -13,7 +13,7 @@ use sabir_registry::Line as _;
 use sabir_session::{Call, CallKey, Input, Kind, Lane, Outcome, Output};
 use sabir_session::{Session, Standing, State};
 use sabir_wire::types::Topic;
-use sabir_wire::{Asked, Incoming, Malformed, Request, decode};
+use sabir_wire::{Asked, Incoming, LastMeta, Malformed, Request, decode};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 
@@ -33,6 +33,7 @@ pub struct Conversation {
     /// Made when something is to be done, and given back by [`Conversation::rest`].
     busy: Option<Box<Busy>>,
     changes: Option<broadcast::Receiver<Topic>>,
+    last_meta: LastMeta,
     is_ready: bool,
     is_closed: bool,
 }
@@ -67,6 +68,7 @@ impl Conversation {
             principal,
             busy: None,
             changes: None,
+            last_meta: LastMeta::default(),
             is_ready: false,
             is_closed: false,
         }
@@ -75,7 +77,7 @@ impl Conversation {
     /// Takes in one frame. What answers at once is among the frames when this returns.
     pub fn receive(&mut self, lane: Lane, frame: &Bytes) {
         let depth = self.engine.settings.engine_limits.depth;
-        match Asked::decode(frame, depth) {
+        match Asked::decode(frame, depth, &mut self.last_meta) {
             Some(asked) => self.receive_asked(lane, asked),
             None => self.receive_decoded(lane, decode(frame, depth)),
         }

@@ -11,7 +11,9 @@ use http_body::Body as _;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Conversation;
 use sabir_session::{Dialect, Standing, era};
-use sabir_wire::{Asked, Era, Incoming, Malformed, Message, Meta, Method, decode, write_error};
+use sabir_wire::{
+    Asked, Era, Incoming, LastMeta, Malformed, Message, Meta, Method, decode, write_error,
+};
 
 use super::accept::{self, Named, named_revision};
 use super::guard;
@@ -29,7 +31,8 @@ pub(crate) async fn post(
 ) -> Result<Reply, Refusal> {
     check(&head.headers)?;
     let body = read(&flight.connection, head.version, body).await?;
-    Ok(answer(flight, &head.headers, &body).reply().await)
+    let answer = answer(flight, &head.headers, &body, &mut LastMeta::default());
+    Ok(answer.reply().await)
 }
 
 /// Whether the headers of a POST allow an answer.
@@ -38,11 +41,16 @@ pub(crate) fn check(headers: &impl Headers) -> Result<(), Refusal> {
     guard::check_accept(headers, &["application/json", "text/event-stream"])
 }
 
-/// Which way a message goes.
-pub(crate) fn answer(flight: Flight, headers: &impl Headers, body: &Bytes) -> Answer {
+/// Which way a message goes. `last` is what came with the request before.
+pub(crate) fn answer(
+    flight: Flight,
+    headers: &impl Headers,
+    body: &Bytes,
+    last: &mut LastMeta,
+) -> Answer {
     let settings = flight.shared().engine.settings();
     let named = named_revision(headers);
-    match said(body, settings.engine_limits.depth) {
+    match said(body, settings.engine_limits.depth, last) {
         Said::Asked(asked) if is_modern(&settings.dialect, named, &asked) => {
             modern(flight, headers, named, asked)
         }
@@ -53,8 +61,8 @@ pub(crate) fn answer(flight: Flight, headers: &impl Headers, body: &Bytes) -> An
     }
 }
 
-pub(crate) fn said(body: &Bytes, depth: usize) -> Said {
-    if let Some(asked) = Asked::decode(body, depth) {
+pub(crate) fn said(body: &Bytes, depth: usize, last: &mut LastMeta) -> Said {
+    if let Some(asked) = Asked::decode(body, depth, last) {
         return Said::Asked(asked);
     }
     match decode(body, depth) {

@@ -9,6 +9,7 @@ use http::request::Parts;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Conversation;
 use sabir_session::Standing;
+use sabir_wire::LastMeta;
 
 use super::attachment::{self, Attachment, Opening};
 use super::exchange::{read, said};
@@ -63,7 +64,8 @@ pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Re
         Ok(body) => body,
         Err(refusal) => return refusal.into(),
     };
-    let said = said(&body, shared.engine.settings().engine_limits.depth);
+    let depth = shared.engine.settings().engine_limits.depth;
+    let said = said(&body, depth, &mut LastMeta::default());
     if let Said::Frame(Err(malformed)) = said {
         // Whoever posts what cannot be read learns it here, not among the answers.
         return misread(converse(&flight), malformed);

@@ -17,6 +17,7 @@ use std::task::Poll;
 use std::time::SystemTime;
 
 use bytes::{Buf, Bytes, BytesMut};
+use sabir_wire::LastMeta;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use self::head::{Head, Size};
@@ -46,6 +47,8 @@ pub(crate) struct Plain {
     room_size: usize,
     /// What the last request said before its body.
     head: Head,
+    /// What it said about its client.
+    last_meta: LastMeta,
     /// What is to be written.
     out: Vec<u8>,
     date: Date,
@@ -78,6 +81,7 @@ impl Plain {
             room: BytesMut::new(),
             room_size: FIRST_ROOM,
             head: Head::default(),
+            last_meta: LastMeta::default(),
             out: Vec::new(),
             date: Date::default(),
         }
@@ -124,7 +128,8 @@ impl Plain {
             return Step::Short(length);
         }
         let flight = Flight::begin(&self.connection);
-        let answer = exchange::answer(flight, &self.head, &self.read.slice(head..length));
+        let body = self.read.slice(head..length);
+        let answer = exchange::answer(flight, &self.head, &body, &mut self.last_meta);
         let Some((reply, body)) = answer.at_once() else { return Step::Unusual(Some(answer)) };
         self.read.advance(length);
         let date = self.date.at(self.connection.shared.clock.now());
