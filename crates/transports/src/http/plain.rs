@@ -64,6 +64,8 @@ pub(crate) enum Next {
 
 /// What became of what was read.
 enum Step {
+    /// There is nothing.
+    Empty,
     /// A request was answered, with that body.
     Answered(Bytes),
     /// The request is so long, and not all of it is there.
@@ -90,21 +92,22 @@ impl Plain {
     /// Serves as long as all is plain.
     pub(crate) async fn serve(&mut self) -> Next {
         loop {
-            while !self.read.is_empty() {
-                match self.step() {
-                    Step::Answered(body) => {
-                        if self.write(body).await.is_err() {
-                            return Next::Over;
-                        }
-                    }
-                    Step::Short(length) if self.fill(length).await => {}
-                    Step::Short(_) => return self.leave(None).await,
-                    Step::Unusual(answer) => return self.leave(answer).await,
-                }
-            }
-            // What is asked at once is answered at once, but before we wait.
-            if self.flush().await.is_err() || !self.read().await {
+            // What is asked at once is answered at once, but before we wait for anything.
+            let step = if self.read.is_empty() { Step::Empty } else { self.step() };
+            let written = match &step {
+                Step::Answered(body) => self.write(body).await,
+                _ => self.flush().await,
+            };
+            if written.is_err() {
                 return Next::Over;
+            }
+            match step {
+                Step::Answered(_) => {}
+                Step::Empty if self.read().await => {}
+                Step::Empty => return Next::Over,
+                Step::Short(length) if self.fill(length).await => {}
+                Step::Short(_) => return Next::Unusual(None),
+                Step::Unusual(answer) => return Next::Unusual(answer),
             }
         }
     }
@@ -138,28 +141,24 @@ impl Plain {
     }
 
     /// Writes the body of an answer behind its head, now or with what comes next.
-    async fn write(&mut self, body: Bytes) -> io::Result<()> {
+    async fn write(&mut self, body: &Bytes) -> io::Result<()> {
         if body.len() <= TOGETHER {
-            self.out.extend_from_slice(&body);
+            self.out.extend_from_slice(body);
             return if self.out.len() > MOST { self.flush().await } else { Ok(()) };
         }
-        self.socket.write_all_buf(&mut Buf::chain(&*self.out, body)).await?;
+        self.socket.write_all_buf(&mut Buf::chain(&*self.out, &**body)).await?;
         self.out.clear();
         Ok(())
     }
 
     async fn flush(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
         self.socket.write_all(&self.out).await?;
         self.out.clear();
+        self.out.shrink_to(FIRST_ROOM);
         Ok(())
-    }
-
-    /// Leaves the rest to hyper.
-    async fn leave(&mut self, answer: Option<Answer>) -> Next {
-        match self.flush().await {
-            Ok(()) => Next::Unusual(answer),
-            Err(_) => Next::Over,
-        }
     }
 
     /// Waits for more to read. `false` if nothing will come, or none is wanted.
@@ -180,6 +179,9 @@ impl Plain {
         self.read = self.room.split().freeze();
         if length == room {
             self.room_size = (2 * self.room_size).min(MOST);
+        } else if length < room / 4 && room > FIRST_ROOM {
+            // Whoever has said much may be silent for long.
+            (self.room, self.room_size) = (BytesMut::new(), FIRST_ROOM);
         }
         length > 0
     }

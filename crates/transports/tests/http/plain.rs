@@ -328,6 +328,22 @@ async fn a_head_that_is_nearly_the_same_is_read_anew() {
 }
 
 #[tokio::test]
+async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
+    let server = start().await;
+    let echo = Request::call(1, "echo", json!({ "text": "x" })).bytes();
+    // In the middle of the head, and of the body.
+    for cut in [20, echo.len() - 3] {
+        let mut client = server.connect().await;
+        client.write(&[&echo, &echo, &echo[..cut]].concat()).await;
+        assert_eq!(client.response().await.text(), "x");
+        assert_eq!(client.response().await.text(), "x");
+        client.write(&echo[cut..]).await;
+        assert_eq!(client.response().await.text(), "x");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_stream_in_between_does_not_disturb_what_was_asked_with_it() {
     let server = start().await;
     let mut client = server.connect().await;
