@@ -168,9 +168,10 @@ fn expiry(figures: &Figures) -> String {
     let mut rows = Vec::new();
     for figure in figures.figures.iter().filter(|figure| figure.group == "expiry") {
         let what = figure.case.replacen("all", &number(figure.at), 1);
-        rows.push(vec![what, code(&figure.server), number(figure.value.median)]);
+        let median = number(figure.value.median);
+        rows.push(vec![what, code(&figure.server), median, range(&figure.value)]);
     }
-    table(&words(&["what times out", "server", "longest answer, ms"]), &rows)
+    table(&words(&["what times out", "server", "longest answer, ms", "from, to"]), &rows)
 }
 
 /// The median, and which part of the floor's it is.

@@ -232,36 +232,59 @@ pub fn post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
 
 /// Opens a legacy session, and says its name.
 pub fn shake_hands(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
-    let hello = concat!(
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"#,
-        r#""protocolVersion":"2025-11-25","capabilities":{},"#,
-        r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#
-    );
-    let session = exchange(stream, &post(address, "", hello))?;
+    let session = exchange(stream, &post(address, "", HELLO), 1)?;
     let mut headers = "MCP-Protocol-Version: 2025-11-25\r\n".to_owned();
     if let Some(session) = &session {
         headers += &format!("Mcp-Session-Id: {session}\r\n");
     }
     let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    exchange(stream, &post(address, &headers, ready))?;
+    exchange(stream, &post(address, &headers, ready), 1)?;
     Ok(session)
 }
 
-/// Sends one request, waits for its answer, and says which session it names.
-fn exchange(stream: &mut Blocking, request: &[u8]) -> io::Result<Option<String>> {
-    stream.write_all(request)?;
+/// Opens so many sessions as fast as the server can, and says the name of the last. Their handshakes
+/// are not completed.
+pub fn begin_sessions(
+    stream: &mut Blocking,
+    address: SocketAddr,
+    count: usize,
+) -> io::Result<Option<String>> {
+    const AT_ONCE: usize = 100;
+    let hellos = post(address, "", HELLO).repeat(AT_ONCE);
+    let mut last = None;
+    for _ in 0..count.div_ceil(AT_ONCE) {
+        last = exchange(stream, &hellos, AT_ONCE)?;
+    }
+    Ok(last)
+}
+
+const HELLO: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"#,
+    r#""protocolVersion":"2025-11-25","capabilities":{},"#,
+    r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#
+);
+
+/// Sends requests, waits for so many answers, and says which session the last of them names.
+fn exchange(stream: &mut Blocking, requests: &[u8], answers: usize) -> io::Result<Option<String>> {
+    stream.write_all(requests)?;
     let (mut input, mut chunk) = (Vec::new(), [0; 16 << 10]);
-    loop {
+    let (mut session, mut left) = (None, answers);
+    while left > 0 {
         let read = stream.read(&mut chunk)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         input.extend_from_slice(&chunk[..read]);
-        match read_answer(&input).map_err(io::Error::other)? {
-            Some(answer) if answer.status < 300 => return Ok(answer.session),
-            Some(answer) => {
+        while let Some(answer) = read_answer(&input).map_err(io::Error::other)? {
+            if answer.status >= 300 {
                 let body = String::from_utf8_lossy(&answer.body).into_owned();
                 return Err(io::Error::other(format!("{}: {body}", answer.status)));
             }
-            None if read == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            None => {}
+            session = answer.session;
+            let length = answer.length;
+            input.drain(..length);
+            left -= 1;
         }
     }
+    Ok(session)
 }

@@ -10,19 +10,19 @@ use super::{Lane, Run, Sample};
 use crate::contest::{Contestant, Kind};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
-use crate::load::http::{Client, Until, post, shake_hands};
+use crate::load::http::{Client, Until, begin_sessions, post};
 use crate::process::{CommandLine, Cores, Process};
 
 const SESSIONS: usize = 100_000;
 
-/// How many open them at once.
-const OPENERS: usize = 8;
-
 /// How long a session may be unused: longer than it takes to open all of them.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(8);
 
-/// How long they may take to be gone after that.
-const GONE: Duration = Duration::from_secs(3);
+/// For how long answers are watched, from when the first session times out: all are gone by then.
+const WATCHED: Duration = Duration::from_secs(6);
+
+/// The machine itself may pause; it does not do so at the same place every time.
+const ROUNDS: usize = 3;
 
 /// One client asks in sequence while all sessions of others time out, and the same for as long while
 /// nothing does: of both the longest time that an answer took.
@@ -37,8 +37,12 @@ pub(super) fn pause(run: &mut Run<'_>) {
     let named = |name: &str, kind| Contestant { name: name.into(), kind, ..ours.clone() };
     let (cores, quiet_line) = (run.cores, line.clone());
     let lanes = vec![
-        Lane::new(&named("no sessions", Kind::Floor), 1, move || longest(cores, &quiet_line, 0)),
-        Lane::new(&named("sabir serve", Kind::Ours), 1, move || longest(cores, &line, SESSIONS)),
+        Lane::new(&named("no sessions", Kind::Floor), ROUNDS, move || {
+            longest(cores, &quiet_line, 0)
+        }),
+        Lane::new(&named("sabir serve", Kind::Ours), ROUNDS, move || {
+            longest(cores, &line, SESSIONS)
+        }),
     ];
     run.case("expiry", "all sessions", SESSIONS as f64, lanes);
 }
@@ -56,44 +60,25 @@ fn prepare() -> std::io::Result<tempfile::TempDir> {
 }
 
 fn longest(cores: Cores, line: &CommandLine, sessions: usize) -> Result<Sample, String> {
+    let failed = |error: std::io::Error| error.to_string();
     let (_process, address) = Process::listen(cores, line)?;
     let begun = Instant::now();
-    let last = open(address, sessions)?;
+    let mut stream = TcpStream::connect(address).map_err(failed)?;
+    let last = begin_sessions(&mut stream, address, sessions).map_err(failed)?;
     let opened = begun.elapsed();
-    if opened > IDLE {
+    if opened > WATCHED / 2 {
         return Err(format!("it took {opened:?} to open {sessions} sessions"));
     }
-    // From before the first times out until after the last.
     thread::sleep(IDLE - opened);
     let mut job = super::http::job(Era::Modern, Ask::List(1), 1);
     job.address = address;
-    let measured = Client::open(&job)?.run(Until::Time(opened + GONE))?;
+    let measured = Client::open(&job)?.run(Until::Time(WATCHED))?;
     if let Some(session) = last
-        && is_known(address, &session).map_err(|error| error.to_string())?
+        && is_known(address, &session).map_err(failed)?
     {
         return Err("a session outlived its time".into());
     }
     Ok(vec![(Measure::Ms, measured.latency(1.0) / 1e3)])
-}
-
-/// Opens sessions, and gives the name of one of the last.
-fn open(address: SocketAddr, sessions: usize) -> Result<Option<String>, String> {
-    let opener = move || -> Result<Option<String>, String> {
-        let failed = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect(address).map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
-        let mut last = None;
-        for _ in 0..sessions / OPENERS {
-            last = shake_hands(&mut stream, address).map_err(failed)?;
-        }
-        Ok(last)
-    };
-    let openers: Vec<_> = (0..OPENERS).map(|_| thread::spawn(opener)).collect();
-    let mut last = None;
-    for opener in openers {
-        last = opener.join().map_err(|_| "it could not be asked")??;
-    }
-    Ok(last)
 }
 
 fn is_known(address: SocketAddr, session: &str) -> std::io::Result<bool> {
