@@ -6,8 +6,11 @@ use std::time::Duration;
 use super::pulse::millis;
 use super::shared::Shared;
 
-/// How many sessions are looked at before others get their turn.
+/// How many sessions are looked at before others get their turn, and for how long these get it.
+/// Merely to yield would not do: where two threads share a core, the system lets each of them run for
+/// milliseconds.
 const BATCH: usize = 128;
+const REST: Duration = Duration::from_millis(1);
 
 /// Ends what took too long, for ever.
 pub(crate) async fn sweep(shared: Arc<Shared>) {
@@ -20,7 +23,7 @@ pub(crate) async fn sweep(shared: Arc<Shared>) {
             pulse.check(now, &shared.settings.limits);
         }
         while shared.table.expire(now, BATCH) {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(REST).await;
         }
         look_after(&shared, now).await;
     }
@@ -30,7 +33,7 @@ async fn look_after(shared: &Shared, now: u64) {
     let replay_time = millis(shared.settings.limits.replay_time);
     for (nth, stored) in shared.table.unattended().into_iter().enumerate() {
         if nth % BATCH == BATCH - 1 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(REST).await;
         }
         let Some(stored) = stored.upgrade() else { continue };
         let more = stored.lock().as_mut().is_some_and(|s| s.look_after(now, replay_time));
