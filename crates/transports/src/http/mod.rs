@@ -1,7 +1,7 @@
 //! HTTP: both eras on one endpoint, and the transport of the first revision beside it.
 //!
-//! On hyper itself, HTTP/1.1 and HTTP/2 without TLS. A connection is one task; a request that
-//! answers at once needs nothing else.
+//! HTTP/1.1 and HTTP/2 without TLS: plain requests by ourselves, all others on hyper. A connection is
+//! one task; a request that answers at once needs nothing else.
 
 mod accept; // the headers of a modern request
 mod attachment; // a connection that reads a stream of a session

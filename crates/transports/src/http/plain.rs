@@ -24,16 +24,13 @@ use self::head::{Head, Size};
 use super::exchange;
 use super::reply::{Answer, Reply};
 use super::shared::{Connection, Flight};
-use super::socket::Socket;
+use super::socket::{Socket, TOGETHER};
 
 /// The longest plain request.
 const MOST: usize = 64 << 10;
 
 /// How much is read at once: more where a client fills it.
 const FIRST_ROOM: usize = 8 << 10;
-
-/// The longest body that is copied behind its head, so that both leave in one piece.
-const TOGETHER: usize = 4 << 10;
 
 /// A connection on which there were only plain requests.
 pub(crate) struct Plain {

@@ -18,8 +18,8 @@ use super::pulse::Pulse;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 20;
 
-/// How much is written in one piece.
-const TOGETHER: usize = 2 << 10;
+/// How much is copied so that it leaves in one piece.
+pub(crate) const TOGETHER: usize = 2 << 10;
 
 /// A connection's socket.
 pub(crate) struct Socket {
