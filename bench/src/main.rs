@@ -1,4 +1,4 @@
-//! `sabir-bench [--quick] [--only NAME,…]` measures; `sabir-bench plot-articles FILE…` draws how a
+//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures; `sabir-bench plot-articles FILE…` draws how a
 //! store of articles grows. `cargo xtask bench` builds what is measured and runs it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
@@ -11,11 +11,11 @@ use std::{env, fs};
 use sabir_bench::contest::{Contestant, Kind, Places, contestants};
 use sabir_bench::figures::Figures;
 use sabir_bench::process::{Cores, raise_file_limit};
-use sabir_bench::run::{Pace, Run};
+use sabir_bench::run::{Pace, Part, Run};
 use sabir_bench::{machine, plots, report, text};
 
 const USAGE: &str = "\
-usage: sabir-bench [--quick] [--only NAME,…]
+usage: sabir-bench [--quick] [--only NAME,…] [--part PART]
        sabir-bench plot-articles FILE…
        sabir-bench plot";
 
@@ -50,16 +50,23 @@ struct Options {
     quick: bool,
     /// Which servers; none named: all.
     only: Vec<String>,
+    /// Which part; none named: all.
+    part: Option<Part>,
 }
 
 impl Options {
     fn read(words: &[&str]) -> Option<Self> {
-        let mut options = Self { quick: false, only: Vec::new() };
+        let mut options = Self { quick: false, only: Vec::new(), part: None };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
                 "--quick" => options.quick = true,
                 "--only" => options.only = words.next()?.split(',').map(str::to_owned).collect(),
+                "--part" => {
+                    let name = words.next()?;
+                    let (_, part) = Part::ALL.into_iter().find(|(known, _)| known == name)?;
+                    options.part = Some(part);
+                }
                 _ => return None,
             }
         }
@@ -101,7 +108,11 @@ fn measure(options: &Options) -> Result<(), String> {
     let start = Instant::now();
     let mut say = |line: &str| println!("{line}");
     let mut run = Run::new(&places, &contestants, cores, Pace::new(options.quick), &mut say);
-    run.all();
+    for (_, part) in Part::ALL {
+        if options.part.is_none_or(|wanted| wanted == part) {
+            run.part(part);
+        }
+    }
     let missing = if options.quick { run.missing } else { [missing, run.missing].concat() };
     let figures = Figures {
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
@@ -112,7 +123,8 @@ fn measure(options: &Options) -> Result<(), String> {
         figures: run.figures,
     };
     println!("\n{} s", start.elapsed().as_secs());
-    if options.only.is_empty() { publish(&places.root, &figures) } else { Ok(()) }
+    let is_all = options.only.is_empty() && options.part.is_none();
+    if is_all { publish(&places.root, &figures) } else { Ok(()) }
 }
 
 /// Rewrites the figures, the page and its plots.

@@ -1,6 +1,7 @@
 //! A run of the benchmark: case after case, and in each case round after round, every server once in
 //! each round. So what disturbs the machine disturbs all of them, and a server is compared with the
-//! floor of the same round.
+//! floor of the same round. No two rounds have the same order: whoever comes after a server that
+//! has left nothing of the caches is not always the same one.
 
 mod expiry; // sessions that time out
 mod http; // load over HTTP
@@ -57,6 +58,38 @@ impl Pace {
     }
 }
 
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Answers over HTTP, by connections.
+    Http,
+    /// The same, by the size of arguments and by the number of tools.
+    Growth,
+    /// Answers over a pipe.
+    Stdio,
+    /// From nothing to the first answer.
+    Start,
+    /// What sessions and streams hold.
+    Memory,
+    /// Sessions that time out.
+    Expiry,
+    /// The real `sabir serve`.
+    Products,
+}
+
+impl Part {
+    /// All of them, in the order in which they are measured, as they are named on a command line.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("http", Self::Http),
+        ("growth", Self::Growth),
+        ("stdio", Self::Stdio),
+        ("start", Self::Start),
+        ("memory", Self::Memory),
+        ("expiry", Self::Expiry),
+        ("products", Self::Products),
+    ];
+}
+
 /// What one turn of one server gave.
 type Sample = Vec<(Measure, f64)>;
 
@@ -86,6 +119,8 @@ pub struct Run<'a> {
     contestants: &'a [Contestant],
     cores: Cores,
     pace: Pace,
+    /// Decides who comes first; the same in every run.
+    chance: fastrand::Rng,
     say: &'a mut dyn FnMut(&str),
     /// What was measured.
     pub figures: Vec<Figure>,
@@ -102,21 +137,29 @@ impl<'a> Run<'a> {
         pace: Pace,
         say: &'a mut dyn FnMut(&str),
     ) -> Self {
-        Self { places, contestants, cores, pace, say, figures: Vec::new(), missing: Vec::new() }
+        let chance = fastrand::Rng::with_seed(1);
+        let (figures, missing) = (Vec::new(), Vec::new());
+        Self { places, contestants, cores, pace, chance, say, figures, missing }
     }
 
-    /// Everything.
-    pub fn all(&mut self) {
-        for era in Era::ALL {
-            http::by_connections(self, era);
+    /// Measures one part.
+    pub fn part(&mut self, part: Part) {
+        match part {
+            Part::Http => {
+                for era in Era::ALL {
+                    http::by_connections(self, era);
+                }
+            }
+            Part::Growth => {
+                http::by_size(self);
+                http::by_tools(self);
+            }
+            Part::Stdio => stdio::both_ways(self),
+            Part::Start => start::cold(self),
+            Part::Memory => memory::all(self),
+            Part::Expiry => expiry::pause(self),
+            Part::Products => products::all(self),
         }
-        http::by_size(self);
-        http::by_tools(self);
-        stdio::both_ways(self);
-        start::cold(self);
-        memory::all(self);
-        expiry::pause(self);
-        products::all(self);
     }
 
     fn ours(&self) -> Option<&'a Contestant> {
@@ -128,8 +171,11 @@ impl<'a> Run<'a> {
         let mut samples: Vec<Result<Vec<Sample>, String>> =
             lanes.iter().map(|_| Ok(Vec::new())).collect();
         let rounds = lanes.iter().map(|lane| lane.rounds).max().unwrap_or_default();
+        let mut order: Vec<usize> = (0..lanes.len()).collect();
         for round in 0..rounds {
-            for (lane, samples) in lanes.iter_mut().zip(&mut samples) {
+            self.chance.shuffle(&mut order);
+            for at in &order {
+                let (lane, samples) = (&mut lanes[*at], &mut samples[*at]);
                 let Ok(before) = samples else { continue };
                 if round < lane.rounds {
                     match (lane.turn)() {
@@ -221,6 +267,8 @@ fn line(server: &str, figures: &[Figure]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -233,6 +281,35 @@ mod tests {
         let [figure] = figures.as_slice() else { panic!("{figures:?}") };
         assert_eq!(figure.value, Spread { median: 90.0, min: 45.0, max: 91.0 });
         assert_eq!(figure.of_floor, Some(Spread { median: 0.9, min: 0.9, max: 0.91 }));
+    }
+
+    #[test]
+    fn everybody_is_first_now_and_then() {
+        let places = Places { root: "a".into(), programs: "b".into(), peers: "c".into() };
+        let mut say = |_: &str| {};
+        let mut run = Run::new(&places, &[], Cores::shared(), Pace::new(true), &mut say);
+        let turns = RefCell::new(Vec::new());
+        let lane = |server: usize| Lane {
+            server: server.to_string(),
+            is_floor: server == 0,
+            rounds: 20,
+            turn: Box::new({
+                let turns = &turns;
+                move || {
+                    turns.borrow_mut().push(server);
+                    Ok(vec![(Measure::PerSecond, 10.0)])
+                }
+            }),
+        };
+        run.case("http", "echo", 16.0, (0..4).map(lane).collect());
+        let mut first = [0; 4];
+        for round in turns.borrow().chunks(4) {
+            let mut sorted = round.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3]);
+            first[round[0]] += 1;
+        }
+        assert!(first.iter().all(|times| *times > 0), "{first:?}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
                (DIR: a workspace; default: this one)
   soak [N]     end the binary N times in every way, and count what is left
                (N: rounds, at most a million; default: 10000, half an hour)
-  bench [--quick] [--only NAME,…]
+  bench [--quick] [--only NAME,…] [--part PART]
                measure us against the peers; rewrites docs/performance.md, its plots
                and bench/figures.json (--only: some of the servers, and nothing is rewritten)
   record [--write]
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         ["bench", options @ ..] if bench::are_options(options) => {
             told(bench::bench(&workspace(), options))
         }
-        ["bench", ..] => usage("`bench` takes `--quick` and `--only NAME,…`"),
+        ["bench", ..] => usage("`bench` takes `--quick`, `--only NAME,…` and `--part PART`"),
         ["record"] => told(bench::record(&workspace(), &[])),
         ["record", "--write"] => told(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),

@@ -54,7 +54,12 @@ pub struct Client {
     poll: Poll,
     connections: Vec<Connection>,
     checker: Checker,
+    /// Where to read to.
+    room: Vec<u8>,
 }
+
+/// How much is read at once.
+const ROOM: usize = 64 << 10;
 
 /// Asks until the time is up.
 pub fn run(job: &Job) -> Result<Measured, String> {
@@ -73,7 +78,8 @@ impl Client {
             registry.register(&mut connection.stream, Token(at), interest).map_err(lost)?;
             connections.push(connection);
         }
-        Ok(Self { poll, connections, checker: Checker::new(job.ask.clone()) })
+        let checker = Checker::new(job.ask.clone());
+        Ok(Self { poll, connections, checker, room: vec![0; ROOM] })
     }
 
     /// Asks over all connections until it is enough.
@@ -105,7 +111,9 @@ impl Client {
                 if event.is_writable() {
                     connection.write().map_err(lost)?;
                 }
-                if !event.is_readable() || !connection.take_answer(&mut self.checker)? {
+                if !event.is_readable()
+                    || !connection.take_answer(&mut self.room, &mut self.checker)?
+                {
                     continue;
                 }
                 let now = Instant::now();
@@ -177,15 +185,14 @@ impl Connection {
     }
 
     /// Whether the answer is there and right.
-    fn take_answer(&mut self, checker: &mut Checker) -> Result<bool, String> {
-        let mut chunk = [0; 64 << 10];
+    fn take_answer(&mut self, room: &mut [u8], checker: &mut Checker) -> Result<bool, String> {
         loop {
-            match (&self.stream).read(&mut chunk) {
+            match (&self.stream).read(room) {
                 Ok(0) => return Err("the server has closed a connection".into()),
                 Ok(read) => {
-                    self.input.extend_from_slice(&chunk[..read]);
+                    self.input.extend_from_slice(&room[..read]);
                     // A short read says that there is no more for now.
-                    if read < chunk.len() {
+                    if read < room.len() {
                         break;
                     }
                 }

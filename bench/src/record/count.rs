@@ -1,9 +1,10 @@
 //! Counts what a server does for one request: it is run for few requests and for many, and what
 //! starting costs falls out of the difference.
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
+use std::{fs, io, thread};
 
 use super::{Cost, Costs};
 use crate::load::exchange::{Ask, Era};
@@ -17,6 +18,11 @@ const MANY: usize = 1200;
 
 /// How long one run may take. Under valgrind all is some fifty times slower.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// A server stays awake for a client that asks without a pause, and what it does meanwhile belongs
+/// to no request. On a pipe we pause; over HTTP it does not do so for one of many.
+const PAUSE: Duration = Duration::from_millis(1);
+const CROWD: usize = 4;
 
 /// A path through the server.
 struct Route {
@@ -96,7 +102,10 @@ fn serve(
         let mut process = Process::start(Cores::shared(), &server.and(&["stdio"]), over_pipe)?;
         let _guard = process.guard(LIMIT);
         let mut pipe = Pipe::open(process.child(), *era).map_err(failed)?;
-        pipe.in_turn(*era, ask, count as u64)?;
+        for _ in 0..count {
+            pipe.in_turn(*era, ask, 1)?;
+            thread::sleep(PAUSE);
+        }
         drop(pipe);
         return process.end();
     }
@@ -107,6 +116,8 @@ fn serve(
     process.wait_for(address)?;
     let time = Duration::ZERO;
     let job = Job { address, era: *era, ask: ask.clone(), connections: 1, time };
+    let others = (0..CROWD).map(|_| TcpStream::connect(address));
+    let _others: Vec<TcpStream> = others.collect::<Result<_, _>>().map_err(failed)?;
     let mut client = Client::open(&job)?;
     client.run(Until::Answers(count))?;
     // Ended while it is idle: closing a connection costs something, at a moment of its choice.

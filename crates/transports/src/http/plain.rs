@@ -25,6 +25,7 @@ use super::exchange;
 use super::reply::{Answer, Reply};
 use super::shared::{Connection, Flight};
 use super::socket::{Socket, TOGETHER};
+use crate::pace::Pace;
 
 /// The longest plain request.
 const MOST: usize = 64 << 10;
@@ -49,6 +50,7 @@ pub(crate) struct Plain {
     /// What is to be written.
     out: Vec<u8>,
     date: Date,
+    pace: Pace,
 }
 
 /// How it goes on with a connection.
@@ -83,6 +85,7 @@ impl Plain {
             last_meta: LastMeta::default(),
             out: Vec::new(),
             date: Date::default(),
+            pace: Pace::new(),
         }
     }
 
@@ -172,7 +175,7 @@ impl Plain {
             true => Poll::Ready(Ok(0)),
             false => reading.as_mut().poll(cx),
         });
-        let length = read.await.unwrap_or(0);
+        let length = self.pace.next(read).await.unwrap_or(0);
         self.read = self.room.split().freeze();
         if length == room {
             self.room_size = (2 * self.room_size).min(MOST);
