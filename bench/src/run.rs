@@ -26,12 +26,10 @@ pub struct Pace {
     pub quick: bool,
     /// How often the floor and we have our turns.
     pub rounds: usize,
-    /// How often peers have theirs.
+    /// How often peers have theirs: they are many, and far apart.
     pub peer_rounds: usize,
-    /// How long the floor and we are asked each time.
+    /// How long everybody is asked each time.
     pub time: Duration,
-    /// How long a peer is: they are many, and far apart.
-    pub peer_time: Duration,
     /// How often a server is started.
     pub starts: usize,
 }
@@ -40,17 +38,13 @@ impl Pace {
     /// For figures that are kept, or for a look.
     pub const fn new(quick: bool) -> Self {
         if quick {
-            let short = Duration::from_millis(300);
-            Self { quick, rounds: 3, peer_rounds: 3, time: short, peer_time: short, starts: 5 }
+            let time = Duration::from_millis(200);
+            Self { quick, rounds: 5, peer_rounds: 5, time, starts: 5 }
         } else {
-            // Many short turns: what disturbs the machine lasts for some of them, not for half.
-            let (time, peer_time) = (Duration::from_millis(400), Duration::from_millis(400));
-            Self { quick, rounds: 25, peer_rounds: 5, time, peer_time, starts: 40 }
+            // Many short turns: what disturbs the machine disturbs two that follow each other alike.
+            let time = Duration::from_millis(100);
+            Self { quick, rounds: 100, peer_rounds: 5, time, starts: 40 }
         }
-    }
-
-    fn time_of(&self, contestant: &Contestant) -> Duration {
-        if contestant.kind == Kind::Peer { self.peer_time } else { self.time }
     }
 
     fn rounds_of(&self, contestant: &Contestant) -> usize {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Lane, Run, Sample};
+use super::{Lane, Pace, Run, Sample};
 use crate::contest::{Contestant, Kind};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
@@ -15,6 +15,9 @@ const CONNECTIONS: usize = 16;
 /// So many connections take a slow peer seconds to open: it has fewer rounds.
 const MANY_CONNECTIONS: usize = 512;
 
+/// Who answers one client so often in a second is near enough to us for a closer look.
+const NEAR: f64 = 2000.0;
+
 /// A server that is up, and what it is asked in each round.
 struct Loaded {
     process: Process,
@@ -22,14 +25,14 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn start(cores: Cores, line: &CommandLine, job: &Job) -> Result<Self, String> {
+    /// Starts a server, and says how often it answers one client in a second.
+    fn start(cores: Cores, line: &CommandLine, job: &Job) -> Result<(Self, f64), String> {
         let (process, address) = Process::listen(cores, line)?;
-        let mut loaded = Self { process, job: Job { address, ..job.clone() } };
+        let job = Job { address, ..job.clone() };
         // The first requests of a process are not those of its life.
-        let warm = Job { time: Duration::from_millis(100), connections: 1, ..loaded.job.clone() };
-        Client::open(&warm)?.run(Until::Time(warm.time))?;
-        loaded.job.address = address;
-        Ok(loaded)
+        let warm = Job { time: Duration::from_millis(100), connections: 1, ..job.clone() };
+        let rate = Client::open(&warm)?.run(Until::Time(warm.time))?.rate();
+        Ok((Self { process, job }, rate))
     }
 
     fn turn(&mut self) -> Result<Sample, String> {
@@ -43,6 +46,15 @@ impl Loaded {
             (Measure::P99Us, measured.latency(0.99)),
             (Measure::CpuUs, spent.as_secs_f64() * 1e6 / measured.answers as f64),
         ])
+    }
+}
+
+fn rounds(pace: &Pace, kind: Kind, rate: f64, connections: usize) -> usize {
+    match kind {
+        Kind::Floor | Kind::Ours => pace.rounds,
+        Kind::Peer if connections >= MANY_CONNECTIONS => pace.peer_rounds.min(3),
+        Kind::Peer if rate >= NEAR => pace.peer_rounds.max(pace.rounds / 2),
+        Kind::Peer => pace.peer_rounds,
     }
 }
 
@@ -64,12 +76,10 @@ fn lane_for<'a>(
     job: &Job,
     part: f64,
 ) -> Option<Lane<'a>> {
-    let time = run.pace.time_of(contestant).mul_f64(part);
-    let job = Job { time, ..job.clone() };
+    let job = Job { time: run.pace.time.mul_f64(part), ..job.clone() };
     match Loaded::start(run.cores, line, &job) {
-        Ok(mut loaded) => {
-            let is_slow = contestant.kind == Kind::Peer && job.connections >= MANY_CONNECTIONS;
-            let rounds = run.pace.rounds_of(contestant).min(if is_slow { 3 } else { usize::MAX });
+        Ok((mut loaded, rate)) => {
+            let rounds = rounds(&run.pace, contestant.kind, rate, job.connections);
             Some(Lane::new(contestant, rounds, move || loaded.turn()))
         }
         Err(why) => {

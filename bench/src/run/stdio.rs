@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// How long one turn should take, and what is asked at most: ids have eight digits, and all requests
 /// of a turn are in memory.
-const TURN: f64 = 0.4;
+const TURN: f64 = 0.1;
 const MOST: f64 = 400_000.0;
 
 struct Piped {

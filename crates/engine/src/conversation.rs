@@ -3,6 +3,7 @@
 //! A call that answers at once costs no task and no channel: its future is polled here, once. Only
 //! what has to wait is spawned.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -45,6 +46,33 @@ struct Busy {
     running: Vec<Arc<CallLine>>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
+}
+
+thread_local! {
+    /// What the last conversation that came to rest on this thread had: the next one takes it, for
+    /// most are busy only while a request is answered.
+    static SPARE: Cell<Option<Box<Busy>>> = const { Cell::new(None) };
+}
+
+impl Busy {
+    /// How much room may be kept for whoever comes next.
+    const MAX_SPARE: usize = 16;
+
+    fn take() -> Box<Self> {
+        SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default()
+    }
+
+    fn give_back(mut self: Box<Self>) {
+        self.mailbox = None;
+        self.running.clear();
+        self.outputs.clear();
+        self.frames.clear();
+        let room = self.running.capacity() + self.outputs.capacity() + self.frames.capacity();
+        if room <= Self::MAX_SPARE {
+            // A thread that ends has no use for it.
+            let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+        }
+    }
 }
 
 /// A message to be sent.
@@ -155,7 +183,7 @@ impl Conversation {
         // bell already.
         let is_idle = self.session.running() == 0;
         if is_idle && self.busy.as_ref().is_some_and(|busy| busy.frames.is_empty()) {
-            self.busy = None;
+            self.give_back();
         }
     }
 
@@ -244,7 +272,13 @@ impl Conversation {
     }
 
     fn busy(&mut self) -> &mut Busy {
-        self.busy.get_or_insert_default()
+        self.busy.get_or_insert_with(Busy::take)
+    }
+
+    fn give_back(&mut self) {
+        if let Some(busy) = self.busy.take() {
+            busy.give_back();
+        }
     }
 
     fn on_finished(&mut self, call: CallKey, outcome: Outcome) {
@@ -271,7 +305,8 @@ impl Conversation {
     }
 
     fn handle(&mut self, input: Input) {
-        self.session.handle(now(), input, &mut self.busy.get_or_insert_default().outputs);
+        let outputs = &mut self.busy.get_or_insert_with(Busy::take).outputs;
+        self.session.handle(now(), input, outputs);
         // What is done at once comes back as a further input, whose outputs are appended.
         let mut at = 0;
         while let Some(output) = self.busy().outputs.get_mut(at) {
@@ -364,9 +399,9 @@ impl Conversation {
                     Input::Finished { call, outcome }
                 }
             };
-            self.session.handle(now, input, &mut self.busy.get_or_insert_default().outputs);
+            self.session.handle(now, input, &mut self.busy.get_or_insert_with(Busy::take).outputs);
         }
-        let outputs = &mut self.busy.get_or_insert_default().outputs;
+        let outputs = &mut self.busy.get_or_insert_with(Busy::take).outputs;
         self.session.handle(now, Input::Finished { call, outcome }, outputs);
     }
 
@@ -404,6 +439,7 @@ impl Drop for Conversation {
         for line in self.busy.iter().flat_map(|busy| &busy.running) {
             line.cancel();
         }
+        self.give_back();
         if self.is_ready {
             self.engine.tell(Event::Left);
         }

@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// A legacy request, completed by what is remembered.
-    fn ask(&self, meta: Meta) -> Asker {
+    pub(crate) fn ask(&self, meta: Meta) -> Asker {
         Asker {
             revision: self.revision,
             capabilities: self.capabilities,

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use sabir_wire::types::{ClientCapabilities, Level};
-use sabir_wire::{Id, ProgressToken, Request, Revision};
+use sabir_wire::{Id, Method, ProgressToken, Raw, Revision};
 
-use crate::io::{Asker, CallKey, Lane};
+use crate::io::{CallKey, Lane};
 
 /// A call that has not ended.
 #[derive(Debug)]
@@ -26,7 +26,14 @@ pub(crate) struct Inflight {
     /// It calls a tool, whose result can say that it failed.
     pub(crate) is_tool: bool,
     /// What to start again once the client has answered. Kept only where that can happen.
-    pub(crate) again: Option<Box<(Asker, Request)>>,
+    pub(crate) again: Option<Again>,
+}
+
+/// A request as it came: to read it again is rare, and less than to keep all that was read of it.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) method: Method,
+    pub(crate) params: Option<Raw>,
 }
 
 /// What the success of a call changes in the session.

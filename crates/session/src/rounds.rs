@@ -6,7 +6,9 @@
 
 use bytes::Bytes;
 use sabir_wire::types::Questions;
-use sabir_wire::{ErrorObject, Id, Problem, Raw, Request, Resume, Revision, legacy, write_request};
+use sabir_wire::{
+    ErrorObject, Id, Method, Problem, Raw, Request, Resume, Revision, legacy, write_request,
+};
 
 use crate::io::CallKey;
 use crate::rules::PageNames;
@@ -114,8 +116,8 @@ impl Rounds {
 }
 
 /// Whether a call of this kind may ask the client.
-pub(crate) fn may_ask(request: &Request) -> bool {
-    matches!(request, Request::CallTool(_) | Request::GetPrompt(_) | Request::ReadResource(_))
+pub(crate) fn may_ask(method: &Method) -> bool {
+    matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
 }
 
 /// The same request, with the answers.

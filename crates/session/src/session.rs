@@ -12,7 +12,7 @@ use crate::answer;
 use crate::batches::Batches;
 use crate::dialect::{NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
-use crate::inflight::{Calls, Effect, Inflight, deadline};
+use crate::inflight::{Again, Calls, Effect, Inflight, deadline};
 use crate::io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
 use crate::phase::{Phase, State};
 use crate::rounds::{Progress, Rounds, may_ask, resumed};
@@ -181,7 +181,7 @@ impl Session {
     fn on_message(&mut self, now: Instant, place: Place, message: Message, out: &mut Vec<Output>) {
         match message {
             Message::Request { id, method, params } => {
-                self.on_request(now, place, Asked::read(id, method, params.as_ref()), out);
+                self.on_request(now, place, Asked::read(id, method, params), out);
             }
             Message::Notification { method, params } => {
                 self.on_notification(&method, params.as_ref(), out);
@@ -192,7 +192,7 @@ impl Session {
     }
 
     fn on_request(&mut self, now: Instant, place: Place, asked: Asked, out: &mut Vec<Output>) {
-        let Asked { id, method, meta, request, .. } = asked;
+        let Asked { id, method, meta, request, params } = asked;
         if let Err(problem) = self.take_id(place, &id) {
             return self.refuse(place, None, &problem, out);
         }
@@ -214,7 +214,11 @@ impl Session {
         };
         let problem = match (asker, request) {
             (Ok(mut asker), Ok(request)) => match self.admit(&mut asker, &request) {
-                Ok(()) => return self.start(now, place, id, asker, request, out),
+                Ok(()) => {
+                    let again = may_ask(&method).then_some(Again { method, params });
+                    let call = Call { key: self.calls.next_key(), asker, request };
+                    return self.start(now, place, id, call, again, out);
+                }
                 Err(problem) => problem,
             },
             (Err(problem), _) | (Ok(_), Err(problem)) => problem,
@@ -285,14 +289,14 @@ impl Session {
         now: Instant,
         place: Place,
         id: Id,
-        asker: Asker,
-        request: Request,
+        call: Call,
+        again: Option<Again>,
         out: &mut Vec<Output>,
     ) {
-        let key = self.calls.next_key();
-        let can_be_asked = asker.revision.era() == Era::Legacy && may_ask(&request);
+        let Call { key, asker, request } = &call;
+        let can_be_asked = asker.revision.era() == Era::Legacy;
         self.calls.push(Inflight {
-            key,
+            key: *key,
             id,
             lane: place.lane,
             batch: place.batch,
@@ -302,12 +306,12 @@ impl Session {
             deadline: deadline(now, self.rules.limits.call_time),
             progress_token: asker.meta.progress_token.clone(),
             progress: f64::NEG_INFINITY,
-            effect: effect_of(&request),
+            effect: effect_of(request),
             is_tool: matches!(request, Request::CallTool(_)),
-            again: can_be_asked.then(|| Box::new((asker.clone(), request.clone()))),
+            again: again.filter(|_| can_be_asked),
         });
         self.batches.begin_part(place.batch);
-        out.push(Output::Start(Call { key, asker, request }));
+        out.push(Output::Start(call));
     }
 
     fn on_notification(&mut self, method: &Method, params: Option<&Raw>, out: &mut Vec<Output>) {
@@ -351,10 +355,8 @@ impl Session {
             Progress::Complete(key, resume) => {
                 let deadline = deadline(now, self.rules.limits.call_time);
                 let Some(call) = self.calls.find(key) else { return };
-                let Some(again) = &call.again else { return };
-                let (asker, request) = again.as_ref().clone();
                 call.deadline = deadline;
-                out.push(Output::Start(Call { key, asker, request: resumed(request, resume) }));
+                self.start_again(key, resume, out);
             }
             Progress::Refused(key, problem, others) => {
                 let lane = self.calls.find(key).map(|call| call.lane);
@@ -398,9 +400,7 @@ impl Session {
         if questions.questions.is_empty() {
             // Nothing to ask: the call only wants to be started again with its state.
             let resume = Resume { answers: vec![], state: questions.state.map(Into::into) };
-            let Some(again) = call.again.as_deref().cloned() else { return };
-            let request = resumed(again.1, resume);
-            return out.push(Output::Start(Call { key, asker: again.0, request }));
+            return self.start_again(key, resume, out);
         }
         match self.rounds.begin(key, &questions, revision, &self.rules.pages) {
             Ok(frames) => {
@@ -408,6 +408,20 @@ impl Session {
                 out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame, kind }));
             }
             Err(problem) => self.finish(key, Err(problem), out),
+        }
+    }
+
+    /// Starts a call of a legacy client once more, with its answers.
+    fn start_again(&mut self, key: CallKey, resume: Resume, out: &mut Vec<Output>) {
+        let Some(again) = self.calls.find(key).and_then(|call| call.again.as_ref()) else { return };
+        let (meta, request) = Request::parse(&again.method, again.params.as_ref());
+        match (meta, request) {
+            (Ok(meta), Ok(request)) => {
+                let (asker, request) = (self.client.ask(meta), resumed(request, resume));
+                out.push(Output::Start(Call { key, asker, request }));
+            }
+            // It was read before, so this does not happen; but nobody shall wait for nothing.
+            (Err(problem), _) | (_, Err(problem)) => self.finish(key, Err(problem), out),
         }
     }
 

@@ -21,16 +21,15 @@ pub struct Asked {
     pub meta: Result<Meta, Problem>,
     /// The same as `method`, with its params.
     pub request: Result<Request, Problem>,
-    /// What was given as params, where that is no request.
-    pub unread: Option<Raw>,
+    /// What was given as params, as it stands.
+    pub params: Option<Raw>,
 }
 
 impl Asked {
     /// Reads the params of a request.
-    pub fn read(id: Id, method: Method, params: Option<&Raw>) -> Self {
-        let (meta, request) = Request::parse(&method, params);
-        let unread = params.filter(|_| request.is_err()).cloned();
-        Self { id, method, meta, request, unread }
+    pub fn read(id: Id, method: Method, params: Option<Raw>) -> Self {
+        let (meta, request) = Request::parse(&method, params.as_ref());
+        Self { id, method, meta, request, params }
     }
 
     /// Reads a frame that is a request in which nothing is unusual: all of it in one pass. `None`
@@ -64,8 +63,7 @@ impl Asked {
         let Some(params) = params else { return Some(Self::read(id, method, None)) };
         let params = Raw::part(&frame, params);
         let (meta, request) = fields.parse(&method, &params, last);
-        let unread = request.is_err().then_some(params);
-        Some(Self { id, method, meta, request, unread })
+        Some(Self { id, method, meta, request, params: Some(params) })
     }
 }
 
@@ -134,7 +132,7 @@ mod tests {
                 else {
                     panic!("no request");
                 };
-                let careful = Asked::read(id, method, params.as_ref());
+                let careful = Asked::read(id, method, params);
                 prop_assert_eq!(format!("{quick:?}"), format!("{careful:?}"));
             }
         }

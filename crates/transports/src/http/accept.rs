@@ -88,7 +88,7 @@ fn unread_name(asked: &Asked) -> Option<String> {
         Method::ReadResource => "uri",
         _ => return None,
     };
-    at(asked.unread.as_ref()?, &[name.to_owned()])?.read().ok()
+    at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()
 }
 
 /// Whether the headers of a POST say what its body says; `None` if its body is no request. What
@@ -104,7 +104,7 @@ pub fn headers_agree(
     else {
         return None;
     };
-    let asked = Asked::read(id, method, params.as_ref());
+    let asked = Asked::read(id, method, params);
     Some(check(headers, named_revision(headers), &asked, catalog))
 }
 

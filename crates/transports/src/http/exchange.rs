@@ -67,7 +67,7 @@ pub(crate) fn said(body: &Bytes, depth: usize, last: &mut LastMeta) -> Said {
     }
     match decode(body, depth) {
         Ok(Incoming::One(Message::Request { id, method, params })) => {
-            Said::Asked(Asked::read(id, method, params.as_ref()))
+            Said::Asked(Asked::read(id, method, params))
         }
         frame => Said::Frame(frame),
     }

@@ -20,7 +20,7 @@ pub fn header_rules(bytes: &[u8]) {
         return;
     };
     let headers = read_headers(head);
-    let asked = Asked::read(id, method, params.as_ref());
+    let asked = Asked::read(id, method, params);
     if check(&headers, named_revision(&headers), &asked, &catalog()).is_err() {
         return;
     }

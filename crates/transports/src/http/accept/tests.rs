@@ -46,7 +46,7 @@ fn asked(method: &str, mut params: Value) -> Asked {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let params = Raw::of(&params).unwrap();
-    Asked::read(Id::from(1), Method::named(method), Some(&params))
+    Asked::read(Id::from(1), Method::named(method), Some(params))
 }
 
 fn headers(pairs: &[(&str, &str)]) -> HeaderMap {

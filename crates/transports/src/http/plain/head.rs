@@ -31,9 +31,9 @@ pub(super) struct Head {
 
 /// A header.
 struct Line {
-    /// Where its name stands in the text.
-    name: Range<usize>,
-    /// Where its value stands there.
+    /// In lower case, as it is looked for.
+    name: String,
+    /// Where its value stands in the text.
     value: Range<usize>,
     varies: bool,
     /// Where its value stands among the changes, if it has changed.
@@ -67,7 +67,7 @@ impl Head {
         }
         let size = self.size(head?);
         // The others were in order, and say the same in every head that is taken for this one.
-        self.lines.retain(|line| line.varies || is_ours(&self.text[line.name.clone()]));
+        self.lines.retain(|line| line.varies || line.name.starts_with("mcp-"));
         size
     }
 
@@ -120,8 +120,8 @@ impl Head {
             Some(begin..begin + part.len()).filter(|place| place.end <= head)
         };
         for line in &*request.headers {
-            let (name, value) = (place(line.name.as_bytes())?, place(line.value)?);
-            let varies = VARIED.iter().any(|name| line.name.eq_ignore_ascii_case(name));
+            let (name, value) = (line.name.to_ascii_lowercase(), place(line.value)?);
+            let varies = VARIED.contains(&&*name);
             self.lines.push(Line { name, value, varies, changed: None });
         }
         Some(head)
@@ -138,18 +138,11 @@ impl Head {
 /// There are few, so that to look at each of them is less work than to file them.
 impl Headers for Head {
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        let is_meant =
-            |line: &&Line| self.text[line.name.clone()].eq_ignore_ascii_case(name.as_bytes());
-        self.lines.iter().filter(is_meant).map(|line| match &line.changed {
+        self.lines.iter().filter(move |line| line.name == name).map(|line| match &line.changed {
             Some(changed) => &self.changes[changed.clone()],
             None => &self.text[line.value.clone()],
         })
     }
-}
-
-/// Whether a header is one of the protocol's.
-fn is_ours(name: &[u8]) -> bool {
-    name.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"mcp-"))
 }
 
 /// Whether nothing is told about the body but its length, once, and nothing about the connection.
