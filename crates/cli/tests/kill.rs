@@ -16,9 +16,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait,
-};
+use rustix::process::{Pid, Signal, kill_process_group};
+use sabir_testkit::leftovers::{self, alive, kill};
 
 /// How long everything may take to be gone: the patience of the programs, and a good deal for a
 /// machine that has other things to do.
@@ -121,7 +120,7 @@ const WAYS: [Way; 14] = [
 
 #[test]
 fn however_sabir_ends_nothing_is_left() {
-    set_child_subreaper(Some(getpid())).unwrap();
+    leftovers::adopt_orphans();
     let rounds: usize =
         std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let folder = tempfile::TempDir::new().unwrap();
@@ -195,7 +194,7 @@ impl Round {
             output.read_to_end(&mut Vec::new()).unwrap();
         }
         drop(self.sabir.stdin.take());
-        wait_until_childless(&when);
+        leftovers::wait_until_childless(&when, GONE_WITHIN);
         assert_eq!(alive(&self.token), [""; 0], "{when}");
         start.elapsed()
     }
@@ -326,41 +325,6 @@ impl Round {
     }
 }
 
-fn wait_until_childless(when: &str) {
-    let mut childless = false;
-    wait_until(&format!("{when}: nothing is left"), || {
-        while !childless {
-            match wait(WaitOptions::NOHANG) {
-                Err(rustix::io::Errno::CHILD) => childless = true,
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => panic!("{error}"),
-            }
-        }
-        childless
-    });
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < GONE_WITHIN, "not within {GONE_WITHIN:?}: {what}");
-        std::thread::sleep(Duration::from_millis(4));
-    }
-}
-
-fn kill(pid: i32, signal: Signal) {
-    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
-}
-
-/// The command lines of all processes that have `token` in it.
-fn alive(token: &str) -> Vec<String> {
-    let me = std::process::id().to_string();
-    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok());
-    processes
-        .filter(|entry| entry.file_name().to_str() != Some(&me))
-        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(token))
-        .collect()
+fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    leftovers::wait_until(what, GONE_WITHIN, is_so);
 }

@@ -10,15 +10,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 #![allow(clippy::print_stdout, reason = "the count is what the test is for")]
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait,
-};
+use rustix::process::{Pid, Signal, kill_process_group};
+use sabir_testkit::leftovers::{self, alive, kill};
 
 /// How long everything may take to be gone: the patience of the programs, and a good deal for a
 /// machine that has other things to do.
@@ -72,7 +70,7 @@ const WAYS: [Way; 13] = [
 
 #[test]
 fn however_sabir_ends_nothing_is_left() {
-    set_child_subreaper(Some(getpid())).unwrap();
+    leftovers::adopt_orphans();
     let rounds = std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let mut slowest = Duration::ZERO;
     for round in 0..rounds {
@@ -106,7 +104,9 @@ fn play_round(round: usize, way: Way) -> Duration {
     end(way, &mut sabir);
     drop(sabir.stdin.take());
     expect_end_of_output(&mut sabir);
-    wait_until_childless(&format!("round {round}, {way:?}"), &token);
+    let when = format!("round {round}, {way:?}");
+    leftovers::wait_until_childless(&when, GONE_WITHIN);
+    assert_eq!(alive(&token), [""; 0], "{when}");
     start.elapsed()
 }
 
@@ -169,47 +169,10 @@ fn expect_end_of_output(sabir: &mut Child) {
     sabir.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
 }
 
-fn wait_until_childless(when: &str, token: &str) {
-    let mut childless = false;
-    wait_until(&format!("{when}: nothing is left"), || {
-        while !childless {
-            match wait(WaitOptions::NOHANG) {
-                Err(rustix::io::Errno::CHILD) => childless = true,
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => panic!("{error}"),
-            }
-        }
-        childless
-    });
-    assert_eq!(alive(token), [""; 0], "{when}");
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < GONE_WITHIN, "not within {GONE_WITHIN:?}: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-fn kill(pid: i32, signal: Signal) {
-    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    leftovers::wait_until(what, GONE_WITHIN, is_so);
 }
 
 fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat[stat.rfind(')')? + 2..].split(' ').nth(1)?.parse().ok()
-}
-
-/// The command lines of all processes that have `token` in it.
-fn alive(token: &str) -> Vec<String> {
-    let me = std::process::id().to_string();
-    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok());
-    processes
-        .filter(|entry| entry.file_name().to_str() != Some(&me))
-        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(token))
-        .collect()
+    leftovers::stat(pid).map(|(parent, _)| parent)
 }

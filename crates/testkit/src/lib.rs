@@ -9,6 +9,8 @@
 mod conversation; // the engine, without I/O
 pub mod fuzz; // what fuzzers and property tests run
 mod house; // a server whose source is a script
+#[cfg(target_os = "linux")]
+pub mod leftovers; // processes that should be gone
 mod matching; // is it what was expected, and if not, where
 mod pair; // a client and a server in memory
 mod play; // a transcript against a player

@@ -8,12 +8,12 @@ mod running; // one call
 mod sandbox; // limits and sandbox
 
 use std::ffi::OsString;
-use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sabir_sources::command::Program;
 use sabir_sources::keeper::{Child, KeeperSettings, Keepers, Order, Patience};
+use sabir_testkit::leftovers::{alive, stat};
 use tokio::io::AsyncReadExt;
 
 /// The executable that knows the hidden modes.
@@ -57,26 +57,6 @@ fn patience(after_stdin: u64, after_term: u64) -> Patience {
 fn token() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("7{:07}{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The command lines of all processes that have `token` in it.
-fn alive(token: &str) -> Vec<String> {
-    let me = std::process::id().to_string();
-    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok());
-    processes
-        .filter(|entry| entry.file_name().to_str() != Some(&me))
-        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(token))
-        .collect()
-}
-
-/// The parent of a process and its state.
-fn stat(pid: i32) -> Option<(i32, char)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat[stat.rfind(')')? + 2..].split(' ');
-    let state = fields.next()?.chars().next()?;
-    Some((fields.next()?.parse().ok()?, state))
 }
 
 /// Waits for something that will be true soon, and says for what if it is not.
