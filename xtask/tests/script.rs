@@ -137,7 +137,10 @@ fn every_step_runs_in_order_and_the_last_line_counts_them() {
             "cargo fmt --version",
             "cargo clippy --version",
             "cargo --version",
-            "cargo fmt --all --check",
+            "cargo fmt --all --check --manifest-path ./Cargo.toml",
+            "cargo fmt --all --check --manifest-path bench/peers/rust/Cargo.toml",
+            "cargo fmt --all --check --manifest-path clients/rmcp/Cargo.toml",
+            "cargo fmt --all --check --manifest-path fuzz/Cargo.toml",
             "cargo clippy --workspace --all-targets -- -D warnings",
             "cargo test --workspace",
             "cargo doc --workspace --no-deps",
@@ -201,7 +204,8 @@ fn only_the_named_steps_run() {
     let copy = Copy::new("named");
     copy.step("10-extra", "");
     let run = copy.run(&["fmt", "extra"]);
-    assert_eq!(copy.log(), ["cargo fmt --all --check"]);
+    let log = copy.log();
+    assert!(!log.is_empty() && log.iter().all(|line| line.starts_with("cargo fmt ")), "{log:?}");
     assert_eq!(run.summary(), (vec![("fmt", "ok"), ("extra", "ok")], "2 passed, 0 failed"));
     assert_eq!(copy.run(&["--list"]).out, "tools\nfmt\nclippy\ntest\ndoc\nextra\n");
     assert!(copy.run(&["--help"]).out.starts_with("usage: ./test"));

@@ -1,5 +1,8 @@
 //! Prompts and resources that are written down, through the real binary.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -184,4 +187,51 @@ fn a_resource_is_read_as_it_is_now() {
     assert_eq!(error["code"], -32603);
     let told = error["message"].as_str().unwrap();
     assert!(!told.contains(guide.to_str().unwrap()), "{told}");
+}
+
+/// What the log says of a file that is gone when it is asked for.
+fn logged(level: &str) -> String {
+    let folder = crate::folder_with("[[resource]]\nuri = \"file:///guide\"\nfile = \"guide.md\"\n");
+    let file = folder.path().join("guide.md");
+    std::fs::write(&file, "# Guide\n").unwrap();
+    let mut sabir = crate::command(folder.path(), &["serve", "--stdio", "--log", level])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = sabir.stdin.take().unwrap();
+    let mut output = BufReader::new(sabir.stdout.take().unwrap());
+    let mut answer = || {
+        let request = json!({
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "resources/read",
+            "params": {
+                "uri": "file:///guide",
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                },
+            },
+        });
+        writeln!(input, "{request}").unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line
+    };
+    assert!(answer().contains("# Guide"));
+    std::fs::remove_file(&file).unwrap();
+    assert!(answer().contains("cannot be read"));
+    drop(input);
+    let said = sabir.wait_with_output().unwrap().stderr;
+    String::from_utf8(said).unwrap()
+}
+
+#[test]
+fn the_log_says_as_much_as_is_wanted() {
+    let said = logged("warn");
+    assert!(said.contains("ERROR") && said.contains("guide.md cannot be read"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(logged("off"), "");
 }

@@ -221,6 +221,31 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
     });
 }
 
+#[test]
+fn what_one_client_was_not_told_is_not_told_to_the_next() {
+    let house = House::of(settings(), vec![Arc::new(Stubborn::default())]);
+    house.block_on(async {
+        let (standing, lane) = (sabir_session::Standing::Stream, sabir_session::Lane::default());
+        let begin = || sabir_engine::Conversation::new(&house.engine, standing, None);
+        let discover = |id| request(id, "server/discover", "").into();
+        let call = |id, tool| request(id, "tools/call", &format!(r#""name":"{tool}""#)).into();
+        // It is gone before it has taken its answer, and while its calls run. One of them will end.
+        let mut gone = begin();
+        gone.receive(lane, &discover(1));
+        gone.receive(lane, &call(2, "polite"));
+        drop(gone);
+        let mut next = begin();
+        assert_eq!(next.next_frame(), None);
+        next.receive(lane, &discover(3));
+        next.receive(lane, &call(4, "stubborn"));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        next.catch_up();
+        let answer = next.next_frame().unwrap();
+        assert!(String::from_utf8_lossy(&answer.text).contains(r#""id":3"#), "{answer:?}");
+        assert_eq!(next.next_frame(), None);
+    });
+}
+
 /// A source whose calls never stop talking.
 struct Chatty;
 
