@@ -1,5 +1,5 @@
-//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures; `sabir-bench plot-articles FILE…` draws how a
-//! store of articles grows. `cargo xtask bench` builds what is measured and runs it.
+//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures; `sabir-bench plot-articles FILE…`
+//! draws how a store of articles grows. `cargo xtask bench` builds what is measured and runs it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
 
