@@ -1,7 +1,7 @@
 //! A run of the benchmark: case after case, and in each case round after round, every server once in
 //! each round. So what disturbs the machine disturbs all of them, and a server is compared with the
-//! floor of the same round. No two rounds have the same order: whoever comes after a server that
-//! has left nothing of the caches is not always the same one.
+//! floor of the same round. The order is drawn anew for each round: whoever comes after a server
+//! that has left nothing of the caches is not always the same one.
 
 mod expiry; // sessions that time out
 mod http; // load over HTTP

@@ -4,7 +4,7 @@
 //! state machine alone ([`SessionPlayer`]), the engine without I/O ([`ConversationPlayer`]), a
 //! client and a server joined in memory ([`Pair`]), and a program over a pipe ([`Program`]).
 //!
-//! Nothing here waits in real time, but for a program that has not answered yet.
+//! Nothing here waits in real time, but for a program that has not answered yet, or is not gone.
 
 mod conversation; // the engine, without I/O
 pub mod fuzz; // what fuzzers and property tests run
