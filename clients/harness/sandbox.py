@@ -87,9 +87,12 @@ class Sandbox:
             return Ended(code, _text(stdout), _text(stderr), taken, left_behind)
 
     def end(self) -> None:
-        """Ends at once whatever runs here."""
-        for pid in _pids_at_home(self.home):
-            _signal(pid, signal.SIGKILL)
+        """Ends at once whatever runs here, and sees it gone."""
+        deadline = time.monotonic() + GRACE
+        while (pids := _pids_at_home(self.home)) and time.monotonic() < deadline:
+            for pid in pids:
+                _signal(pid, signal.SIGKILL)
+            _wait_for_end(pids, deadline)
 
     def _left_behind(self) -> list[str]:
         """Waits for what the client started to go, and ends what does not."""
@@ -128,13 +131,32 @@ def _pids_at_home(home: Path) -> list[int]:
     """The processes whose environment names this home (Linux's /proc; none elsewhere)."""
     mark = f"HOME={home}".encode()
     found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in entry.read_bytes().split(b"\0"):
-                found.append(int(entry.parent.name))
+            if mark in _environment(entry).split(b"\0"):
+                found.append(int(entry.name))
         except OSError:  # gone meanwhile, or another user's
             continue
     return found
+
+
+def _environment(process: Path) -> bytes:
+    """What a process was given, read when it has it.
+
+    In the middle of an `exec` the new program does not have its environment
+    yet: it reads as empty, and the process would not be found. So an empty one
+    is believed only if the kernel counts no byte of it either.
+    """
+    while not (environment := (process / "environ").read_bytes()) and not _has_none(process):
+        time.sleep(0.0005)
+    return environment
+
+
+def _has_none(process: Path) -> bool:
+    """Whether a process has no memory (a zombie), or a program and no environment: proc_pid_stat(5)."""
+    numbers = (process / "stat").read_text().rpartition(")")[2].split()
+    memory, code, start, end = (int(numbers[place - 3]) for place in (23, 26, 50, 51))
+    return memory == 0 or (code != 0 and start == end)
 
 
 def _wait_for_end(pids: list[int], deadline: float) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -72,6 +73,25 @@ class Sandboxes(unittest.TestCase):
             ended = box.run([*SHELL, "setsid sleep 1000 & exit 0"], 10)
             self.assertEqual((ended.code, ended.left_behind), (0, ["sleep 1000"]))
             self.assertEqual(sandbox._pids_at_home(box.home), [])
+
+    def test_a_process_is_found_while_it_becomes_another_program(self):
+        with sandbox.Sandbox([]) as box:
+            again = box.home / "again"
+            again.write_text('#!/bin/sh\nexec "$0"\n')
+            again.chmod(0o755)
+            with subprocess.Popen([again], env=box.environment) as process:
+                try:
+                    seen = [sandbox._pids_at_home(box.home) for _ in range(300)]
+                finally:
+                    process.kill()
+        self.assertEqual(seen, [[process.pid]] * 300)
+
+    def test_a_process_without_environment_is_at_no_home(self):
+        with subprocess.Popen(["sleep", "1000"], env={}) as process:
+            try:
+                self.assertEqual(sandbox._environment(Path(f"/proc/{process.pid}")), b"")
+            finally:
+                process.kill()
 
     def test_what_follows_its_client_in_time_is_not(self):
         with sandbox.Sandbox([]) as box:
