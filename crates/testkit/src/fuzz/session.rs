@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sabir_session::{
-    CallKey, Dialect, Input, Lane, Limits, NullId, Output, PageNames, RequireReady, Rules, Session,
-    Standing, State,
+    CallKey, Dialect, Input, Kind, Lane, Limits, NullId, Output, PageNames, RequireReady, Rules,
+    Session, Standing, State,
 };
 use sabir_wire::{Incoming, Malformed, Message, Raw, Revision, decode};
 use serde_json::Value;
@@ -181,7 +181,11 @@ impl Observer {
         self.session.handle(self.now, input, &mut out);
         for output in out {
             match output {
-                Output::Send { frame, .. } => self.said(&read(&frame), false),
+                Output::Send { frame, kind, .. } => {
+                    let message = read(&frame);
+                    check_kind(kind, &message);
+                    self.said(&message, false);
+                }
                 Output::Start(call) => {
                     assert!(!self.is_closed, "a call began after the end");
                     self.running.entry(call.key).or_insert(f64::NEG_INFINITY);
@@ -219,6 +223,19 @@ impl Observer {
         let open = self.open.get_mut(&id).filter(|open| **open > 0);
         *open.unwrap_or_else(|| panic!("{message} answers nothing")) -= 1;
     }
+}
+
+/// Transports go by the kind, and do not look into the message.
+fn check_kind(kind: Kind, message: &Value) {
+    let code = message["error"]["code"].as_i64();
+    let is_called = message.get("method").is_some();
+    let is_right = match kind {
+        Kind::Answer(said) => !is_called && code == said,
+        Kind::Refusal(said) => !is_called && code == Some(said),
+        Kind::Question => is_called && message.get("id").is_some(),
+        Kind::Note => is_called && message.get("id").is_none(),
+    };
+    assert!(is_right, "{message} is said to be {kind:?}");
 }
 
 fn read(frame: &Bytes) -> Value {
