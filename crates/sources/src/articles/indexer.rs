@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::folder::{Folder, Found, Scan};
+use super::folder::{Found, Scan};
+use super::inbox::{Inbox, Wake};
 use super::index::{Index, View};
 use super::page::PATIENCE;
 use super::problem::Problem;
@@ -20,7 +21,7 @@ use super::reader::{Reader, Round};
 use super::results::{Change, Indexing};
 use super::shelf::{Entry, Shelf, id_of};
 use super::snapshot::{Shared, Snapshot, change_between};
-use super::watch::{Inbox, Wake};
+use super::watch::Lookout;
 use super::writer::Writer;
 
 /// Files of the first commit of a large build, so that answers start soon. Each next is twice as large.
@@ -50,7 +51,7 @@ pub(super) type Progress = Box<dyn Fn(Indexing) + Send + Sync>;
 
 /// Reads the folder and writes the index.
 pub(super) struct Indexer {
-    pub(super) folder: Arc<Folder>,
+    lookout: Arc<Lookout>,
     pub(super) statuses: Vec<String>,
     pub(super) shared: Arc<Shared>,
     pub(super) inbox: Arc<Inbox>,
@@ -60,7 +61,7 @@ pub(super) struct Indexer {
     view: View,
     /// The end of a merge that is under way.
     merging: Option<JoinHandle<()>>,
-    /// What is wrong with the cache or the watching, with the folder, and with each file.
+    /// What is wrong with the cache, with the folder, and with each file.
     standing_problems: Vec<Problem>,
     scan_problems: Vec<Problem>,
     file_problems: BTreeMap<Box<str>, Vec<Problem>>,
@@ -72,7 +73,7 @@ pub(super) struct Indexer {
 
 impl Indexer {
     pub(super) fn new(
-        folder: Arc<Folder>,
+        lookout: Arc<Lookout>,
         statuses: Vec<String>,
         shared: Arc<Shared>,
         inbox: Arc<Inbox>,
@@ -81,7 +82,7 @@ impl Indexer {
     ) -> tantivy::Result<Self> {
         let view = index.reload()?;
         Ok(Self {
-            folder,
+            lookout,
             statuses,
             shared,
             inbox,
@@ -143,11 +144,12 @@ impl Indexer {
         Ok(())
     }
 
-    /// Waits for news and follows them, until it is told to stop. `every`: look everywhere this often.
-    /// Fails when the index cannot be changed any more.
-    pub(super) fn keep(&mut self, every: Option<Duration>) -> tantivy::Result<()> {
-        let mut next_look = every.map(|every| Instant::now() + every);
+    /// Waits for news and follows them, until it is told to stop. Fails when the index cannot be
+    /// changed any more.
+    pub(super) fn keep(&mut self) -> tantivy::Result<()> {
+        let mut looked = Instant::now();
         loop {
+            let next_look = self.lookout.every().map(|every| looked + every);
             let merged = self.merging.is_some().then(|| Instant::now() + MERGE_LOOK);
             let until = self.held.values().copied().chain(next_look).chain(merged).min();
             match self.inbox.wait(until) {
@@ -156,7 +158,7 @@ impl Indexer {
                     let now = Instant::now();
                     self.end_merge();
                     if next_look.is_some_and(|next| next <= now) {
-                        next_look = every.map(|every| now + every);
+                        looked = now;
                         self.follow(Wake::Everywhere)?;
                     }
                     let due = self.held.iter().filter(|(_, at)| **at <= now);
@@ -217,7 +219,7 @@ impl Indexer {
         let mut gone: BTreeSet<Box<str>> = BTreeSet::new();
         for root in &roots {
             self.held.remove(root);
-            let scan = self.folder.scan(root);
+            let scan = self.lookout.scan(root);
             let inside = |file: &str| {
                 root.is_empty() || file == root || file.starts_with(&format!("{root}/"))
             };
@@ -286,7 +288,7 @@ impl Indexer {
     fn read(&self, files: &[Found], threads: usize, replaces: bool) -> tantivy::Result<Round> {
         let Some(writer) = &self.writer else { return Ok(Round::default()) };
         let reader = Reader {
-            folder: &self.folder,
+            folder: self.lookout.folder(),
             statuses: &self.statuses,
             shared: &self.shared,
             inbox: &self.inbox,
@@ -355,6 +357,7 @@ impl Indexer {
             .chain(files)
             .chain(shelf.shadowed())
             .cloned()
+            .chain(self.lookout.problem())
             .collect();
         problems.sort_unstable();
         problems.dedup();

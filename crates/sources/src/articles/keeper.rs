@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::cache::{Claim, Place};
 use super::folder::{Folder, Scan};
+use super::inbox::{Inbox, Wake};
 use super::index::Index;
 use super::indexer::{COMPLETE, Indexer, Progress};
 use super::problem::Problem;
@@ -16,10 +17,7 @@ use super::results::Change;
 use super::settings::Settings;
 use super::shelf::Shelf;
 use super::snapshot::{Shared, Snapshot, change_between};
-use super::watch::{Inbox, Wake, watch};
-
-/// A folder that cannot be watched is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+use super::watch::Lookout;
 
 /// An index that another program writes is looked at this often.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
@@ -36,41 +34,34 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Serves the folder until it is told to stop.
     pub(super) fn run(self) {
-        // Watching starts before looking, so that nothing happens unseen in between.
-        let mut watcher = self.watch();
-        let mut scan = self.folder.scan("");
+        let mut lookout = self.look_out();
+        let mut scan = lookout.scan("");
         let mut problems: Vec<Problem> = Vec::new();
         let mut on_disk = None;
         if let Some(place) = self.place(&scan) {
             match place.claim() {
                 Ok(Some(claim)) => on_disk = Some((place, claim)),
                 Ok(None) => {
-                    drop(watcher);
+                    drop(lookout);
                     let Some(claim) = self.follow(&place) else { return };
                     on_disk = Some((place, claim));
-                    watcher = self.watch();
-                    scan = self.folder.scan("");
+                    lookout = self.look_out();
+                    scan = lookout.scan("");
                 }
                 Err(error) => problems.push(cache_problem(&error)),
             }
         }
-        let every = match &watcher {
-            Some(Err(error)) => {
-                let message = format!(
-                    "the folder cannot be watched, so it is looked at every {LOOK_EVERY:?}: {error}"
-                );
-                problems.push(Problem::of("", message));
-                Some(LOOK_EVERY)
-            }
-            _ => None,
-        };
+        let lookout = Arc::new(lookout);
         if let Some((place, claim)) = &on_disk {
-            match self.serve_from_disk(place, claim, &scan, &problems, every) {
+            match self.serve_from_disk(place, claim, &lookout, &scan, &problems) {
                 Ok(()) => return,
-                Err(error) => problems.push(cache_problem(&error)),
+                Err(error) => {
+                    problems.push(cache_problem(&error));
+                    scan = lookout.scan("");
+                }
             }
         }
-        if let Err(error) = self.serve(Index::in_memory(), self.folder.scan(""), &problems, every) {
+        if let Err(error) = self.serve(Index::in_memory(), &lookout, scan, &problems) {
             tracing::error!(%error, "the articles cannot be indexed");
         }
     }
@@ -80,28 +71,29 @@ impl Keeper {
         &self,
         place: &Place,
         claim: &Claim,
+        lookout: &Arc<Lookout>,
         scan: &Scan,
         problems: &[Problem],
-        every: Option<Duration>,
     ) -> tantivy::Result<()> {
-        self.serve(Index::on_disk(&place.index()), scan.clone(), problems, every).or_else(|error| {
+        let index = Index::on_disk(&place.index());
+        self.serve(index, lookout, scan.clone(), problems).or_else(|error| {
             tracing::warn!(%error, "the index of the articles cannot be used and is built anew");
             place.clear(claim)?;
-            self.serve(Index::on_disk(&place.index()), self.folder.scan(""), problems, every)
+            self.serve(Index::on_disk(&place.index()), lookout, lookout.scan(""), problems)
         })
     }
 
     fn serve(
         &self,
         index: tantivy::Result<Index>,
+        lookout: &Arc<Lookout>,
         scan: Scan,
         problems: &[Problem],
-        every: Option<Duration>,
     ) -> tantivy::Result<()> {
         let index = index?;
         self.shared.on_disk.store(index.is_on_disk(), Ordering::Relaxed);
         let mut indexer = Indexer::new(
-            Arc::clone(&self.folder),
+            Arc::clone(lookout),
             self.settings.statuses.clone(),
             Arc::clone(&self.shared),
             Arc::clone(&self.inbox),
@@ -111,7 +103,7 @@ impl Keeper {
         problems.iter().for_each(|problem| indexer.note(problem.clone()));
         self.shared.begin();
         indexer.start(scan)?;
-        indexer.keep(every)
+        indexer.keep()
     }
 
     /// Where the index of this folder belongs on the disk; `None`: in memory.
@@ -121,8 +113,12 @@ impl Keeper {
         Some(Place::new(cache, self.folder.path(), &self.settings.statuses))
     }
 
-    fn watch(&self) -> Option<notify::Result<notify::RecommendedWatcher>> {
-        self.settings.watch.then(|| watch(&self.folder, &self.inbox))
+    fn look_out(&self) -> Lookout {
+        if self.settings.watch {
+            Lookout::watching(&self.folder, &self.inbox)
+        } else {
+            Lookout::looking(&self.folder)
+        }
     }
 
     /// Serves what another program writes, until its claim is free (`Some`) or we must stop.

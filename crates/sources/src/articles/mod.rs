@@ -26,11 +26,12 @@ mod words; // text to words
 mod writer; // documents on their way in
 
 mod cache; // where a large index lies, and who writes it
+mod inbox; // news of the folder, when they are quiet
 mod indexer; // brings the index in line with the folder
 mod keeper; // the life of the thread behind a store
 mod reader; // many files at once
 mod snapshot; // what is served at this moment
-mod watch; // news of the folder, when they are quiet
+mod watch; // looks at the folder, and after it
 
 mod answer; // lists and articles
 mod phrase; // where words stand together

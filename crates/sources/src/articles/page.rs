@@ -95,7 +95,7 @@ mod tests {
         let home = tempfile::TempDir::new().unwrap();
         fs::write(home.path().join("a.md"), file).unwrap();
         let folder = Folder::open(home.path()).unwrap();
-        let found = folder.scan("").found.remove(0);
+        let found = folder.scan("", &|_| {}).found.remove(0);
         let written = UNIX_EPOCH + Duration::from_nanos(found.stamp.mtime as u64);
         read(&folder, &found, &["Live".to_owned()], written + after)
     }
@@ -141,7 +141,7 @@ mod tests {
         let file = fs::File::create(home.path().join("a.md")).unwrap();
         file.set_len(LARGEST_FILE + 1).unwrap();
         let folder = Folder::open(home.path()).unwrap();
-        let found = folder.scan("").found.remove(0);
+        let found = folder.scan("", &|_| {}).found.remove(0);
         let page = page(read(&folder, &found, &[], SystemTime::now()));
         assert!(!page.entry.visible);
         assert_eq!(page.reading.problems.len(), 1);

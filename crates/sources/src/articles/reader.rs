@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::folder::{Folder, Found};
+use super::inbox::Inbox;
 use super::index::Index;
 use super::page::{self, Outcome};
 use super::problem::Problem;
 use super::shelf::Entry;
 use super::snapshot::Shared;
-use super::watch::Inbox;
 use super::writer::Writer;
 
 /// Progress is told after so many files.

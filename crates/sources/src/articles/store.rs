@@ -14,13 +14,13 @@ use tokio::sync::broadcast;
 
 use super::answer;
 use super::folder::Folder;
+use super::inbox::Inbox;
 use super::keeper::Keeper;
 use super::problem::Problem;
 use super::results::{Article, AskError, Change, Completion, Indexing, List, Search, Summary};
 use super::search::{SearchOptions, search};
 use super::settings::Settings;
 use super::snapshot::Shared;
-use super::watch::Inbox;
 
 /// Ids that are suggested for a name that is not found.
 const SUGGESTIONS: i64 = 3;

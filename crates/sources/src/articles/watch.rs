@@ -1,155 +1,111 @@
-//! Looking after the folder: what happened, gathered until it is quiet.
+//! Looking at the folder, and after it.
 //!
-//! The operating system tells of every step of a save; acting on each would read files that are
-//! half written. So paths are gathered, each once, and handed on when nothing has happened for a
-//! moment, or when the first has waited long enough.
+//! Where the system watches folders one by one (inotify), each is watched just before it is listed:
+//! nothing happens unseen in between, whatever is made, moved or removed, and nothing hidden is
+//! watched. Where it watches whole trees, it is asked once.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{
+    Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _, WatcherKind,
+};
 
-use super::folder::Folder;
+use super::folder::{Folder, Scan};
+use super::inbox::Inbox;
+use super::problem::Problem;
 
-/// This long nothing must have happened.
-const QUIET: Duration = Duration::from_millis(100);
+/// A folder that cannot be watched is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// This long the first path waits at most, however busy the folder is.
-const LATEST: Duration = Duration::from_millis(400);
-
-/// Paths that are gathered. When there are more, the whole folder is looked at instead.
-const MOST_PATHS: usize = 4096;
-
-/// Why the waiting is over.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wake {
-    /// Something happened here.
-    Paths(Vec<String>),
-    /// Something happened somewhere.
-    Everywhere,
-    /// The time is over.
-    Time,
-    /// Nobody wants us any more.
-    Stop,
+/// Who looks at a folder. What has been looked at is watched from then on, if that is wanted.
+pub(super) struct Lookout {
+    folder: Arc<Folder>,
+    watcher: Option<Mutex<RecommendedWatcher>>,
+    /// Why not everything can be watched.
+    failure: OnceLock<String>,
 }
 
-/// Where news of the folder are left.
-#[derive(Default)]
-pub(super) struct Inbox {
-    news: Mutex<News>,
-    bell: Condvar,
-}
-
-#[derive(Default)]
-struct News {
-    paths: BTreeSet<String>,
-    everywhere: bool,
-    stop: bool,
-    /// When the first and the last came.
-    since: Option<(Instant, Instant)>,
-}
-
-impl Inbox {
-    pub(super) fn add(&self, path: String) {
-        let mut news = self.open();
-        if news.paths.len() >= MOST_PATHS {
-            news.everywhere = true;
-            news.paths.clear();
+impl Lookout {
+    /// One that tells `inbox` of what happens, until it is dropped.
+    pub(super) fn watching(folder: &Arc<Folder>, inbox: &Arc<Inbox>) -> Self {
+        let mut lookout = Self::looking(folder);
+        match watcher(folder, inbox) {
+            Ok(watcher) => lookout.watcher = Some(Mutex::new(watcher)),
+            Err(error) => lookout.fail(&error),
         }
-        if !news.everywhere {
-            news.paths.insert(path);
-        }
-        self.ring(news);
+        lookout
     }
 
-    pub(super) fn add_everywhere(&self) {
-        let mut news = self.open();
-        news.everywhere = true;
-        news.paths.clear();
-        self.ring(news);
+    /// One that looks when it is asked to.
+    pub(super) fn looking(folder: &Arc<Folder>) -> Self {
+        Self { folder: Arc::clone(folder), watcher: None, failure: OnceLock::new() }
     }
 
-    pub(super) fn stop(&self) {
-        let mut news = self.open();
-        news.stop = true;
-        self.ring(news);
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.open().stop
+    /// Everything at or below `under`; see [`Folder::scan`].
+    pub(super) fn scan(&self, under: &str) -> Scan {
+        self.folder.scan(under, &|folder| self.watch(folder))
     }
 
-    /// Waits for news that have become quiet, or for `until`.
-    pub(super) fn wait(&self, until: Option<Instant>) -> Wake {
-        let mut news = self.open();
-        loop {
-            let now = Instant::now();
-            if news.stop {
-                return Wake::Stop;
-            }
-            let due = news.since.map(|(first, last)| (last + QUIET).min(first + LATEST));
-            if due.is_some_and(|due| due <= now) {
-                return news.take();
-            }
-            if until.is_some_and(|until| until <= now) {
-                return Wake::Time;
-            }
-            news = match due.into_iter().chain(until).min() {
-                Some(next) => {
-                    self.bell
-                        .wait_timeout(news, next - now)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
-                }
-                None => self.bell.wait(news).unwrap_or_else(PoisonError::into_inner),
-            };
+    /// How often everything must be looked at, because not everything is watched.
+    pub(super) fn every(&self) -> Option<Duration> {
+        self.failure.get().map(|_| LOOK_EVERY)
+    }
+
+    /// What its keeper should know.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        self.failure.get().map(|why| {
+            let message = format!(
+                "the folder cannot be watched, so it is looked at every {LOOK_EVERY:?}: {why}"
+            );
+            Problem::of("", message)
+        })
+    }
+
+    /// Watches one folder, relative to ours. Again is not too often: it may have been another then.
+    fn watch(&self, folder: &str) {
+        let Some(watcher) = self.watcher.as_ref().filter(|_| is_one_by_one()) else { return };
+        let path = self.folder.path().join(folder);
+        let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        match watcher.watch(&path, RecursiveMode::NonRecursive) {
+            Err(error) if !is_gone(&error) => self.fail(&error),
+            _ => {}
         }
     }
 
-    /// The news so far, quiet or not.
-    pub(super) fn peek(&self) -> Option<Wake> {
-        let mut news = self.open();
-        if news.stop {
-            return Some(Wake::Stop);
-        }
-        news.since.is_some().then(|| news.take())
-    }
-
-    fn open(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ring(&self, mut news: MutexGuard<'_, News>) {
-        let now = Instant::now();
-        news.since = Some((news.since.map_or(now, |(first, _)| first), now));
-        self.bell.notify_all();
+    fn fail(&self, error: &notify::Error) {
+        self.failure.get_or_init(|| error.to_string());
     }
 }
 
-impl News {
-    fn take(&mut self) -> Wake {
-        self.since = None;
-        if std::mem::take(&mut self.everywhere) {
-            return Wake::Everywhere;
-        }
-        Wake::Paths(std::mem::take(&mut self.paths).into_iter().collect())
+fn is_one_by_one() -> bool {
+    RecommendedWatcher::kind() == WatcherKind::Inotify
+}
+
+/// A folder that went away meanwhile needs no watching; above it, that is news.
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
     }
 }
 
-/// Tells `inbox` of what happens in `folder`, until the watcher is dropped.
-pub(super) fn watch(
-    folder: &Arc<Folder>,
-    inbox: &Arc<Inbox>,
-) -> notify::Result<RecommendedWatcher> {
+fn watcher(folder: &Arc<Folder>, inbox: &Arc<Inbox>) -> notify::Result<RecommendedWatcher> {
     let root = folder.path().to_owned();
     let (folder, inbox) = (Arc::clone(folder), Arc::clone(inbox));
     // Links are followed by us, or not at all.
     let config = Config::default().with_follow_symlinks(false);
     let mut watcher = RecommendedWatcher::new(move |event| tell(&folder, &inbox, event), config)?;
-    watcher.watch(&root, RecursiveMode::Recursive)?;
+    if !is_one_by_one() {
+        watcher.watch(&root, RecursiveMode::Recursive)?;
+    }
     Ok(watcher)
 }
 
@@ -176,59 +132,12 @@ fn matters(kind: EventKind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::time::Instant;
+
+    use super::super::inbox::Wake;
     use super::*;
-
-    #[test]
-    fn news_are_gathered_once_each_and_handed_on_when_quiet() {
-        let inbox = Inbox::default();
-        let start = Instant::now();
-        for path in ["b", "a", "b"] {
-            inbox.add(path.to_owned());
-        }
-        assert_eq!(inbox.wait(None), Wake::Paths(vec!["a".into(), "b".into()]));
-        assert!(start.elapsed() >= QUIET);
-        assert_eq!(inbox.wait(Some(Instant::now())), Wake::Time);
-    }
-
-    #[test]
-    fn a_busy_folder_is_not_waited_for_for_ever() {
-        let inbox = Arc::new(Inbox::default());
-        let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let busy = {
-            let (inbox, done) = (Arc::clone(&inbox), Arc::clone(&done));
-            std::thread::spawn(move || {
-                while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                    inbox.add("a".to_owned());
-                    std::thread::yield_now();
-                }
-            })
-        };
-        let start = Instant::now();
-        assert_eq!(inbox.wait(None), Wake::Paths(vec!["a".into()]));
-        assert!(start.elapsed() < LATEST + Duration::from_secs(5));
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
-        busy.join().unwrap();
-    }
-
-    #[test]
-    fn too_many_paths_are_everywhere() {
-        let inbox = Inbox::default();
-        (0..MOST_PATHS).for_each(|n| inbox.add(n.to_string()));
-        assert!(matches!(inbox.peek(), Some(Wake::Paths(paths)) if paths.len() == MOST_PATHS));
-        (0..=MOST_PATHS).for_each(|n| inbox.add(n.to_string()));
-        assert_eq!(inbox.peek(), Some(Wake::Everywhere));
-        assert_eq!(inbox.peek(), None);
-    }
-
-    #[test]
-    fn stop_comes_first_and_stays() {
-        let inbox = Inbox::default();
-        inbox.add("a".to_owned());
-        inbox.stop();
-        assert_eq!(inbox.wait(None), Wake::Stop);
-        assert_eq!(inbox.wait(None), Wake::Stop);
-        assert!(inbox.is_stopped());
-    }
 
     #[test]
     fn reading_is_no_news() {
@@ -238,23 +147,75 @@ mod tests {
         assert!(matters(EventKind::Create(notify::event::CreateKind::File)));
     }
 
+    struct Watched {
+        home: tempfile::TempDir,
+        inbox: Arc<Inbox>,
+        lookout: Lookout,
+    }
+
+    impl Watched {
+        fn new(folders: &[&str]) -> Self {
+            let home = tempfile::TempDir::new().unwrap();
+            folders.iter().for_each(|path| fs::create_dir_all(home.path().join(path)).unwrap());
+            let folder = Arc::new(Folder::open(home.path()).unwrap());
+            let inbox = Arc::new(Inbox::default());
+            let lookout = Lookout::watching(&folder, &inbox);
+            lookout.scan("");
+            Self { home, inbox, lookout }
+        }
+
+        fn write(&self, path: &str) {
+            fs::write(self.home.path().join(path), "x").unwrap();
+        }
+
+        /// All that is told until each of `wanted` was.
+        fn told(&self, wanted: &[&str]) -> Vec<String> {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let mut told = BTreeSet::new();
+            while !wanted.iter().all(|path| told.contains(*path)) {
+                match self.inbox.wait(Some(deadline)) {
+                    Wake::Paths(paths) => told.extend(paths),
+                    other => panic!("{other:?} after {told:?}"),
+                }
+            }
+            told.into_iter().collect()
+        }
+    }
+
     #[test]
     fn the_folder_is_watched_and_its_hidden_files_are_not() {
-        let home = tempfile::TempDir::new().unwrap();
-        let folder = Arc::new(Folder::open(home.path()).unwrap());
-        let inbox = Arc::new(Inbox::default());
-        let _watcher = watch(&folder, &inbox).unwrap();
-        std::fs::write(home.path().join(".hidden.md"), "x").unwrap();
-        std::fs::create_dir(home.path().join("deep")).unwrap();
-        std::fs::write(home.path().join("a.md"), "x").unwrap();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let mut seen = BTreeSet::new();
-        while !(seen.contains("a.md") && seen.contains("deep")) {
-            match inbox.wait(Some(deadline)) {
-                Wake::Paths(paths) => seen.extend(paths),
-                other => panic!("{other:?} after {seen:?}"),
-            }
-        }
-        assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["a.md", "deep"]);
+        let watched = Watched::new(&["deep/er", ".hidden"]);
+        watched.write(".hidden.md");
+        watched.write(".hidden/a.md");
+        watched.write("deep/er/b.md");
+        watched.write("a.md");
+        assert_eq!(watched.told(&["a.md", "deep/er/b.md"]), ["a.md", "deep/er/b.md"]);
+        assert_eq!((watched.lookout.every(), watched.lookout.problem()), (None, None));
+    }
+
+    #[test]
+    fn a_new_folder_is_watched_when_it_has_been_looked_at() {
+        let watched = Watched::new(&[]);
+        fs::create_dir_all(watched.home.path().join("new/deep")).unwrap();
+        assert_eq!(watched.told(&["new"])[0], "new");
+        watched.lookout.scan("new");
+        watched.write("new/deep/a.md");
+        assert!(watched.told(&["new/deep/a.md"]).contains(&"new/deep/a.md".to_owned()));
+    }
+
+    #[test]
+    fn what_is_gone_needs_no_watching() {
+        let watched = Watched::new(&[]);
+        watched.lookout.watch("gone");
+        assert_eq!((watched.lookout.every(), watched.lookout.problem()), (None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_watched_is_looked_at_and_told() {
+        let watched = Watched::new(&[]);
+        watched.lookout.fail(&notify::Error::new(ErrorKind::MaxFilesWatch));
+        assert_eq!(watched.lookout.every(), Some(LOOK_EVERY));
+        let problem = watched.lookout.problem().unwrap().to_string();
+        assert!(problem.contains("cannot be watched, so it is looked at every 2s"), "{problem}");
     }
 }

@@ -121,6 +121,43 @@ async fn folders_come_move_and_go_with_all_that_is_in_them() {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_made_again_is_watched_again() {
+    let home = Home::new(&[("c/d/a.md", "# A\n"), ("e/b.md", "# B\n")]);
+    let store = home.store();
+    let mut changes = store.changes();
+    for _ in 0..3 {
+        fs::remove_dir_all(home.path("c")).unwrap();
+        until(&mut changes, || listed(&store) == ["e/b"]).await;
+        home.write("c/d/a.md", "# A\n");
+        until(&mut changes, || listed(&store).len() == 2).await;
+        // Nothing new comes into any other folder.
+        fs::write(home.path("c/d/later.md"), "# Later\n").unwrap();
+        until(&mut changes, || listed(&store).len() == 3).await;
+    }
+}
+
+#[tokio::test]
+async fn folders_that_change_places_are_both_watched_on() {
+    let home = Home::new(&[("c/deep/a.md", "# A\n\nalbatross\n"), ("d/b.md", "# B\n\nbadger\n")]);
+    let store = home.store();
+    let mut changes = store.changes();
+    for (albatross, badger) in [("d/deep/a", "c/b"), ("c/deep/a", "d/b")] {
+        for (from, to) in [("c", "between"), ("d", "c"), ("between", "d")] {
+            fs::rename(home.path(from), home.path(to)).unwrap();
+        }
+        let is_at = |word, id: &str| found(&store, word) == [id];
+        until(&mut changes, || is_at("albatross", albatross) && is_at("badger", badger)).await;
+        for id in [albatross, badger] {
+            let (folder, _) = id.rsplit_once('/').unwrap();
+            fs::write(home.path(&format!("{folder}/new.md")), "# New\n").unwrap();
+            until(&mut changes, || listed(&store).contains(&format!("{folder}/new"))).await;
+            fs::remove_file(home.path(&format!("{folder}/new.md"))).unwrap();
+            until(&mut changes, || listed(&store).len() == 2).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn only_the_changed_file_is_read_again() {
     let files: Vec<(String, String)> =
         (0..50).map(|n| (format!("c/a{n}.md"), format!("# Article {n}\n"))).collect();

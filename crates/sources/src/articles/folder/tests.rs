@@ -21,6 +21,10 @@ fn folder(files: &[&str]) -> (TempDir, Folder) {
     (home, folder)
 }
 
+fn look(folder: &Folder, under: &str) -> Scan {
+    folder.scan(under, &|_| {})
+}
+
 fn found(scan: &Scan) -> Vec<&str> {
     let mut paths: Vec<_> = scan.found.iter().map(|found| &*found.path).collect();
     paths.sort_unstable();
@@ -31,7 +35,7 @@ fn found(scan: &Scan) -> Vec<&str> {
 fn flat_and_deep_files_are_found_and_others_are_not() {
     let (_home, folder) =
         folder(&["a.md", "c/b.mdx", "c/d/e.txt", "c/x.html", "c/README", "c/y.md~", "Z.MD"]);
-    let scan = folder.scan("");
+    let scan = look(&folder, "");
     assert_eq!(found(&scan), ["Z.MD", "a.md", "c/b.mdx", "c/d/e.txt"]);
     assert_eq!(scan.problems, []);
 }
@@ -39,19 +43,46 @@ fn flat_and_deep_files_are_found_and_others_are_not() {
 #[test]
 fn hidden_files_and_folders_are_not_there() {
     let (_home, folder) = folder(&["a.md", ".hidden.md", ".git/b.md", "c/.d/e.md"]);
-    assert_eq!(found(&folder.scan("")), ["a.md"]);
+    assert_eq!(found(&look(&folder, "")), ["a.md"]);
     for path in [".hidden.md", ".git/b.md", ".git", "c/.d/e.md", "c/.d"] {
-        assert_eq!(found(&folder.scan(path)), Vec::<&str>::new(), "{path}");
+        assert_eq!(found(&look(&folder, path)), Vec::<&str>::new(), "{path}");
     }
 }
 
 #[test]
 fn a_part_of_the_folder_is_scanned_alone() {
     let (_home, folder) = folder(&["a.md", "c/b.md", "c/d/e.md", "cc/f.md"]);
-    assert_eq!(found(&folder.scan("c")), ["c/b.md", "c/d/e.md"]);
-    assert_eq!(found(&folder.scan("c/d/e.md")), ["c/d/e.md"]);
-    assert_eq!(found(&folder.scan("gone")), Vec::<&str>::new());
-    assert_eq!(found(&folder.scan("gone/x.md")), Vec::<&str>::new());
+    assert_eq!(found(&look(&folder, "c")), ["c/b.md", "c/d/e.md"]);
+    assert_eq!(found(&look(&folder, "c/d/e.md")), ["c/d/e.md"]);
+    assert_eq!(found(&look(&folder, "gone")), Vec::<&str>::new());
+    assert_eq!(found(&look(&folder, "gone/x.md")), Vec::<&str>::new());
+}
+
+#[test]
+fn folders_are_told_before_they_are_listed() {
+    let (home, folder) = folder(&["a.md", "c/d/e.md", "f/g.md", ".hidden/h.md"]);
+    let root = home.path().join("root");
+    symlink("c", root.join("link")).unwrap();
+    let entered = |under| {
+        let paths = std::sync::Mutex::new(Vec::new());
+        let scan = folder.scan(under, &|path| {
+            // What comes now is found.
+            fs::write(root.join(path).join("new.md"), "").unwrap();
+            paths.lock().unwrap().push(path.to_owned());
+        });
+        let mut paths = paths.into_inner().unwrap();
+        paths.sort_unstable();
+        for path in &paths {
+            let new = Path::new(path).join("new.md");
+            assert!(found(&scan).contains(&new.to_str().unwrap()), "{new:?}");
+            fs::remove_file(root.join(new)).unwrap();
+        }
+        paths
+    };
+    assert_eq!(entered(""), ["", "c", "c/d", "f"]);
+    assert_eq!(entered("c"), ["c", "c/d"]);
+    assert_eq!(entered("a.md"), Vec::<String>::new());
+    assert_eq!(entered("link"), Vec::<String>::new());
 }
 
 #[test]
@@ -65,7 +96,7 @@ fn no_path_leads_out() {
         "/etc/hosts",
         outside.to_str().unwrap(),
     ] {
-        assert_eq!(found(&folder.scan(path)), Vec::<&str>::new(), "{path}");
+        assert_eq!(found(&look(&folder, path)), Vec::<&str>::new(), "{path}");
         assert!(matches!(folder.read(path), Err(ReadError::Io(_))), "{path}");
     }
 }
@@ -78,13 +109,13 @@ fn links_that_leave_are_named_and_not_followed() {
     symlink(home.path().join("outside/secret.md"), root.join("absolute.md")).unwrap();
     symlink("../outside", root.join("folder")).unwrap();
     symlink("nowhere.md", root.join("broken.md")).unwrap();
-    let scan = folder.scan("");
+    let scan = look(&folder, "");
     assert_eq!(found(&scan), ["a.md"]);
     let mut named: Vec<_> = scan.problems.iter().map(|problem| problem.file.as_str()).collect();
     named.sort_unstable();
     assert_eq!(named, ["absolute.md", "broken.md", "folder", "relative.md"]);
     for path in ["relative.md", "absolute.md", "folder/secret.md", "folder"] {
-        assert_eq!(found(&folder.scan(path)), Vec::<&str>::new(), "{path}");
+        assert_eq!(found(&look(&folder, path)), Vec::<&str>::new(), "{path}");
         assert!(matches!(folder.read(path), Err(ReadError::Io(_))), "{path}");
     }
 }
@@ -99,20 +130,20 @@ fn links_that_stay_are_followed_once() {
     symlink("../d", root.join("c/again")).unwrap();
     symlink(".hidden", root.join("seen")).unwrap();
     symlink(".h.md", root.join("seen.md")).unwrap();
-    let scan = folder.scan("");
+    let scan = look(&folder, "");
     assert_eq!(found(&scan), ["a.md", "c/b.md", "d/b.md", "link.md"]);
     assert!(scan.found.iter().filter(|found| found.linked).count() == 2);
     assert_eq!(scan.problems.len(), 2, "{:?}", scan.problems);
-    assert_eq!(found(&folder.scan("d/b.md")), ["d/b.md"]);
-    assert!(folder.scan("d/b.md").found[0].linked);
-    assert_eq!(found(&folder.scan("seen/h.md")), Vec::<&str>::new());
+    assert_eq!(found(&look(&folder, "d/b.md")), ["d/b.md"]);
+    assert!(look(&folder, "d/b.md").found[0].linked);
+    assert_eq!(found(&look(&folder, "seen/h.md")), Vec::<&str>::new());
 }
 
 #[test]
 fn folders_are_read_down_to_a_bound() {
     let deep = |folders: usize| format!("{}x.md", "d/".repeat(folders));
     let (_home, folder) = folder(&[&deep(DEEPEST), &deep(DEEPEST + 1)]);
-    let scan = folder.scan("");
+    let scan = look(&folder, "");
     assert_eq!(found(&scan), [deep(DEEPEST)]);
     assert_eq!(scan.problems.len(), 1);
 }
@@ -133,15 +164,15 @@ fn a_file_is_read_up_to_a_bound() {
 fn a_stamp_changes_with_the_file() {
     let (home, folder) = folder(&["a.md"]);
     let (_, before) = folder.read("a.md").unwrap();
-    assert_eq!(folder.scan("").found[0].stamp, before);
+    assert_eq!(look(&folder, "").found[0].stamp, before);
     fs::write(home.path().join("root/a.md"), "longer than before").unwrap();
-    assert_ne!(folder.scan("a.md").found[0].stamp, before);
+    assert_ne!(look(&folder, "a.md").found[0].stamp, before);
 }
 
 #[test]
 fn names_that_no_client_could_ask_for_are_named() {
     let (_home, folder) = folder(&["a\nb.md", "c\\d.md", "é ü.md"]);
-    let scan = folder.scan("");
+    let scan = look(&folder, "");
     assert_eq!(found(&scan), ["é ü.md"]);
     assert_eq!(scan.problems.len(), 2);
 }
