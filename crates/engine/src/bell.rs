@@ -1,4 +1,4 @@
-//! Tells when something may have happened to a conversation, without holding it.
+//! Tells when something may have happened to a connection, without holding it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,16 +6,16 @@ use std::time::Instant;
 use sabir_wire::types::Topic;
 use tokio::sync::{broadcast, watch};
 
-use crate::mailbox::Mailbox;
+use crate::events::EventQueue;
 
-/// Rings when something may have happened to the conversation that gave it.
+/// Rings when something may have happened to the connection that gave it.
 ///
-/// Several who share a conversation may each have one. A word of a running call rings only one of
-/// them, and whoever hears it must [`advance`](crate::Conversation::advance) the conversation for
+/// Several who share a connection may each have one. A word of a running call rings only one of
+/// them, and whoever hears it must [`advance`](crate::Connection::advance) the connection for
 /// all.
 #[derive(Debug)]
 pub struct Bell {
-    pub(crate) mailbox: Option<Arc<Mailbox>>,
+    pub(crate) events: Option<Arc<EventQueue>>,
     pub(crate) changes: Option<broadcast::Receiver<Topic>>,
     pub(crate) stopping: Option<watch::Receiver<bool>>,
     pub(crate) wake_at: Option<Instant>,
@@ -24,10 +24,10 @@ pub struct Bell {
 impl Bell {
     /// Comes back when it rings. Dropped before, it leaves what happened to the others.
     pub async fn ring(self) {
-        let Self { mailbox, mut changes, mut stopping, wake_at } = self;
+        let Self { events, mut changes, mut stopping, wake_at } = self;
         let arrival = async {
-            match &mailbox {
-                Some(mailbox) => mailbox.arrival().await,
+            match &events {
+                Some(events) => events.arrival().await,
                 None => std::future::pending().await,
             }
         };

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_registry::Registry;
-use sabir_session::{Dialect, Limits, PageNames, Rules};
+use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation, Topic};
-use sabir_wire::{Raw, Revision, legacy::Lowered};
+use sabir_wire::{Raw, Revision, render::Lowered};
 use tokio::sync::{broadcast, watch};
 
 use crate::seal::{Seal, SealKey, random_name};
@@ -89,7 +89,7 @@ pub enum Event {
 /// A server, without its transports.
 pub struct Engine {
     pub(crate) settings: Settings,
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) session_config: Arc<SessionConfig>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) seal: Seal,
     changes: broadcast::Sender<Topic>,
@@ -116,16 +116,16 @@ impl Engine {
         let announce = changes.clone();
         // Nobody may be listening; that is no failure.
         registry.on_change(move |topic| drop(announce.send(topic)));
-        let rules = Rules {
+        let config = SessionConfig {
             dialect: settings.dialect.clone(),
             limits: settings.limits.clone(),
             server,
-            pages: PageNames::new(random_name()),
+            pages: ElicitationIds::new(random_name()),
         };
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),
-            rules: Arc::new(rules),
+            session_config: Arc::new(config),
             registry,
             changes,
             stop: watch::Sender::new(false),

@@ -2,10 +2,10 @@
 
 use sabir_wire::Request;
 
-use crate::desk::{Desk, Work};
+use crate::context::{MethodContext, Work};
 use crate::methods;
 
-pub(crate) fn route(request: Request, desk: Desk) -> Work {
+pub(crate) fn route(request: Request, desk: MethodContext) -> Work {
     match request {
         Request::Initialize(_) => methods::discover::initialize(&desk).into(),
         Request::Discover => methods::discover::discover(&desk).into(),

@@ -45,7 +45,7 @@ pub(crate) struct Seal {
 
 /// What is kept between two rounds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SavedState {
     /// How often the client was asked.
     pub(crate) rounds: usize,
     /// What it answered so far.
@@ -56,7 +56,7 @@ pub(crate) struct Kept {
 
 /// What a seal is bound to.
 pub(crate) struct Binding<'a> {
-    pub(crate) principal: Option<&'a str>,
+    pub(crate) caller: Option<&'a str>,
     pub(crate) method: &'a str,
     /// The tool, the prompt or the URI.
     pub(crate) name: &'a str,
@@ -66,7 +66,7 @@ pub(crate) struct Binding<'a> {
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     expires: u64,
-    kept: Kept,
+    kept: SavedState,
 }
 
 const NONCE: usize = 24;
@@ -77,7 +77,7 @@ impl Seal {
         Self { cipher: XChaCha20Poly1305::new(&Key::from(key)), lifetime }
     }
 
-    pub(crate) fn seal(&self, kept: &Kept, binding: &Binding<'_>) -> Option<String> {
+    pub(crate) fn seal(&self, kept: &SavedState, binding: &Binding<'_>) -> Option<String> {
         let expires = unix_time() + self.lifetime.as_secs();
         let text = serde_json::to_vec(&Sealed { expires, kept: kept.clone() }).ok()?;
         let mut nonce = [0; NONCE];
@@ -88,7 +88,7 @@ impl Seal {
     }
 
     /// What was sealed; `None` if it is not ours, belongs to another request, or has expired.
-    pub(crate) fn open(&self, sealed: &str, binding: &Binding<'_>) -> Option<Kept> {
+    pub(crate) fn open(&self, sealed: &str, binding: &Binding<'_>) -> Option<SavedState> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
         let payload = Payload { msg: sealed, aad: &binding.bytes() };
@@ -103,7 +103,7 @@ impl Binding<'_> {
     fn bytes(&self) -> Vec<u8> {
         let arguments = self.arguments.clone().map(sorted).unwrap_or_default().to_string();
         let mut bytes = Vec::new();
-        for part in [self.principal.unwrap_or_default(), self.method, self.name, &arguments] {
+        for part in [self.caller.unwrap_or_default(), self.method, self.name, &arguments] {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part.as_bytes());
         }
@@ -148,15 +148,19 @@ mod tests {
     use super::*;
 
     fn binding(
-        principal: Option<&'static str>,
+        caller: Option<&'static str>,
         name: &'static str,
         arguments: Value,
     ) -> Binding<'static> {
-        Binding { principal, method: "tools/call", name, arguments: Some(arguments) }
+        Binding { caller, method: "tools/call", name, arguments: Some(arguments) }
     }
 
-    fn kept() -> Kept {
-        Kept { rounds: 2, state: Some(Raw::parse("[1e400]").unwrap()), ..Kept::default() }
+    fn kept() -> SavedState {
+        SavedState {
+            rounds: 2,
+            state: Some(Raw::parse("[1e400]").unwrap()),
+            ..SavedState::default()
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::schema::BadSchema;
 ///
 /// A source never sees an id, a session or a transport, and knows only the newest revision.
 pub trait Source: Send + Sync {
-    /// What it offers now. Asked again after [`Handle::changed`].
+    /// What it offers now. ParsedRequest again after [`Handle::changed`].
     fn offer(&self) -> Offer;
 
     /// Runs a tool. The arguments fit its schema.

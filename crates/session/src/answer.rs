@@ -1,7 +1,7 @@
 //! Results and problems, put into the client's revision and the deployment's dialect.
 
 use sabir_wire::types::{Content, ContentKind, ServerResult, ToolReply};
-use sabir_wire::{Code, ErrorObject, Malformed, Misshape, Problem, Revision, legacy};
+use sabir_wire::{Code, ErrorObject, Malformed, MalformedKind, Problem, Revision, render};
 
 use crate::dialect::{Dialect, MissingMethod, ToolFailure, UnknownTool};
 
@@ -19,7 +19,7 @@ pub(crate) fn settle_tool(
             Ok(ToolReply::failed(format!("Unknown tool: {name}")).into())
         }
         (Problem::ToolFailed(_), _, ToolFailure::InternalError) => Err(problem.to_error()),
-        _ => legacy::settle(problem, revision),
+        _ => render::settle(problem, revision),
     }
 }
 
@@ -46,18 +46,18 @@ fn all_text(content: &[Content]) -> String {
 /// What is wrong with a message that could not be read.
 pub(crate) fn misread(malformed: &Malformed, dialect: &Dialect) -> Problem {
     let request = |reason: &'static str| Problem::Request(reason.into());
-    match &malformed.misshape {
-        Misshape::Syntax(reason) => Problem::Syntax(reason.clone()),
-        Misshape::TooLong => request("the message is longer than the limit"),
-        Misshape::TooDeep => request("the message is nested deeper than the limit"),
-        Misshape::TooMany => request("the batch has more messages than the limit"),
-        Misshape::NotAnObject => request("a message is an object"),
-        Misshape::Version => request("`jsonrpc` must be \"2.0\""),
-        Misshape::Id => request("`id` must be a string or an integer"),
-        Misshape::NoMethod => match dialect.missing_method {
+    match &malformed.kind {
+        MalformedKind::Syntax(reason) => Problem::Syntax(reason.clone()),
+        MalformedKind::TooLong => request("the message is longer than the limit"),
+        MalformedKind::TooDeep => request("the message is nested deeper than the limit"),
+        MalformedKind::TooMany => request("the batch has more messages than the limit"),
+        MalformedKind::NotAnObject => request("a message is an object"),
+        MalformedKind::Version => request("`jsonrpc` must be \"2.0\""),
+        MalformedKind::Id => request("`id` must be a string or an integer"),
+        MalformedKind::NoMethod => match dialect.missing_method {
             MissingMethod::InvalidRequest => request("`method` is missing"),
             MissingMethod::ParseError => Problem::Syntax("`method` is missing".into()),
         },
-        Misshape::Shape(reason) => request(reason),
+        MalformedKind::Shape(reason) => request(reason),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use sabir_wire::{Id, write_batch};
 
-use crate::io::Lane;
+use crate::io::StreamId;
 
 /// The batches that are not answered in full. Rare, so a session without any keeps one pointer.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ struct Open(Vec<Batch>);
 #[derive(Debug)]
 pub(crate) struct Batch {
     key: u64,
-    lane: Lane,
+    stream: StreamId,
     running: usize,
     /// The ids of its requests: not answered before all are, though some may have ended.
     ids: HashSet<Id>,
@@ -26,9 +26,9 @@ pub(crate) struct Batch {
 
 impl Batches {
     /// Begins a batch. It counts as running itself until all of its parts were looked at.
-    pub(crate) fn open(&mut self, key: u64, lane: Lane) {
+    pub(crate) fn open(&mut self, key: u64, stream: StreamId) {
         let (ids, answers) = (HashSet::new(), Vec::new());
-        let batch = Batch { key, lane, running: 1, ids, answers };
+        let batch = Batch { key, stream, running: 1, ids, answers };
         self.0.get_or_insert_default().0.push(batch);
     }
 
@@ -40,7 +40,7 @@ impl Batches {
     }
 
     /// A part of it has ended; the last one gives the answers, if there are any.
-    pub(crate) fn end_part(&mut self, key: Option<u64>) -> Option<(Lane, Bytes)> {
+    pub(crate) fn end_part(&mut self, key: Option<u64>) -> Option<(StreamId, Bytes)> {
         let Open(batches) = self.0.as_deref_mut()?;
         let at = batches.iter().position(|batch| Some(batch.key) == key)?;
         batches[at].running -= 1;
@@ -51,7 +51,7 @@ impl Batches {
         if batches.is_empty() {
             self.0 = None;
         }
-        (!batch.answers.is_empty()).then(|| (batch.lane, write_batch(&batch.answers)))
+        (!batch.answers.is_empty()).then(|| (batch.stream, write_batch(&batch.answers)))
     }
 
     pub(crate) fn find(&mut self, key: Option<u64>) -> Option<&mut Batch> {
@@ -63,14 +63,14 @@ impl Batches {
         self.0.iter().flat_map(|open| &open.0).any(|batch| batch.ids.contains(id))
     }
 
-    pub(crate) fn uses(&self, lane: Lane) -> bool {
-        self.0.iter().flat_map(|open| &open.0).any(|batch| batch.lane == lane)
+    pub(crate) fn uses(&self, stream: StreamId) -> bool {
+        self.0.iter().flat_map(|open| &open.0).any(|batch| batch.stream == stream)
     }
 }
 
 impl Batch {
     /// Notes the id of one of its requests.
-    pub(crate) fn take_id(&mut self, id: &Id) {
+    pub(crate) fn reserve_id(&mut self, id: &Id) {
         self.ids.insert(id.clone());
     }
 

@@ -4,7 +4,7 @@ use sabir_wire::types::{ClientCapabilities, Level, ServerCapabilities};
 use sabir_wire::{Era, Initialize, Meta, Method, Problem, Raw, Revision};
 
 use crate::dialect::{Dialect, RequireReady};
-use crate::io::Asker;
+use crate::io::RequestMeta;
 use crate::phase::Phase;
 
 /// What a handshake, or the transport, has told of a client.
@@ -30,7 +30,11 @@ impl Client {
     }
 
     /// Takes over what `initialize` says, and agrees on a revision.
-    pub(crate) fn greet(&mut self, hello: &Initialize, dialect: &Dialect) -> Result<(), Problem> {
+    pub(crate) fn negotiate(
+        &mut self,
+        hello: &Initialize,
+        dialect: &Dialect,
+    ) -> Result<(), Problem> {
         let wished = Revision::parse(&hello.version).filter(|wish| wish.era() == Era::Legacy);
         self.revision = match dialect.revision {
             Some(pinned) if pinned.era() == Era::Modern => {
@@ -49,8 +53,8 @@ impl Client {
     }
 
     /// A legacy request, completed by what is remembered.
-    pub(crate) fn ask(&self, meta: Meta) -> Asker {
-        Asker {
+    pub(crate) fn ask(&self, meta: Meta) -> RequestMeta {
+        RequestMeta {
             revision: self.revision,
             capabilities: self.capabilities,
             client: self.name.clone(),
@@ -69,14 +73,14 @@ pub(crate) fn identify(
     phase: Phase,
     dialect: &Dialect,
     ready: RequireReady,
-) -> Result<Asker, Problem> {
+) -> Result<RequestMeta, Problem> {
     match era(*method == Method::Initialize, &meta, transport_says_modern, dialect) {
         Era::Modern => {
-            let asker = self_described(meta)?;
+            let from = self_described(meta)?;
             if of_the_other_era(method, Era::Modern) {
                 return Err(Problem::Method(method.name().into()));
             }
-            Ok(asker)
+            Ok(from)
         }
         Era::Legacy if of_the_other_era(method, Era::Legacy) => {
             Err(Problem::Method(method.name().into()))
@@ -102,7 +106,7 @@ pub fn era(is_handshake: bool, meta: &Meta, transport_says_modern: bool, dialect
 }
 
 /// A modern request: everything must be in it.
-fn self_described(meta: Meta) -> Result<Asker, Problem> {
+fn self_described(meta: Meta) -> Result<RequestMeta, Problem> {
     let missing = |key: &str| {
         Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` is missing").into())
     };
@@ -113,7 +117,7 @@ fn self_described(meta: Meta) -> Result<Asker, Problem> {
     };
     let Some(capabilities) = meta.capabilities else { return Err(missing("clientCapabilities")) };
     let (client, log_level) = (meta.client.clone(), meta.log_level);
-    Ok(Asker { revision, capabilities, client, log_level, meta })
+    Ok(RequestMeta { revision, capabilities, client, log_level, meta })
 }
 
 fn modern_dates() -> Vec<&'static str> {
@@ -149,7 +153,7 @@ fn may_ask(method: &Method, phase: Phase, ready: RequireReady) -> Result<(), Pro
         RequireReady::Tools => *method == Method::CallTool,
         RequireReady::All => *method != Method::Ping,
     };
-    if needs_handshake && phase != Phase::Open {
+    if needs_handshake && phase != Phase::Ready {
         return Err(Problem::Request("the session is not initialized".into()));
     }
     Ok(())

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use sabir_wire::types::{ClientCapabilities, Level};
 use sabir_wire::{Id, Method, ProgressToken, Raw, Revision};
 
-use crate::io::{CallKey, Lane};
+use crate::io::{CallKey, StreamId};
 
 /// A call that has not ended.
 #[derive(Debug)]
 pub(crate) struct Inflight {
     pub(crate) key: CallKey,
     pub(crate) id: Id,
-    pub(crate) lane: Lane,
+    pub(crate) stream: StreamId,
     /// The batch that it came in, if any.
     pub(crate) batch: Option<u64>,
     pub(crate) revision: Revision,
@@ -25,13 +25,13 @@ pub(crate) struct Inflight {
     pub(crate) effect: Effect,
     /// It calls a tool, whose result can say that it failed.
     pub(crate) is_tool: bool,
-    /// What to start again once the client has answered. Kept only where that can happen.
-    pub(crate) again: Option<Again>,
+    /// What to start again once the client has answered. SavedState only where that can happen.
+    pub(crate) restart: Option<Restart>,
 }
 
 /// A request as it came: to read it again is rare, and less than to keep all that was read of it.
 #[derive(Debug)]
-pub(crate) struct Again {
+pub(crate) struct Restart {
     pub(crate) method: Method,
     pub(crate) params: Option<Raw>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Again {
 pub(crate) enum Effect {
     None,
     /// The handshake has taken effect when it began, so that it cannot be cancelled.
-    Greet,
+    Initialize,
     Subscribe(Box<str>),
     Unsubscribe(Box<str>),
     SetLevel(Level),
@@ -102,8 +102,8 @@ impl Calls {
         self.calls.iter().map(|call| call.key).collect()
     }
 
-    pub(crate) fn uses(&self, lane: Lane) -> bool {
-        self.calls.iter().any(|call| call.lane == lane)
+    pub(crate) fn uses(&self, stream: StreamId) -> bool {
+        self.calls.iter().any(|call| call.stream == stream)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sabir_wire::types::{
     ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
 };
-use sabir_wire::{Asked, Incoming, Malformed, Meta, Problem, Raw, Request, Revision};
+use sabir_wire::{Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -13,16 +13,16 @@ pub enum Input {
     /// A frame arrived.
     Received {
         /// Where whatever it causes shall be sent.
-        lane: Lane,
+        stream: StreamId,
         /// The frame, decoded.
         frame: Result<Incoming, Malformed>,
     },
     /// A request arrived, whose params the transport has read already.
-    Asked {
+    Request {
         /// Where whatever it causes shall be sent.
-        lane: Lane,
+        stream: StreamId,
         /// The request.
-        asked: Asked,
+        request: ParsedRequest,
     },
     /// A call ended.
     Finished {
@@ -32,11 +32,11 @@ pub enum Input {
         outcome: Outcome,
     },
     /// A running call has something to say.
-    Noted {
+    Notified {
         /// Which one.
         call: CallKey,
         /// What it says.
-        note: Note,
+        note: CallNotification,
     },
     /// Something that is offered changed.
     Changed(Topic),
@@ -53,11 +53,11 @@ pub enum Output {
     /// Send a message to the client.
     Send {
         /// Beside which frame it belongs; none if it belongs to no request.
-        lane: Option<Lane>,
+        stream: Option<StreamId>,
         /// One JSON-RPC message, or the answers to a batch. No newline in it.
         frame: Bytes,
         /// What the message is.
-        kind: Kind,
+        kind: MessageKind,
     },
     /// Begin to work, and report [`Input::Finished`] with the call's key.
     Start(Call),
@@ -71,7 +71,7 @@ pub enum Output {
 
 /// What a message to the client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// The answer to a request, or the answers to a batch; the code, where it is an error.
     Answer(Option<i64>),
     /// An error that answers no request: what came was none, or its id could not be used.
@@ -79,7 +79,7 @@ pub enum Kind {
     /// A request of ours. The call that asks waits for its answer.
     Question,
     /// A notification. Where nobody takes it in time, it may be dropped.
-    Note,
+    Notification,
 }
 
 /// A running request. Unique within a session, for its whole life: a late result of a cancelled
@@ -90,7 +90,7 @@ pub struct CallKey(pub u64);
 /// Which of a client's streams a message belongs to. On a pipe there is only one; over HTTP each
 /// exchange is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Lane(pub u64);
+pub struct StreamId(pub u64);
 
 /// A request that describes itself, whatever the era of the client.
 #[derive(Clone, Debug)]
@@ -98,14 +98,14 @@ pub struct Call {
     /// Names the call.
     pub key: CallKey,
     /// Who asks.
-    pub asker: Asker,
+    pub from: RequestMeta,
     /// What for.
     pub request: Request,
 }
 
 /// Who asks, and what they understand.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct RequestMeta {
     /// What the answer must be written in.
     pub revision: Revision,
     /// What the client can be asked.
@@ -133,7 +133,7 @@ pub enum Outcome {
 
 /// What a running call may say.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Note {
+pub enum CallNotification {
     /// How far it has come.
     Progress {
         /// Must grow.

@@ -11,14 +11,16 @@ mod handshake; // which revision is spoken, and by whom
 mod inflight; // calls that have not ended
 mod io; // what goes in, what comes out
 mod phase; // which steps are legal
-mod rounds; // calls that need the client's input
-mod rules; // what holds for all sessions of a server
+mod questions; // calls that need the client's input
+mod config; // what holds for all sessions of a server
 mod session; // the one entry point
 mod subscriptions; // who listens to what
 
+pub use config::{ElicitationIds, Limits, SessionConfig, SessionKind};
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use handshake::era;
-pub use io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
+pub use io::{
+    Call, CallKey, CallNotification, Input, MessageKind, Outcome, Output, RequestMeta, StreamId,
+};
 pub use phase::State;
-pub use rules::{Limits, PageNames, Rules, Standing};
 pub use session::Session;

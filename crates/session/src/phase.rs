@@ -6,9 +6,9 @@ pub(crate) enum Phase {
     /// Nothing has been agreed. A modern client stays here for ever.
     Fresh,
     /// `initialize` was answered; `notifications/initialized` is awaited.
-    Greeted,
+    Initializing,
     /// The handshake is complete.
-    Open,
+    Ready,
     /// The client says no more; running calls may finish.
     Draining,
     /// Terminal.
@@ -18,12 +18,12 @@ pub(crate) enum Phase {
 impl Phase {
     /// The whole state diagram.
     pub(crate) fn may_become(self, next: Self) -> bool {
-        use Phase::{Closed, Draining, Fresh, Greeted, Open};
+        use Phase::{Closed, Draining, Fresh, Initializing, Ready};
         matches!(
             (self, next),
-            (Fresh, Greeted)
-                | (Greeted, Open)
-                | (Fresh | Greeted | Open, Draining)
+            (Fresh, Initializing)
+                | (Initializing, Ready)
+                | (Fresh | Initializing | Ready, Draining)
                 | (Draining, Closed)
         )
     }
@@ -46,8 +46,8 @@ impl From<Phase> for State {
     fn from(phase: Phase) -> Self {
         match phase {
             Phase::Fresh => Self::Waiting,
-            Phase::Greeted => Self::Initializing,
-            Phase::Open => Self::Ready,
+            Phase::Initializing => Self::Initializing,
+            Phase::Ready => Self::Ready,
             Phase::Draining | Phase::Closed => Self::Closed,
         }
     }

@@ -5,18 +5,22 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_wire::types::{Questions, ServerResult};
-use sabir_wire::{Asked, Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method};
-use sabir_wire::{Problem, Raw, Request, Resume, Revision, legacy, write_error};
+use sabir_wire::{
+    Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method, ParsedRequest,
+};
+use sabir_wire::{Problem, Raw, Request, Resume, Revision, render, write_error};
 
 use crate::answer;
 use crate::batches::Batches;
+use crate::config::{SessionConfig, SessionKind};
 use crate::dialect::{NullId, RequireReady};
 use crate::handshake::{Client, era, identify};
-use crate::inflight::{Again, Calls, Effect, Inflight, deadline};
-use crate::io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
+use crate::inflight::{Calls, Effect, Inflight, Restart, deadline};
+use crate::io::{
+    Call, CallKey, CallNotification, Input, MessageKind, Outcome, Output, RequestMeta, StreamId,
+};
 use crate::phase::{Phase, State};
-use crate::rounds::{Progress, Rounds, may_ask, resumed};
-use crate::rules::{Rules, Standing};
+use crate::questions::{PendingQuestions, Progress, may_ask, resumed};
 use crate::subscriptions::Subscriptions;
 
 /// One client's conversation.
@@ -25,12 +29,12 @@ use crate::subscriptions::Subscriptions;
 /// [`Session::wake_at`]. It never fails: a peer's mistake is an answer.
 #[derive(Debug)]
 pub struct Session {
-    rules: Arc<Rules>,
-    standing: Standing,
+    config: Arc<SessionConfig>,
+    standing: SessionKind,
     phase: Phase,
     client: Client,
     calls: Calls,
-    rounds: Rounds,
+    rounds: PendingQuestions,
     subscriptions: Subscriptions,
     batches: Batches,
     has_heard_modern: bool,
@@ -39,26 +43,26 @@ pub struct Session {
 
 /// Where an answer goes.
 #[derive(Clone, Copy)]
-struct Place {
-    lane: Lane,
+struct ReplyTo {
+    stream: StreamId,
     batch: Option<u64>,
 }
 
 impl Session {
     /// A conversation in which nothing was said yet.
-    pub fn new(rules: Arc<Rules>, standing: Standing) -> Self {
-        let revision = match (rules.dialect.revision, standing) {
+    pub fn new(config: Arc<SessionConfig>, standing: SessionKind) -> Self {
+        let revision = match (config.dialect.revision, standing) {
             (Some(pinned), _) => pinned,
-            (None, Standing::LegacyHttp(revision)) => revision,
-            (None, Standing::Stream | Standing::ModernHttp) => Revision::NEWEST_LEGACY,
+            (None, SessionKind::LegacyHttp(revision)) => revision,
+            (None, SessionKind::Stream | SessionKind::ModernHttp) => Revision::NEWEST_LEGACY,
         };
         Self {
-            rules,
+            config,
             standing,
             phase: Phase::Fresh,
             client: Client::unknown(revision),
             calls: Calls::default(),
-            rounds: Rounds::default(),
+            rounds: PendingQuestions::default(),
             subscriptions: Subscriptions::default(),
             batches: Batches::default(),
             has_heard_modern: false,
@@ -69,17 +73,17 @@ impl Session {
     /// Advances the conversation by one input, appending what must be done to `out`.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Received { lane, frame } => self.on_frame(now, lane, frame, out),
-            Input::Asked { lane, asked } => {
-                self.on_request(now, Place { lane, batch: None }, asked, out);
+            Input::Received { stream, frame } => self.on_frame(now, stream, frame, out),
+            Input::Request { stream, request } => {
+                self.on_request(now, ReplyTo { stream, batch: None }, request, out);
             }
             Input::Finished { call, outcome } => self.on_finished(now, call, outcome, out),
-            Input::Noted { call, note } => self.on_note(call, note, out),
+            Input::Notified { call, note } => self.on_note(call, note, out),
             Input::Changed(topic) => {
                 let is_announced = self.client.offered.announces(&topic);
                 let told =
-                    self.subscriptions.tell(&topic, self.phase == Phase::Open && is_announced);
-                out.extend(told.into_iter().map(|(lane, frame)| tell(lane, frame)));
+                    self.subscriptions.tell(&topic, self.phase == Phase::Ready && is_announced);
+                out.extend(told.into_iter().map(|(stream, frame)| tell(stream, frame)));
             }
             Input::Tick => self.on_tick(now, out),
             Input::Eof => self.on_eof(now, out),
@@ -116,9 +120,11 @@ impl Session {
         self.calls.len()
     }
 
-    /// Whether anything may still be sent on this lane.
-    pub fn is_active(&self, lane: Lane) -> bool {
-        self.calls.uses(lane) || self.subscriptions.is_listening(lane) || self.batches.uses(lane)
+    /// Whether anything may still be sent on this stream.
+    pub fn is_active(&self, stream: StreamId) -> bool {
+        self.calls.uses(stream)
+            || self.subscriptions.is_listening(stream)
+            || self.batches.uses(stream)
     }
 
     /// The resources whose changes somebody wants to hear of.
@@ -129,59 +135,65 @@ impl Session {
     fn on_frame(
         &mut self,
         now: Instant,
-        lane: Lane,
+        stream: StreamId,
         frame: Result<Incoming, Malformed>,
         out: &mut Vec<Output>,
     ) {
-        let place = Place { lane, batch: None };
+        let reply_to = ReplyTo { stream, batch: None };
         match frame {
-            Ok(Incoming::One(message)) => self.on_message(now, place, message, out),
-            Ok(Incoming::Batch(parts)) => self.on_batch(now, lane, parts, out),
-            Err(malformed) => self.on_malformed(place, &malformed, out),
+            Ok(Incoming::One(message)) => self.on_message(now, reply_to, message, out),
+            Ok(Incoming::Batch(parts)) => self.on_batch(now, stream, parts, out),
+            Err(malformed) => self.on_malformed(reply_to, &malformed, out),
         }
     }
 
     fn on_batch(
         &mut self,
         now: Instant,
-        lane: Lane,
+        stream: StreamId,
         parts: Vec<Result<Message, Malformed>>,
         out: &mut Vec<Output>,
     ) {
-        let place = Place { lane, batch: None };
-        if !self.client.revision.speech().batches || parts.is_empty() {
+        let reply_to = ReplyTo { stream, batch: None };
+        if !self.client.revision.features().batches || parts.is_empty() {
             let reason = if parts.is_empty() { "an empty batch" } else { "no batches here" };
-            return self.refuse(place, None, &Problem::Request(reason.into()), out);
+            return self.refuse(reply_to, None, &Problem::Request(reason.into()), out);
         }
         let key = self.calls.next_key().0;
-        self.batches.open(key, lane);
-        let place = Place { lane, batch: Some(key) };
+        self.batches.open(key, stream);
+        let reply_to = ReplyTo { stream, batch: Some(key) };
         for part in parts {
             match part {
                 Ok(Message::Request { id, method: Method::Initialize, .. }) => {
                     let problem = Problem::Request("`initialize` must not stand in a batch".into());
-                    let id = self.take_id(place, &id).is_ok().then_some(&id);
-                    self.refuse(place, id, &problem, out);
+                    let id = self.reserve_id(reply_to, &id).is_ok().then_some(&id);
+                    self.refuse(reply_to, id, &problem, out);
                 }
-                Ok(message) => self.on_message(now, place, message, out),
-                Err(malformed) => self.on_malformed(place, &malformed, out),
+                Ok(message) => self.on_message(now, reply_to, message, out),
+                Err(malformed) => self.on_malformed(reply_to, &malformed, out),
             }
         }
         self.end_part(Some(key), out);
     }
 
-    fn on_malformed(&mut self, place: Place, malformed: &Malformed, out: &mut Vec<Output>) {
+    fn on_malformed(&mut self, reply_to: ReplyTo, malformed: &Malformed, out: &mut Vec<Output>) {
         if malformed.answerable {
-            let problem = answer::misread(malformed, &self.rules.dialect);
-            let id = malformed.id.as_ref().filter(|id| self.take_id(place, id).is_ok());
-            self.refuse(place, id, &problem, out);
+            let problem = answer::misread(malformed, &self.config.dialect);
+            let id = malformed.id.as_ref().filter(|id| self.reserve_id(reply_to, id).is_ok());
+            self.refuse(reply_to, id, &problem, out);
         }
     }
 
-    fn on_message(&mut self, now: Instant, place: Place, message: Message, out: &mut Vec<Output>) {
+    fn on_message(
+        &mut self,
+        now: Instant,
+        reply_to: ReplyTo,
+        message: Message,
+        out: &mut Vec<Output>,
+    ) {
         match message {
             Message::Request { id, method, params } => {
-                self.on_request(now, place, Asked::read(id, method, params), out);
+                self.on_request(now, reply_to, ParsedRequest::read(id, method, params), out);
             }
             Message::Notification { method, params } => {
                 self.on_notification(&method, params.as_ref(), out);
@@ -191,48 +203,54 @@ impl Session {
         }
     }
 
-    fn on_request(&mut self, now: Instant, place: Place, asked: Asked, out: &mut Vec<Output>) {
-        let Asked { id, method, meta, request, params } = asked;
-        if let Err(problem) = self.take_id(place, &id) {
-            return self.refuse(place, None, &problem, out);
+    fn on_request(
+        &mut self,
+        now: Instant,
+        reply_to: ReplyTo,
+        asked: ParsedRequest,
+        out: &mut Vec<Output>,
+    ) {
+        let ParsedRequest { id, method, meta, request, params } = asked;
+        if let Err(problem) = self.reserve_id(reply_to, &id) {
+            return self.refuse(reply_to, None, &problem, out);
         }
-        let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
+        let (dialect, modern) = (&self.config.dialect, self.standing == SessionKind::ModernHttp);
         let is_handshake = method == Method::Initialize;
         let era = |meta| era(is_handshake, meta, modern, dialect);
         let is_modern = meta.as_ref().map_or(modern, |meta| era(meta) == Era::Modern);
         self.has_heard_modern |= is_modern;
-        let asker = meta.and_then(|meta| {
-            let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
+        let from = meta.and_then(|meta| {
+            let (dialect, ready) = (&self.config.dialect, self.required_readiness());
             identify(&method, meta, modern, &self.client, self.phase, dialect, ready)
         });
-        let asker = match asker {
+        let from = match from {
             // A listener would be in its way for ever; and no modern revision has batches.
-            Ok(_) if place.batch.is_some() && is_modern => {
+            Ok(_) if reply_to.batch.is_some() && is_modern => {
                 Err(Problem::Request("no batches in this revision".into()))
             }
-            asker => asker,
+            from => from,
         };
-        let problem = match (asker, request) {
-            (Ok(mut asker), Ok(request)) => match self.admit(&mut asker, &request) {
+        let problem = match (from, request) {
+            (Ok(mut from), Ok(request)) => match self.admit(&mut from, &request) {
                 Ok(()) => {
-                    let again = may_ask(&method).then_some(Again { method, params });
-                    let call = Call { key: self.calls.next_key(), asker, request };
-                    return self.start(now, place, id, call, again, out);
+                    let restart = may_ask(&method).then_some(Restart { method, params });
+                    let call = Call { key: self.calls.next_key(), from, request };
+                    return self.start(now, reply_to, id, call, restart, out);
                 }
                 Err(problem) => problem,
             },
             (Err(problem), _) | (Ok(_), Err(problem)) => problem,
         };
         let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
-        let error = legacy::error(&problem, revision);
-        self.reply(place, &id, Err(error), revision, out);
+        let error = render::error(&problem, revision);
+        self.reply(reply_to, &id, Err(error), revision, out);
     }
 
     /// Whether something may be answered with this id. One that is in use may not: it would be the
     /// answer to another request.
-    fn take_id(&mut self, place: Place, id: &Id) -> Result<(), Problem> {
+    fn reserve_id(&mut self, reply_to: ReplyTo, id: &Id) -> Result<(), Problem> {
         if id.is_null() {
-            return match self.rules.dialect.null_id {
+            return match self.config.dialect.null_id {
                 NullId::Answer => Ok(()),
                 NullId::Refuse => Err(Problem::Request("`id` must not be null".into())),
             };
@@ -241,22 +259,22 @@ impl Session {
         if is_running || self.batches.has(id) {
             return Err(Problem::Request(format!("the id {id} is in use").into()));
         }
-        if let Some(batch) = self.batches.find(place.batch) {
-            batch.take_id(id);
+        if let Some(batch) = self.batches.find(reply_to.batch) {
+            batch.reserve_id(id);
         }
         Ok(())
     }
 
     fn required_readiness(&self) -> RequireReady {
-        self.rules.dialect.require_ready.unwrap_or(match self.standing {
-            Standing::Stream | Standing::ModernHttp => RequireReady::None,
-            Standing::LegacyHttp(_) => RequireReady::All,
+        self.config.dialect.require_ready.unwrap_or(match self.standing {
+            SessionKind::Stream | SessionKind::ModernHttp => RequireReady::None,
+            SessionKind::LegacyHttp(_) => RequireReady::All,
         })
     }
 
     /// Lets a request in, if the limits allow; a handshake takes effect here.
-    fn admit(&mut self, asker: &mut Asker, request: &Request) -> Result<(), Problem> {
-        let limits = &self.rules.limits;
+    fn admit(&mut self, from: &mut RequestMeta, request: &Request) -> Result<(), Problem> {
+        let limits = &self.config.limits;
         let full = |what: &str, limit: usize| {
             Err(Problem::Internal(format!("too many {what} at once: the limit is {limit}").into()))
         };
@@ -277,9 +295,9 @@ impl Session {
             return full("subscriptions", limits.subscriptions);
         }
         if let Request::Initialize(hello) = request {
-            self.client.greet(hello, &self.rules.dialect)?;
-            self.enter(Phase::Greeted);
-            asker.revision = self.client.revision;
+            self.client.negotiate(hello, &self.config.dialect)?;
+            self.enter(Phase::Initializing);
+            from.revision = self.client.revision;
         }
         Ok(())
     }
@@ -287,37 +305,37 @@ impl Session {
     fn start(
         &mut self,
         now: Instant,
-        place: Place,
+        reply_to: ReplyTo,
         id: Id,
         call: Call,
-        again: Option<Again>,
+        restart: Option<Restart>,
         out: &mut Vec<Output>,
     ) {
-        let Call { key, asker, request } = &call;
-        let can_be_asked = asker.revision.era() == Era::Legacy;
+        let Call { key, from, request } = &call;
+        let can_be_asked = from.revision.era() == Era::Legacy;
         self.calls.push(Inflight {
             key: *key,
             id,
-            lane: place.lane,
-            batch: place.batch,
-            revision: asker.revision,
-            capabilities: asker.capabilities,
-            log_level: asker.log_level,
-            deadline: deadline(now, self.rules.limits.call_time),
-            progress_token: asker.meta.progress_token.clone(),
+            stream: reply_to.stream,
+            batch: reply_to.batch,
+            revision: from.revision,
+            capabilities: from.capabilities,
+            log_level: from.log_level,
+            deadline: deadline(now, self.config.limits.call_time),
+            progress_token: from.meta.progress_token.clone(),
             progress: f64::NEG_INFINITY,
             effect: effect_of(request),
             is_tool: matches!(request, Request::CallTool(_)),
-            again: again.filter(|_| can_be_asked),
+            restart: restart.filter(|_| can_be_asked),
         });
-        self.batches.begin_part(place.batch);
+        self.batches.begin_part(reply_to.batch);
         out.push(Output::Start(call));
     }
 
     fn on_notification(&mut self, method: &Method, params: Option<&Raw>, out: &mut Vec<Output>) {
         match method {
-            Method::Initialized if self.phase == Phase::Greeted => {
-                self.enter(Phase::Open);
+            Method::Initialized if self.phase == Phase::Initializing => {
+                self.enter(Phase::Ready);
                 out.push(Output::Ready(self.client.name.clone()));
             }
             Method::Cancelled => {
@@ -326,7 +344,7 @@ impl Session {
                     return;
                 }
                 let Some(key) = self.calls.key_of(&cancelled.request) else { return };
-                if self.calls.find(key).is_some_and(|call| call.effect != Effect::Greet) {
+                if self.calls.find(key).is_some_and(|call| call.effect != Effect::Initialize) {
                     self.drop_call(key, out);
                 }
             }
@@ -353,15 +371,15 @@ impl Session {
         match self.rounds.answered(id, result) {
             Progress::None => {}
             Progress::Complete(key, resume) => {
-                let deadline = deadline(now, self.rules.limits.call_time);
+                let deadline = deadline(now, self.config.limits.call_time);
                 let Some(call) = self.calls.find(key) else { return };
                 call.deadline = deadline;
                 self.start_again(key, resume, out);
             }
             Progress::Refused(key, problem, others) => {
-                let lane = self.calls.find(key).map(|call| call.lane);
-                let withdrawn = others.iter().map(|id| legacy::cancelled(id, "no longer needed"));
-                out.extend(withdrawn.map(|frame| tell(lane, frame)));
+                let stream = self.calls.find(key).map(|call| call.stream);
+                let withdrawn = others.iter().map(|id| render::cancelled(id, "no longer needed"));
+                out.extend(withdrawn.map(|frame| tell(stream, frame)));
                 self.finish(key, Err(problem), out);
             }
         }
@@ -374,8 +392,8 @@ impl Session {
             Outcome::NeedInput(questions) => self.on_questions(now, key, questions, out),
             Outcome::Listening(filter) => {
                 let Some(call) = self.calls.take(key) else { return };
-                let frame = self.subscriptions.listen(call.id, call.lane, filter);
-                out.push(tell(Some(call.lane), frame));
+                let frame = self.subscriptions.listen(call.id, call.stream, filter);
+                out.push(tell(Some(call.stream), frame));
             }
         }
     }
@@ -387,25 +405,25 @@ impl Session {
         questions: Questions,
         out: &mut Vec<Output>,
     ) {
-        let question_time = self.rules.limits.question_time;
+        let question_time = self.config.limits.question_time;
         let Some(call) = self.calls.find(key) else { return };
         if let Some(missing) = call.capabilities.lacks(questions.needs()) {
             return self.finish(key, Err(Problem::MissingCapability(missing)), out);
         }
-        if call.again.is_none() {
+        if call.restart.is_none() {
             return self.finish(key, Ok(ServerResult::InputRequired(questions)), out);
         }
         call.deadline = deadline(now, question_time);
-        let (lane, revision) = (Some(call.lane), call.revision);
+        let (stream, revision) = (Some(call.stream), call.revision);
         if questions.questions.is_empty() {
             // Nothing to ask: the call only wants to be started again with its state.
             let resume = Resume { answers: vec![], state: questions.state.map(Into::into) };
             return self.start_again(key, resume, out);
         }
-        match self.rounds.begin(key, &questions, revision, &self.rules.pages) {
+        match self.rounds.begin(key, &questions, revision, &self.config.pages) {
             Ok(frames) => {
-                let kind = Kind::Question;
-                out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame, kind }));
+                let kind = MessageKind::Question;
+                out.extend(frames.into_iter().map(|frame| Output::Send { stream, frame, kind }));
             }
             Err(problem) => self.finish(key, Err(problem), out),
         }
@@ -413,12 +431,14 @@ impl Session {
 
     /// Starts a call of a legacy client once more, with its answers.
     fn start_again(&mut self, key: CallKey, resume: Resume, out: &mut Vec<Output>) {
-        let Some(again) = self.calls.find(key).and_then(|call| call.again.as_ref()) else { return };
-        let (meta, request) = Request::parse(&again.method, again.params.as_ref());
+        let Some(restart) = self.calls.find(key).and_then(|call| call.restart.as_ref()) else {
+            return;
+        };
+        let (meta, request) = Request::parse(&restart.method, restart.params.as_ref());
         match (meta, request) {
             (Ok(meta), Ok(request)) => {
-                let (asker, request) = (self.client.ask(meta), resumed(request, resume));
-                out.push(Output::Start(Call { key, asker, request }));
+                let (from, request) = (self.client.ask(meta), resumed(request, resume));
+                out.push(Output::Start(Call { key, from, request }));
             }
             // It was read before, so this does not happen; but nobody shall wait for nothing.
             (Err(problem), _) | (_, Err(problem)) => self.finish(key, Err(problem), out),
@@ -435,47 +455,53 @@ impl Session {
         let Some(call) = self.calls.take(key) else { return };
         let result = match result {
             Ok(result) => {
-                if let ServerResult::Welcome(welcome) = &result {
+                if let ServerResult::InitializeResult(welcome) = &result {
                     self.client.offered = welcome.capabilities;
                 }
                 self.take_effect(call.effect);
-                answer::finish(result, &self.rules.dialect)
+                answer::finish(result, &self.config.dialect)
             }
             Err(problem) if call.is_tool => {
-                answer::settle_tool(&problem, call.revision, &self.rules.dialect)
+                answer::settle_tool(&problem, call.revision, &self.config.dialect)
             }
             // Only a tool's result can say that it failed.
-            Err(problem) => Err(legacy::error(&problem, call.revision)),
+            Err(problem) => Err(render::error(&problem, call.revision)),
         };
-        let place = Place { lane: call.lane, batch: call.batch };
-        self.reply(place, &call.id, result, call.revision, out);
+        let reply_to = ReplyTo { stream: call.stream, batch: call.batch };
+        self.reply(reply_to, &call.id, result, call.revision, out);
         self.end_part(call.batch, out);
     }
 
     fn take_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::None | Effect::Greet => {}
+            Effect::None | Effect::Initialize => {}
             Effect::Subscribe(uri) => self.subscriptions.subscribe(uri),
             Effect::Unsubscribe(uri) => self.subscriptions.unsubscribe(&uri),
             Effect::SetLevel(level) => self.client.log_level = level,
         }
     }
 
-    fn on_note(&mut self, key: CallKey, note: Note, out: &mut Vec<Output>) {
+    fn on_note(&mut self, key: CallKey, note: CallNotification, out: &mut Vec<Output>) {
         let Some(call) = self.calls.find(key) else { return };
         let frame = match note {
-            Note::Progress { progress, total, message } => {
+            CallNotification::Progress { progress, total, message } => {
                 let Some(token) = call.progress_token.as_ref().filter(|_| progress > call.progress)
                 else {
                     return;
                 };
                 call.progress = progress;
-                legacy::progressed(token, progress, total, message.as_deref(), call.revision)
+                render::progressed(token, progress, total, message.as_deref(), call.revision)
             }
-            Note::Log { level, .. } if call.log_level.is_none_or(|least| level < least) => return,
-            Note::Log { level, logger, data } => legacy::logged(level, logger.as_deref(), &data),
+            CallNotification::Log { level, .. }
+                if call.log_level.is_none_or(|least| level < least) =>
+            {
+                return;
+            }
+            CallNotification::Log { level, logger, data } => {
+                render::logged(level, logger.as_deref(), &data)
+            }
         };
-        out.push(tell(Some(call.lane), frame));
+        out.push(tell(Some(call.stream), frame));
     }
 
     fn on_tick(&mut self, now: Instant, out: &mut Vec<Output>) {
@@ -490,10 +516,10 @@ impl Session {
     }
 
     fn give_up(&mut self, key: CallKey, reason: &'static str, out: &mut Vec<Output>) {
-        let lane = self.calls.find(key).map(|call| call.lane);
+        let stream = self.calls.find(key).map(|call| call.stream);
         let open = self.rounds.forget(key);
-        let withdrawn = open.iter().map(|id| legacy::cancelled(id, reason));
-        out.extend(withdrawn.map(|frame| tell(lane, frame)));
+        let withdrawn = open.iter().map(|id| render::cancelled(id, reason));
+        out.extend(withdrawn.map(|frame| tell(stream, frame)));
         out.push(Output::Abort(key));
         self.finish(key, Err(Problem::Internal(reason.into())), out);
     }
@@ -503,60 +529,77 @@ impl Session {
             return;
         }
         self.enter(Phase::Draining);
-        self.drain_until = deadline(now, Some(self.rules.limits.grace));
+        self.drain_until = deadline(now, Some(self.config.limits.grace));
         for listener in self.subscriptions.end() {
-            let frame = legacy::ended(&listener.id, "the server is stopping");
-            out.push(tell(Some(listener.lane), frame));
+            let frame = render::ended(&listener.id, "the server is stopping");
+            out.push(tell(Some(listener.stream), frame));
             let ended = ServerResult::Listened(listener.id.clone());
-            let place = Place { lane: listener.lane, batch: None };
-            self.reply(place, &listener.id, Ok(ended), Revision::NEWEST, out);
+            let reply_to = ReplyTo { stream: listener.stream, batch: None };
+            self.reply(reply_to, &listener.id, Ok(ended), Revision::NEWEST, out);
         }
     }
 
     /// Answers a message that never became a call.
-    fn refuse(&mut self, place: Place, id: Option<&Id>, problem: &Problem, out: &mut Vec<Output>) {
-        let error = legacy::error(problem, self.client.revision);
-        let frame = write_error(id.or_else(|| self.nobody()), &error);
-        self.answer(place, frame, Kind::Refusal(error.code), out);
+    fn refuse(
+        &mut self,
+        reply_to: ReplyTo,
+        id: Option<&Id>,
+        problem: &Problem,
+        out: &mut Vec<Output>,
+    ) {
+        let error = render::error(problem, self.client.revision);
+        let frame = write_error(id.or_else(|| self.unattributed_error_id()), &error);
+        self.answer(reply_to, frame, MessageKind::Refusal(error.code), out);
     }
 
     fn reply(
         &mut self,
-        place: Place,
+        reply_to: ReplyTo,
         id: &Id,
         result: Result<ServerResult, ErrorObject>,
         revision: Revision,
         out: &mut Vec<Output>,
     ) {
         let frame = match &result {
-            Ok(result) => legacy::response(id, result, revision, &self.rules.server),
+            Ok(result) => render::response(id, result, revision, &self.config.server),
             Err(error) => write_error(Some(id), error),
         };
-        self.answer(place, frame, Kind::Answer(result.err().map(|error| error.code)), out);
+        self.answer(
+            reply_to,
+            frame,
+            MessageKind::Answer(result.err().map(|error| error.code)),
+            out,
+        );
     }
 
-    fn answer(&mut self, place: Place, frame: Bytes, kind: Kind, out: &mut Vec<Output>) {
-        match self.batches.find(place.batch) {
+    fn answer(
+        &mut self,
+        reply_to: ReplyTo,
+        frame: Bytes,
+        kind: MessageKind,
+        out: &mut Vec<Output>,
+    ) {
+        match self.batches.find(reply_to.batch) {
             Some(batch) => batch.answer(frame),
-            None => out.push(Output::Send { lane: Some(place.lane), frame, kind }),
+            None => out.push(Output::Send { stream: Some(reply_to.stream), frame, kind }),
         }
     }
 
     fn end_part(&mut self, batch: Option<u64>, out: &mut Vec<Output>) {
-        let Some((lane, frame)) = self.batches.end_part(batch) else { return };
-        out.push(Output::Send { lane: Some(lane), frame, kind: Kind::Answer(None) });
+        let Some((stream, frame)) = self.batches.end_part(batch) else { return };
+        out.push(Output::Send { stream: Some(stream), frame, kind: MessageKind::Answer(None) });
     }
 
     /// The id of an error that answers nothing in particular: `null` in JSON-RPC, left out by the
     /// revisions whose schema says so. Before a handshake it is known only from other requests
     /// which those are.
-    fn nobody(&self) -> Option<&'static Id> {
+    fn unattributed_error_id(&self) -> Option<&'static Id> {
         const NULL: &Id = &Id::NULL;
         let is_left_out = match self.phase {
             Phase::Fresh => self.has_heard_modern,
-            _ => self.client.revision.speech().icons,
+            _ => self.client.revision.features().icons,
         };
-        (!is_left_out && self.standing != Standing::ModernHttp).then_some(NULL)
+        (!is_left_out && self.standing != SessionKind::ModernHttp).then_some(NULL)
     }
 
     fn enter(&mut self, next: Phase) {
@@ -565,13 +608,13 @@ impl Session {
     }
 }
 
-fn tell(lane: Option<Lane>, frame: Bytes) -> Output {
-    Output::Send { lane, frame, kind: Kind::Note }
+fn tell(stream: Option<StreamId>, frame: Bytes) -> Output {
+    Output::Send { stream, frame, kind: MessageKind::Notification }
 }
 
 fn effect_of(request: &Request) -> Effect {
     match request {
-        Request::Initialize(_) => Effect::Greet,
+        Request::Initialize(_) => Effect::Initialize,
         Request::Subscribe(uri) => Effect::Subscribe(uri.clone()),
         Request::Unsubscribe(uri) => Effect::Unsubscribe(uri.clone()),
         Request::SetLevel(level) => Effect::SetLevel(*level),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use sabir_wire::types::{SubscriptionFilter, Topic};
-use sabir_wire::{Id, legacy};
+use sabir_wire::{Id, render};
 
-use crate::io::Lane;
+use crate::io::StreamId;
 
 /// What a client wants to be told of. Most want nothing, so a session without any keeps one pointer.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Wishes {
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) id: Id,
-    pub(crate) lane: Lane,
+    pub(crate) stream: StreamId,
     filter: SubscriptionFilter,
 }
 
@@ -52,9 +52,9 @@ impl Subscriptions {
     }
 
     /// Begins to tell a listener; its first message is the acknowledgement.
-    pub(crate) fn listen(&mut self, id: Id, lane: Lane, filter: SubscriptionFilter) -> Bytes {
-        let acknowledged = legacy::acknowledged(&id, &filter);
-        self.0.get_or_insert_default().listeners.push(Listener { id, lane, filter });
+    pub(crate) fn listen(&mut self, id: Id, stream: StreamId, filter: SubscriptionFilter) -> Bytes {
+        let acknowledged = render::acknowledged(&id, &filter);
+        self.0.get_or_insert_default().listeners.push(Listener { id, stream, filter });
         acknowledged
     }
 
@@ -71,8 +71,8 @@ impl Subscriptions {
         self.0.as_mut().map(|wishes| std::mem::take(&mut wishes.listeners)).unwrap_or_default()
     }
 
-    pub(crate) fn is_listening(&self, lane: Lane) -> bool {
-        self.listeners().iter().any(|listener| listener.lane == lane)
+    pub(crate) fn is_listening(&self, stream: StreamId) -> bool {
+        self.listeners().iter().any(|listener| listener.stream == stream)
     }
 
     pub(crate) fn has_listener(&self, id: &Id) -> bool {
@@ -88,16 +88,16 @@ impl Subscriptions {
 
     /// The messages that tell of a change. `expected` says whether a legacy client is there that
     /// was promised to be told of its kind.
-    pub(crate) fn tell(&self, topic: &Topic, expected: bool) -> Vec<(Option<Lane>, Bytes)> {
+    pub(crate) fn tell(&self, topic: &Topic, expected: bool) -> Vec<(Option<StreamId>, Bytes)> {
         let legacy_wants = match topic {
             Topic::Resource(uri) => self.is_subscribed(uri),
             _ => expected,
         };
         let modern = self.listeners().iter().filter(|listener| listener.filter.wants(topic));
         let modern = modern
-            .map(|listener| (Some(listener.lane), legacy::changed(topic, Some(&listener.id))));
+            .map(|listener| (Some(listener.stream), render::changed(topic, Some(&listener.id))));
         legacy_wants
-            .then(|| (None, legacy::changed(topic, None)))
+            .then(|| (None, render::changed(topic, None)))
             .into_iter()
             .chain(modern)
             .collect()

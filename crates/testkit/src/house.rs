@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sabir_engine::{Engine, Event as EngineEvent, Settings};
 use sabir_registry::{Offer, Source};
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_wire::Raw;
 use sabir_wire::types::{
     Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, Topic,
@@ -160,11 +160,13 @@ impl House {
         }
     }
 
-    pub(crate) fn note(&self, call: CallNumber, note: Note) {
+    pub(crate) fn note(&self, call: CallNumber, note: CallNotification) {
         let Some(line) = self.seen.get(&call.0).and_then(Called::line) else { return };
         match note {
-            Note::Progress { progress, total, message } => line.progress(progress, total, message),
-            Note::Log { level, logger, data } => line.log(level, logger, data),
+            CallNotification::Progress { progress, total, message } => {
+                line.progress(progress, total, message)
+            }
+            CallNotification::Log { level, logger, data } => line.log(level, logger, data),
         }
     }
 

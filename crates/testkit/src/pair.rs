@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use sabir_engine::Settings;
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_transports::stream;
 use sabir_wire::types::Topic;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 
-use crate::conversation::QUIET;
+use crate::connection::QUIET;
 use crate::house::House;
 use crate::player::{CallNumber, Ending, Event, Player};
 
@@ -139,7 +139,7 @@ impl Player for Pair {
         self.settle();
     }
 
-    fn note(&mut self, call: CallNumber, note: Note) {
+    fn note(&mut self, call: CallNumber, note: CallNotification) {
         self.house.note(call, note);
         self.settle();
     }

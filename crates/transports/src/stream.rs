@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use sabir_engine::{Conversation, Engine};
-use sabir_session::{Lane, Standing};
+use sabir_engine::{Connection, Engine};
+use sabir_session::{SessionKind, StreamId};
 use sabir_wire::{Line, LineSplitter, Malformed};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut conversation = Conversation::new(engine, Standing::Stream, None);
+    let mut connection = Connection::new(engine, SessionKind::Stream, None);
     let mut lines = LineSplitter::new(engine.settings().engine_limits.message_size);
     let mut unsent = BytesMut::new();
     let mut reading = true;
@@ -38,11 +38,11 @@ where
     let mut pace = Pace::new();
     loop {
         // All that was answered by what came in together goes out together.
-        while let Some(frame) = conversation.next_frame() {
+        while let Some(frame) = connection.next_frame() {
             unsent.extend_from_slice(&frame.text);
             unsent.extend_from_slice(b"\n");
         }
-        let is_closed = conversation.is_closed();
+        let is_closed = connection.is_closed();
         if is_closed && unsent.is_empty() {
             return writer.flush().await;
         }
@@ -68,19 +68,19 @@ where
             read = pace.next(reader.read_buf(lines.buffer())), if reading && !is_blocked => {
                 // A client that vanished reads like one that has left.
                 reading = read.is_ok_and(|read| read > 0);
-                receive(&mut conversation, &mut lines, reading);
+                receive(&mut connection, &mut lines, reading);
                 // A client that never stops asking must not keep all else from happening.
-                conversation.catch_up();
+                connection.catch_up();
             }
-            () = wait(&mut conversation, is_blocked), if !is_closed => {}
+            () = wait(&mut connection, is_blocked), if !is_closed => {}
             () = lingered(closed_at, engine), if is_closed => return Ok(()),
         }
     }
 }
 
 /// Waits for whatever happens; for time alone while the client does not take what it is sent.
-async fn wait(conversation: &mut Conversation, is_blocked: bool) {
-    if is_blocked { conversation.wait_for_time().await } else { conversation.wait().await }
+async fn wait(connection: &mut Connection, is_blocked: bool) {
+    if is_blocked { connection.wait_for_time().await } else { connection.wait().await }
 }
 
 /// Comes back when a client that takes nothing has been waited for long enough.
@@ -92,16 +92,16 @@ async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     }
 }
 
-fn receive(conversation: &mut Conversation, lines: &mut LineSplitter, more: bool) {
+fn receive(connection: &mut Connection, lines: &mut LineSplitter, more: bool) {
     let mut take = |line| match line {
-        Line::Message(frame) => conversation.receive(Lane::default(), &frame),
-        Line::TooLong => conversation.receive_decoded(Lane::default(), Err(Malformed::TOO_LONG)),
+        Line::Message(frame) => connection.receive(StreamId::default(), &frame),
+        Line::TooLong => connection.receive_decoded(StreamId::default(), Err(Malformed::TOO_LONG)),
     };
     while let Some(line) = lines.next_line() {
         take(line);
     }
     if !more {
         lines.finish().map(take);
-        conversation.end();
+        connection.end();
     }
 }

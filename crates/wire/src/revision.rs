@@ -74,7 +74,7 @@ impl Revision {
     }
 
     /// What can be said in it.
-    pub fn speech(self) -> &'static Speech {
+    pub fn features(self) -> &'static Features {
         &SPEECH[self.index()]
     }
 }
@@ -87,7 +87,7 @@ impl fmt::Display for Revision {
 
 /// What a revision can say. A result that says more is lowered to it.
 #[derive(Debug)]
-pub struct Speech {
+pub struct Features {
     /// JSON-RPC batches are received.
     pub batches: bool,
     /// Audio content, tool annotations, `message` in progress, the `completions` capability.
@@ -106,8 +106,8 @@ pub struct Speech {
     pub stateless: bool,
 }
 
-const SPEECH: [Speech; 5] = [
-    Speech {
+const SPEECH: [Features; 5] = [
+    Features {
         batches: false,
         audio: false,
         structured: false,
@@ -115,7 +115,7 @@ const SPEECH: [Speech; 5] = [
         icons: false,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: true,
         audio: true,
         structured: false,
@@ -123,7 +123,7 @@ const SPEECH: [Speech; 5] = [
         icons: false,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: false,
         audio: true,
         structured: true,
@@ -131,7 +131,7 @@ const SPEECH: [Speech; 5] = [
         icons: false,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: false,
         audio: true,
         structured: true,
@@ -139,7 +139,7 @@ const SPEECH: [Speech; 5] = [
         icons: true,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: false,
         audio: true,
         structured: true,

@@ -6,16 +6,16 @@ use sabir_wire::types::Reference;
 use sabir_wire::{Complete, Problem};
 
 use super::declared;
-use crate::desk::{Desk, Work};
+use crate::context::{MethodContext, Work};
 
-pub(crate) fn complete(desk: &Desk, complete: Complete) -> Work {
-    begin(desk, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn complete(context: &MethodContext, complete: Complete) -> Work {
+    begin(context, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: &Desk, complete: Complete) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().completions, "completion/complete")?;
+fn begin(context: &MethodContext, complete: Complete) -> Result<Work, Problem> {
+    declared(context.catalog.capabilities().completions, "completion/complete")?;
     let Complete { reference, argument, value, given } = complete;
-    let Some((source, known)) = desk.catalog.completer(&reference, &argument) else {
+    let Some((source, known)) = context.catalog.completer(&reference, &argument) else {
         let (Reference::Prompt { name } | Reference::Resource { uri: name }) = reference;
         return Err(Problem::Params(format!("nothing to complete: {name} is unknown").into()));
     };

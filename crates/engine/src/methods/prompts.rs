@@ -7,21 +7,21 @@ use sabir_wire::{GetPrompt, Page, Problem, Raw};
 
 use super::rounds::{self, Round};
 use super::{Reply, declared};
-use crate::desk::{Desk, Work};
+use crate::context::{MethodContext, Work};
 
-pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().prompts, "prompts/list")?;
-    let page = desk.catalog.prompts_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().prompts, "prompts/list")?;
+    let page = context.catalog.prompts_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn get(desk: Desk, get: GetPrompt) -> Work {
-    begin(desk, get).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn get(context: MethodContext, get: GetPrompt) -> Work {
+    begin(context, get).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: Desk, get: GetPrompt) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().prompts, "prompts/get")?;
-    let catalog = desk.catalog.clone();
+fn begin(context: MethodContext, get: GetPrompt) -> Result<Work, Problem> {
+    declared(context.catalog.capabilities().prompts, "prompts/get")?;
+    let catalog = context.catalog.clone();
     let Some((prompt, source)) = catalog.prompt(&get.name) else {
         return Err(Problem::Params(format!("unknown prompt: {}", get.name).into()));
     };
@@ -31,8 +31,8 @@ fn begin(desk: Desk, get: GetPrompt) -> Result<Work, Problem> {
     }
     let arguments = Raw::of(&get.arguments).ok();
     let round =
-        Round::open(&desk, "prompts/get", (&*get.name).into(), arguments.as_ref(), get.resume)?;
-    let context = rounds::context(desk, &round);
+        Round::open(&context, "prompts/get", (&*get.name).into(), arguments.as_ref(), get.resume)?;
+    let context = rounds::context(context, &round);
     let call = PromptCall { name: get.name, arguments: get.arguments, context };
     let answer = source.get_prompt(call);
     Ok(Work::Running(Box::pin(async move { round.close(answer.await) })))

@@ -7,31 +7,31 @@ use sabir_wire::{Page, Problem, ReadResource};
 
 use super::rounds::{self, Round};
 use super::{Reply, declared};
-use crate::desk::{Desk, Work};
+use crate::context::{MethodContext, Work};
 
-pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().resources, "resources/list")?;
-    let page = desk.catalog.resources_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().resources, "resources/list")?;
+    let page = context.catalog.resources_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn templates(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().resources, "resources/templates/list")?;
-    let page = desk.catalog.templates_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn templates(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().resources, "resources/templates/list")?;
+    let page = context.catalog.templates_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn read(desk: Desk, read: ReadResource) -> Work {
-    begin(desk, read).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn read(context: MethodContext, read: ReadResource) -> Work {
+    begin(context, read).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: Desk, read: ReadResource) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().resources, "resources/read")?;
-    let Some(found) = desk.catalog.resource(&read.uri) else {
+fn begin(context: MethodContext, read: ReadResource) -> Result<Work, Problem> {
+    declared(context.catalog.capabilities().resources, "resources/read")?;
+    let Some(found) = context.catalog.resource(&read.uri) else {
         return Err(Problem::UnknownResource(read.uri));
     };
-    let round = Round::open(&desk, "resources/read", (&*read.uri).into(), None, read.resume)?;
-    let context = rounds::context(desk, &round);
+    let round = Round::open(&context, "resources/read", (&*read.uri).into(), None, read.resume)?;
+    let context = rounds::context(context, &round);
     let source = found.source().clone();
     let variables = found.variables.into_iter().collect();
     let answer = source.read_resource(ResourceCall {
@@ -44,15 +44,15 @@ fn begin(desk: Desk, read: ReadResource) -> Result<Work, Problem> {
 }
 
 /// The session takes the subscription over once this has succeeded.
-pub(crate) fn subscribe(desk: &Desk, uri: &str) -> Reply {
-    declared(desk.catalog.capabilities().subscribe, "resources/subscribe")?;
-    match desk.catalog.resource(uri) {
+pub(crate) fn subscribe(context: &MethodContext, uri: &str) -> Reply {
+    declared(context.catalog.capabilities().subscribe, "resources/subscribe")?;
+    match context.catalog.resource(uri) {
         Some(_) => Ok(ServerResult::Empty),
         None => Err(Problem::UnknownResource(uri.into())),
     }
 }
 
-pub(crate) fn unsubscribe(desk: &Desk) -> Reply {
-    declared(desk.catalog.capabilities().subscribe, "resources/unsubscribe")?;
+pub(crate) fn unsubscribe(context: &MethodContext) -> Reply {
+    declared(context.catalog.capabilities().subscribe, "resources/unsubscribe")?;
     Ok(ServerResult::Empty)
 }

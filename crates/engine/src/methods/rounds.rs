@@ -8,39 +8,39 @@ use sabir_session::Outcome;
 use sabir_wire::types::{Questions, ServerResult};
 use sabir_wire::{ByteString, Problem, Raw, Resume};
 
-use crate::desk::Desk;
+use crate::context::MethodContext;
 use crate::engine::Engine;
-use crate::seal::{Binding, Kept};
+use crate::seal::{Binding, SavedState};
 
 /// One start of a call that may ask its client.
 pub(crate) struct Round {
     engine: Arc<Engine>,
-    principal: Option<Arc<str>>,
+    caller: Option<Arc<str>>,
     method: &'static str,
     name: ByteString,
     arguments: Option<Raw>,
-    kept: Kept,
+    kept: SavedState,
 }
 
 impl Round {
     /// Takes in what the client sends back: its answers, and what it kept for us.
     pub(crate) fn open(
-        desk: &Desk,
+        context: &MethodContext,
         method: &'static str,
         name: ByteString,
         arguments: Option<&Raw>,
         resume: Resume,
     ) -> Result<Self, Problem> {
         let mut round = Self {
-            engine: desk.engine.clone(),
-            principal: desk.principal.clone(),
+            engine: context.engine.clone(),
+            caller: context.caller.clone(),
             method,
             name,
             arguments: arguments.cloned(),
-            kept: Kept::default(),
+            kept: SavedState::default(),
         };
         if let Some(state) = resume.state {
-            let opened = desk.engine.seal.open(&state, &round.binding());
+            let opened = context.engine.seal.open(&state, &round.binding());
             round.kept = opened.ok_or_else(|| {
                 Problem::Params(
                     "`requestState` is not ours, not of this request, or expired".into(),
@@ -88,7 +88,7 @@ impl Round {
             None
         } else {
             let rounds = self.kept.rounds + 1;
-            let kept = Kept { rounds, answers: self.kept.answers.clone(), state };
+            let kept = SavedState { rounds, answers: self.kept.answers.clone(), state };
             match self.engine.seal.seal(&kept, &self.binding()) {
                 Some(sealed) => Some(sealed),
                 None => return Outcome::Failed(Problem::Internal("Internal error".into())),
@@ -99,7 +99,7 @@ impl Round {
 
     fn binding(&self) -> Binding<'_> {
         Binding {
-            principal: self.principal.as_deref(),
+            caller: self.caller.as_deref(),
             method: self.method,
             name: &self.name,
             arguments: self.arguments.as_ref().and_then(|arguments| arguments.read().ok()),
@@ -108,13 +108,13 @@ impl Round {
 }
 
 /// What the source is told of the call.
-pub(crate) fn context(desk: Desk, round: &Round) -> Context {
+pub(crate) fn context(context: MethodContext, round: &Round) -> Context {
     Context {
-        capabilities: desk.asker.capabilities,
-        client: desk.asker.client,
-        meta: desk.asker.meta.raw,
+        capabilities: context.from.capabilities,
+        client: context.from.client,
+        meta: context.from.meta.raw,
         answers: round.kept.answers.clone(),
         state: round.kept.state.clone(),
-        line: desk.line,
+        line: context.line,
     }
 }

@@ -1,11 +1,11 @@
 //! What a request says about itself, and what a result does.
 
-use sabir_testkit::{Called, ConversationPlayer, Event, Player as _, play};
+use sabir_testkit::{Called, ConnectionPlayer, Event, Player as _, play};
 use serde_json::json;
 
 use crate::{after_hello, ask, player};
 
-fn begun(player: &mut ConversationPlayer) -> Called {
+fn begun(player: &mut ConnectionPlayer) -> Called {
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     player.house.called(call).unwrap().clone()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_engine::{SealKey, Settings};
-use sabir_session::Standing;
-use sabir_testkit::{Called, ConversationPlayer, Ending, Event, House, Player as _, play};
+use sabir_session::SessionKind;
+use sabir_testkit::{Called, ConnectionPlayer, Ending, Event, House, Player as _, play};
 use sabir_wire::Raw;
 use serde_json::{Value, json};
 
@@ -18,14 +18,14 @@ fn shared_key() -> SealKey {
     SealKey::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap()
 }
 
-fn known_to(principal: Option<&str>) -> ConversationPlayer {
+fn known_to(caller: Option<&str>) -> ConnectionPlayer {
     let settings = Settings { seal_key: Some(shared_key()), ..settings() };
-    ConversationPlayer::with(House::new(settings), Standing::Stream, principal.map(Arc::from))
+    ConnectionPlayer::with(House::new(settings), SessionKind::Stream, caller.map(Arc::from))
 }
 
 /// Lets the call that has just begun ask for the roots, and gives what the client is to keep.
 #[track_caller]
-fn asks(player: &mut ConversationPlayer, state: &str) -> Value {
+fn asks(player: &mut ConnectionPlayer, state: &str) -> Value {
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     let ask = format!(r#"{{"inputRequests":{{"where":{ROOTS}}}{state}}}"#);
     player.finish(call, Ending::Asks(Raw::parse(ask).unwrap()));
@@ -36,7 +36,7 @@ fn asks(player: &mut ConversationPlayer, state: &str) -> Value {
 
 /// The call that has just begun, as its source sees it.
 #[track_caller]
-fn begun(player: &mut ConversationPlayer) -> Called {
+fn begun(player: &mut ConnectionPlayer) -> Called {
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     player.house.called(call).unwrap().clone()
 }
@@ -183,7 +183,7 @@ fn answers_are_objects_and_others_are_ignored() {
     begun(&mut player);
 }
 
-fn asking_at_most(questions: usize) -> ConversationPlayer {
+fn asking_at_most(questions: usize) -> ConnectionPlayer {
     let mut few = settings();
     few.engine_limits.questions = questions;
     playing(House::new(few))

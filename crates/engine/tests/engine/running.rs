@@ -202,8 +202,8 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
     let source = Arc::new(Stubborn::default());
     let running = source.running.clone();
     let house = House::of(settings(), vec![source]);
-    let mut conversation = house.block_on(async {
-        sabir_engine::Conversation::new(&house.engine, sabir_session::Standing::Stream, None)
+    let mut connection = house.block_on(async {
+        sabir_engine::Connection::new(&house.engine, sabir_session::SessionKind::Stream, None)
     });
     house.block_on(async {
         for tool in ["stubborn", "polite"] {
@@ -212,10 +212,10 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
                 "tools/call",
                 &format!(r#""name":"{tool}""#),
             );
-            conversation.receive(sabir_session::Lane::default(), &call.into());
+            connection.receive(sabir_session::StreamId::default(), &call.into());
         }
         assert_eq!(running.load(Ordering::SeqCst), 2);
-        drop(conversation);
+        drop(connection);
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(running.load(Ordering::SeqCst), 0);
     });
@@ -225,19 +225,20 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
 fn what_one_client_was_not_told_is_not_told_to_the_next() {
     let house = House::of(settings(), vec![Arc::new(Stubborn::default())]);
     house.block_on(async {
-        let (standing, lane) = (sabir_session::Standing::Stream, sabir_session::Lane::default());
-        let begin = || sabir_engine::Conversation::new(&house.engine, standing, None);
+        let (standing, stream) =
+            (sabir_session::SessionKind::Stream, sabir_session::StreamId::default());
+        let begin = || sabir_engine::Connection::new(&house.engine, standing, None);
         let discover = |id| request(id, "server/discover", "").into();
         let call = |id, tool| request(id, "tools/call", &format!(r#""name":"{tool}""#)).into();
         // It is gone before it has taken its answer, and while its calls run. One of them will end.
         let mut gone = begin();
-        gone.receive(lane, &discover(1));
-        gone.receive(lane, &call(2, "polite"));
+        gone.receive(stream, &discover(1));
+        gone.receive(stream, &call(2, "polite"));
         drop(gone);
         let mut next = begin();
         assert_eq!(next.next_frame(), None);
-        next.receive(lane, &discover(3));
-        next.receive(lane, &call(4, "stubborn"));
+        next.receive(stream, &discover(3));
+        next.receive(stream, &call(4, "stubborn"));
         tokio::time::sleep(Duration::from_secs(2)).await;
         next.catch_up();
         let answer = next.next_frame().unwrap();
@@ -270,14 +271,14 @@ impl Source for Chatty {
 fn a_call_that_never_stops_talking_does_not_talk_past_its_deadline() {
     let house = House::of(settings(), vec![Arc::new(Chatty)]);
     house.block_on(async {
-        let standing = sabir_session::Standing::Stream;
-        let mut conversation = sabir_engine::Conversation::new(&house.engine, standing, None);
+        let standing = sabir_session::SessionKind::Stream;
+        let mut connection = sabir_engine::Connection::new(&house.engine, standing, None);
         let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chatty","_meta":{"progressToken":1}}}"#;
-        conversation.receive(sabir_session::Lane::default(), &call.as_slice().into());
+        connection.receive(sabir_session::StreamId::default(), &call.as_slice().into());
         tokio::time::advance(Duration::from_secs(300)).await;
         for _ in 0..100 {
-            conversation.wait().await;
-            while let Some(frame) = conversation.next_frame() {
+            connection.wait().await;
+            while let Some(frame) = connection.next_frame() {
                 if String::from_utf8_lossy(&frame.text).contains("took too long") {
                     return;
                 }

@@ -1,6 +1,6 @@
 //! The handshake, and the states of a legacy client.
 
-use sabir_session::{Dialect, Input, RequireReady, Standing, State};
+use sabir_session::{Dialect, Input, RequireReady, SessionKind, State};
 use sabir_testkit::{Event, Player as _, SessionPlayer, play};
 use sabir_wire::{Era, Revision};
 
@@ -180,7 +180,7 @@ fn what_needs_a_handshake_is_the_deployments_choice() {
 
 #[test]
 fn a_legacy_client_over_http_must_shake_hands_first_unless_told_otherwise() {
-    let http = Standing::LegacyHttp(Revision::UNNAMED);
+    let http = SessionKind::LegacyHttp(Revision::UNNAMED);
     let script = r#"
         > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
         < {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"…"}}

@@ -6,7 +6,7 @@ mod cancellation;
 mod dialects;
 mod envelope;
 mod eras;
-mod lanes;
+mod streams;
 mod lifecycle;
 mod limits;
 mod notes;
@@ -16,12 +16,12 @@ mod subscriptions;
 
 use std::time::Duration;
 
-use sabir_session::{Dialect, Limits, PageNames, Rules};
+use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_testkit::{SessionPlayer, play};
 use sabir_wire::{Raw, Revision};
 
-fn rules() -> Rules {
-    Rules {
+fn rules() -> SessionConfig {
+    SessionConfig {
         dialect: Dialect::default(),
         limits: Limits {
             call_time: Some(Duration::from_secs(30)),
@@ -29,15 +29,15 @@ fn rules() -> Rules {
             ..Limits::default()
         },
         server: Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap(),
-        pages: PageNames::new("page"),
+        pages: ElicitationIds::new("page"),
     }
 }
 
-fn speaking(dialect: Dialect) -> Rules {
-    Rules { dialect, ..rules() }
+fn speaking(dialect: Dialect) -> SessionConfig {
+    SessionConfig { dialect, ..rules() }
 }
 
-fn limited(change: impl FnOnce(&mut Limits)) -> Rules {
+fn limited(change: impl FnOnce(&mut Limits)) -> SessionConfig {
     let mut rules = rules();
     change(&mut rules.limits);
     rules
@@ -51,7 +51,7 @@ fn transcript(script: &str) {
 
 /// Plays a script under other rules.
 #[track_caller]
-fn under(rules: Rules, script: &str) {
+fn under(rules: SessionConfig, script: &str) {
     play(&mut SessionPlayer::new(rules), script);
 }
 

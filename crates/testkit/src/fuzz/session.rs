@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sabir_session::{
-    CallKey, Dialect, Input, Kind, Lane, Limits, NullId, Output, PageNames, RequireReady, Rules,
-    Session, Standing, State,
+    CallKey, Dialect, ElicitationIds, Input, Limits, MessageKind, NullId, Output, RequireReady,
+    Session, SessionConfig, SessionKind, State, StreamId,
 };
 use sabir_wire::{Incoming, Malformed, Message, Raw, Revision, decode};
 use serde_json::Value;
@@ -21,10 +21,10 @@ pub fn session(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let rules = rules(&mut choices);
     let standings = [
-        Standing::Stream,
-        Standing::Stream,
-        Standing::LegacyHttp(Revision::UNNAMED),
-        Standing::ModernHttp,
+        SessionKind::Stream,
+        SessionKind::Stream,
+        SessionKind::LegacyHttp(Revision::UNNAMED),
+        SessionKind::ModernHttp,
     ];
     let standing = *choices.of(&standings);
     let mut observer = Observer::new(Session::new(Arc::new(rules), standing));
@@ -35,11 +35,11 @@ pub fn session(bytes: &[u8]) {
 
 const MAX_CALLS: usize = 3;
 
-fn rules(choices: &mut Choices<'_>) -> Rules {
+fn rules(choices: &mut Choices<'_>) -> SessionConfig {
     let pins = [None, None, Some(Revision::V2025_03_26), Some(Revision::V2026_07_28)];
     let ready = [None, Some(RequireReady::Tools), Some(RequireReady::All)];
     let null = [NullId::Refuse, NullId::Answer];
-    Rules {
+    SessionConfig {
         dialect: Dialect {
             revision: *choices.of(&pins),
             require_ready: *choices.of(&ready),
@@ -54,7 +54,7 @@ fn rules(choices: &mut Choices<'_>) -> Rules {
             grace: Duration::from_secs(5),
         },
         server: Raw::empty_object(),
-        pages: PageNames::new("page"),
+        pages: ElicitationIds::new("page"),
     }
 }
 
@@ -126,7 +126,7 @@ impl Observer {
             }
             Err(malformed) => self.expect(Err(malformed)),
         }
-        self.handle(Input::Received { lane: Lane::default(), frame });
+        self.handle(Input::Received { stream: StreamId::default(), frame });
         self.nameless = 0;
     }
 
@@ -151,7 +151,7 @@ impl Observer {
     fn note(&mut self, call: CallKey, choices: &mut Choices<'_>) {
         let note = note(choices);
         let mut out = Vec::new();
-        self.session.handle(self.now, Input::Noted { call, note }, &mut out);
+        self.session.handle(self.now, Input::Notified { call, note }, &mut out);
         for output in &out {
             let Output::Send { frame, .. } = output else { panic!("a note led to {output:?}") };
             let message = read(frame);
@@ -226,14 +226,14 @@ impl Observer {
 }
 
 /// Transports go by the kind, and do not look into the message.
-fn check_kind(kind: Kind, message: &Value) {
+fn check_kind(kind: MessageKind, message: &Value) {
     let code = message["error"]["code"].as_i64();
     let is_called = message.get("method").is_some();
     let is_right = match kind {
-        Kind::Answer(said) => !is_called && code == said,
-        Kind::Refusal(said) => !is_called && code == Some(said),
-        Kind::Question => is_called && message.get("id").is_some(),
-        Kind::Note => is_called && message.get("id").is_none(),
+        MessageKind::Answer(said) => !is_called && code == said,
+        MessageKind::Refusal(said) => !is_called && code == Some(said),
+        MessageKind::Question => is_called && message.get("id").is_some(),
+        MessageKind::Notification => is_called && message.get("id").is_none(),
     };
     assert!(is_right, "{message} is said to be {kind:?}");
 }

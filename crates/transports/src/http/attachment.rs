@@ -9,23 +9,27 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::reply::Pieces;
-use super::shared::{OpenStream, Shared};
+use super::reply::EventStream;
 use super::sse;
-use super::streams::{Event, EventId, News, Origin, Reader};
-use super::table::Stored;
+use super::state::{OpenStream, ServerState};
+use super::streams::{Event, EventId, Origin, ReadResult, Reader};
+use super::table::StoredSession;
 
 /// One connection's hold on a stream.
 pub(crate) struct Attachment {
-    shared: Arc<Shared>,
-    stored: Arc<Stored>,
+    shared: Arc<ServerState>,
+    stored: Arc<StoredSession>,
     reader: Reader,
     /// The client was told where it is, so it can come back.
     is_announced: bool,
 }
 
 impl Attachment {
-    pub(crate) fn new(shared: &Arc<Shared>, stored: &Arc<Stored>, reader: Reader) -> Self {
+    pub(crate) fn new(
+        shared: &Arc<ServerState>,
+        stored: &Arc<StoredSession>,
+        reader: Reader,
+    ) -> Self {
         Self { shared: shared.clone(), stored: stored.clone(), reader, is_announced: false }
     }
 
@@ -34,12 +38,12 @@ impl Attachment {
         loop {
             let news = match self.stored.lock().as_mut() {
                 Some(streams) => streams.news(&mut self.reader),
-                None => News::End,
+                None => ReadResult::End,
             };
             match news {
-                News::Events(events, is_last) => return Some((events, is_last)),
-                News::End => return None,
-                News::Wait(news, bell) => tokio::select! {
+                ReadResult::Events(events, is_last) => return Some((events, is_last)),
+                ReadResult::End => return None,
+                ReadResult::Wait(news, bell) => tokio::select! {
                     () = news.notified() => {}
                     () = bell.ring() => {}
                 },
@@ -103,7 +107,11 @@ struct Live {
 }
 
 /// All that the stream has to say, as events.
-pub(crate) fn stream(mut attachment: Attachment, open: OpenStream, opening: Opening) -> Pieces {
+pub(crate) fn stream(
+    mut attachment: Attachment,
+    open: OpenStream,
+    opening: Opening,
+) -> EventStream {
     attachment.is_announced = true;
     let Opening { begun, is_last, poll_at } = opening;
     let live = Live { attachment, open, begun: Some(begun), is_last, poll_at };

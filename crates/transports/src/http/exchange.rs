@@ -9,29 +9,29 @@ use http::request::Parts;
 use http::{StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming as IncomingBody;
-use sabir_engine::Conversation;
-use sabir_session::{Dialect, Standing, era};
+use sabir_engine::Connection;
+use sabir_session::{Dialect, SessionKind, era};
 use sabir_wire::{
-    Asked, Era, Incoming, LastMeta, Malformed, Message, Meta, Method, decode, write_error,
+    Era, Incoming, LastMeta, Malformed, Message, Meta, Method, ParsedRequest, decode, write_error,
 };
 
-use super::accept::{self, Named, named_revision};
+use super::accept::{self, VersionHeader, named_revision};
 use super::guard;
 use super::headers::Headers;
-use super::one_shot::{self, LANE, Manner};
+use super::one_shot::{self, STREAM_ID, StatusRules};
 use super::reply::{self, Answer, Refusal, Reply};
-use super::session::{self, Said};
-use super::shared::{Connection, Flight, Shared};
+use super::session::{self, PostedMessage};
+use super::state::{HttpConnection, InFlight, ServerState};
 
 /// Answers a POST to the endpoint.
 pub(crate) async fn post(
-    flight: Flight,
+    in_flight: InFlight,
     head: Parts,
     body: IncomingBody,
 ) -> Result<Reply, Refusal> {
     check(&head.headers)?;
-    let body = read(&flight.connection, head.version, body).await?;
-    let answer = answer(flight, &head.headers, &body, &mut LastMeta::default());
+    let body = read(&in_flight.connection, head.version, body).await?;
+    let answer = answer(in_flight, &head.headers, &body, &mut LastMeta::default());
     Ok(answer.reply().await)
 }
 
@@ -43,38 +43,38 @@ pub(crate) fn check(headers: &impl Headers) -> Result<(), Refusal> {
 
 /// Which way a message goes. `last` is what came with the request before.
 pub(crate) fn answer(
-    flight: Flight,
+    in_flight: InFlight,
     headers: &impl Headers,
     body: &Bytes,
     last: &mut LastMeta,
 ) -> Answer {
-    let settings = flight.shared().engine.settings();
+    let settings = in_flight.shared().engine.settings();
     let named = named_revision(headers);
     match said(body, settings.engine_limits.depth, last) {
-        Said::Asked(asked) if is_modern(&settings.dialect, named, &asked) => {
-            modern(flight, headers, named, asked)
+        PostedMessage::Request(asked) if is_modern(&settings.dialect, named, &asked) => {
+            modern(in_flight, headers, named, asked)
         }
-        Said::Frame(frame) if names_modern(&settings.dialect, named) => {
-            modern_other(&flight, frame).into()
+        PostedMessage::Other(frame) if names_modern(&settings.dialect, named) => {
+            modern_other(&in_flight, frame).into()
         }
-        said => session::post(flight, headers, named, said),
+        said => session::post(in_flight, headers, named, said),
     }
 }
 
-pub(crate) fn said(body: &Bytes, depth: usize, last: &mut LastMeta) -> Said {
-    if let Some(asked) = Asked::decode(body, depth, last) {
-        return Said::Asked(asked);
+pub(crate) fn said(body: &Bytes, depth: usize, last: &mut LastMeta) -> PostedMessage {
+    if let Some(asked) = ParsedRequest::decode(body, depth, last) {
+        return PostedMessage::Request(asked);
     }
     match decode(body, depth) {
         Ok(Incoming::One(Message::Request { id, method, params })) => {
-            Said::Asked(Asked::read(id, method, params))
+            PostedMessage::Request(ParsedRequest::read(id, method, params))
         }
-        frame => Said::Frame(frame),
+        frame => PostedMessage::Other(frame),
     }
 }
 
 /// The era of a request is told by its metadata; the header only tells that there should be some.
-fn is_modern(dialect: &Dialect, named: Named, asked: &Asked) -> bool {
+fn is_modern(dialect: &Dialect, named: VersionHeader, asked: &ParsedRequest) -> bool {
     // A handshake is for agreeing on a revision; what the client hopes for decides nothing yet.
     let is_handshake = asked.method == Method::Initialize;
     let header = !is_handshake && named.is_modern();
@@ -84,12 +84,17 @@ fn is_modern(dialect: &Dialect, named: Named, asked: &Asked) -> bool {
     }
 }
 
-fn names_modern(dialect: &Dialect, named: Named) -> bool {
+fn names_modern(dialect: &Dialect, named: VersionHeader) -> bool {
     era(false, &Meta::default(), named.is_modern(), dialect) == Era::Modern
 }
 
-fn modern(flight: Flight, headers: &impl Headers, named: Named, asked: Asked) -> Answer {
-    let shared = flight.shared();
+fn modern(
+    in_flight: InFlight,
+    headers: &impl Headers,
+    named: VersionHeader,
+    asked: ParsedRequest,
+) -> Answer {
+    let shared = in_flight.shared();
     let catalog = shared.engine.registry().snapshot();
     if let Err(problem) = accept::check(headers, named, &asked, &catalog) {
         let id = Some(&asked.id).filter(|id| !id.is_null());
@@ -97,31 +102,31 @@ fn modern(flight: Flight, headers: &impl Headers, named: Named, asked: Asked) ->
     }
     let is_described =
         asked.meta.as_ref().is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
-    let manner = Manner::Modern { is_undescribed: !is_described };
-    let mut conversation = converse(shared);
-    conversation.receive_asked(LANE, asked);
-    one_shot::answer(flight, conversation, manner)
+    let rules = StatusRules::Modern { is_undescribed: !is_described };
+    let mut connection = converse(shared);
+    connection.receive_request(STREAM_ID, asked);
+    one_shot::answer(in_flight, connection, rules)
 }
 
 /// What is no request, from a client that says it is modern.
-fn modern_other(flight: &Flight, frame: Result<Incoming, Malformed>) -> Reply {
+fn modern_other(in_flight: &InFlight, frame: Result<Incoming, Malformed>) -> Reply {
     let bad = |reason| Refusal::new(StatusCode::BAD_REQUEST, reason).into();
     match frame {
         // The revision gives them no meaning, and demands none of the headers.
         Ok(Incoming::One(Message::Notification { .. })) => reply::empty(StatusCode::ACCEPTED),
         Ok(Incoming::One(_)) => bad("a client of this revision sends no responses"),
         Ok(Incoming::Batch(_)) => bad("this revision knows no batches"),
-        Err(malformed) => session::misread(converse(flight.shared()), malformed),
+        Err(malformed) => session::misread(converse(in_flight.shared()), malformed),
     }
 }
 
-fn converse(shared: &Shared) -> Conversation {
-    Conversation::new(&shared.engine, Standing::ModernHttp, shared.principal.clone())
+fn converse(shared: &ServerState) -> Connection {
+    Connection::new(&shared.engine, SessionKind::ModernHttp, shared.caller.clone())
 }
 
 /// Reads the body of a request, within its limits.
 pub(crate) async fn read(
-    connection: &Connection,
+    connection: &HttpConnection,
     version: Version,
     body: IncomingBody,
 ) -> Result<Bytes, Refusal> {
@@ -132,7 +137,7 @@ pub(crate) async fn read(
         let time = connection.shared.settings.limits.body_time;
         tokio::time::timeout(time, collecting).await.ok()
     } else {
-        connection.pulse.body_in_time(collecting).await
+        connection.activity.body_in_time(collecting).await
     };
     collected.unwrap_or(Err(Unread::Late)).map_err(|unread| body.refuse(unread))
 }
@@ -152,7 +157,7 @@ struct Collecting {
 }
 
 impl Collecting {
-    fn begin(connection: &Connection, body: IncomingBody) -> Result<Self, Refusal> {
+    fn begin(connection: &HttpConnection, body: IncomingBody) -> Result<Self, Refusal> {
         let limit = connection.shared.engine.settings().engine_limits.message_size;
         let is_too_long = body.size_hint().lower() > limit as u64;
         let collecting = Self { body, limit, first: Bytes::new(), rest: BytesMut::new() };

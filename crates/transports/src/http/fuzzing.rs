@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sabir_engine::registry::{Catalog, Offer, Registry, Source};
 use sabir_wire::types::Tool;
-use sabir_wire::{Asked, Incoming, Message, Raw, Request, decode};
+use sabir_wire::{Incoming, Message, ParsedRequest, Raw, Request, decode};
 
 use super::accept::{check, named_revision};
 
@@ -20,7 +20,7 @@ pub fn header_rules(bytes: &[u8]) {
         return;
     };
     let headers = read_headers(head);
-    let asked = Asked::read(id, method, params);
+    let asked = ParsedRequest::read(id, method, params);
     if check(&headers, named_revision(&headers), &asked, &catalog()).is_err() {
         return;
     }

@@ -11,15 +11,15 @@ pub mod fuzzing; // the header rules, for fuzzers
 mod guard; // who may call at all
 mod headers; // the headers of a request
 mod old_sse; // the transport of the first revision
-mod one_shot; // a conversation that lives for one exchange
+mod one_shot; // a connection that lives for one exchange
 mod plain; // what nearly all requests look like
-mod pulse; // how a connection is doing
+mod activity; // how a connection is doing
 mod reply; // responses
 mod route; // which request goes where
 mod server; // listen, run, stop
 mod session; // legacy clients: POST, GET, DELETE
 mod settings; // how it behaves, as decided
-mod shared; // what all connections share
+mod state; // what all connections share
 mod socket; // a connection's socket
 mod sse; // server-sent events
 mod streams; // the streams of one legacy session

@@ -7,17 +7,17 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use hyper::body::Incoming as IncomingBody;
-use sabir_engine::Conversation;
-use sabir_session::Standing;
+use sabir_engine::Connection;
+use sabir_session::SessionKind;
 use sabir_wire::LastMeta;
 
 use super::attachment::{self, Attachment, Opening};
 use super::exchange::{read, said};
 use super::guard;
 use super::reply::{self, Refusal, Reply};
-use super::session::{OLD_SSE, Said, misread, too_many_sessions};
-use super::shared::{Flight, OpenStream};
+use super::session::{OLD_SSE, PostedMessage, misread, too_many_sessions};
 use super::sse;
+use super::state::{InFlight, OpenStream};
 use super::streams::{Origin, Streams};
 use super::table::SessionId;
 
@@ -27,10 +27,10 @@ pub(crate) const STREAM: &str = "/sse";
 pub(crate) const MESSAGES: &str = "/messages";
 
 /// A GET of the stream: opens a session.
-pub(crate) fn open(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
+pub(crate) fn open(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
     guard::check_accept(&head.headers, &["text/event-stream"])?;
-    let shared = flight.shared();
-    let mut streams = Streams::new(converse(&flight), shared.bounds.clone());
+    let shared = in_flight.shared();
+    let mut streams = Streams::new(converse(&in_flight), shared.bounds.clone());
     let Some(reader) = streams.open(Origin::Only) else { return Ok(too_many_sessions()) };
     let Some(stored) = shared.table.insert(streams, true) else { return Ok(too_many_sessions()) };
     let attachment = Attachment::new(shared, &stored, reader);
@@ -38,16 +38,16 @@ pub(crate) fn open(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
     let id = String::from_utf8_lossy(stored.id.as_bytes());
     sse::write_kind(&mut begun, "endpoint", format!("{MESSAGES}?sessionId={id}").as_bytes());
     let opening = Opening { begun: Bytes::from(begun), is_last: false, poll_at: None };
-    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(flight), opening)))
+    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening)))
 }
 
-fn converse(flight: &Flight) -> Conversation {
-    let shared = flight.shared();
-    Conversation::new(&shared.engine, Standing::LegacyHttp(OLD_SSE), shared.principal.clone())
+fn converse(in_flight: &InFlight) -> Connection {
+    let shared = in_flight.shared();
+    Connection::new(&shared.engine, SessionKind::LegacyHttp(OLD_SSE), shared.caller.clone())
 }
 
 /// A POST of a message: what it causes is said on the stream.
-pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Reply {
+pub(crate) async fn post(in_flight: InFlight, head: &Parts, body: IncomingBody) -> Reply {
     if let Err(refusal) = guard::check_content_type(&head.headers) {
         return refusal.into();
     }
@@ -56,24 +56,24 @@ pub(crate) async fn post(flight: Flight, head: &Parts, body: IncomingBody) -> Re
     let Some(id) = id else {
         return Refusal::new(StatusCode::BAD_REQUEST, "the query must name a sessionId").into();
     };
-    let shared = flight.shared().clone();
+    let shared = in_flight.shared().clone();
     let stored = SessionId::parse(id.as_bytes()).and_then(|id| shared.table.find(&id, true));
     let gone = || Refusal::new(StatusCode::NOT_FOUND, "there is no such session, or it has ended");
     let Some(stored) = stored else { return gone().into() };
-    let body = match read(&flight.connection, head.version, body).await {
+    let body = match read(&in_flight.connection, head.version, body).await {
         Ok(body) => body,
         Err(refusal) => return refusal.into(),
     };
     let depth = shared.engine.settings().engine_limits.depth;
     let said = said(&body, depth, &mut LastMeta::default());
-    if let Said::Frame(Err(malformed)) = said {
+    if let PostedMessage::Other(Err(malformed)) = said {
         // Whoever posts what cannot be read learns it here, not among the answers.
-        return misread(converse(&flight), malformed);
+        return misread(converse(&in_flight), malformed);
     }
     match stored.lock().as_mut() {
         None => gone().into(),
         Some(streams) => {
-            streams.post_to_only(|conversation, lane| said.hand_to(conversation, lane));
+            streams.post_to_only(|connection, stream| said.hand_to(connection, stream));
             reply::empty(StatusCode::ACCEPTED)
         }
     }

@@ -1,27 +1,27 @@
-//! A conversation that lives for one exchange: a modern request, or a legacy one without a session.
+//! A connection that lives for one exchange: a modern request, or a legacy one without a session.
 //!
 //! What answers at once is answered as JSON, without a task or a timer. What has something to say
-//! before its answer gets a stream of events. Whoever goes away cancels: the conversation is
+//! before its answer gets a stream of events. Whoever goes away cancels: the connection is
 //! dropped, and its calls with it.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use sabir_engine::{Conversation, Frame};
-use sabir_session::{Kind, Lane};
+use sabir_engine::{Connection, Frame};
+use sabir_session::{MessageKind, StreamId};
 use sabir_wire::Code;
 
-use super::reply::{self, Answer, Pieces, Reply};
-use super::shared::{Flight, OpenStream};
+use super::reply::{self, Answer, EventStream, Reply};
 use super::sse;
+use super::state::{InFlight, OpenStream};
 
-/// The one lane of such a conversation.
-pub(crate) const LANE: Lane = Lane(0);
+/// The one stream of such a connection.
+pub(crate) const STREAM_ID: StreamId = StreamId(0);
 
 /// How an error of the protocol is told in the language of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum StatusRules {
     /// A modern request.
     Modern {
         /// It does not say about itself what it must.
@@ -31,19 +31,20 @@ pub(crate) enum Manner {
     Legacy,
 }
 
-impl Manner {
-    pub(crate) fn status(self, kind: Kind) -> StatusCode {
+impl StatusRules {
+    pub(crate) fn status(self, kind: MessageKind) -> StatusCode {
         match (kind, self) {
-            (Kind::Refusal(_), _)
-            | (Kind::Answer(Some(Code::UNSUPPORTED_VERSION)), _)
+            (MessageKind::Refusal(_), _)
+            | (MessageKind::Answer(Some(Code::UNSUPPORTED_VERSION)), _)
             | (
-                Kind::Answer(Some(Code::HEADER_MISMATCH | Code::MISSING_CAPABILITY)),
+                MessageKind::Answer(Some(Code::HEADER_MISMATCH | Code::MISSING_CAPABILITY)),
                 Self::Modern { .. },
             )
-            | (Kind::Answer(Some(Code::INVALID_PARAMS)), Self::Modern { is_undescribed: true }) => {
-                StatusCode::BAD_REQUEST
-            }
-            (Kind::Answer(Some(Code::METHOD_NOT_FOUND)), Self::Modern { .. }) => {
+            | (
+                MessageKind::Answer(Some(Code::INVALID_PARAMS)),
+                Self::Modern { is_undescribed: true },
+            ) => StatusCode::BAD_REQUEST,
+            (MessageKind::Answer(Some(Code::METHOD_NOT_FOUND)), Self::Modern { .. }) => {
                 StatusCode::NOT_FOUND
             }
             _ => StatusCode::OK,
@@ -51,80 +52,85 @@ impl Manner {
     }
 }
 
-/// Answers with what the conversation has to say.
-pub(crate) fn answer(flight: Flight, mut conversation: Conversation, manner: Manner) -> Answer {
-    match conversation.next_frame() {
-        Some(frame) if is_last(&frame, &conversation) => {
-            reply::json(manner.status(frame.kind), frame.text).into()
+/// Answers with what the connection has to say.
+pub(crate) fn answer(
+    in_flight: InFlight,
+    mut connection: Connection,
+    rules: StatusRules,
+) -> Answer {
+    match connection.next_frame() {
+        Some(frame) if is_last(&frame, &connection) => {
+            reply::json(rules.status(frame.kind), frame.text).into()
         }
-        None if !conversation.is_active(LANE) => reply::empty(StatusCode::ACCEPTED).into(),
-        first => Answer::Later(Box::pin(answer_later(flight, conversation, first, manner))),
+        None if !connection.is_active(STREAM_ID) => reply::empty(StatusCode::ACCEPTED).into(),
+        first => Answer::Later(Box::pin(answer_later(in_flight, connection, first, rules))),
     }
 }
 
-fn is_last(frame: &Frame, conversation: &Conversation) -> bool {
-    matches!(frame.kind, Kind::Answer(_) | Kind::Refusal(_)) && !conversation.is_active(LANE)
+fn is_last(frame: &Frame, connection: &Connection) -> bool {
+    matches!(frame.kind, MessageKind::Answer(_) | MessageKind::Refusal(_))
+        && !connection.is_active(STREAM_ID)
 }
 
 async fn answer_later(
-    flight: Flight,
-    mut conversation: Conversation,
+    in_flight: InFlight,
+    mut connection: Connection,
     mut first: Option<Frame>,
-    manner: Manner,
+    rules: StatusRules,
 ) -> Reply {
-    let silence = flight.shared().settings.keep_alive;
+    let silence = in_flight.shared().settings.keep_alive;
     let opening = tokio::time::sleep(silence);
     tokio::pin!(opening);
-    while first.is_none() && conversation.is_active(LANE) {
+    while first.is_none() && connection.is_active(STREAM_ID) {
         tokio::select! {
-            () = conversation.wait() => first = conversation.next_frame(),
+            () = connection.wait() => first = connection.next_frame(),
             () = &mut opening => break,
         }
     }
     match first {
-        Some(frame) if is_last(&frame, &conversation) => {
-            reply::json(manner.status(frame.kind), frame.text)
+        Some(frame) if is_last(&frame, &connection) => {
+            reply::json(rules.status(frame.kind), frame.text)
         }
-        first => reply::stream(stream(OpenStream::open(flight), conversation, first, silence)),
+        first => reply::stream(stream(OpenStream::open(in_flight), connection, first, silence)),
     }
 }
 
 /// All that is to be said from now on, as events.
 fn stream(
     open: OpenStream,
-    conversation: Conversation,
+    connection: Connection,
     first: Option<Frame>,
     silence: Duration,
-) -> Pieces {
+) -> EventStream {
     let begun = first.map_or_else(sse::keep_alive, |frame| event(&frame.text));
     let events = futures_util::stream::unfold(
-        (Some(begun), conversation, open),
-        move |(begun, mut conversation, open)| async move {
+        (Some(begun), connection, open),
+        move |(begun, mut connection, open)| async move {
             let piece = match begun {
                 Some(begun) => begun,
-                None => next(&mut conversation, silence).await?,
+                None => next(&mut connection, silence).await?,
             };
-            Some((piece, (None, conversation, open)))
+            Some((piece, (None, connection, open)))
         },
     );
     Box::pin(events)
 }
 
 /// The next piece; `None` at the end.
-async fn next(conversation: &mut Conversation, silence: Duration) -> Option<Bytes> {
+async fn next(connection: &mut Connection, silence: Duration) -> Option<Bytes> {
     let mut piece = Vec::new();
     loop {
-        while let Some(frame) = conversation.next_frame() {
+        while let Some(frame) = connection.next_frame() {
             sse::write(&mut piece, None, &frame.text);
         }
         if !piece.is_empty() {
             return Some(piece.into());
         }
-        if !conversation.is_active(LANE) {
+        if !connection.is_active(STREAM_ID) {
             return None;
         }
         tokio::select! {
-            () = conversation.wait() => {}
+            () = connection.wait() => {}
             () = tokio::time::sleep(silence) => return Some(sse::keep_alive()),
         }
     }

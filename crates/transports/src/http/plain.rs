@@ -23,8 +23,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use self::head::{Head, Size};
 use super::exchange;
 use super::reply::{Answer, Reply};
-use super::shared::{Connection, Flight};
 use super::socket::{Socket, TOGETHER};
+use super::state::{HttpConnection, InFlight};
 use crate::pace::Pace;
 
 /// The longest plain request.
@@ -36,7 +36,7 @@ const FIRST_ROOM: usize = 8 << 10;
 /// A connection on which there were only plain requests.
 pub(crate) struct Plain {
     socket: Socket,
-    connection: Arc<Connection>,
+    connection: Arc<HttpConnection>,
     /// What was read and not answered.
     read: Bytes,
     /// Where to read to.
@@ -74,7 +74,7 @@ enum Step {
 }
 
 impl Plain {
-    pub(crate) fn new(socket: Socket, connection: Arc<Connection>) -> Self {
+    pub(crate) fn new(socket: Socket, connection: Arc<HttpConnection>) -> Self {
         Self {
             socket,
             connection,
@@ -130,7 +130,7 @@ impl Plain {
         if length > self.read.len() {
             return Step::Short(length);
         }
-        let flight = Flight::begin(&self.connection);
+        let flight = InFlight::begin(&self.connection);
         let body = self.read.slice(head..length);
         let answer = exchange::answer(flight, &self.head, &body, &mut self.last_meta);
         let Some((reply, body)) = answer.at_once() else { return Step::Unusual(Some(answer)) };
@@ -170,7 +170,7 @@ impl Plain {
         }
         let room = self.room.capacity();
         let mut reading = pin!(self.socket.read_buf(&mut self.room));
-        let pulse = &self.connection.pulse;
+        let pulse = &self.connection.activity;
         let read = poll_fn(|cx| match pulse.is_told() {
             true => Poll::Ready(Ok(0)),
             false => reading.as_mut().poll(cx),
@@ -188,7 +188,7 @@ impl Plain {
 
     /// Waits for the rest of a request that is so long. `false` if it does not come in time.
     async fn fill(&mut self, length: usize) -> bool {
-        let _flight = Flight::begin(&self.connection);
+        let _flight = InFlight::begin(&self.connection);
         let mut all = BytesMut::with_capacity(length);
         all.extend_from_slice(&self.read);
         // Not each piece has so much time, but all of them together.
@@ -200,7 +200,7 @@ impl Plain {
             }
             true
         };
-        let is_whole = self.connection.pulse.body_in_time(reading).await.unwrap_or(false);
+        let is_whole = self.connection.activity.body_in_time(reading).await.unwrap_or(false);
         self.read = all.freeze();
         is_whole
     }

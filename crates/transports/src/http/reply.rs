@@ -66,11 +66,11 @@ pub(crate) enum Body {
     /// Events, all of them.
     Events(Bytes),
     /// Events as they come.
-    Stream(Pieces),
+    Stream(EventStream),
 }
 
-/// Pieces of a stream of events.
-pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+/// EventStream of a stream of events.
+pub(crate) type EventStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 impl Body {
     /// The headers that tell what it is.
@@ -161,7 +161,7 @@ pub(crate) fn events(text: Bytes) -> Reply {
 }
 
 /// Events as they come.
-pub(crate) fn stream(pieces: Pieces) -> Reply {
+pub(crate) fn stream(pieces: EventStream) -> Reply {
     Reply { status: StatusCode::OK, headers: Vec::new(), body: Body::Stream(pieces) }
 }
 

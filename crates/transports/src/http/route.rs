@@ -14,15 +14,15 @@ use hyper::body::Incoming;
 use super::accept::named_revision;
 use super::headers::Headers;
 use super::reply::{self, Answer, Refusal, Reply};
-use super::shared::{Connection, Flight, Shared};
+use super::state::{HttpConnection, InFlight, ServerState};
 use super::{exchange, guard, old_sse, session};
 
 /// For load balancers.
 const HEALTH: &str = "/healthz";
 
 /// Answers one request. Never fails: whatever is wrong with it is an answer.
-pub(crate) async fn answer(connection: &Arc<Connection>, request: Request<Incoming>) -> Reply {
-    let flight = Flight::begin(connection);
+pub(crate) async fn answer(connection: &Arc<HttpConnection>, request: Request<Incoming>) -> Reply {
+    let in_flight = InFlight::begin(connection);
     let (head, body) = request.into_parts();
     let shared = &connection.shared;
     let guarded = guard::check_size(&head, shared.settings.limits.head).and_then(|()| {
@@ -33,7 +33,7 @@ pub(crate) async fn answer(connection: &Arc<Connection>, request: Request<Incomi
     }
     // The page that asks, if one does, must be allowed to read the answer.
     let origin = head.headers.get(header::ORIGIN).cloned();
-    let mut reply = dispatch(flight, head, body).await.unwrap_or_else(Reply::from);
+    let mut reply = dispatch(in_flight, head, body).await.unwrap_or_else(Reply::from);
     if let Some(origin) = &origin {
         guard::allow_origin(origin, &mut reply);
     }
@@ -47,8 +47,8 @@ pub(crate) async fn resume(answer: Answer, mut body: Incoming) -> Reply {
     answer.reply().await
 }
 
-async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, Refusal> {
-    let shared = flight.shared();
+async fn dispatch(in_flight: InFlight, head: Parts, body: Incoming) -> Result<Reply, Refusal> {
+    let shared = in_flight.shared();
     let settings = &shared.settings;
     let path = head.uri.path();
     let allowed = match path {
@@ -64,12 +64,12 @@ async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, 
         return Ok(reply);
     }
     if path == HEALTH {
-        return health(&flight, &head.method, allowed);
+        return health(&in_flight, &head.method, allowed);
     }
     admit(shared, &head.headers)?;
     let is_endpoint = path == settings.endpoint;
     match (&head.method, path) {
-        (&Method::POST, _) if is_endpoint => exchange::post(flight, head, body).await,
+        (&Method::POST, _) if is_endpoint => exchange::post(in_flight, head, body).await,
         // A modern client has no use for either, and is told so.
         (&Method::GET | &Method::DELETE, _)
             if is_endpoint && named_revision(&head.headers).is_modern() =>
@@ -78,17 +78,17 @@ async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, 
         }
         (&Method::GET, _) if is_endpoint => {
             guard::check_accept(&head.headers, &["text/event-stream"])?;
-            session::get(flight, &head)
+            session::get(in_flight, &head)
         }
         (&Method::DELETE, _) if is_endpoint => session::delete(shared, &head.headers),
-        (&Method::GET, old_sse::STREAM) => old_sse::open(flight, &head),
-        (&Method::POST, old_sse::MESSAGES) => Ok(old_sse::post(flight, &head, body).await),
+        (&Method::GET, old_sse::STREAM) => old_sse::open(in_flight, &head),
+        (&Method::POST, old_sse::MESSAGES) => Ok(old_sse::post(in_flight, &head, body).await),
         _ => Err(guard::wrong_method(&head.method, allowed)),
     }
 }
 
 /// Whether anything is done for the caller, now.
-pub(crate) fn admit(shared: &Shared, headers: &impl Headers) -> Result<(), Refusal> {
+pub(crate) fn admit(shared: &ServerState, headers: &impl Headers) -> Result<(), Refusal> {
     shared.guard.check_token(headers)?;
     if shared.is_stopping() {
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
@@ -96,11 +96,11 @@ pub(crate) fn admit(shared: &Shared, headers: &impl Headers) -> Result<(), Refus
     Ok(())
 }
 
-fn health(flight: &Flight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {
+fn health(in_flight: &InFlight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Err(guard::wrong_method(method, allowed));
     }
-    let (status, text): (_, &[u8]) = match flight.shared().is_stopping() {
+    let (status, text): (_, &[u8]) = match in_flight.shared().is_stopping() {
         false => (StatusCode::OK, br#"{"status":"ok"}"#),
         true => (StatusCode::SERVICE_UNAVAILABLE, br#"{"status":"stopping"}"#),
     };

@@ -21,13 +21,13 @@ use super::plain::{Next, Plain};
 use super::reply::Answer;
 use super::route;
 use super::settings::{Limits, Settings};
-use super::shared::{Connection, Shared};
 use super::socket::Socket;
+use super::state::{HttpConnection, ServerState};
 use super::sweep::sweep;
 
 /// An HTTP server that is bound to its address.
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -64,15 +64,15 @@ pub struct Stats {
 
 /// Counts, for whoever wants to know while the server runs.
 #[derive(Clone)]
-pub struct Watcher(Arc<Shared>);
+pub struct Watcher(Arc<ServerState>);
 
 impl Watcher {
     /// How much is going on now.
     pub fn stats(&self) -> Stats {
-        let pulses = self.0.pulses();
+        let activities = self.0.activities();
         Stats {
-            connections: pulses.len(),
-            requests: pulses.iter().map(|pulse| pulse.in_flight()).sum(),
+            connections: activities.len(),
+            requests: activities.iter().map(|activity| activity.in_flight()).sum(),
             streams: self.0.streams.load(Ordering::Relaxed),
             sessions: self.0.table.len(),
         }
@@ -97,7 +97,7 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let guard = Guard::new(&settings, address);
-        Ok(Self { shared: Arc::new(Shared::new(engine, settings, guard)), listener, address })
+        Ok(Self { shared: Arc::new(ServerState::new(engine, settings, guard)), listener, address })
     }
 
     /// Where it listens.
@@ -125,13 +125,13 @@ impl Server {
         drop(listener);
         shared.is_stopping.store(true, Ordering::Relaxed);
         shared.engine.stop();
-        for pulse in shared.pulses() {
-            pulse.finish();
+        for activity in shared.activities() {
+            activity.finish();
         }
         let grace = shared.engine.settings().limits.grace + LAST_WORDS;
         if tokio::time::timeout(grace, room.acquire_many(most)).await.is_err() {
-            for pulse in shared.pulses() {
-                pulse.abandon();
+            for activity in shared.activities() {
+                activity.abandon();
             }
             // The semaphore is never closed.
             drop(room.acquire_many(most).await);
@@ -147,7 +147,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long to wait when the system has no room for another connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-async fn accept(shared: &Arc<Shared>, listener: &TcpListener, room: &Arc<Semaphore>) {
+async fn accept(shared: &Arc<ServerState>, listener: &TcpListener, room: &Arc<Semaphore>) {
     let hyper = Arc::new(Hyper::new(&shared.settings.limits));
     loop {
         // Room first: a connection that cannot be served waits outside, where it costs us nothing.
@@ -190,32 +190,32 @@ impl Hyper {
     }
 }
 
-async fn serve(shared: Arc<Shared>, hyper: &Hyper, stream: TcpStream) {
+async fn serve(shared: Arc<ServerState>, hyper: &Hyper, stream: TcpStream) {
     // An answer is written in one piece; waiting for more of it would only delay it.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
     }
-    let pulse = shared.welcome();
-    let connection = Arc::new(Connection { shared, pulse: pulse.clone() });
-    let mut plain = Plain::new(Socket::new(stream, pulse.clone()), connection.clone());
-    let next = pulse.drive(plain.serve(), |_| {}).await;
+    let activity = shared.welcome();
+    let connection = Arc::new(HttpConnection { shared, activity: activity.clone() });
+    let mut plain = Plain::new(Socket::new(stream, activity.clone()), connection.clone());
+    let next = activity.drive(plain.serve(), |_| {}).await;
     let mut socket = plain.into_socket();
     match next {
         None => {}
-        Some(Next::Over) => drop(pulse.drive(socket.shutdown(), |_| {}).await),
+        Some(Next::Over) => drop(activity.drive(socket.shutdown(), |_| {}).await),
         Some(Next::Unusual(answer)) => unusual(connection, hyper, socket, answer).await,
     }
 }
 
 /// Serves with hyper, for whatever may come.
 async fn unusual(
-    connection: Arc<Connection>,
+    connection: Arc<HttpConnection>,
     hyper: &Hyper,
     socket: Socket,
     answer: Option<Answer>,
 ) {
     let builder = if socket.may_speak_two() { &hyper.any } else { &hyper.one };
-    let pulse = connection.pulse.clone();
+    let activity = connection.activity.clone();
     let first = Mutex::new(answer);
     let service = service_fn(move |request: Request<_>| {
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -229,7 +229,7 @@ async fn unusual(
         }
     });
     let served = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
-    pulse.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
+    activity.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
 }
 
 impl std::fmt::Debug for Server {

@@ -8,20 +8,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use sabir_engine::Conversation;
-use sabir_session::{Kind, Lane, RequireReady, Standing};
-use sabir_wire::{Asked, Era, Incoming, Malformed, Method, Revision};
+use sabir_engine::Connection;
+use sabir_session::{MessageKind, RequireReady, SessionKind, StreamId};
+use sabir_wire::{Era, Incoming, Malformed, Method, ParsedRequest, Revision};
 use tokio::time::Instant;
 
-use super::accept::{Named, named_revision};
+use super::accept::{VersionHeader, named_revision};
 use super::attachment::{self, Attachment, Opening, earlier};
 use super::headers::{self, Headers};
-use super::one_shot::{self, Manner};
+use super::one_shot::{self, StatusRules};
 use super::reply::{self, Answer, Refusal, Reply};
-use super::shared::{Flight, OpenStream, Shared};
 use super::sse;
+use super::state::{InFlight, OpenStream, ServerState};
 use super::streams::{EventId, Origin, Posted, Reader, Streams};
-use super::table::{SessionId, Stored};
+use super::table::{SessionId, StoredSession};
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -31,52 +31,57 @@ pub(crate) const OLD_SSE: Revision = Revision::V2024_11_05;
 
 /// What a client said in one POST.
 #[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
-pub(crate) enum Said {
+pub(crate) enum PostedMessage {
     /// A request.
-    Asked(Asked),
+    Request(ParsedRequest),
     /// Anything else.
-    Frame(Result<Incoming, Malformed>),
+    Other(Result<Incoming, Malformed>),
 }
 
-impl Said {
-    pub(crate) fn hand_to(self, conversation: &mut Conversation, lane: Lane) {
+impl PostedMessage {
+    pub(crate) fn hand_to(self, connection: &mut Connection, stream: StreamId) {
         match self {
-            Self::Asked(asked) => conversation.receive_asked(lane, asked),
-            Self::Frame(frame) => conversation.receive_decoded(lane, frame),
+            Self::Request(asked) => connection.receive_request(stream, asked),
+            Self::Other(frame) => connection.receive_decoded(stream, frame),
         }
     }
 
     fn is(&self, method: &Method) -> bool {
-        matches!(self, Self::Asked(asked) if asked.method == *method)
+        matches!(self, Self::Request(asked) if asked.method == *method)
     }
 }
 
 /// One POST of a legacy client, whose header names a revision, or none.
-pub(crate) fn post(flight: Flight, headers: &impl Headers, named: Named, said: Said) -> Answer {
+pub(crate) fn post(
+    in_flight: InFlight,
+    headers: &impl Headers,
+    named: VersionHeader,
+    said: PostedMessage,
+) -> Answer {
     let is_hello = said.is(&Method::Initialize);
     let revision = match spoken(named, is_hello) {
         Ok(revision) => revision,
         Err(refusal) => return refusal.into(),
     };
-    if let Said::Frame(Err(malformed)) = said {
-        return misread(converse(flight.shared(), revision), malformed).into();
+    if let PostedMessage::Other(Err(malformed)) = said {
+        return misread(converse(in_flight.shared(), revision), malformed).into();
     }
     let Some(id) = headers.first(SESSION) else {
-        return without_session(flight, said, revision);
+        return without_session(in_flight, said, revision);
     };
-    match find(flight.shared(), id) {
-        Ok(stored) => in_session(flight, stored, said),
+    match find(in_flight.shared(), id) {
+        Ok(stored) => in_session(in_flight, stored, said),
         Err(refusal) => refusal.into(),
     }
 }
 
 /// What a legacy client says that it speaks.
-fn spoken(named: Named, is_hello: bool) -> Result<Revision, Refusal> {
+fn spoken(named: VersionHeader, is_hello: bool) -> Result<Revision, Refusal> {
     match named {
-        Named::Nothing => Ok(Revision::UNNAMED),
-        Named::Known(revision) if revision.era() == Era::Legacy => Ok(revision),
+        VersionHeader::Nothing => Ok(Revision::UNNAMED),
+        VersionHeader::Known(revision) if revision.era() == Era::Legacy => Ok(revision),
         // What will be spoken is only being agreed on.
-        Named::Known(_) if is_hello => Ok(Revision::UNNAMED),
+        VersionHeader::Known(_) if is_hello => Ok(Revision::UNNAMED),
         _ => {
             let reason = "the MCP-Protocol-Version is not supported here";
             Err(Refusal::new(StatusCode::BAD_REQUEST, reason))
@@ -84,7 +89,7 @@ fn spoken(named: Named, is_hello: bool) -> Result<Revision, Refusal> {
     }
 }
 
-fn find(shared: &Shared, id: &[u8]) -> Result<Arc<Stored>, Refusal> {
+fn find(shared: &ServerState, id: &[u8]) -> Result<Arc<StoredSession>, Refusal> {
     let stored = SessionId::parse(id).and_then(|id| shared.table.find(&id, false));
     stored.ok_or_else(no_such_session)
 }
@@ -97,11 +102,11 @@ fn no_session() -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "the header Mcp-Session-Id is missing")
 }
 
-fn without_session(flight: Flight, said: Said, revision: Revision) -> Answer {
+fn without_session(in_flight: InFlight, said: PostedMessage, revision: Revision) -> Answer {
     if said.is(&Method::Initialize) {
-        return open(&flight, said, revision).into();
+        return open(&in_flight, said, revision).into();
     }
-    let ready = flight.shared().engine.settings().dialect.require_ready;
+    let ready = in_flight.shared().engine.settings().dialect.require_ready;
     let is_allowed = match ready.unwrap_or(RequireReady::All) {
         RequireReady::None => true,
         RequireReady::Tools => !said.is(&Method::CallTool),
@@ -110,38 +115,38 @@ fn without_session(flight: Flight, said: Said, revision: Revision) -> Answer {
     if !is_allowed {
         return no_session().into();
     }
-    let mut conversation = converse(flight.shared(), revision);
-    said.hand_to(&mut conversation, one_shot::LANE);
-    one_shot::answer(flight, conversation, Manner::Legacy)
+    let mut connection = converse(in_flight.shared(), revision);
+    said.hand_to(&mut connection, one_shot::STREAM_ID);
+    one_shot::answer(in_flight, connection, StatusRules::Legacy)
 }
 
 /// What cannot be read is refused, with or without a session.
-pub(crate) fn misread(mut conversation: Conversation, malformed: Malformed) -> Reply {
-    conversation.receive_decoded(one_shot::LANE, Err(malformed));
-    match conversation.next_frame() {
+pub(crate) fn misread(mut connection: Connection, malformed: Malformed) -> Reply {
+    connection.receive_decoded(one_shot::STREAM_ID, Err(malformed));
+    match connection.next_frame() {
         Some(frame) => reply::json(StatusCode::BAD_REQUEST, frame.text),
         // A notification: there is nobody to answer, but HTTP has a word for it.
         None => Refusal::new(StatusCode::BAD_REQUEST, "that is no JSON-RPC message").into(),
     }
 }
 
-fn converse(shared: &Shared, revision: Revision) -> Conversation {
-    let standing = Standing::LegacyHttp(revision);
-    Conversation::new(&shared.engine, standing, shared.principal.clone())
+fn converse(shared: &ServerState, revision: Revision) -> Connection {
+    let standing = SessionKind::LegacyHttp(revision);
+    Connection::new(&shared.engine, standing, shared.caller.clone())
 }
 
 /// Opens a session, if the handshake succeeds.
-fn open(flight: &Flight, said: Said, revision: Revision) -> Reply {
-    let shared = flight.shared();
-    let mut conversation = converse(shared, revision);
-    said.hand_to(&mut conversation, Lane(0));
-    let Some(frame) = conversation.next_frame() else { return reply::empty(StatusCode::ACCEPTED) };
-    let mut reply = reply::json(Manner::Legacy.status(frame.kind), frame.text);
-    if frame.kind != Kind::Answer(None) {
+fn open(in_flight: &InFlight, said: PostedMessage, revision: Revision) -> Reply {
+    let shared = in_flight.shared();
+    let mut connection = converse(shared, revision);
+    said.hand_to(&mut connection, StreamId(0));
+    let Some(frame) = connection.next_frame() else { return reply::empty(StatusCode::ACCEPTED) };
+    let mut reply = reply::json(StatusRules::Legacy.status(frame.kind), frame.text);
+    if frame.kind != MessageKind::Answer(None) {
         return reply;
     }
-    conversation.rest();
-    let streams = Streams::new(conversation, shared.bounds.clone());
+    connection.rest();
+    let streams = Streams::new(connection, shared.bounds.clone());
     let Some(stored) = shared.table.insert(streams, false) else { return too_many_sessions() };
     if let Ok(id) = HeaderValue::from_bytes(stored.id.as_bytes()) {
         reply.headers.push((HeaderName::from_static(SESSION), id));
@@ -155,16 +160,18 @@ pub(crate) fn too_many_sessions() -> Reply {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(header::RETRY_AFTER, later).into()
 }
 
-fn in_session(flight: Flight, stored: Arc<Stored>, said: Said) -> Answer {
+fn in_session(in_flight: InFlight, stored: Arc<StoredSession>, said: PostedMessage) -> Answer {
     let posted = match stored.lock().as_mut() {
-        Some(streams) => streams.post(|conversation, lane| said.hand_to(conversation, lane)),
+        Some(streams) => streams.post(|connection, stream| said.hand_to(connection, stream)),
         None => return no_such_session().into(),
     };
     match posted {
         None => too_many_streams().into(),
         Some(Posted::Done(None, _)) => reply::empty(StatusCode::ACCEPTED).into(),
-        Some(Posted::Done(Some(frame), rest)) if rest.is_empty() && frame.kind != Kind::Note => {
-            reply::json(Manner::Legacy.status(frame.kind), frame.text).into()
+        Some(Posted::Done(Some(frame), rest))
+            if rest.is_empty() && frame.kind != MessageKind::Notification =>
+        {
+            reply::json(StatusRules::Legacy.status(frame.kind), frame.text).into()
         }
         Some(Posted::Done(first, rest)) => {
             let mut body = Vec::new();
@@ -174,7 +181,7 @@ fn in_session(flight: Flight, stored: Arc<Stored>, said: Said) -> Answer {
             reply::events(body.into()).into()
         }
         Some(Posted::Waits(reader)) => {
-            Answer::Later(Box::pin(answer_later(flight, stored, reader)))
+            Answer::Later(Box::pin(answer_later(in_flight, stored, reader)))
         }
     }
 }
@@ -185,10 +192,10 @@ fn too_many_streams() -> Refusal {
 }
 
 /// Answers as JSON if nothing else comes first, and with a stream if something does.
-async fn answer_later(flight: Flight, stored: Arc<Stored>, reader: Reader) -> Reply {
+async fn answer_later(in_flight: InFlight, stored: Arc<StoredSession>, reader: Reader) -> Reply {
     let began = Instant::now();
-    let mut attachment = Attachment::new(flight.shared(), &stored, reader);
-    let settings = &flight.shared().settings;
+    let mut attachment = Attachment::new(in_flight.shared(), &stored, reader);
+    let settings = &in_flight.shared().settings;
     let can_come_back = can_come_back(&stored);
     let poll_after = settings.poll_after.filter(|_| can_come_back);
     let first = tokio::select! {
@@ -199,9 +206,11 @@ async fn answer_later(flight: Flight, stored: Arc<Stored>, reader: Reader) -> Re
     let (events, is_last) = match first {
         // Cancelled: there is no answer, and so nothing to come back for.
         Some(None) => return reply::events(Bytes::new()),
-        Some(Some((events, true))) if events.len() == 1 && events[0].frame.kind != Kind::Note => {
+        Some(Some((events, true)))
+            if events.len() == 1 && events[0].frame.kind != MessageKind::Notification =>
+        {
             let frame = &events[0].frame;
-            return reply::json(Manner::Legacy.status(frame.kind), frame.text.clone());
+            return reply::json(StatusRules::Legacy.status(frame.kind), frame.text.clone());
         }
         Some(Some((events, is_last))) => (events, is_last),
         None => (Vec::new(), false),
@@ -210,12 +219,12 @@ async fn answer_later(flight: Flight, stored: Arc<Stored>, reader: Reader) -> Re
     attachment.write(&mut begun, &events);
     let poll_at = poll_after.map(|after| began + after);
     let opening = Opening { begun: begun.into(), is_last, poll_at };
-    reply::stream(attachment::stream(attachment, OpenStream::open(flight), opening))
+    reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening))
 }
 
 /// Whether the client knows what to do when its stream ends too early.
-fn can_come_back(stored: &Stored) -> bool {
-    let revision = stored.lock().as_ref().map(|s| s.conversation().session().revision());
+fn can_come_back(stored: &StoredSession) -> bool {
+    let revision = stored.lock().as_ref().map(|s| s.connection().session().revision());
     revision >= Some(Revision::V2025_11_25)
 }
 
@@ -229,9 +238,9 @@ fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> V
 }
 
 /// A GET: opens a stream for what belongs to no request, or goes on with one that was lost.
-pub(crate) fn get(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
+pub(crate) fn get(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
     spoken(named_revision(&head.headers), false)?;
-    let stored = find(flight.shared(), head.headers.first(SESSION).ok_or_else(no_session)?)?;
+    let stored = find(in_flight.shared(), head.headers.first(SESSION).ok_or_else(no_session)?)?;
     let last_seen = head.headers.first(LAST_EVENT).map(last_seen).transpose()?;
     let reader = match stored.lock().as_mut() {
         None => return Err(no_such_session()),
@@ -246,15 +255,15 @@ pub(crate) fn get(flight: Flight, head: &Parts) -> Result<Reply, Refusal> {
             None => streams.open(Origin::Get).ok_or_else(too_many_streams)?,
         },
     };
-    let attachment = Attachment::new(flight.shared(), &stored, reader);
-    let settings = &flight.shared().settings;
+    let attachment = Attachment::new(in_flight.shared(), &stored, reader);
+    let settings = &in_flight.shared().settings;
     let can_come_back = can_come_back(&stored);
     // Whoever has come back knows its place, and the same id must not be given twice.
     let begun = beginning(&attachment, settings.retry, can_come_back && last_seen.is_none());
     let polls = can_come_back && reader.origin == Origin::Post;
     let poll_at = settings.poll_after.filter(|_| polls).map(|after| Instant::now() + after);
     let opening = Opening { begun: begun.into(), is_last: false, poll_at };
-    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(flight), opening)))
+    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening)))
 }
 
 fn last_seen(id: &[u8]) -> Result<EventId, Refusal> {
@@ -263,7 +272,7 @@ fn last_seen(id: &[u8]) -> Result<EventId, Refusal> {
 }
 
 /// A DELETE: ends the session.
-pub(crate) fn delete(shared: &Shared, headers: &HeaderMap) -> Result<Reply, Refusal> {
+pub(crate) fn delete(shared: &ServerState, headers: &HeaderMap) -> Result<Reply, Refusal> {
     spoken(named_revision(headers), false)?;
     let stored = find(shared, headers.first(SESSION).ok_or_else(no_session)?)?;
     match shared.table.remove(&stored.id) {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::pulse::Pulse;
+use super::activity::Activity;
 
 /// How long and how much a peer may go on after our last word.
 const LINGER: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(crate) const TOGETHER: usize = 2 << 10;
 /// A connection's socket.
 pub(crate) struct Socket {
     stream: TcpStream,
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
     /// What was read before, and is to be read once more.
     again: Bytes,
     linger: Option<Linger>,
@@ -38,8 +38,8 @@ struct Linger {
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
-        Self { stream, pulse, again: Bytes::new(), linger: None }
+    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
+        Self { stream, activity, again: Bytes::new(), linger: None }
     }
 
     /// The same, but first it gives what was read before.
@@ -100,7 +100,7 @@ impl AsyncWrite for Socket {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.pulse.note_write(written)
+        self.activity.note_write(written)
     }
 
     fn poll_write_vectored(
@@ -123,7 +123,7 @@ impl AsyncWrite for Socket {
             }
             None => Pin::new(&mut self.stream).poll_write_vectored(cx, parts),
         };
-        self.pulse.note_write(written)
+        self.activity.note_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pulse::millis;
-use super::shared::Shared;
+use super::activity::millis;
+use super::state::ServerState;
 
 /// How many sessions are looked at before others get their turn, and for how long these get it.
 /// Merely to yield would not do: where two threads share a core, the system lets each of them run for
@@ -13,14 +13,14 @@ const BATCH: usize = 128;
 const REST: Duration = Duration::from_millis(1);
 
 /// Ends what took too long, for ever.
-pub(crate) async fn sweep(shared: Arc<Shared>) {
+pub(crate) async fn sweep(shared: Arc<ServerState>) {
     let mut ticks = tokio::time::interval(period(&shared));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let now = shared.clock.tick();
-        for pulse in shared.pulses() {
-            pulse.check(now, &shared.settings.limits);
+        for activity in shared.activities() {
+            activity.check(now, &shared.settings.limits);
         }
         while shared.table.expire(now, BATCH) {
             tokio::time::sleep(REST).await;
@@ -29,7 +29,7 @@ pub(crate) async fn sweep(shared: Arc<Shared>) {
     }
 }
 
-async fn look_after(shared: &Shared, now: u64) {
+async fn look_after(shared: &ServerState, now: u64) {
     let replay_time = millis(shared.settings.limits.replay_time);
     for (nth, stored) in shared.table.unattended().into_iter().enumerate() {
         if nth % BATCH == BATCH - 1 {
@@ -44,7 +44,7 @@ async fn look_after(shared: &Shared, now: u64) {
 }
 
 /// Often enough for the shortest of the limits.
-fn period(shared: &Shared) -> Duration {
+fn period(shared: &ServerState) -> Duration {
     let limits = &shared.settings.limits;
     let shortest = [limits.idle, limits.body_time, limits.stall, limits.session_idle];
     let shortest = shortest.into_iter().chain([limits.replay_time]).min().unwrap_or_default();

@@ -14,7 +14,7 @@ use dashmap::mapref::entry::Entry;
 use nanoid::nanoid;
 use subtle::ConstantTimeEq as _;
 
-use super::pulse::{Clock, millis};
+use super::activity::{Clock, millis};
 use super::settings::Limits;
 use super::streams::Streams;
 
@@ -52,7 +52,7 @@ impl SessionId {
 }
 
 /// A session that outlives its connections.
-pub(crate) struct Stored {
+pub(crate) struct StoredSession {
     pub(crate) id: SessionId,
     /// It is of the first revision's transport, and lives as long as its stream.
     is_old: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Stored {
     streams: Mutex<Option<Streams>>,
 }
 
-impl Stored {
+impl StoredSession {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
         // What was done before a panic is still true: a session is changed step by step.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,9 +78,9 @@ impl Stored {
 }
 
 /// All sessions.
-pub(crate) struct Table {
+pub(crate) struct SessionTable {
     /// By [`SessionId::file`].
-    sessions: DashMap<u64, Arc<Stored>>,
+    sessions: DashMap<u64, Arc<StoredSession>>,
     /// Counts those that are being made too, so that the limit holds whoever comes at once.
     count: AtomicUsize,
     limit: usize,
@@ -89,13 +89,13 @@ pub(crate) struct Table {
     /// When to look at which session.
     ages: Mutex<BinaryHeap<Age>>,
     /// Sessions with something to look after: calls or streams without a reader.
-    unattended: Mutex<Vec<Weak<Stored>>>,
+    unattended: Mutex<Vec<Weak<StoredSession>>>,
 }
 
 /// When to look at a session. The earliest is the greatest.
 struct Age {
     due: u64,
-    stored: Weak<Stored>,
+    stored: Weak<StoredSession>,
 }
 
 impl Ord for Age {
@@ -118,7 +118,7 @@ impl PartialEq for Age {
 
 impl Eq for Age {}
 
-impl Table {
+impl SessionTable {
     pub(crate) fn new(clock: Arc<Clock>, limits: &Limits) -> Self {
         Self {
             sessions: DashMap::new(),
@@ -132,7 +132,7 @@ impl Table {
     }
 
     /// Keeps a session; `None` if there are too many.
-    pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<Stored>> {
+    pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<StoredSession>> {
         let has_room = |count| (count < self.limit).then_some(count + 1);
         let counted = self.count.fetch_update(AcqRel, Acquire, has_room);
         if counted.is_err() {
@@ -147,14 +147,14 @@ impl Table {
                 break (id, file);
             }
         };
-        let stored = Arc::new(Stored { id, is_old, seen: AtomicU64::new(now), streams });
+        let stored = Arc::new(StoredSession { id, is_old, seen: AtomicU64::new(now), streams });
         drop(file.insert(stored.clone()));
         self.look_at(now.saturating_add(self.idle), &stored);
         Some(stored)
     }
 
     /// The session of that name, which is in use from now on.
-    pub(crate) fn find(&self, id: &SessionId, is_old: bool) -> Option<Arc<Stored>> {
+    pub(crate) fn find(&self, id: &SessionId, is_old: bool) -> Option<Arc<StoredSession>> {
         let stored = self.sessions.get(&id.file())?;
         let stored = Some(&*stored).filter(|s| s.id.is(id) && s.is_old == is_old)?.clone();
         stored.seen.store(self.clock.now(), Relaxed);
@@ -171,7 +171,7 @@ impl Table {
     }
 
     /// Asks for a session to be looked after, because something goes on that nobody waits for.
-    pub(crate) fn look_after(&self, stored: &Arc<Stored>) {
+    pub(crate) fn look_after(&self, stored: &Arc<StoredSession>) {
         lock(&self.unattended).push(Arc::downgrade(stored));
     }
 
@@ -207,11 +207,11 @@ impl Table {
         true
     }
 
-    fn look_at(&self, due: u64, stored: &Arc<Stored>) {
+    fn look_at(&self, due: u64, stored: &Arc<StoredSession>) {
         lock(&self.ages).push(Age { due, stored: Arc::downgrade(stored) });
     }
 
-    fn next_due(&self, now: u64) -> Option<Weak<Stored>> {
+    fn next_due(&self, now: u64) -> Option<Weak<StoredSession>> {
         let mut ages = lock(&self.ages);
         // Sessions that were ended leave their memory behind, until these outnumber the living.
         if ages.len() > 2 * self.len() + 1024 {
@@ -224,7 +224,7 @@ impl Table {
     }
 
     /// Sessions that need to be looked after, taken off the list.
-    pub(crate) fn unattended(&self) -> Vec<Weak<Stored>> {
+    pub(crate) fn unattended(&self) -> Vec<Weak<StoredSession>> {
         std::mem::take(&mut *lock(&self.unattended))
     }
 }

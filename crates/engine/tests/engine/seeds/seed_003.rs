@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
-use sabir_testkit::{ConversationPlayer, House, Player as _, play};
+use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
 use sabir_wire::types::{Tool, ToolReply};
 use sabir_wire::{Problem, Raw};
 use serde_json::json;
@@ -31,11 +31,11 @@ impl Source for Registered {
     }
 }
 
-fn editor() -> ConversationPlayer {
+fn editor() -> ConnectionPlayer {
     playing(House::of(settings(), Vec::new()))
 }
 
-fn register_tool(editor: &ConversationPlayer, name: &str, handler: Handler) {
+fn register_tool(editor: &ConnectionPlayer, name: &str, handler: Handler) {
     let schema = Raw::of(&json!({ "type": "object", "properties": {} })).unwrap();
     let tool = Tool::new(name, "An editor's tool", schema);
     editor.house.engine.registry().add(Arc::new(Registered { tool, handler })).unwrap();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use http::Version;
 
 use crate::http::headers::{self, Headers};
-use crate::http::shared::Shared;
+use crate::http::state::ServerState;
 use crate::http::{exchange, route};
 
 /// The most headers of a plain request.
@@ -48,7 +48,7 @@ pub(super) struct Size {
 
 impl Head {
     /// Reads the head of a request. `None` if it is not all there, not plain, or not in order.
-    pub(super) fn read(&mut self, bytes: &[u8], shared: &Shared) -> Option<Size> {
+    pub(super) fn read(&mut self, bytes: &[u8], shared: &ServerState) -> Option<Size> {
         if !self.text.is_empty()
             && let Some(head) = self.read_again(bytes)
         {
@@ -99,7 +99,7 @@ impl Head {
     }
 
     /// Reads all of it; how long it is.
-    fn parse(&mut self, bytes: &[u8], shared: &Shared) -> Option<usize> {
+    fn parse(&mut self, bytes: &[u8], shared: &ServerState) -> Option<usize> {
         let mut lines = [const { MaybeUninit::uninit() }; MOST_LINES];
         let mut request = httparse::Request::new(&mut []);
         let parsed = request.parse_with_uninit_headers(bytes, &mut lines);

@@ -10,9 +10,9 @@ use crate::id::{Id, write_json_string};
 use crate::message::write_result;
 use crate::raw::Raw;
 use crate::revision::Revision;
-use crate::types::{CacheHint, Completion, Content, ContentKind, Discovery, ListPage};
+use crate::types::{CacheHint, Completion, Content, ContentKind, DiscoverResult, ListPage};
+use crate::types::{InitializeResult, ResourceReply, ServerResult, ToolReply};
 use crate::types::{PromptReply, Questions};
-use crate::types::{ResourceReply, ServerResult, ToolReply, Welcome};
 
 /// The response to request `id`: `result`, as `revision` says it. `server` tells who answers, where
 /// the revision wants it told with every result.
@@ -61,7 +61,7 @@ impl Lowered<'_, ServerResult> {
 impl Lowered<'_, ToolReply> {
     /// Writes a plain reply as [`Spoken`] would, but without asking each part how it is written.
     fn write_plainly(&self, server: &Raw, out: &mut Vec<u8>) {
-        let begin: &[u8] = match self.speech.stateless {
+        let begin: &[u8] = match self.features.stateless {
             true => br#"{"resultType":"complete","content":["#,
             false => br#"{"content":["#,
         };
@@ -82,7 +82,7 @@ impl Lowered<'_, ToolReply> {
         if self.value.is_error {
             out.extend_from_slice(br#","isError":true"#);
         }
-        if self.speech.stateless {
+        if self.features.stateless {
             out.extend_from_slice(br#","_meta":{"io.modelcontextprotocol/serverInfo":"#);
             out.extend_from_slice(server.as_bytes());
             out.push(b'}');
@@ -92,8 +92,9 @@ impl Lowered<'_, ToolReply> {
 
     /// The structured content, where the revision has a place for it.
     fn sayable(&self) -> Option<&Raw> {
-        let is_sayable =
-            |value: &&Raw| self.speech.stateless || (self.speech.structured && value.is_object());
+        let is_sayable = |value: &&Raw| {
+            self.features.stateless || (self.features.structured && value.is_object())
+        };
         self.value.structured.as_ref().filter(is_sayable)
     }
 }
@@ -118,7 +119,7 @@ impl Serialize for Spoken<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = object(serializer)?;
         let result = &self.result;
-        if result.speech.stateless {
+        if result.features.stateless {
             let kind = match result.value {
                 ServerResult::InputRequired(_) => "input_required",
                 _ => "complete",
@@ -127,8 +128,10 @@ impl Serialize for Spoken<'_> {
         }
         match result.value {
             ServerResult::Empty | ServerResult::Listened(_) | ServerResult::Ready(_) => {}
-            ServerResult::Welcome(welcome) => result.part(welcome.as_ref()).write(&mut map)?,
-            ServerResult::Discovery(discovery) => {
+            ServerResult::InitializeResult(welcome) => {
+                result.part(welcome.as_ref()).write(&mut map)?
+            }
+            ServerResult::DiscoverResult(discovery) => {
                 result.part(discovery.as_ref()).write(&mut map)?
             }
             ServerResult::Tool(reply) => result.part(reply).write(&mut map)?,
@@ -141,7 +144,7 @@ impl Serialize for Spoken<'_> {
             ServerResult::Listened(id) => Some(id),
             _ => None,
         };
-        let server = result.speech.stateless.then_some(self.server);
+        let server = result.features.stateless.then_some(self.server);
         let meta = ResultMeta { server, subscription, own: result.value.meta() };
         if !meta.is_empty() {
             map.set("_meta", &meta)?;
@@ -163,16 +166,16 @@ where
 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let page = self.page;
-        let speech = self.revision.speech();
+        let features = self.revision.features();
         let items: Vec<_> =
             page.items.iter().map(|item| Lowered::new(item, self.revision)).collect();
         let mut map = object(serializer)?;
-        if speech.stateless {
+        if features.stateless {
             map.set("resultType", "complete")?;
         }
         map.set(page.key, &items)?;
         map.may("nextCursor", page.next)?;
-        if speech.stateless {
+        if features.stateless {
             write_cache(&mut map, page.cache)?;
             let meta = ResultMeta { server: Some(self.server), subscription: None, own: None };
             map.set("_meta", &meta)?;
@@ -219,7 +222,7 @@ fn write_cache<M: SerializeMap>(map: &mut Object<M>, cache: CacheHint) -> Result
     map.set("cacheScope", cache.scope.name())
 }
 
-impl Lowered<'_, Welcome> {
+impl Lowered<'_, InitializeResult> {
     fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
         let welcome = self.value;
         if welcome.flat {
@@ -233,7 +236,7 @@ impl Lowered<'_, Welcome> {
     }
 }
 
-impl Lowered<'_, Discovery> {
+impl Lowered<'_, DiscoverResult> {
     fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
         let discovery = self.value;
         let dates: Vec<_> = discovery.revisions.iter().map(|revision| revision.date()).collect();
@@ -251,7 +254,7 @@ impl Lowered<'_, ToolReply> {
             // A client that reads only text must not miss what was said to programs.
             Some(value) if reply.content.is_empty() => {
                 let text = Content::text(value.text());
-                map.set("content", &[Lowered { value: &text, speech: self.speech }])?;
+                map.set("content", &[Lowered { value: &text, features: self.features }])?;
             }
             _ => map.set("content", &self.parts(&reply.content))?,
         }
@@ -273,7 +276,7 @@ impl Lowered<'_, PromptReply> {
 impl Lowered<'_, ResourceReply> {
     fn write<M: SerializeMap>(&self, map: &mut Object<M>) -> Result<(), M::Error> {
         map.set("contents", &self.parts(&self.value.contents))?;
-        if self.speech.stateless {
+        if self.features.stateless {
             write_cache(map, self.value.cache)?;
         }
         Ok(())

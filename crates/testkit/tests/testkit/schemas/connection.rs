@@ -1,12 +1,12 @@
-//! A conversation that is as broad as we can make it: every method, every kind of content, errors,
+//! A connection that is as broad as we can make it: every method, every kind of content, errors,
 //! notifications, questions and the end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use sabir_registry::Offer;
-use sabir_session::Standing;
-use sabir_testkit::{ConversationPlayer, House, Player as _, StandIn};
+use sabir_session::SessionKind;
+use sabir_testkit::{ConnectionPlayer, House, Player as _, StandIn};
 use sabir_wire::types::{Resource, Tool, Topic};
 use sabir_wire::{Raw, Revision};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// All that we said, each with the method of the request that it answers.
 pub(crate) struct Recording {
     pub(crate) said: Vec<(Option<String>, Value)>,
-    player: ConversationPlayer,
+    player: ConnectionPlayer,
     asked: HashMap<String, String>,
     next_id: u64,
     /// What is added to the params of each request.
@@ -42,7 +42,7 @@ impl Recording {
         };
         let house = House::offering(settings, offer);
         house.engine.registry().add(Arc::new(StandIn)).unwrap();
-        let player = ConversationPlayer::with(house, Standing::Stream, None);
+        let player = ConnectionPlayer::with(house, SessionKind::Stream, None);
         Self { said: Vec::new(), player, asked: HashMap::new(), next_id: 0, meta }
     }
 
@@ -68,7 +68,7 @@ impl Recording {
         recording.ask("resources/subscribe", json!({ "uri": "memo:///none" }));
         recording.ask("server/discover", json!({}));
         recording.ask("initialize", json!({}));
-        if revision.speech().batches {
+        if revision.features().batches {
             let batch = r#"[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"nope"}]"#;
             recording.say(batch);
         }

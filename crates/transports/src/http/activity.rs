@@ -51,7 +51,7 @@ const ABANDON: u8 = 2;
 
 /// How one connection is doing. A time of 0 means that nothing of the kind is going on.
 #[derive(Debug)]
-pub(crate) struct Pulse {
+pub(crate) struct Activity {
     clock: Arc<Clock>,
     in_flight: AtomicU32,
     idle_since: AtomicU64,
@@ -63,7 +63,7 @@ pub(crate) struct Pulse {
     driver: AtomicWaker,
 }
 
-impl Pulse {
+impl Activity {
     pub(crate) fn new(clock: Arc<Clock>) -> Self {
         let now = clock.now();
         Self {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Lowered, object};
 use crate::raw::Raw;
-use crate::revision::{Revision, Speech};
+use crate::revision::{Features, Revision};
 use crate::types::{ContentKind, Elicit, Question, Role, Sample, SamplingContent, SamplingMessage};
 
 /// Why a question cannot be asked in a revision.
@@ -21,27 +21,27 @@ pub fn question(
     revision: Revision,
     name: impl FnOnce() -> String,
 ) -> Result<Option<Raw>, Unsayable> {
-    let speech = revision.speech();
+    let features = revision.features();
     let params = match question {
         Question::Roots => return Ok(None),
         Question::Sample(sample) => {
-            if sample.uses_tools() && !speech.icons {
+            if sample.uses_tools() && !features.icons {
                 return Err(Unsayable("to sample with tools"));
             }
-            if sample.blocks().any(is_audio) && !speech.audio {
+            if sample.blocks().any(is_audio) && !features.audio {
                 return Err(Unsayable("to sample with sounds"));
             }
-            Raw::of(&Lowered { value: sample.as_ref(), speech })
+            Raw::of(&Lowered { value: sample.as_ref(), features })
         }
-        Question::Elicit(_) if !speech.elicitation => {
+        Question::Elicit(_) if !features.elicitation => {
             return Err(Unsayable("anything of its user"));
         }
         Question::Elicit(Elicit::Form { message, schema }) => {
-            let schema = form(schema, speech)?;
-            let mode = speech.icons.then_some("form");
+            let schema = form(schema, features)?;
+            let mode = features.icons.then_some("form");
             Raw::of(&Form { mode, message, requested_schema: &schema })
         }
-        Question::Elicit(Elicit::Url { .. }) if !speech.icons => {
+        Question::Elicit(Elicit::Url { .. }) if !features.icons => {
             return Err(Unsayable("to open a web page"));
         }
         Question::Elicit(Elicit::Url { message, url }) => Raw::of(&json!({
@@ -66,8 +66,8 @@ struct Form<'a> {
 
 /// The schema of a form. 2025-06-18 knows neither defaults (but for booleans), nor choices of
 /// several, nor titled choices other than by `enumNames`.
-fn form(schema: &Raw, speech: &Speech) -> Result<Raw, Unsayable> {
-    if speech.icons {
+fn form(schema: &Raw, features: &Features) -> Result<Raw, Unsayable> {
+    if features.icons {
         return Ok(schema.clone());
     }
     let Ok(Value::Object(mut root)) = schema.read() else { return Ok(schema.clone()) };
@@ -101,7 +101,7 @@ impl Serialize for Lowered<'_, Sample> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sample = self.value;
         let mut map = object(serializer)?;
-        if self.speech.icons {
+        if self.features.icons {
             map.set("messages", &self.parts(&sample.messages))?;
         } else {
             let said = sample.messages.iter().flat_map(|SamplingMessage { role, content }| {

@@ -1,4 +1,4 @@
-//! What running calls have to say to their conversation: notes on the way, and how they ended.
+//! What running calls have to say to their connection: notes on the way, and how they ended.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sabir_registry::Line;
-use sabir_session::{CallKey, Note, Outcome};
+use sabir_session::{CallKey, CallNotification, Outcome};
 use sabir_wire::Raw;
 use sabir_wire::types::Level;
 use tokio::sync::Notify;
 
-/// The one place where all calls of a conversation leave word.
-pub(crate) struct Mailbox {
+/// The one place where all calls of a connection leave word.
+pub(crate) struct EventQueue {
     letters: Mutex<Letters>,
     arrival: Notify,
     /// How many notes may wait. When full, further ones are dropped: the next progress says more
@@ -22,46 +22,46 @@ pub(crate) struct Mailbox {
 
 #[derive(Default)]
 struct Letters {
-    waiting: VecDeque<Letter>,
+    waiting: VecDeque<CallEvent>,
     notes: usize,
 }
 
-pub(crate) enum Letter {
-    Noted(CallKey, Note),
+pub(crate) enum CallEvent {
+    Notified(CallKey, CallNotification),
     Finished(CallKey, Outcome),
 }
 
-impl std::fmt::Debug for Mailbox {
+impl std::fmt::Debug for EventQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Mailbox")
+        f.write_str("EventQueue")
     }
 }
 
-impl Mailbox {
+impl EventQueue {
     pub(crate) fn new(max_notes: usize) -> Arc<Self> {
         Arc::new(Self { letters: Mutex::default(), arrival: Notify::new(), max_notes })
     }
 
     pub(crate) fn finished(&self, call: CallKey, outcome: Outcome) {
-        self.lock().waiting.push_back(Letter::Finished(call, outcome));
+        self.lock().waiting.push_back(CallEvent::Finished(call, outcome));
         self.arrival.notify_one();
     }
 
-    fn noted(&self, call: CallKey, note: Note) {
+    fn noted(&self, call: CallKey, note: CallNotification) {
         let mut letters = self.lock();
         if letters.notes < self.max_notes {
             letters.notes += 1;
-            letters.waiting.push_back(Letter::Noted(call, note));
+            letters.waiting.push_back(CallEvent::Notified(call, note));
             drop(letters);
             self.arrival.notify_one();
         }
     }
 
     /// The oldest letter.
-    pub(crate) fn take(&self) -> Option<Letter> {
+    pub(crate) fn take(&self) -> Option<CallEvent> {
         let mut letters = self.lock();
         let letter = letters.waiting.pop_front()?;
-        if matches!(letter, Letter::Noted(..)) {
+        if matches!(letter, CallEvent::Notified(..)) {
             letters.notes -= 1;
         }
         Some(letter)
@@ -77,11 +77,11 @@ impl Mailbox {
     }
 }
 
-/// A call's way back to its conversation.
-pub(crate) struct CallLine {
+/// A call's way back to its connection.
+pub(crate) struct RunningCall {
     pub(crate) key: CallKey,
     /// Made when there is something to put in: most calls only end.
-    mailbox: OnceLock<Arc<Mailbox>>,
+    events: OnceLock<Arc<EventQueue>>,
     max_notes: usize,
     pub(crate) wants_progress: bool,
     /// The least of the log messages that are wanted.
@@ -90,19 +90,19 @@ pub(crate) struct CallLine {
     cancellation: Notify,
 }
 
-impl CallLine {
+impl RunningCall {
     pub(crate) fn new(
         key: CallKey,
-        mailbox: Option<Arc<Mailbox>>,
+        events: Option<Arc<EventQueue>>,
         max_notes: usize,
         wants_progress: bool,
         log_level: Option<Level>,
     ) -> Arc<Self> {
-        let mailbox = mailbox.map_or_else(OnceLock::new, OnceLock::from);
+        let events = events.map_or_else(OnceLock::new, OnceLock::from);
         let (cancelled, cancellation) = (AtomicBool::new(false), Notify::new());
         Arc::new(Self {
             key,
-            mailbox,
+            events,
             max_notes,
             wants_progress,
             log_level,
@@ -112,13 +112,13 @@ impl CallLine {
     }
 
     /// Where the call leaves word.
-    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
-        self.mailbox.get_or_init(|| Mailbox::new(self.max_notes))
+    pub(crate) fn events(&self) -> &Arc<EventQueue> {
+        self.events.get_or_init(|| EventQueue::new(self.max_notes))
     }
 
     /// The same, if there is one already.
-    pub(crate) fn made_mailbox(&self) -> Option<&Arc<Mailbox>> {
-        self.mailbox.get()
+    pub(crate) fn made_mailbox(&self) -> Option<&Arc<EventQueue>> {
+        self.events.get()
     }
 
     pub(crate) fn cancel(&self) {
@@ -127,18 +127,18 @@ impl CallLine {
     }
 }
 
-impl Line for CallLine {
+impl Line for RunningCall {
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>) {
         // NaN and infinities cannot be written as JSON.
         let is_number = progress.is_finite() && total.is_none_or(f64::is_finite);
         if self.wants_progress && is_number {
-            self.mailbox().noted(self.key, Note::Progress { progress, total, message });
+            self.events().noted(self.key, CallNotification::Progress { progress, total, message });
         }
     }
 
     fn log(&self, level: Level, logger: Option<String>, data: Raw) {
         if self.log_level.is_some_and(|least| level >= least) {
-            self.mailbox().noted(self.key, Note::Log { level, logger, data });
+            self.events().noted(self.key, CallNotification::Log { level, logger, data });
         }
     }
 

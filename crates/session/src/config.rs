@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 
 /// What all sessions of a server share.
 #[derive(Debug)]
-pub struct Rules {
+pub struct SessionConfig {
     /// How this deployment deviates.
     pub dialect: Dialect,
     /// How much a client may have.
@@ -17,18 +17,18 @@ pub struct Rules {
     /// Who answers, as JSON.
     pub server: Raw,
     /// Names for the pages that users are asked to visit.
-    pub pages: PageNames,
+    pub pages: ElicitationIds,
 }
 
 /// Names for the pages that users are asked to visit. The specification wants them unique within a
 /// server: all its sessions take them from here.
 #[derive(Debug)]
-pub struct PageNames {
+pub struct ElicitationIds {
     server: Box<str>,
     last: AtomicU64,
 }
 
-impl PageNames {
+impl ElicitationIds {
     /// `server` tells this server from others that speak with the same clients.
     pub fn new(server: impl Into<Box<str>>) -> Self {
         Self { server: server.into(), last: AtomicU64::new(0) }
@@ -69,7 +69,7 @@ impl Default for Limits {
 
 /// What the transport knows of a client before it has said anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SessionKind {
     /// A pipe or the like, which serves both eras, request by request.
     Stream,
     /// A legacy client over HTTP, and what it speaks until a handshake says otherwise.

@@ -22,7 +22,7 @@ impl Serialize for Lowered<'_, Content> {
                 map.set("data", data)?;
                 map.set("mimeType", mime_type)?;
             }
-            ContentKind::Audio { data, mime_type } if self.speech.audio => {
+            ContentKind::Audio { data, mime_type } if self.features.audio => {
                 map.set("type", "audio")?;
                 map.set("data", data)?;
                 map.set("mimeType", mime_type)?;
@@ -36,9 +36,9 @@ impl Serialize for Lowered<'_, Content> {
                     meta: None,
                 };
                 map.set("type", "resource")?;
-                map.set("resource", &Lowered { value: &contents, speech: self.speech })?;
+                map.set("resource", &Lowered { value: &contents, features: self.features })?;
             }
-            ContentKind::Link(resource) if self.speech.structured => {
+            ContentKind::Link(resource) if self.features.structured => {
                 map.set("type", "resource_link")?;
                 self.part(resource.as_ref()).write_fields(&mut map)?;
                 // The block and the resource it names share these; the resource's own come first.
@@ -68,7 +68,7 @@ impl Lowered<'_, Content> {
     ) -> Result<M::Ok, M::Error> {
         let hints = self.value.annotations.as_ref().filter(|_| annotations);
         map.may("annotations", hints.map(|hints| self.part(hints)).as_ref())?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("_meta", self.value.meta.as_ref().filter(|_| meta))?;
         }
         map.end()
@@ -94,7 +94,7 @@ impl Serialize for Lowered<'_, ResourceContents> {
             Ok(text) => map.set("text", text)?,
             Err(blob) => map.set("blob", blob)?,
         }
-        if self.speech.structured {
+        if self.features.structured {
             map.may("_meta", contents.meta.as_ref())?;
         }
         map.end()
@@ -106,7 +106,7 @@ impl Serialize for Lowered<'_, Annotations> {
         let mut map = object(serializer)?;
         map.list("audience", &self.value.audience)?;
         map.may("priority", self.value.priority.as_ref())?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("lastModified", self.value.last_modified.as_ref())?;
         }
         map.end()

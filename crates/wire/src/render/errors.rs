@@ -8,7 +8,7 @@ use crate::types::{ServerResult, ToolReply};
 pub fn settle(problem: &Problem, revision: Revision) -> Result<ServerResult, ErrorObject> {
     match problem {
         Problem::ToolFailed(reason) => Ok(ToolReply::failed(reason.as_ref()).into()),
-        Problem::Arguments(reason) if revision.speech().icons => {
+        Problem::Arguments(reason) if revision.features().icons => {
             Ok(ToolReply::failed(format!("Invalid arguments: {reason}")).into())
         }
         other => Err(error(other, revision)),
@@ -18,7 +18,7 @@ pub fn settle(problem: &Problem, revision: Revision) -> Result<ServerResult, Err
 /// The error that `revision` knows `problem` by.
 pub fn error(problem: &Problem, revision: Revision) -> ErrorObject {
     let error = problem.to_error();
-    let code = match (problem, error.code, revision.speech().stateless) {
+    let code = match (problem, error.code, revision.features().stateless) {
         (Problem::Chosen(_), code, true) => allowed(code),
         (_, code, true) => code,
         (Problem::UnknownResource(_), ..) => Code::RESOURCE_NOT_FOUND,

@@ -1,4 +1,4 @@
-//! The driver of one conversation: wait, handle, act. It decides nothing.
+//! The driver of one connection: wait, handle, act. It decides nothing.
 //!
 //! A call that answers at once costs no task and no channel: its future is polled here, once. Only
 //! what has to wait is spawned.
@@ -11,27 +11,27 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_registry::Line as _;
-use sabir_session::{Call, CallKey, Input, Kind, Lane, Outcome, Output};
-use sabir_session::{Session, Standing, State};
+use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output, StreamId};
+use sabir_session::{Session, SessionKind, State};
 use sabir_wire::types::Topic;
-use sabir_wire::{Asked, Incoming, LastMeta, Malformed, Request, decode};
+use sabir_wire::{Incoming, LastMeta, Malformed, ParsedRequest, Request, decode};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 
 use crate::bell::Bell;
 
-use crate::desk::{Desk, Work};
+use crate::context::{MethodContext, Work};
 use crate::engine::{Engine, Event};
+use crate::events::{CallEvent, EventQueue, RunningCall};
 use crate::guard::{Guarded, guarded};
-use crate::mailbox::{CallLine, Letter, Mailbox};
 use crate::router::route;
 
-/// One client's conversation, with the work that it causes.
-pub struct Conversation {
+/// One client's connection, with the work that it causes.
+pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
-    principal: Option<Arc<str>>,
-    /// Made when something is to be done, and given back by [`Conversation::rest`].
+    caller: Option<Arc<str>>,
+    /// Made when something is to be done, and given back by [`Connection::rest`].
     busy: Option<Box<Busy>>,
     changes: Option<broadcast::Receiver<Topic>>,
     last_meta: LastMeta,
@@ -39,17 +39,17 @@ pub struct Conversation {
     is_closed: bool,
 }
 
-/// What only a conversation needs in which something goes on.
+/// What only a connection needs in which something goes on.
 #[derive(Default)]
 struct Busy {
-    mailbox: Option<Arc<Mailbox>>,
-    running: Vec<Arc<CallLine>>,
+    events: Option<Arc<EventQueue>>,
+    running: Vec<Arc<RunningCall>>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
 }
 
 thread_local! {
-    /// What the last conversation that came to rest on this thread had: the next one takes it, for
+    /// What the last connection that came to rest on this thread had: the next one takes it, for
     /// most are busy only while a request is answered.
     static SPARE: Cell<Option<Box<Busy>>> = const { Cell::new(None) };
 }
@@ -63,7 +63,7 @@ impl Busy {
     }
 
     fn give_back(mut self: Box<Self>) {
-        self.mailbox = None;
+        self.events = None;
         self.running.clear();
         self.outputs.clear();
         self.frames.clear();
@@ -79,21 +79,21 @@ impl Busy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Beside which frame of the client it belongs; none if it belongs to no request.
-    pub lane: Option<Lane>,
+    pub stream: Option<StreamId>,
     /// One JSON-RPC message, or the answers to a batch. No newline in it.
     pub text: Bytes,
     /// What the message is.
-    pub kind: Kind,
+    pub kind: MessageKind,
 }
 
-impl Conversation {
-    /// A conversation in which nothing was said yet. `principal` is who is known to speak, where
+impl Connection {
+    /// A connection in which nothing was said yet. `caller` is who is known to speak, where
     /// the transport has checked.
-    pub fn new(engine: &Arc<Engine>, standing: Standing, principal: Option<Arc<str>>) -> Self {
+    pub fn new(engine: &Arc<Engine>, standing: SessionKind, caller: Option<Arc<str>>) -> Self {
         Self {
-            session: Session::new(engine.rules.clone(), standing),
+            session: Session::new(engine.session_config.clone(), standing),
             engine: engine.clone(),
-            principal,
+            caller,
             busy: None,
             changes: None,
             last_meta: LastMeta::default(),
@@ -103,22 +103,22 @@ impl Conversation {
     }
 
     /// Takes in one frame. What answers at once is among the frames when this returns.
-    pub fn receive(&mut self, lane: Lane, frame: &Bytes) {
+    pub fn receive(&mut self, stream: StreamId, frame: &Bytes) {
         let depth = self.engine.settings.engine_limits.depth;
-        match Asked::decode(frame, depth, &mut self.last_meta) {
-            Some(asked) => self.receive_asked(lane, asked),
-            None => self.receive_decoded(lane, decode(frame, depth)),
+        match ParsedRequest::decode(frame, depth, &mut self.last_meta) {
+            Some(asked) => self.receive_request(stream, asked),
+            None => self.receive_decoded(stream, decode(frame, depth)),
         }
     }
 
     /// Takes in a frame that the transport has looked into.
-    pub fn receive_decoded(&mut self, lane: Lane, frame: Result<Incoming, Malformed>) {
-        self.handle(Input::Received { lane, frame });
+    pub fn receive_decoded(&mut self, stream: StreamId, frame: Result<Incoming, Malformed>) {
+        self.handle(Input::Received { stream, frame });
     }
 
     /// Takes in a request that the transport has looked into.
-    pub fn receive_asked(&mut self, lane: Lane, asked: Asked) {
-        self.handle(Input::Asked { lane, asked });
+    pub fn receive_request(&mut self, stream: StreamId, request: ParsedRequest) {
+        self.handle(Input::Request { stream, request });
     }
 
     /// The client says no more: running calls may finish within the grace.
@@ -131,14 +131,14 @@ impl Conversation {
         self.busy.as_mut()?.frames.pop_front()
     }
 
-    /// Whether the conversation is over. What is left of its frames may still be sent.
+    /// Whether the connection is over. What is left of its frames may still be sent.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Whether anything may still be sent on this lane.
-    pub fn is_active(&self, lane: Lane) -> bool {
-        self.session.is_active(lane)
+    /// Whether anything may still be sent on this stream.
+    pub fn is_active(&self, stream: StreamId) -> bool {
+        self.session.is_active(stream)
     }
 
     /// The state machine behind it.
@@ -146,18 +146,18 @@ impl Conversation {
         &self.session
     }
 
-    /// Rings when something may have happened, without holding the conversation: for whoever shares
-    /// it with others. Take the bell first, then [`Conversation::advance`], then wait for it to
+    /// Rings when something may have happened, without holding the connection: for whoever shares
+    /// it with others. Take the bell first, then [`Connection::advance`], then wait for it to
     /// ring: so nothing is missed in between.
     pub fn bell(&mut self) -> Bell {
         // A call that waits for its client may go on later, and then has something to say.
         if self.session.running() > 0 {
             let max_notes = self.engine.settings.engine_limits.notifications;
-            self.busy().mailbox.get_or_insert_with(|| Mailbox::new(max_notes));
+            self.busy().events.get_or_insert_with(|| EventQueue::new(max_notes));
         }
         let is_leaving = self.is_closed || self.session.state() == State::Closed;
         Bell {
-            mailbox: self.mailbox().cloned(),
+            events: self.events().cloned(),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
@@ -177,7 +177,7 @@ impl Conversation {
         self.take_time();
     }
 
-    /// Gives back what an idle conversation can do without, if it is idle.
+    /// Gives back what an idle connection can do without, if it is idle.
     pub fn rest(&mut self) {
         // A call that waits for its client will start again, and be waited for by those who have a
         // bell already.
@@ -200,8 +200,8 @@ impl Conversation {
             }
         };
         let arrival = async {
-            match self.busy.as_ref().and_then(|busy| busy.mailbox.as_ref()) {
-                Some(mailbox) => mailbox.arrival().await,
+            match self.busy.as_ref().and_then(|busy| busy.events.as_ref()) {
+                Some(events) => events.arrival().await,
                 None => std::future::pending().await,
             }
         };
@@ -256,19 +256,19 @@ impl Conversation {
         while let Some(letter) = self.next_letter() {
             any = true;
             match letter {
-                Letter::Noted(call, note) => self.handle(Input::Noted { call, note }),
-                Letter::Finished(call, outcome) => self.on_finished(call, outcome),
+                CallEvent::Notified(call, note) => self.handle(Input::Notified { call, note }),
+                CallEvent::Finished(call, outcome) => self.on_finished(call, outcome),
             }
         }
         any
     }
 
-    fn next_letter(&self) -> Option<Letter> {
-        self.mailbox()?.take()
+    fn next_letter(&self) -> Option<CallEvent> {
+        self.events()?.take()
     }
 
-    fn mailbox(&self) -> Option<&Arc<Mailbox>> {
-        self.busy.as_ref()?.mailbox.as_ref()
+    fn events(&self) -> Option<&Arc<EventQueue>> {
+        self.busy.as_ref()?.events.as_ref()
     }
 
     fn busy(&mut self) -> &mut Busy {
@@ -319,8 +319,8 @@ impl Conversation {
 
     fn act(&mut self, output: Output) {
         match output {
-            Output::Send { lane, frame, kind } => {
-                self.busy().frames.push_back(Frame { lane, text: frame, kind });
+            Output::Send { stream, frame, kind } => {
+                self.busy().frames.push_back(Frame { stream, text: frame, kind });
             }
             Output::Start(call) => self.start(call),
             Output::Abort(key) => self.abort(key),
@@ -333,19 +333,19 @@ impl Conversation {
     }
 
     fn start(&mut self, call: Call) {
-        let Call { key, asker, request } = call;
+        let Call { key, from, request } = call;
         self.follow_changes(&request);
         let catalog = self.engine.registry.snapshot();
-        let wants_progress = asker.meta.progress_token.is_some();
-        let log_level = asker.log_level.filter(|_| catalog.capabilities().logging);
+        let wants_progress = from.meta.progress_token.is_some();
+        let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
         let max_notes = self.engine.settings.engine_limits.notifications;
         let line =
-            CallLine::new(key, self.mailbox().cloned(), max_notes, wants_progress, log_level);
-        let desk = Desk {
+            RunningCall::new(key, self.events().cloned(), max_notes, wants_progress, log_level);
+        let desk = MethodContext {
             engine: self.engine.clone(),
             catalog,
-            asker,
-            principal: self.principal.clone(),
+            from,
+            caller: self.caller.clone(),
             line: line.clone(),
         };
         let mut running = match guarded(|| route(request, desk)) {
@@ -357,7 +357,7 @@ impl Conversation {
         if let Poll::Ready(outcome) = std::pin::Pin::new(&mut running).poll(&mut cx) {
             return self.finish(&line, outcome);
         }
-        self.busy().mailbox = Some(line.mailbox().clone());
+        self.busy().events = Some(line.events().clone());
         self.busy().running.push(line.clone());
         self.spawn(line, running);
     }
@@ -371,7 +371,7 @@ impl Conversation {
         }
     }
 
-    fn spawn(&self, line: Arc<CallLine>, running: Guarded) {
+    fn spawn(&self, line: Arc<RunningCall>, running: Guarded) {
         let grace = self.engine.settings.engine_limits.abort_grace;
         tokio::spawn(async move {
             let unwanted = async {
@@ -379,22 +379,22 @@ impl Conversation {
                 tokio::time::sleep(grace).await;
             };
             tokio::select! {
-                outcome = running => line.mailbox().finished(line.key, outcome),
+                outcome = running => line.events().finished(line.key, outcome),
                 () = unwanted => {}
             }
         });
     }
 
     /// The call has said what it had to say; now it has ended.
-    fn finish(&mut self, line: &CallLine, outcome: Outcome) {
+    fn finish(&mut self, line: &RunningCall, outcome: Outcome) {
         let (call, now) = (line.key, now());
-        if let Some(mailbox) = line.made_mailbox() {
-            self.busy().mailbox = Some(mailbox.clone());
+        if let Some(events) = line.made_mailbox() {
+            self.busy().events = Some(events.clone());
         }
         while let Some(letter) = self.next_letter() {
             let input = match letter {
-                Letter::Noted(call, note) => Input::Noted { call, note },
-                Letter::Finished(call, outcome) => {
+                CallEvent::Notified(call, note) => Input::Notified { call, note },
+                CallEvent::Finished(call, outcome) => {
                     self.busy().running.retain(|line| line.key != call);
                     Input::Finished { call, outcome }
                 }
@@ -433,8 +433,8 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
     }
 }
 
-/// Whoever drops a conversation does not want its calls any more.
-impl Drop for Conversation {
+/// Whoever drops a connection does not want its calls any more.
+impl Drop for Connection {
     fn drop(&mut self) {
         for line in self.busy.iter().flat_map(|busy| &busy.running) {
             line.cancel();
@@ -446,8 +446,8 @@ impl Drop for Conversation {
     }
 }
 
-impl std::fmt::Debug for Conversation {
+impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conversation").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("Connection").field("session", &self.session).finish_non_exhaustive()
     }
 }

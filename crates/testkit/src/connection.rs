@@ -8,58 +8,58 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sabir_engine::{Conversation, Settings};
-use sabir_session::{Lane, Note, Standing};
+use sabir_engine::{Connection, Settings};
+use sabir_session::{CallNotification, SessionKind, StreamId};
 use sabir_wire::types::Topic;
 
 use crate::house::House;
 use crate::player::{CallNumber, Ending, Event, Player};
 
-/// Plays against [`Conversation`].
-pub struct ConversationPlayer {
+/// Plays against [`Connection`].
+pub struct ConnectionPlayer {
     /// The server.
     pub house: House,
-    conversation: Conversation,
+    connection: Connection,
     heard: VecDeque<Bytes>,
     is_closed: bool,
 }
 
-impl ConversationPlayer {
+impl ConnectionPlayer {
     /// A client on a pipe, with a house that offers [`House::offer`].
     pub fn new(settings: Settings) -> Self {
-        Self::with(House::new(settings), Standing::Stream, None)
+        Self::with(House::new(settings), SessionKind::Stream, None)
     }
 
     /// A client of some standing and principal.
-    pub fn with(house: House, standing: Standing, principal: Option<Arc<str>>) -> Self {
-        let conversation = {
+    pub fn with(house: House, standing: SessionKind, principal: Option<Arc<str>>) -> Self {
+        let connection = {
             let _guard = house.enter();
-            Conversation::new(&house.engine, standing, principal)
+            Connection::new(&house.engine, standing, principal)
         };
-        Self { house, conversation, heard: VecDeque::new(), is_closed: false }
+        Self { house, connection, heard: VecDeque::new(), is_closed: false }
     }
 
-    /// The conversation itself.
-    pub fn conversation(&self) -> &Conversation {
-        &self.conversation
+    /// The connection itself.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// Lets everything happen that can happen without time passing.
     pub fn settle(&mut self) {
-        let conversation = &mut self.conversation;
+        let connection = &mut self.connection;
         self.house.block_on(async {
             let mut quiet = 0;
-            while quiet < QUIET && !conversation.is_closed() {
+            while quiet < QUIET && !connection.is_closed() {
                 tokio::task::yield_now().await;
-                let mut waiting = pin!(conversation.wait());
+                let mut waiting = pin!(connection.wait());
                 let has_happened = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx))).await;
                 quiet = if has_happened.is_ready() { 0 } else { quiet + 1 };
             }
         });
-        while let Some(frame) = self.conversation.next_frame() {
+        while let Some(frame) = self.connection.next_frame() {
             self.heard.push_back(frame.text);
         }
-        if self.conversation.is_closed() && !self.is_closed {
+        if self.connection.is_closed() && !self.is_closed {
             self.is_closed = true;
             self.house.teller()(Event::Close);
         }
@@ -69,12 +69,12 @@ impl ConversationPlayer {
 /// After so many rounds in which nothing happened, nothing will.
 pub(crate) const QUIET: usize = 12;
 
-impl Player for ConversationPlayer {
+impl Player for ConnectionPlayer {
     fn say(&mut self, frame: &[u8]) {
         let frame = Bytes::copy_from_slice(frame);
         {
             let _guard = self.house.enter();
-            self.conversation.receive(Lane::default(), &frame);
+            self.connection.receive(StreamId::default(), &frame);
         }
         self.settle();
     }
@@ -82,7 +82,7 @@ impl Player for ConversationPlayer {
     fn end_input(&mut self) {
         {
             let _guard = self.house.enter();
-            self.conversation.end();
+            self.connection.end();
         }
         self.settle();
     }
@@ -102,7 +102,7 @@ impl Player for ConversationPlayer {
         self.settle();
     }
 
-    fn note(&mut self, call: CallNumber, note: Note) {
+    fn note(&mut self, call: CallNumber, note: CallNotification) {
         self.house.note(call, note);
         self.settle();
     }

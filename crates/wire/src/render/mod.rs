@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::raw::Raw;
-use crate::revision::{Revision, Speech};
+use crate::revision::{Features, Revision};
 
 pub use errors::{error, settle};
 pub use notes::{acknowledged, cancelled, changed, ended, logged, progressed};
@@ -25,17 +25,17 @@ pub use results::{page, response};
 /// A value, to be written as a revision can say it.
 pub struct Lowered<'a, T: ?Sized> {
     value: &'a T,
-    speech: &'static Speech,
+    features: &'static Features,
 }
 
 impl<'a, T: ?Sized> Lowered<'a, T> {
     /// `value`, as `revision` says it.
     pub fn new(value: &'a T, revision: Revision) -> Self {
-        Self { value, speech: revision.speech() }
+        Self { value, features: revision.features() }
     }
 
     fn part<U: ?Sized>(&self, value: &'a U) -> Lowered<'a, U> {
-        Lowered { value, speech: self.speech }
+        Lowered { value, features: self.features }
     }
 
     fn parts<U>(&self, values: &'a [U]) -> Vec<Lowered<'a, U>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sabir_registry::{Catalog, Line};
-use sabir_session::{Asker, Outcome};
+use sabir_session::{Outcome, RequestMeta};
 
 use crate::engine::Engine;
 use crate::guard::Running;
@@ -17,13 +17,13 @@ pub(crate) enum Work {
 }
 
 /// What a method needs to know beside its params.
-pub(crate) struct Desk {
+pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
     /// The call keeps this catalog, whatever changes meanwhile.
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) asker: Asker,
+    pub(crate) from: RequestMeta,
     /// Who is known to ask, where somebody has checked.
-    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) caller: Option<Arc<str>>,
     pub(crate) line: Arc<dyn Line>,
 }
 

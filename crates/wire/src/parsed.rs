@@ -12,7 +12,7 @@ use crate::scan::{Scanner, plain_string};
 
 /// A request, its params read as far as they could be.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ParsedRequest {
     /// What the answer must name.
     pub id: Id,
     /// What is asked for.
@@ -25,7 +25,7 @@ pub struct Asked {
     pub params: Option<Raw>,
 }
 
-impl Asked {
+impl ParsedRequest {
     /// Reads the params of a request.
     pub fn read(id: Id, method: Method, params: Option<Raw>) -> Self {
         let (meta, request) = Request::parse(&method, params.as_ref());
@@ -124,15 +124,15 @@ mod tests {
         ) {
             let [depth_before, depth] = depths;
             let mut last = LastMeta::default();
-            drop(Asked::decode(&Bytes::from(before), depth_before, &mut last));
+            drop(ParsedRequest::decode(&Bytes::from(before), depth_before, &mut last));
             let frame = Bytes::from(text);
-            if let Some(quick) = Asked::decode(&frame, depth, &mut last) {
+            if let Some(quick) = ParsedRequest::decode(&frame, depth, &mut last) {
                 let Ok(Incoming::One(Message::Request { id, method, params })) =
                     decode(&frame, depth)
                 else {
                     panic!("no request");
                 };
-                let careful = Asked::read(id, method, params);
+                let careful = ParsedRequest::read(id, method, params);
                 prop_assert_eq!(format!("{quick:?}"), format!("{careful:?}"));
             }
         }
@@ -143,7 +143,7 @@ mod tests {
         let mut last = LastMeta::default();
         let mut version = |meta: &str, depth| {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{meta}}}"#);
-            let asked = Asked::decode(&Bytes::from(text), depth, &mut last)?;
+            let asked = ParsedRequest::decode(&Bytes::from(text), depth, &mut last)?;
             asked.meta.unwrap().version.map(|version| version.to_string())
         };
         let said = |version: &str, more: &str| {
@@ -167,7 +167,7 @@ mod tests {
         let frame = Bytes::from_static(
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#,
         );
-        let decode = |depth| Asked::decode(&frame, depth, &mut LastMeta::default());
+        let decode = |depth| ParsedRequest::decode(&frame, depth, &mut LastMeta::default());
         let asked = decode(2).unwrap();
         assert!(matches!(asked.request, Ok(Request::CallTool(call)) if &*call.name == "t"));
         assert!(decode(1).is_none(), "one deeper than allowed");

@@ -2,32 +2,32 @@
 //!
 //! A modern client is given the questions as a result, and asks again with the answers. For a
 //! legacy client the session plays that part: it sends each question as a request, gathers the
-//! answers and starts the call again.
+//! answers and starts the call restart.
 
 use bytes::Bytes;
 use sabir_wire::types::Questions;
 use sabir_wire::{
-    ErrorObject, Id, Method, Problem, Raw, Request, Resume, Revision, legacy, write_request,
+    ErrorObject, Id, Method, Problem, Raw, Request, Resume, Revision, render, write_request,
 };
 
+use crate::config::ElicitationIds;
 use crate::io::CallKey;
-use crate::rules::PageNames;
 
 /// All calls of a session that wait for the client. Rare, so a session that never asked keeps one
 /// pointer.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds(Option<Box<Asked>>);
+pub(crate) struct PendingQuestions(Option<Box<Waiting>>);
 
 #[derive(Debug, Default)]
-struct Asked {
-    rounds: Vec<Round>,
+struct Waiting {
+    rounds: Vec<PendingCall>,
     /// The last id that was given to a request of ours.
     last_id: i64,
 }
 
 /// A call that waits for answers.
 #[derive(Debug)]
-struct Round {
+struct PendingCall {
     call: CallKey,
     open: Vec<OpenQuestion>,
     answers: Vec<(String, Raw)>,
@@ -46,20 +46,20 @@ struct OpenQuestion {
 pub(crate) enum Progress {
     /// Nothing was asked that this answers, or more answers are awaited.
     None,
-    /// All is answered: start the call again.
+    /// All is answered: start the call restart.
     Complete(CallKey, Resume),
     /// The client would not answer; these other questions are open no more.
     Refused(CallKey, Problem, Vec<Id>),
 }
 
-impl Rounds {
+impl PendingQuestions {
     /// Asks; gives the requests to send.
     pub(crate) fn begin(
         &mut self,
         call: CallKey,
         questions: &Questions,
         revision: Revision,
-        pages: &PageNames,
+        pages: &ElicitationIds,
     ) -> Result<Vec<Bytes>, Problem> {
         let asked = self.0.get_or_insert_default();
         let mut open = Vec::new();
@@ -67,21 +67,21 @@ impl Rounds {
         for (key, question) in &questions.questions {
             asked.last_id += 1;
             let id = Id::from(asked.last_id);
-            let params = legacy::question(question, revision, || pages.next())
+            let params = render::question(question, revision, || pages.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
             let method = question.method();
             frames.push(write_request(&id, method, params.as_ref()));
             open.push(OpenQuestion { id, key: key.clone(), method });
         }
         let state = questions.state.clone();
-        asked.rounds.push(Round { call, open, answers: Vec::new(), state });
+        asked.rounds.push(PendingCall { call, open, answers: Vec::new(), state });
         Ok(frames)
     }
 
     /// Takes an answer in.
     pub(crate) fn answered(&mut self, id: &Id, result: Result<Raw, ErrorObject>) -> Progress {
-        let Some(Asked { rounds, .. }) = self.0.as_deref_mut() else { return Progress::None };
-        let asked = |round: &Round| round.open.iter().position(|question| question.id == *id);
+        let Some(Waiting { rounds, .. }) = self.0.as_deref_mut() else { return Progress::None };
+        let asked = |round: &PendingCall| round.open.iter().position(|question| question.id == *id);
         let found = rounds.iter().enumerate().find_map(|(at, round)| Some((at, asked(round)?)));
         let Some((at, nth)) = found else { return Progress::None };
         let round = &mut rounds[at];

@@ -12,22 +12,22 @@ impl Serialize for Lowered<'_, Tool> {
         let tool = self.value;
         let mut map = object(serializer)?;
         map.set("name", &tool.name)?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("title", tool.title.as_ref())?;
         }
         map.may("description", tool.description.as_ref())?;
         map.set("inputSchema", &tool.input_schema)?;
-        if self.speech.structured {
-            let sayable = |schema: &&_| self.speech.stateless || describes_object(schema);
+        if self.features.structured {
+            let sayable = |schema: &&_| self.features.stateless || describes_object(schema);
             map.may("outputSchema", tool.output_schema.as_ref().filter(sayable))?;
         }
-        if self.speech.audio {
+        if self.features.audio {
             map.may("annotations", tool.annotations.as_ref())?;
         }
-        if self.speech.icons {
+        if self.features.icons {
             map.list("icons", &tool.icons)?;
         }
-        if self.speech.structured {
+        if self.features.structured {
             map.may("_meta", tool.meta.as_ref())?;
         }
         map.end()
@@ -43,17 +43,17 @@ impl Lowered<'_, Resource> {
         let resource = self.value;
         map.set("uri", &resource.uri)?;
         map.set("name", &resource.name)?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("title", resource.title.as_ref())?;
         }
         map.may("description", resource.description.as_ref())?;
         map.may("mimeType", resource.mime_type.as_ref())?;
         map.may("annotations", resource.annotations.as_ref().map(|a| self.part(a)).as_ref())?;
         map.may("size", resource.size.as_ref())?;
-        if self.speech.icons {
+        if self.features.icons {
             map.list("icons", &resource.icons)?;
         }
-        if self.speech.structured {
+        if self.features.structured {
             map.may("_meta", resource.meta.as_ref())?;
         }
         Ok(())
@@ -74,16 +74,16 @@ impl Serialize for Lowered<'_, ResourceTemplate> {
         let mut map = object(serializer)?;
         map.set("uriTemplate", &template.uri_template)?;
         map.set("name", &template.name)?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("title", template.title.as_ref())?;
         }
         map.may("description", template.description.as_ref())?;
         map.may("mimeType", template.mime_type.as_ref())?;
         map.may("annotations", template.annotations.as_ref().map(|a| self.part(a)).as_ref())?;
-        if self.speech.icons {
+        if self.features.icons {
             map.list("icons", &template.icons)?;
         }
-        if self.speech.structured {
+        if self.features.structured {
             map.may("_meta", template.meta.as_ref())?;
         }
         map.end()
@@ -95,15 +95,15 @@ impl Serialize for Lowered<'_, Prompt> {
         let prompt = self.value;
         let mut map = object(serializer)?;
         map.set("name", &prompt.name)?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("title", prompt.title.as_ref())?;
         }
         map.may("description", prompt.description.as_ref())?;
         map.list("arguments", &self.parts(&prompt.arguments))?;
-        if self.speech.icons {
+        if self.features.icons {
             map.list("icons", &prompt.icons)?;
         }
-        if self.speech.structured {
+        if self.features.structured {
             map.may("_meta", prompt.meta.as_ref())?;
         }
         map.end()
@@ -115,7 +115,7 @@ impl Serialize for Lowered<'_, PromptArgument> {
         let argument = self.value;
         let mut map = object(serializer)?;
         map.set("name", &argument.name)?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("title", argument.title.as_ref())?;
         }
         map.may("description", argument.description.as_ref())?;
@@ -141,10 +141,10 @@ impl Serialize for Lowered<'_, Implementation> {
         let mut map = object(serializer)?;
         map.set("name", &implementation.name)?;
         map.set("version", &implementation.version)?;
-        if self.speech.structured {
+        if self.features.structured {
             map.may("title", implementation.title.as_ref())?;
         }
-        if self.speech.icons {
+        if self.features.icons {
             map.may("description", implementation.description.as_ref())?;
             map.may("websiteUrl", implementation.website_url.as_ref())?;
             map.list("icons", &implementation.icons)?;
@@ -170,7 +170,7 @@ impl Serialize for Lowered<'_, ServerCapabilities> {
         let mut map = object(serializer)?;
         map.may("logging", has.logging.then_some(&nothing))?;
         // The first revision completes, but has no word to say so.
-        map.may("completions", (has.completions && self.speech.audio).then_some(&nothing))?;
+        map.may("completions", (has.completions && self.features.audio).then_some(&nothing))?;
         map.may("prompts", has.prompts.then_some(&list))?;
         map.may("resources", has.resources.then_some(&resources))?;
         map.may("tools", has.tools.then_some(&list))?;

@@ -19,7 +19,7 @@ pub fn progressed(
     message: Option<&str>,
     revision: Revision,
 ) -> Bytes {
-    let message = message.filter(|_| revision.speech().audio);
+    let message = message.filter(|_| revision.features().audio);
     note("notifications/progress", &Progress { token, progress, total, message })
 }
 
