@@ -14,7 +14,7 @@ use sabir_registry::Line as _;
 use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output, StreamId};
 use sabir_session::{Session, SessionKind, State};
 use sabir_wire::types::Topic;
-use sabir_wire::{Incoming, LastMeta, Malformed, ParsedRequest, Request, decode};
+use sabir_wire::{Incoming, Malformed, ParsedRequest, Request, decode};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 
@@ -34,7 +34,6 @@ pub struct Connection {
     /// Made when something is to be done, and given back by [`Connection::rest`].
     busy: Option<Box<Busy>>,
     changes: Option<broadcast::Receiver<Topic>>,
-    last_meta: LastMeta,
     is_ready: bool,
     is_closed: bool,
 }
@@ -96,7 +95,6 @@ impl Connection {
             caller,
             busy: None,
             changes: None,
-            last_meta: LastMeta::default(),
             is_ready: false,
             is_closed: false,
         }
@@ -105,7 +103,7 @@ impl Connection {
     /// Takes in one frame. What answers at once is among the frames when this returns.
     pub fn receive(&mut self, stream: StreamId, frame: &Bytes) {
         let depth = self.engine.settings.engine_limits.depth;
-        match ParsedRequest::decode(frame, depth, &mut self.last_meta) {
+        match ParsedRequest::decode(frame, depth) {
             Some(asked) => self.receive_request(stream, asked),
             None => self.receive_decoded(stream, decode(frame, depth)),
         }

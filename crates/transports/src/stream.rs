@@ -11,8 +11,6 @@ use sabir_wire::{Line, LineSplitter, Malformed};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
-use crate::pace::Pace;
-
 /// How much may wait to be written. When it is reached nothing more is read, and what running calls
 /// say and what changes is not told, until the client has taken some of it: a client that asks and
 /// does not listen is made to wait.
@@ -35,7 +33,6 @@ where
     let mut unsent = BytesMut::new();
     let mut reading = true;
     let mut closed_at = None;
-    let mut pace = Pace::new();
     loop {
         // All that was answered by what came in together goes out together.
         while let Some(frame) = connection.next_frame() {
@@ -65,7 +62,7 @@ where
                     }
                 }
             },
-            read = pace.next(reader.read_buf(lines.buffer())), if reading && !is_blocked => {
+            read = reader.read_buf(lines.buffer()), if reading && !is_blocked => {
                 // A client that vanished reads like one that has left.
                 reading = read.is_ok_and(|read| read > 0);
                 receive(&mut connection, &mut lines, reading);

@@ -24,7 +24,7 @@ pub use framing::{Line, LineSplitter};
 pub use id::Id;
 pub use message::{Incoming, MAX_BATCH, Malformed, MalformedKind, Message, decode};
 pub use message::{write_batch, write_error, write_notification, write_request, write_result};
-pub use meta::{LastMeta, Meta, ProgressToken, TraceContext};
+pub use meta::{Meta, ProgressToken, TraceContext};
 pub use method::{CallTool, Cancelled, Complete, GetPrompt, Initialize, Listen};
 pub use method::{Method, Page, ReadResource, Request, Resume};
 pub use parsed::ParsedRequest;

@@ -5,7 +5,7 @@ use bytestring::ByteString;
 
 use crate::error::Problem;
 use crate::id::Id;
-use crate::meta::{LastMeta, Meta};
+use crate::meta::Meta;
 use crate::method::{Fields, Method, Request};
 use crate::raw::Raw;
 use crate::scan::{Scanner, plain_string};
@@ -32,10 +32,10 @@ impl ParsedRequest {
         Self { id, method, meta, request, params }
     }
 
-    /// Reads a frame that is a request in which nothing is unusual: all of it in one pass. `None`
-    /// if it is something else; then [`crate::decode`] tells what. `last` is what came with the request
-    /// before.
-    pub fn decode(frame: &Bytes, max_depth: usize, last: &mut LastMeta) -> Option<Self> {
+    /// Reads a plain request in one pass. `None` if the frame is anything else or needs a full JSON
+    /// parser (escapes in keys, duplicate fields, a batch, a mistake): then [`crate::decode`] says
+    /// what it is.
+    pub fn decode(frame: &Bytes, max_depth: usize) -> Option<Self> {
         let frame = ByteString::try_from(frame.clone()).ok()?;
         let (mut version, mut id, mut method, mut params) = (None, None, None, None);
         let mut fields = Fields::default();
@@ -47,7 +47,7 @@ impl ParsedRequest {
                 "method" => &mut method,
                 "params" if scanner.is_at_object() => {
                     let begin = scanner.place();
-                    fields.scan(scanner, last)?;
+                    fields.scan(scanner)?;
                     return params.replace(scanner.since(begin)).is_none().then_some(());
                 }
                 _ => return None,
@@ -62,7 +62,7 @@ impl ParsedRequest {
         let method = Method::named(plain_string(method?)?);
         let Some(params) = params else { return Some(Self::read(id, method, None)) };
         let params = Raw::part(&frame, params);
-        let (meta, request) = fields.parse(&method, &params, last);
+        let (meta, request) = fields.parse(&method, &params);
         Some(Self { id, method, meta, request, params: Some(params) })
     }
 }
@@ -115,18 +115,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16384))]
 
-        /// What is read in one pass is what is read with care, whatever was said before.
+        /// The one-pass reader agrees with the full parser.
         #[test]
-        fn both_ways_read_the_same(
-            before in nearly_a_request(),
-            text in nearly_a_request(),
-            depths in [0..8usize, 0..8usize],
-        ) {
-            let [depth_before, depth] = depths;
-            let mut last = LastMeta::default();
-            drop(ParsedRequest::decode(&Bytes::from(before), depth_before, &mut last));
+        fn both_readers_agree(text in nearly_a_request(), depth in 0..8usize) {
             let frame = Bytes::from(text);
-            if let Some(quick) = ParsedRequest::decode(&frame, depth, &mut last) {
+            if let Some(quick) = ParsedRequest::decode(&frame, depth) {
                 let Ok(Incoming::One(Message::Request { id, method, params })) =
                     decode(&frame, depth)
                 else {
@@ -139,35 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_says_of_itself_is_known_the_second_time() {
-        let mut last = LastMeta::default();
-        let mut version = |meta: &str, depth| {
-            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{meta}}}"#);
-            let asked = ParsedRequest::decode(&Bytes::from(text), depth, &mut last)?;
-            asked.meta.unwrap().version.map(|version| version.to_string())
-        };
-        let said = |version: &str, more: &str| {
-            let meta = format!(
-                r#"{{"io.modelcontextprotocol/protocolVersion":"{version}","a":{{"b":{{}}}}}}"#
-            );
-            format!(r#"{{"_meta":{meta}{more}}}"#)
-        };
-        for round in ["a", "a", "b", "b", "a"] {
-            assert_eq!(version(&said(round, ""), 8).as_deref(), Some(round));
-        }
-        assert_eq!(version(&said("a", ""), 5).as_deref(), Some("a"));
-        assert_eq!(version(&said("a", ""), 4), None, "one deeper than allowed, known or not");
-        assert_eq!(version(&said("a", "x"), 8), None, "what comes behind it is read");
-        assert_eq!(version(&said("a", r#","_meta":{}"#), 8), None, "twice");
-        assert_eq!(version("{}", 8), None);
-    }
-
-    #[test]
     fn a_usual_request_is_read_in_one_pass() {
         let frame = Bytes::from_static(
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#,
         );
-        let decode = |depth| ParsedRequest::decode(&frame, depth, &mut LastMeta::default());
+        let decode = |depth| ParsedRequest::decode(&frame, depth);
         let asked = decode(2).unwrap();
         assert!(matches!(asked.request, Ok(Request::CallTool(call)) if &*call.name == "t"));
         assert!(decode(1).is_none(), "one deeper than allowed");

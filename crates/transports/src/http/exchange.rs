@@ -12,7 +12,7 @@ use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Connection;
 use sabir_session::{Dialect, SessionKind, era};
 use sabir_wire::{
-    Era, Incoming, LastMeta, Malformed, Message, Meta, Method, ParsedRequest, decode, write_error,
+    Era, Incoming, Malformed, Message, Meta, Method, ParsedRequest, decode, write_error,
 };
 
 use super::accept::{self, VersionHeader, named_revision};
@@ -31,7 +31,7 @@ pub(crate) async fn post(
 ) -> Result<Reply, Refusal> {
     check(&head.headers)?;
     let body = read(&in_flight.connection, head.version, body).await?;
-    let answer = answer(in_flight, &head.headers, &body, &mut LastMeta::default());
+    let answer = answer(in_flight, &head.headers, &body);
     Ok(answer.reply().await)
 }
 
@@ -41,16 +41,11 @@ pub(crate) fn check(headers: &impl Headers) -> Result<(), Refusal> {
     guard::check_accept(headers, &["application/json", "text/event-stream"])
 }
 
-/// Which way a message goes. `last` is what came with the request before.
-pub(crate) fn answer(
-    in_flight: InFlight,
-    headers: &impl Headers,
-    body: &Bytes,
-    last: &mut LastMeta,
-) -> Answer {
+/// Routes a message by its era.
+pub(crate) fn answer(in_flight: InFlight, headers: &impl Headers, body: &Bytes) -> Answer {
     let settings = in_flight.shared().engine.settings();
     let named = named_revision(headers);
-    match said(body, settings.engine_limits.depth, last) {
+    match said(body, settings.engine_limits.depth) {
         PostedMessage::Request(asked) if is_modern(&settings.dialect, named, &asked) => {
             modern(in_flight, headers, named, asked)
         }
@@ -61,8 +56,8 @@ pub(crate) fn answer(
     }
 }
 
-pub(crate) fn said(body: &Bytes, depth: usize, last: &mut LastMeta) -> PostedMessage {
-    if let Some(asked) = ParsedRequest::decode(body, depth, last) {
+pub(crate) fn said(body: &Bytes, depth: usize) -> PostedMessage {
+    if let Some(asked) = ParsedRequest::decode(body, depth) {
         return PostedMessage::Request(asked);
     }
     match decode(body, depth) {

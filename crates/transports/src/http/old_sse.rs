@@ -9,7 +9,6 @@ use http::request::Parts;
 use hyper::body::Incoming as IncomingBody;
 use sabir_engine::Connection;
 use sabir_session::SessionKind;
-use sabir_wire::LastMeta;
 
 use super::attachment::{self, Attachment, Opening};
 use super::exchange::{read, said};
@@ -65,7 +64,7 @@ pub(crate) async fn post(in_flight: InFlight, head: &Parts, body: IncomingBody) 
         Err(refusal) => return refusal.into(),
     };
     let depth = shared.engine.settings().engine_limits.depth;
-    let said = said(&body, depth, &mut LastMeta::default());
+    let said = said(&body, depth);
     if let PostedMessage::Other(Err(malformed)) = said {
         // Whoever posts what cannot be read learns it here, not among the answers.
         return misread(converse(&in_flight), malformed);

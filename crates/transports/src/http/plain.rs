@@ -17,7 +17,6 @@ use std::task::Poll;
 use std::time::SystemTime;
 
 use bytes::{Buf, Bytes, BytesMut};
-use sabir_wire::LastMeta;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use self::head::{Head, Size};
@@ -25,7 +24,6 @@ use super::exchange;
 use super::reply::{Answer, Reply};
 use super::socket::{Socket, TOGETHER};
 use super::state::{HttpConnection, InFlight};
-use crate::pace::Pace;
 
 /// The longest plain request.
 const MOST: usize = 64 << 10;
@@ -45,12 +43,9 @@ pub(crate) struct Plain {
     room_size: usize,
     /// What the last request said before its body.
     head: Head,
-    /// What it said about its client.
-    last_meta: LastMeta,
     /// What is to be written.
     out: Vec<u8>,
     date: Date,
-    pace: Pace,
 }
 
 /// How it goes on with a connection.
@@ -82,10 +77,8 @@ impl Plain {
             room: BytesMut::new(),
             room_size: FIRST_ROOM,
             head: Head::default(),
-            last_meta: LastMeta::default(),
             out: Vec::new(),
             date: Date::default(),
-            pace: Pace::new(),
         }
     }
 
@@ -132,7 +125,7 @@ impl Plain {
         }
         let flight = InFlight::begin(&self.connection);
         let body = self.read.slice(head..length);
-        let answer = exchange::answer(flight, &self.head, &body, &mut self.last_meta);
+        let answer = exchange::answer(flight, &self.head, &body);
         let Some((reply, body)) = answer.at_once() else { return Step::Unusual(Some(answer)) };
         self.read.advance(length);
         let date = self.date.at(self.connection.shared.clock.now());
@@ -175,7 +168,7 @@ impl Plain {
             true => Poll::Ready(Ok(0)),
             false => reading.as_mut().poll(cx),
         });
-        let length = self.pace.next(read).await.unwrap_or(0);
+        let length = read.await.unwrap_or(0);
         self.read = self.room.split().freeze();
         if length == room {
             self.room_size = (2 * self.room_size).min(MOST);
