@@ -1,83 +1,50 @@
-//! The driver of one connection: wait, handle, act. It decides nothing.
+//! The driver of one session: it feeds inputs to the state machine and acts on its outputs. It
+//! decides nothing.
 //!
-//! A call that answers at once costs no task and no channel: its future is polled here, once. Only
-//! what has to wait is spawned.
+//! What a session wants started becomes [`Work`], which the owner of the connection runs. So an
+//! owner that shares the connection behind a lock runs handlers outside of it.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::Bytes;
-use sabir_registry::Line as _;
-use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output, StreamId};
-use sabir_session::{Session, SessionKind, State};
+use sabir_registry::Catalog;
+use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output};
+use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
-use sabir_wire::{Incoming, Malformed, ParsedRequest, Request, decode};
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{broadcast, watch};
+use sabir_wire::{Caller, Incoming, Malformed, ParsedRequest, Request, decode};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::bell::Bell;
+use crate::calls::{Parked, RunningCall};
+use crate::context::MethodContext;
+use crate::engine::{ClientEvent, Engine};
+use crate::events::{CallEvent, EventQueue};
+use crate::wait::Wait;
+use crate::work::{Done, Work};
 
-use crate::context::{MethodContext, Work};
-use crate::engine::{Engine, Event};
-use crate::events::{CallEvent, EventQueue, RunningCall};
-use crate::guard::{Guarded, guarded};
-use crate::router::route;
-
-/// One client's connection, with the work that it causes.
+/// One client's session, with the work that it causes.
 pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
-    caller: Option<Arc<str>>,
-    /// Made when something is to be done, and given back by [`Connection::rest`].
-    busy: Option<Box<Busy>>,
+    /// What running calls report. Made with the first call.
+    events: Option<Arc<EventQueue>>,
+    running: Vec<Arc<RunningCall>>,
+    /// Calls whose questions the client has not answered.
+    parked: Vec<(CallKey, Parked)>,
+    work: VecDeque<Work>,
+    outputs: Vec<Output>,
+    frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Topic>>,
     is_ready: bool,
     is_closed: bool,
 }
 
-/// What only a connection needs in which something goes on.
-#[derive(Default)]
-struct Busy {
-    events: Option<Arc<EventQueue>>,
-    running: Vec<Arc<RunningCall>>,
-    outputs: Vec<Output>,
-    frames: VecDeque<Frame>,
-}
-
-thread_local! {
-    /// What the last connection that came to rest on this thread had: the next one takes it, for
-    /// most are busy only while a request is answered.
-    static SPARE: Cell<Option<Box<Busy>>> = const { Cell::new(None) };
-}
-
-impl Busy {
-    /// How much room may be kept for whoever comes next.
-    const MAX_SPARE: usize = 16;
-
-    fn take() -> Box<Self> {
-        SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default()
-    }
-
-    fn give_back(mut self: Box<Self>) {
-        self.events = None;
-        self.running.clear();
-        self.outputs.clear();
-        self.frames.clear();
-        let room = self.running.capacity() + self.outputs.capacity() + self.frames.capacity();
-        if room <= Self::MAX_SPARE {
-            // A thread that ends has no use for it.
-            let _ = SPARE.try_with(|spare| spare.set(Some(self)));
-        }
-    }
-}
-
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Beside which frame of the client it belongs; none if it belongs to no request.
+    /// The stream of the request that it belongs to; `None` if it belongs to no request.
     pub stream: Option<StreamId>,
     /// One JSON-RPC message, or the answers to a batch. No newline in it.
     pub text: Bytes,
@@ -86,50 +53,89 @@ pub struct Frame {
 }
 
 impl Connection {
-    /// A connection in which nothing was said yet. `caller` is who is known to speak, where
-    /// the transport has checked.
-    pub fn new(engine: &Arc<Engine>, standing: SessionKind, caller: Option<Arc<str>>) -> Self {
+    /// A connection without any input so far. `owner` is who opens it.
+    pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
         Self {
-            session: Session::new(engine.session_config.clone(), standing),
+            session: Session::new(engine.session_config.clone(), kind, owner),
             engine: engine.clone(),
-            caller,
-            busy: None,
+            events: None,
+            running: Vec::new(),
+            parked: Vec::new(),
+            work: VecDeque::new(),
+            outputs: Vec::new(),
+            frames: VecDeque::new(),
             changes: None,
             is_ready: false,
             is_closed: false,
         }
     }
 
-    /// Takes in one frame. What answers at once is among the frames when this returns.
-    pub fn receive(&mut self, stream: StreamId, frame: &Bytes) {
+    /// Takes in one frame, and runs what it starts. What completes at once is among the frames when
+    /// this returns.
+    pub fn receive(&mut self, stream: StreamId, caller: Caller, frame: &Bytes) {
         let depth = self.engine.settings.engine_limits.depth;
         match ParsedRequest::decode(frame, depth) {
-            Some(asked) => self.receive_request(stream, asked),
-            None => self.receive_decoded(stream, decode(frame, depth)),
+            Some(request) => self.receive_request(stream, caller, request, None),
+            None => self.receive_decoded(stream, caller, decode(frame, depth)),
+        }
+        self.run();
+    }
+
+    /// Takes in a frame that the transport has decoded.
+    pub fn receive_decoded(
+        &mut self,
+        stream: StreamId,
+        caller: Caller,
+        frame: Result<Incoming, Malformed>,
+    ) {
+        self.handle(Input::Received { stream, caller, frame }, None);
+    }
+
+    /// Takes in a request that the transport has parsed, with the catalog that it was checked
+    /// against, if it was.
+    pub fn receive_request(
+        &mut self,
+        stream: StreamId,
+        caller: Caller,
+        request: ParsedRequest,
+        catalog: Option<Arc<Catalog>>,
+    ) {
+        self.handle(Input::Request { stream, caller, request }, catalog);
+    }
+
+    /// The client will send nothing more: running calls may finish within the grace period.
+    pub fn end(&mut self) {
+        self.handle(Input::Eof, None);
+    }
+
+    /// Runs what is to be started, until nothing is: for an owner that shares it with nobody.
+    pub fn run(&mut self) {
+        while let Some(work) = self.take_work() {
+            if let Some(done) = work.run() {
+                self.complete(done);
+            }
         }
     }
 
-    /// Takes in a frame that the transport has looked into.
-    pub fn receive_decoded(&mut self, stream: StreamId, frame: Result<Incoming, Malformed>) {
-        self.handle(Input::Received { stream, frame });
+    /// The next work to be run, outside of any lock. What comes of it goes to
+    /// [`Connection::complete`].
+    pub fn take_work(&mut self) -> Option<Work> {
+        self.work.pop_front()
     }
 
-    /// Takes in a request that the transport has looked into.
-    pub fn receive_request(&mut self, stream: StreamId, request: ParsedRequest) {
-        self.handle(Input::Request { stream, request });
-    }
-
-    /// The client says no more: running calls may finish within the grace.
-    pub fn end(&mut self) {
-        self.handle(Input::Eof);
+    /// Takes in what came of work that completed at once.
+    pub fn complete(&mut self, done: Done) {
+        // What the call reported before it ended.
+        self.take_events();
+        self.on_finished(done.call.key, done.outcome);
     }
 
     /// The next message to be sent.
     pub fn next_frame(&mut self) -> Option<Frame> {
-        self.busy.as_mut()?.frames.pop_front()
+        self.frames.pop_front()
     }
 
-    /// Whether the connection is over. What is left of its frames may still be sent.
+    /// Whether the session is over. What is left of its frames may still be sent.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -144,223 +150,128 @@ impl Connection {
         &self.session
     }
 
-    /// Rings when something may have happened, without holding the connection: for whoever shares
-    /// it with others. Take the bell first, then [`Connection::advance`], then wait for it to
-    /// ring: so nothing is missed in between.
-    pub fn bell(&mut self) -> Bell {
-        // A call that waits for its client may go on later, and then has something to say.
-        if self.session.running() > 0 {
-            let max_notes = self.engine.settings.engine_limits.notifications;
-            self.busy().events.get_or_insert_with(|| EventQueue::new(max_notes));
-        }
-        let is_leaving = self.is_closed || self.session.state() == State::Closed;
-        Bell {
-            events: self.events().cloned(),
+    /// Completes when something may have happened; it does not borrow the connection.
+    ///
+    /// Get it first, then call [`Connection::advance`], then await it: so no event is missed in
+    /// between. Several may wait for one connection. An event of a call wakes one of them, who must
+    /// advance the connection for all.
+    pub fn wait(&mut self) -> Wait {
+        let is_leaving = self.is_closed || self.session.state() == SessionState::Closed;
+        let has_calls = self.session.running() > 0;
+        Wait {
+            events: has_calls.then(|| self.events().clone()),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
         }
     }
 
-    /// Handles whatever has happened, without waiting.
+    /// Handles everything that has happened, without waiting.
     pub fn advance(&mut self) {
-        self.take_letters();
+        // Time first: calls that never stop reporting must not go on past their deadline.
+        self.advance_time();
+        self.take_events();
         loop {
             match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
-                Some(Ok(topic)) => self.on_change(Ok(topic)),
-                Some(Err(TryRecvError::Lagged(by))) => self.on_change(Err(RecvError::Lagged(by))),
+                Some(Ok(topic)) => self.handle(Input::Changed(topic), None),
+                Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
         }
-        self.take_time();
     }
 
-    /// Gives back what an idle connection can do without, if it is idle.
-    pub fn rest(&mut self) {
-        // A call that waits for its client will start again, and be waited for by those who have a
-        // bell already.
-        let is_idle = self.session.running() == 0;
-        if is_idle && self.busy.as_ref().is_some_and(|busy| busy.frames.is_empty()) {
-            self.give_back();
+    /// Handles deadlines and a stop of the engine only: for a client that does not read what it is
+    /// sent. Events and changes wait within their bounds meanwhile.
+    pub fn advance_time(&mut self) {
+        if self.session.wake_at().is_some_and(|at| at <= now()) {
+            self.handle(Input::Tick, None);
         }
-    }
-
-    /// Waits until something has happened, and handles it. Dropping the future loses nothing.
-    pub async fn wait(&mut self) {
-        // Looked at first: calls that never stop talking must not talk past their deadline.
-        if self.take_time() || self.take_letters() {
-            return;
-        }
-        let changed = async {
-            match &mut self.changes {
-                Some(changes) => changes.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        let arrival = async {
-            match self.busy.as_ref().and_then(|busy| busy.events.as_ref()) {
-                Some(events) => events.arrival().await,
-                None => std::future::pending().await,
-            }
-        };
-        let is_stopping = self.session.state() == State::Closed;
-        tokio::select! {
-            biased;
-            () = arrival => drop(self.take_letters()),
-            topic = changed => self.on_change(topic),
-            () = until(self.session.wake_at()) => drop(self.take_time()),
-            () = stopped(self.engine.stopping()), if !is_stopping => drop(self.take_time()),
-        }
-    }
-
-    /// Handles what calls have said meanwhile, and that time is up, without waiting: for a client
-    /// that never stops asking.
-    pub fn catch_up(&mut self) {
-        self.take_time();
-        self.take_letters();
-    }
-
-    /// Waits until time is up for something or the engine stops, and handles that alone: for a
-    /// client that does not take what it is sent. What calls have to say, and what changes,
-    /// waits meanwhile within its bounds. Dropping the future loses nothing.
-    pub async fn wait_for_time(&mut self) {
-        if self.take_time() {
-            return;
-        }
-        let is_stopping = self.session.state() == State::Closed;
-        tokio::select! {
-            () = until(self.session.wake_at()) => {}
-            () = stopped(self.engine.stopping()), if !is_stopping => {}
-        }
-        self.take_time();
-    }
-
-    /// Handles that time is up, or that the engine stops; `false` if neither is so.
-    fn take_time(&mut self) -> bool {
-        let is_due = self.session.wake_at().is_some_and(|at| at <= now());
-        if is_due {
-            self.handle(Input::Tick);
-        }
-        let must_stop = *self.engine.stopping().borrow() && self.session.state() != State::Closed;
-        if must_stop {
+        if self.engine.is_stopping() && self.session.state() != SessionState::Closed {
             self.end();
         }
-        is_due || must_stop
     }
 
-    /// Handles what running calls have said; `false` if they said nothing.
-    fn take_letters(&mut self) -> bool {
-        let mut any = false;
-        while let Some(letter) = self.next_letter() {
-            any = true;
-            match letter {
-                CallEvent::Notified(call, note) => self.handle(Input::Notified { call, note }),
+    fn take_events(&mut self) {
+        while let Some(event) = self.events.as_ref().and_then(|events| events.take()) {
+            match event {
+                CallEvent::Notified(call, note) => {
+                    self.handle(Input::Notified { call, note }, None);
+                }
                 CallEvent::Finished(call, outcome) => self.on_finished(call, outcome),
             }
         }
-        any
     }
 
-    fn next_letter(&self) -> Option<CallEvent> {
-        self.events()?.take()
+    fn events(&mut self) -> &Arc<EventQueue> {
+        let limit = self.engine.settings.engine_limits.notifications;
+        self.events.get_or_insert_with(|| EventQueue::new(limit))
     }
 
-    fn events(&self) -> Option<&Arc<EventQueue>> {
-        self.busy.as_ref()?.events.as_ref()
+    fn on_finished(&mut self, key: CallKey, outcome: Outcome) {
+        let at = self.running.iter().position(|call| call.key == key);
+        let call = at.map(|at| self.running.swap_remove(at));
+        self.parked.extend(call.and_then(|call| Some((key, call.take_parked()?))));
+        self.handle(Input::Finished { call: key, outcome }, None);
+        let session = &self.session;
+        self.parked.retain(|(key, _)| session.is_waiting(*key));
     }
 
-    fn busy(&mut self) -> &mut Busy {
-        self.busy.get_or_insert_with(Busy::take)
-    }
-
-    fn give_back(&mut self) {
-        if let Some(busy) = self.busy.take() {
-            busy.give_back();
+    /// Too much has changed to announce each change: announces everything once.
+    fn announce_everything(&mut self) {
+        // Changes that still wait are among it.
+        self.changes = Some(self.engine.changes());
+        let resources = self.session.watched().into_iter().map(Topic::Resource);
+        for topic in [Topic::Tools, Topic::Prompts, Topic::Resources].into_iter().chain(resources) {
+            self.handle(Input::Changed(topic), None);
         }
     }
 
-    fn on_finished(&mut self, call: CallKey, outcome: Outcome) {
-        self.busy().running.retain(|line| line.key != call);
-        self.handle(Input::Finished { call, outcome });
-    }
-
-    fn on_change(&mut self, topic: Result<Topic, RecvError>) {
-        match topic {
-            Ok(topic) => self.handle(Input::Changed(topic)),
-            // Too much has changed to tell it all: tell of everything once.
-            Err(RecvError::Lagged(_)) => {
-                // Whatever still waits is among it.
-                self.changes = Some(self.engine.changes());
-                for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
-                    self.handle(Input::Changed(topic));
-                }
-                for uri in self.session.watched() {
-                    self.handle(Input::Changed(Topic::Resource(uri)));
-                }
-            }
-            Err(RecvError::Closed) => self.changes = None,
+    fn handle(&mut self, input: Input, catalog: Option<Arc<Catalog>>) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.session.handle(now(), input, &mut outputs);
+        let mut catalog = catalog;
+        for output in outputs.drain(..) {
+            self.act(output, &mut catalog);
         }
+        self.outputs = outputs;
     }
 
-    fn handle(&mut self, input: Input) {
-        let outputs = &mut self.busy.get_or_insert_with(Busy::take).outputs;
-        self.session.handle(now(), input, outputs);
-        // What is done at once comes back as a further input, whose outputs are appended.
-        let mut at = 0;
-        while let Some(output) = self.busy().outputs.get_mut(at) {
-            let output = std::mem::replace(output, Output::Close);
-            at += 1;
-            self.act(output);
-        }
-        self.busy().outputs.clear();
-    }
-
-    fn act(&mut self, output: Output) {
+    fn act(&mut self, output: Output, catalog: &mut Option<Arc<Catalog>>) {
         match output {
             Output::Send { stream, frame, kind } => {
-                self.busy().frames.push_back(Frame { stream, text: frame, kind });
+                self.frames.push_back(Frame { stream, text: frame, kind });
             }
-            Output::Start(call) => self.start(call),
+            Output::Start(call) => self.start(call, catalog.take()),
             Output::Abort(key) => self.abort(key),
+            Output::Abandon(key) => {
+                if let Some(at) = self.parked.iter().position(|(parked, _)| *parked == key) {
+                    self.parked.swap_remove(at).1.abandon();
+                }
+            }
+            Output::Watch(uri) => self.engine.registry.watch(&uri),
+            Output::Unwatch(uri) => self.engine.registry.unwatch(&uri),
             Output::Ready(client) => {
                 self.is_ready = true;
-                self.engine.tell(Event::Ready(client));
+                self.engine.tell(ClientEvent::Ready(client));
             }
             Output::Close => self.is_closed = true,
         }
     }
 
-    fn start(&mut self, call: Call) {
+    fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {
         let Call { key, from, request } = call;
         self.follow_changes(&request);
-        let catalog = self.engine.registry.snapshot();
-        let wants_progress = from.meta.progress_token.is_some();
+        self.parked.retain(|(parked, _)| *parked != key);
+        let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
-        let max_notes = self.engine.settings.engine_limits.notifications;
-        let line =
-            RunningCall::new(key, self.events().cloned(), max_notes, wants_progress, log_level);
-        let desk = MethodContext {
-            engine: self.engine.clone(),
-            catalog,
-            from,
-            caller: self.caller.clone(),
-            line: line.clone(),
-        };
-        let mut running = match guarded(|| route(request, desk)) {
-            Ok(Work::Done(outcome)) | Err(outcome) => return self.finish(&line, outcome),
-            Ok(Work::Running(running)) => Guarded(running),
-        };
-        // The task that may take it over polls it again, with a waker of its own.
-        let mut cx = Context::from_waker(Waker::noop());
-        if let Poll::Ready(outcome) = std::pin::Pin::new(&mut running).poll(&mut cx) {
-            return self.finish(&line, outcome);
-        }
-        self.busy().events = Some(line.events().clone());
-        self.busy().running.push(line.clone());
-        self.spawn(line, running);
+        let wants_progress = from.meta.progress_token.is_some();
+        let call = RunningCall::new(key, self.events().clone(), wants_progress, log_level);
+        self.running.push(call.clone());
+        let context = MethodContext { engine: self.engine.clone(), catalog, from, call };
+        self.work.push_back(Work { request, context });
     }
 
-    /// Whoever may be told of changes begins to listen before it is told that it may.
+    /// A client that may be told of changes follows them before it learns that it may.
     fn follow_changes(&mut self, request: &Request) {
         let listens =
             matches!(request, Request::Initialize(_) | Request::Listen(_) | Request::Subscribe(_));
@@ -369,77 +280,33 @@ impl Connection {
         }
     }
 
-    fn spawn(&self, line: Arc<RunningCall>, running: Guarded) {
-        let grace = self.engine.settings.engine_limits.abort_grace;
-        tokio::spawn(async move {
-            let unwanted = async {
-                line.cancelled().await;
-                tokio::time::sleep(grace).await;
-            };
-            tokio::select! {
-                outcome = running => line.events().finished(line.key, outcome),
-                () = unwanted => {}
-            }
-        });
-    }
-
-    /// The call has said what it had to say; now it has ended.
-    fn finish(&mut self, line: &RunningCall, outcome: Outcome) {
-        let (call, now) = (line.key, now());
-        if let Some(events) = line.made_mailbox() {
-            self.busy().events = Some(events.clone());
-        }
-        while let Some(letter) = self.next_letter() {
-            let input = match letter {
-                CallEvent::Notified(call, note) => Input::Notified { call, note },
-                CallEvent::Finished(call, outcome) => {
-                    self.busy().running.retain(|line| line.key != call);
-                    Input::Finished { call, outcome }
-                }
-            };
-            self.session.handle(now, input, &mut self.busy.get_or_insert_with(Busy::take).outputs);
-        }
-        let outputs = &mut self.busy.get_or_insert_with(Busy::take).outputs;
-        self.session.handle(now, Input::Finished { call, outcome }, outputs);
-    }
-
     fn abort(&mut self, key: CallKey) {
-        let running = &mut self.busy().running;
-        if let Some(at) = running.iter().position(|line| line.key == key) {
-            running.swap_remove(at).cancel();
+        if let Some(at) = self.running.iter().position(|call| call.key == key) {
+            self.running.swap_remove(at).cancel();
         }
+        self.work.retain(|work| work.context.call.key != key);
     }
 }
 
-/// The clock that the runtime's timers go by, so that a deadline and the wish to be woken for it are
-/// never of two opinions; a test can stop it.
+/// tokio's clock, so that deadlines and timers agree and tests can pause it.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // The engine lives as long as its conversations: the channel does not close before it says so.
-    if stopping.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending().await
-    }
-}
-
-/// Whoever drops a connection does not want its calls any more.
+/// A connection that is dropped cancels its calls and ends its subscriptions.
 impl Drop for Connection {
     fn drop(&mut self) {
-        for line in self.busy.iter().flat_map(|busy| &busy.running) {
-            line.cancel();
+        for call in &self.running {
+            call.cancel();
         }
-        self.give_back();
+        for (_, parked) in self.parked.drain(..) {
+            parked.abandon();
+        }
+        for uri in self.session.watched() {
+            self.engine.registry.unwatch(&uri);
+        }
         if self.is_ready {
-            self.engine.tell(Event::Left);
+            self.engine.tell(ClientEvent::Left);
         }
     }
 }

@@ -2,32 +2,32 @@
 
 use std::sync::Arc;
 
-use sabir_registry::{Catalog, Line};
+use sabir_registry::Catalog;
 use sabir_session::{Outcome, RequestMeta};
 
+use crate::calls::RunningCall;
 use crate::engine::Engine;
 use crate::guard::Running;
 
-/// Work, done or under way.
-pub(crate) enum Work {
-    /// It needed nobody.
+/// The answer to a request, complete or under way.
+pub(crate) enum Answering {
+    /// It needed no source.
     Done(Outcome),
-    /// A source is at it.
+    /// A source works on it.
     Running(Running),
 }
 
 /// What a method needs to know beside its params.
+#[derive(Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
     /// The call keeps this catalog, whatever changes meanwhile.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) from: RequestMeta,
-    /// Who is known to ask, where somebody has checked.
-    pub(crate) caller: Option<Arc<str>>,
-    pub(crate) line: Arc<dyn Line>,
+    pub(crate) call: Arc<RunningCall>,
 }
 
-impl<T: Into<Outcome>> From<T> for Work {
+impl<T: Into<Outcome>> From<T> for Answering {
     fn from(outcome: T) -> Self {
         Self::Done(outcome.into())
     }

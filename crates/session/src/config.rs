@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sabir_wire::{Raw, Revision};
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 
@@ -17,7 +18,7 @@ pub struct SessionConfig {
     /// Who answers, as JSON.
     pub server: Raw,
     /// Names for the pages that users are asked to visit.
-    pub pages: ElicitationIds,
+    pub elicitation_ids: ElicitationIds,
 }
 
 /// Names for the pages that users are asked to visit. The specification wants them unique within a
@@ -68,7 +69,7 @@ impl Default for Limits {
 }
 
 /// What the transport knows of a client before it has said anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionKind {
     /// A pipe or the like, which serves both eras, request by request.
     Stream,

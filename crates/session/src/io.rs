@@ -4,7 +4,10 @@ use bytes::Bytes;
 use sabir_wire::types::{
     ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
 };
-use sabir_wire::{Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision};
+use sabir_wire::{
+    Caller, Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision,
+};
+use serde::{Deserialize, Serialize};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -12,15 +15,19 @@ use sabir_wire::{Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request
 pub enum Input {
     /// A frame arrived.
     Received {
-        /// Where whatever it causes shall be sent.
+        /// Where replies to it are sent.
         stream: StreamId,
+        /// Who sent it.
+        caller: Caller,
         /// The frame, decoded.
         frame: Result<Incoming, Malformed>,
     },
-    /// A request arrived, whose params the transport has read already.
+    /// A request arrived whose params the transport has parsed.
     Request {
-        /// Where whatever it causes shall be sent.
+        /// Where replies to it are sent.
         stream: StreamId,
+        /// Who sent it.
+        caller: Caller,
         /// The request.
         request: ParsedRequest,
     },
@@ -61,8 +68,14 @@ pub enum Output {
     },
     /// Begin to work, and report [`Input::Finished`] with the call's key.
     Start(Call),
-    /// Nobody wants this call any more.
+    /// Stop this call: its result is no longer wanted.
     Abort(CallKey),
+    /// The questions of this call will not be answered: its source may drop what waits for them.
+    Abandon(CallKey),
+    /// The client wants to know when this resource changes.
+    Watch(Box<str>),
+    /// The client no longer wants to know when this resource changes.
+    Unwatch(Box<str>),
     /// The handshake is complete: the client, as it named itself.
     Ready(Option<Raw>),
     /// The conversation is over.
@@ -84,12 +97,14 @@ pub enum MessageKind {
 
 /// A running request. Unique within a session, for its whole life: a late result of a cancelled
 /// call can never be taken for that of another which reuses its id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey(pub u64);
 
 /// Which of a client's streams a message belongs to. On a pipe there is only one; over HTTP each
 /// exchange is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub struct StreamId(pub u64);
 
 /// A request that describes itself, whatever the era of the client.
@@ -103,9 +118,11 @@ pub struct Call {
     pub request: Request,
 }
 
-/// Who asks, and what they understand.
+/// The metadata of a request: who makes it, and what its client understands.
 #[derive(Clone, Debug)]
 pub struct RequestMeta {
+    /// Who makes the request, as the transport has established.
+    pub caller: Caller,
     /// What the answer must be written in.
     pub revision: Revision,
     /// What the client can be asked.

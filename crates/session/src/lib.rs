@@ -4,15 +4,15 @@
 //! as the same self-describing [`Call`], and every result comes back to be said in the revision of
 //! the one who asked.
 
-mod answer; // results and problems, to the client's revision and the deployment's dialect
 mod batches; // requests that are answered together
+mod config; // what holds for all sessions of a server
 mod dialect; // how a deployment deviates from the default
 mod handshake; // which revision is spoken, and by whom
 mod inflight; // calls that have not ended
 mod io; // what goes in, what comes out
 mod phase; // which steps are legal
 mod questions; // calls that need the client's input
-mod config; // what holds for all sessions of a server
+mod record; // what is saved of a session
 mod session; // the one entry point
 mod subscriptions; // who listens to what
 
@@ -22,5 +22,6 @@ pub use handshake::era;
 pub use io::{
     Call, CallKey, CallNotification, Input, MessageKind, Outcome, Output, RequestMeta, StreamId,
 };
-pub use phase::State;
+pub use phase::SessionState;
+pub use record::SessionRecord;
 pub use session::Session;

@@ -1,7 +1,9 @@
 //! Which steps are legal. The diagram is code.
 
+use serde::{Deserialize, Serialize};
+
 /// Where the conversation stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Nothing has been agreed. A modern client stays here for ever.
     Fresh,
@@ -29,9 +31,9 @@ impl Phase {
     }
 }
 
-/// Where a legacy client stands, for whoever asks.
+/// How far the handshake of a legacy client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionState {
     /// For `initialize`.
     Waiting,
     /// `initialize` was answered.
@@ -42,7 +44,7 @@ pub enum State {
     Closed,
 }
 
-impl From<Phase> for State {
+impl From<Phase> for SessionState {
     fn from(phase: Phase) -> Self {
         match phase {
             Phase::Fresh => Self::Waiting,

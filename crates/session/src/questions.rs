@@ -1,32 +1,31 @@
 //! Calls that need the client's input, for clients of the legacy era.
 //!
-//! A modern client is given the questions as a result, and asks again with the answers. For a
-//! legacy client the session plays that part: it sends each question as a request, gathers the
-//! answers and starts the call restart.
+//! A modern client receives the questions as a result and repeats the request with its answers. For
+//! a legacy client the session does that: it sends each question as a request, collects the answers
+//! and starts the call again.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use sabir_wire::types::Questions;
 use sabir_wire::{
     ErrorObject, Id, Method, Problem, Raw, Request, Resume, Revision, render, write_request,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::config::ElicitationIds;
 use crate::io::CallKey;
 
-/// All calls of a session that wait for the client. Rare, so a session that never asked keeps one
-/// pointer.
-#[derive(Debug, Default)]
-pub(crate) struct PendingQuestions(Option<Box<Waiting>>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    rounds: Vec<PendingCall>,
+/// All calls of a session that wait for the client's answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PendingQuestions {
+    calls: Vec<PendingCall>,
     /// The last id that was given to a request of ours.
     last_id: i64,
 }
 
 /// A call that waits for answers.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct PendingCall {
     call: CallKey,
     open: Vec<OpenQuestion>,
@@ -34,93 +33,98 @@ struct PendingCall {
     state: Option<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct OpenQuestion {
     id: Id,
     key: String,
-    method: &'static str,
+    method: Cow<'static, str>,
 }
 
 /// What an answer led to.
 #[derive(Debug)]
-pub(crate) enum Progress {
-    /// Nothing was asked that this answers, or more answers are awaited.
-    None,
-    /// All is answered: start the call restart.
+pub(crate) enum Answered {
+    /// It answers no open question, or more answers are awaited.
+    Nothing,
+    /// All questions of the call are answered: start it again.
     Complete(CallKey, Resume),
-    /// The client would not answer; these other questions are open no more.
+    /// The client refused to answer. The other questions of the call are withdrawn.
     Refused(CallKey, Problem, Vec<Id>),
 }
 
 impl PendingQuestions {
-    /// Asks; gives the requests to send.
-    pub(crate) fn begin(
+    /// Records the questions of a call, and returns the requests to send.
+    pub(crate) fn ask(
         &mut self,
         call: CallKey,
         questions: &Questions,
         revision: Revision,
-        pages: &ElicitationIds,
+        elicitation_ids: &ElicitationIds,
     ) -> Result<Vec<Bytes>, Problem> {
-        let asked = self.0.get_or_insert_default();
         let mut open = Vec::new();
         let mut frames = Vec::new();
         for (key, question) in &questions.questions {
-            asked.last_id += 1;
-            let id = Id::from(asked.last_id);
-            let params = render::question(question, revision, || pages.next())
+            self.last_id += 1;
+            let id = Id::from(self.last_id);
+            let params = render::question(question, revision, || elicitation_ids.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
             let method = question.method();
             frames.push(write_request(&id, method, params.as_ref()));
-            open.push(OpenQuestion { id, key: key.clone(), method });
+            open.push(OpenQuestion { id, key: key.clone(), method: method.into() });
         }
         let state = questions.state.clone();
-        asked.rounds.push(PendingCall { call, open, answers: Vec::new(), state });
+        self.calls.push(PendingCall { call, open, answers: Vec::new(), state });
         Ok(frames)
     }
 
-    /// Takes an answer in.
-    pub(crate) fn answered(&mut self, id: &Id, result: Result<Raw, ErrorObject>) -> Progress {
-        let Some(Waiting { rounds, .. }) = self.0.as_deref_mut() else { return Progress::None };
-        let asked = |round: &PendingCall| round.open.iter().position(|question| question.id == *id);
-        let found = rounds.iter().enumerate().find_map(|(at, round)| Some((at, asked(round)?)));
-        let Some((at, nth)) = found else { return Progress::None };
-        let round = &mut rounds[at];
-        let question = round.open.swap_remove(nth);
+    /// Records the client's response to one of our requests.
+    pub(crate) fn answer(&mut self, id: &Id, result: Result<Raw, ErrorObject>) -> Answered {
+        let position = |call: &PendingCall| call.open.iter().position(|open| open.id == *id);
+        let found =
+            self.calls.iter().enumerate().find_map(|(at, call)| Some((at, position(call)?)));
+        let Some((at, nth)) = found else { return Answered::Nothing };
+        let call = &mut self.calls[at];
+        let question = call.open.swap_remove(nth);
         match result {
-            Ok(answer) => round.answers.push((question.key, answer)),
+            Ok(answer) => call.answers.push((question.key, answer)),
             Err(error) => {
-                let round = rounds.swap_remove(at);
+                let call = self.calls.swap_remove(at);
                 let reason = format!("the client refused {}: {}", question.method, error.message);
-                let others = round.open.into_iter().map(|question| question.id).collect();
-                return Progress::Refused(round.call, Problem::ToolFailed(reason.into()), others);
+                let others = call.open.into_iter().map(|question| question.id).collect();
+                return Answered::Refused(call.call, Problem::ToolFailed(reason.into()), others);
             }
         }
-        if !round.open.is_empty() {
-            return Progress::None;
+        if !call.open.is_empty() {
+            return Answered::Nothing;
         }
-        let round = rounds.swap_remove(at);
-        let state = round.state.map(Into::into);
-        Progress::Complete(round.call, Resume { answers: round.answers, state })
+        let call = self.calls.swap_remove(at);
+        let state = call.state.map(Into::into);
+        Answered::Complete(call.call, Resume { answers: call.answers, state })
     }
 
-    /// Forgets a call; gives the questions that are open no more.
-    pub(crate) fn forget(&mut self, call: CallKey) -> Vec<Id> {
-        let rounds = self.0.as_mut().map(|asked| &mut asked.rounds);
-        let found = rounds.and_then(|rounds| {
-            let at = rounds.iter().position(|round| round.call == call)?;
-            Some(rounds.swap_remove(at))
-        });
-        let open = found.map(|round| round.open).unwrap_or_default();
-        open.into_iter().map(|question| question.id).collect()
+    /// Removes a call; returns the ids of its open questions, or `None` if it waited for none.
+    pub(crate) fn forget(&mut self, call: CallKey) -> Option<Vec<Id>> {
+        let at = self.calls.iter().position(|pending| pending.call == call)?;
+        let open = self.calls.swap_remove(at).open;
+        Some(open.into_iter().map(|question| question.id).collect())
+    }
+
+    /// Whether a call waits for answers.
+    pub(crate) fn is_waiting(&self, call: CallKey) -> bool {
+        self.calls.iter().any(|pending| pending.call == call)
+    }
+
+    /// Whether no question was ever asked.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.last_id == 0
     }
 }
 
-/// Whether a call of this kind may ask the client.
-pub(crate) fn may_ask(method: &Method) -> bool {
+/// Whether a call of this method may ask the client.
+pub(crate) fn may_ask_client(method: &Method) -> bool {
     matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
 }
 
-/// The same request, with the answers.
+/// Adds the client's answers to a request.
 pub(crate) fn resumed(mut request: Request, resume: Resume) -> Request {
     match &mut request {
         Request::CallTool(call) => call.resume = resume,

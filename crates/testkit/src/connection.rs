@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use sabir_engine::{Connection, Settings};
 use sabir_session::{CallNotification, SessionKind, StreamId};
+use sabir_wire::Caller;
 use sabir_wire::types::Topic;
 
 use crate::house::House;
@@ -20,6 +20,7 @@ pub struct ConnectionPlayer {
     /// The server.
     pub house: House,
     connection: Connection,
+    caller: Caller,
     heard: VecDeque<Bytes>,
     is_closed: bool,
 }
@@ -27,16 +28,16 @@ pub struct ConnectionPlayer {
 impl ConnectionPlayer {
     /// A client on a pipe, with a house that offers [`House::offer`].
     pub fn new(settings: Settings) -> Self {
-        Self::with(House::new(settings), SessionKind::Stream, None)
+        Self::with(House::new(settings), SessionKind::Stream, Caller::local())
     }
 
-    /// A client of some standing and principal.
-    pub fn with(house: House, standing: SessionKind, principal: Option<Arc<str>>) -> Self {
+    /// A client with a session of some kind, and its caller.
+    pub fn with(house: House, kind: SessionKind, caller: Caller) -> Self {
         let connection = {
             let _guard = house.enter();
-            Connection::new(&house.engine, standing, principal)
+            Connection::new(&house.engine, kind, caller.clone())
         };
-        Self { house, connection, heard: VecDeque::new(), is_closed: false }
+        Self { house, connection, caller, heard: VecDeque::new(), is_closed: false }
     }
 
     /// The connection itself.
@@ -51,7 +52,9 @@ impl ConnectionPlayer {
             let mut quiet = 0;
             while quiet < QUIET && !connection.is_closed() {
                 tokio::task::yield_now().await;
-                let mut waiting = pin!(connection.wait());
+                let mut waiting = pin!(connection.wait().happened());
+                connection.advance();
+                connection.run();
                 let has_happened = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx))).await;
                 quiet = if has_happened.is_ready() { 0 } else { quiet + 1 };
             }
@@ -74,7 +77,7 @@ impl Player for ConnectionPlayer {
         let frame = Bytes::copy_from_slice(frame);
         {
             let _guard = self.house.enter();
-            self.connection.receive(StreamId::default(), &frame);
+            self.connection.receive(StreamId::default(), self.caller.clone(), &frame);
         }
         self.settle();
     }

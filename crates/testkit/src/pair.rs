@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use sabir_engine::Settings;
 use sabir_session::CallNotification;
 use sabir_transports::stream;
+use sabir_wire::Caller;
 use sabir_wire::types::Topic;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 
@@ -43,7 +44,7 @@ impl Pair {
         let (reader, writer) = tokio::io::split(server);
         let (engine, tell) = (house.engine.clone(), house.teller());
         house.spawn(async move {
-            let served = stream::serve(&engine, reader, writer).await;
+            let served = stream::serve(&engine, Caller::local(), reader, writer).await;
             served.expect("a pipe in memory does not fail");
             tell(Event::Close);
         });

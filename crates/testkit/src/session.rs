@@ -16,7 +16,7 @@ use sabir_wire::types::{
     CacheHint, DiscoverResult, Implementation, InitializeResult, Questions, ServerCapabilities,
     ServerResult, Topic,
 };
-use sabir_wire::{ErrorObject, Problem, Raw, Request, Revision, decode};
+use sabir_wire::{Caller, ErrorObject, Problem, Raw, Request, Revision, decode};
 
 use crate::player::{CallNumber, Ending, Event, Player};
 use crate::reading;
@@ -32,6 +32,8 @@ pub struct SessionPlayer {
     heard: VecDeque<(Option<StreamId>, Bytes)>,
     events: VecDeque<Event>,
     flat: bool,
+    config: Arc<SessionConfig>,
+    is_resumed: bool,
 }
 
 /// How deep a message may be nested here.
@@ -39,15 +41,16 @@ const DEPTH: usize = 32;
 
 impl SessionPlayer {
     /// A connection in which nothing was said yet, with a client on a pipe.
-    pub fn new(rules: SessionConfig) -> Self {
-        Self::standing(rules, SessionKind::Stream)
+    pub fn new(config: SessionConfig) -> Self {
+        Self::of_kind(config, SessionKind::Stream)
     }
 
-    /// The same, for a client of some other standing.
-    pub fn standing(rules: SessionConfig, standing: SessionKind) -> Self {
-        let flat = rules.dialect.flat_server_info;
+    /// The same, for a session of some other kind.
+    pub fn of_kind(config: SessionConfig, kind: SessionKind) -> Self {
+        let flat = config.dialect.flat_server_info;
+        let config = Arc::new(config);
         Self {
-            session: Session::new(Arc::new(rules), standing),
+            session: Session::new(config.clone(), kind, Caller::local()),
             offered: ServerCapabilities {
                 tools: true,
                 prompts: true,
@@ -62,13 +65,29 @@ impl SessionPlayer {
             heard: VecDeque::new(),
             events: VecDeque::new(),
             flat,
+            config,
+            is_resumed: false,
         }
+    }
+
+    /// Saves and resumes the session after each input from now on: it must behave the same.
+    #[must_use]
+    pub fn resumed(mut self) -> Self {
+        self.is_resumed = true;
+        self
+    }
+
+    fn save_and_resume(&mut self) {
+        let record = serde_json::to_string(&self.session.record(self.now));
+        let record = record.expect("a record serializes");
+        let record = serde_json::from_str(&record).expect("a record deserializes");
+        self.session = Session::resume(self.config.clone(), record, self.now);
     }
 
     /// The client says something on one of its streams.
     pub fn say_on(&mut self, stream: StreamId, frame: &[u8]) {
         let frame = decode(&Bytes::copy_from_slice(frame), DEPTH);
-        self.handle(Input::Received { stream, frame });
+        self.handle(Input::Received { stream, caller: Caller::local(), frame });
     }
 
     /// What the server says next, and where.
@@ -80,6 +99,9 @@ impl SessionPlayer {
     pub fn handle(&mut self, input: Input) {
         let mut out = Vec::new();
         self.session.handle(self.now, input, &mut out);
+        if self.is_resumed {
+            self.save_and_resume();
+        }
         for output in out {
             match output {
                 Output::Send { stream, frame, .. } => self.heard.push_back((stream, frame)),
@@ -87,6 +109,7 @@ impl SessionPlayer {
                 Output::Abort(key) => self.events.push_back(Event::Abort(CallNumber(key.0))),
                 Output::Ready(_) => self.events.push_back(Event::Ready),
                 Output::Close => self.events.push_back(Event::Close),
+                Output::Abandon(_) | Output::Watch(_) | Output::Unwatch(_) => {}
             }
         }
     }

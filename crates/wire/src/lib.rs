@@ -4,6 +4,7 @@
 //! table ([`Revision::features`]) and applied in one place ([`render`]).
 
 mod parsed; // a request, its params read
+mod caller; // who makes a request
 mod error; // what can be wrong, and the code that each revision gives it
 mod framing; // bytes to lines, with a bound
 mod id; // request ids, kept exactly
@@ -19,6 +20,7 @@ pub mod types; // one file per page of the specification
 mod uri; // URI templates
 
 pub use bytestring::ByteString;
+pub use caller::Caller;
 pub use error::{Code, ErrorObject, Problem};
 pub use framing::{Line, LineSplitter};
 pub use id::Id;

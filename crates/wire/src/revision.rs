@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A revision of the protocol. Later ones compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
@@ -76,6 +78,21 @@ impl Revision {
     /// What can be said in it.
     pub fn features(self) -> &'static Features {
         &SPEECH[self.index()]
+    }
+}
+
+/// As its date.
+impl Serialize for Revision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.date())
+    }
+}
+
+impl<'de> Deserialize<'de> for Revision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let date = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let unknown = || serde::de::Error::custom(format!("unknown protocol revision `{date}`"));
+        Self::parse(&date).ok_or_else(unknown)
     }
 }
 

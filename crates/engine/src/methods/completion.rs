@@ -5,14 +5,14 @@ use sabir_session::Outcome;
 use sabir_wire::types::Reference;
 use sabir_wire::{Complete, Problem};
 
-use super::declared;
-use crate::context::{MethodContext, Work};
+use super::{attempt, declared};
+use crate::context::{Answering, MethodContext};
 
-pub(crate) fn complete(context: &MethodContext, complete: Complete) -> Work {
+pub(crate) fn complete(context: MethodContext, complete: Complete) -> Answering {
     begin(context, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(context: &MethodContext, complete: Complete) -> Result<Work, Problem> {
+fn begin(context: MethodContext, complete: Complete) -> Result<Answering, Problem> {
     declared(context.catalog.capabilities().completions, "completion/complete")?;
     let Complete { reference, argument, value, given } = complete;
     let Some((source, known)) = context.catalog.completer(&reference, &argument) else {
@@ -22,8 +22,10 @@ fn begin(context: &MethodContext, complete: Complete) -> Result<Work, Problem> {
     if !known {
         return Err(Problem::Params(format!("there is no argument `{argument}`").into()));
     }
-    let answer = source.complete(CompleteCall { reference, argument, value, given });
-    Ok(Work::Running(Box::pin(async move {
+    let source = source.clone();
+    let context = attempt::plain_context(context);
+    let answer = source.complete(CompleteCall { reference, argument, value, given, context });
+    Ok(Answering::Running(Box::pin(async move {
         match answer.await {
             Ok(SourceOutcome::Done(completion)) => Outcome::Done(completion.into()),
             // The specification lets only three methods ask, and this is none of them.

@@ -5,9 +5,9 @@ use sabir_session::Outcome;
 use sabir_wire::types::ServerResult;
 use sabir_wire::{Page, Problem, ReadResource};
 
-use super::rounds::{self, Round};
+use super::attempt::{self, Attempt};
 use super::{Reply, declared};
-use crate::context::{MethodContext, Work};
+use crate::context::{Answering, MethodContext};
 
 pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
     declared(context.catalog.capabilities().resources, "resources/list")?;
@@ -21,17 +21,24 @@ pub(crate) fn templates(context: &MethodContext, page: &Page) -> Reply {
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn read(context: MethodContext, read: ReadResource) -> Work {
+pub(crate) fn read(context: MethodContext, read: ReadResource) -> Answering {
     begin(context, read).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(context: MethodContext, read: ReadResource) -> Result<Work, Problem> {
+fn begin(context: MethodContext, read: ReadResource) -> Result<Answering, Problem> {
     declared(context.catalog.capabilities().resources, "resources/read")?;
     let Some(found) = context.catalog.resource(&read.uri) else {
         return Err(Problem::UnknownResource(read.uri));
     };
-    let round = Round::open(&context, "resources/read", (&*read.uri).into(), None, read.resume)?;
-    let context = rounds::context(context, &round);
+    let attempt = Attempt::open(
+        &context,
+        found.source(),
+        "resources/read",
+        (&*read.uri).into(),
+        None,
+        read.resume,
+    )?;
+    let context = attempt::context(context, &attempt);
     let source = found.source().clone();
     let variables = found.variables.into_iter().collect();
     let answer = source.read_resource(ResourceCall {
@@ -40,7 +47,7 @@ fn begin(context: MethodContext, read: ReadResource) -> Result<Work, Problem> {
         variables,
         context,
     });
-    Ok(Work::Running(Box::pin(async move { round.close(answer.await) })))
+    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await) })))
 }
 
 /// The session takes the subscription over once this has succeeded.

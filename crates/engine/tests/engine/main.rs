@@ -4,7 +4,7 @@
 mod lists;
 mod meta;
 mod resources;
-mod rounds;
+mod questions;
 mod running;
 mod seeds;
 mod tools;
@@ -24,7 +24,7 @@ fn player() -> ConnectionPlayer {
 }
 
 fn playing(house: House) -> ConnectionPlayer {
-    ConnectionPlayer::with(house, SessionKind::Stream, None)
+    ConnectionPlayer::with(house, SessionKind::Stream, sabir_wire::Caller::local())
 }
 
 #[track_caller]

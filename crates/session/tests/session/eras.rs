@@ -1,6 +1,6 @@
 //! Two eras on one pipe, request by request.
 
-use sabir_session::{Dialect, SessionKind, State};
+use sabir_session::{Dialect, SessionKind, SessionState};
 use sabir_testkit::{Event, Player as _, SessionPlayer, play};
 use sabir_wire::{Era, Revision};
 
@@ -38,7 +38,7 @@ fn a_modern_client_needs_no_handshake_and_makes_none() {
         < {"jsonrpc":"2.0","id":"a","result":{"tools":[]}}
     "#,
     );
-    assert_eq!(player.session.state(), State::Waiting);
+    assert_eq!(player.session.state(), SessionState::Waiting);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_metadata_that_a_modern_request_needs_must_be_there() {
         r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#,
         r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
     ] {
-        let mut player = SessionPlayer::standing(rules(), SessionKind::ModernHttp);
+        let mut player = SessionPlayer::of_kind(rules(), SessionKind::ModernHttp);
         let ask = format!(r#"> {{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{meta}}}"#);
         let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"…"}}"#;
         play(&mut player, &format!("{ask}\n< {refusal}"));

@@ -29,7 +29,7 @@ fn rules() -> SessionConfig {
             ..Limits::default()
         },
         server: Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap(),
-        pages: ElicitationIds::new("page"),
+        elicitation_ids: ElicitationIds::new("page"),
     }
 }
 
@@ -49,10 +49,19 @@ fn transcript(script: &str) {
     under(rules(), script);
 }
 
-/// Plays a script under other rules.
+/// Plays a script under other rules: with one session, and with one that is saved and resumed after
+/// every input.
 #[track_caller]
-fn under(rules: SessionConfig, script: &str) {
-    play(&mut SessionPlayer::new(rules), script);
+fn under(config: SessionConfig, script: &str) {
+    let SessionConfig { dialect, limits, server, .. } = &config;
+    let again = SessionConfig {
+        dialect: dialect.clone(),
+        limits: limits.clone(),
+        server: server.clone(),
+        elicitation_ids: ElicitationIds::new("page"),
+    };
+    play(&mut SessionPlayer::new(config), script);
+    play(&mut SessionPlayer::new(again).resumed(), script);
 }
 
 /// The handshake of a client that can do everything, then the script.

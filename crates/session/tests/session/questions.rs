@@ -403,7 +403,8 @@ fn a_page_to_visit_has_a_name_that_no_other_client_is_given() {
     let mut named = std::collections::HashSet::new();
     for _ in 0..2 {
         let mut player = SessionPlayer::new(crate::rules());
-        player.session = Session::new(rules.clone(), SessionKind::Stream);
+        player.session =
+            Session::new(rules.clone(), SessionKind::Stream, sabir_wire::Caller::local());
         play(&mut player, &after_hello(CALL));
         for _ in 0..2 {
             let ask = format!(r#"{{"inputRequests":{{"a":{PAGE},"b":{PAGE}}}}}"#);

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sabir_session::{
     CallKey, Dialect, ElicitationIds, Input, Limits, MessageKind, NullId, Output, RequireReady,
-    Session, SessionConfig, SessionKind, State, StreamId,
+    Session, SessionConfig, SessionKind, SessionState, StreamId,
 };
-use sabir_wire::{Incoming, Malformed, Message, Raw, Revision, decode};
+use sabir_wire::{Caller, Incoming, Malformed, Message, Raw, Revision, decode};
 use serde_json::Value;
 
 use super::DEPTH;
@@ -27,7 +27,7 @@ pub fn session(bytes: &[u8]) {
         SessionKind::ModernHttp,
     ];
     let standing = *choices.of(&standings);
-    let mut observer = Observer::new(Session::new(Arc::new(rules), standing));
+    let mut observer = Observer::new(Arc::new(rules), standing);
     while !choices.is_empty() {
         observer.step(&mut choices);
     }
@@ -54,12 +54,15 @@ fn rules(choices: &mut Choices<'_>) -> SessionConfig {
             grace: Duration::from_secs(5),
         },
         server: Raw::empty_object(),
-        pages: ElicitationIds::new("page"),
+        elicitation_ids: ElicitationIds::new("page"),
     }
 }
 
 struct Observer {
+    config: Arc<SessionConfig>,
     session: Session,
+    /// What the session said is watched.
+    watched: Vec<Box<str>>,
     now: Instant,
     /// Requests that were not answered, by the text of their ids.
     open: HashMap<String, usize>,
@@ -73,9 +76,11 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(session: Session) -> Self {
+    fn new(config: Arc<SessionConfig>, kind: SessionKind) -> Self {
         Self {
-            session,
+            session: Session::new(config.clone(), kind, Caller::local()),
+            config,
+            watched: Vec::new(),
             now: Instant::now(),
             open: HashMap::new(),
             nameless: 0,
@@ -110,9 +115,20 @@ impl Observer {
             _ => match choices.byte() % 8 {
                 0 => self.handle(Input::Eof),
                 1..=3 => self.handle(Input::Changed(topic(choices))),
+                4 | 5 => self.save_and_resume(),
                 _ => self.pass(Duration::from_secs(u64::from(choices.byte() % 64))),
             },
         }
+    }
+
+    /// The session goes on as another one, from its record.
+    fn save_and_resume(&mut self) {
+        let record = self.session.record(self.now);
+        let json = serde_json::to_string(&record).expect("a record serializes");
+        let record = serde_json::from_str(&json).expect("a record deserializes");
+        let resumed = Session::resume(self.config.clone(), record, self.now);
+        assert_eq!(resumed.wake_at(), self.session.wake_at(), "another deadline");
+        self.session = resumed;
     }
 
     fn receive(&mut self, bytes: &[u8]) {
@@ -126,7 +142,11 @@ impl Observer {
             }
             Err(malformed) => self.expect(Err(malformed)),
         }
-        self.handle(Input::Received { stream: StreamId::default(), frame });
+        self.handle(Input::Received {
+            stream: StreamId::default(),
+            caller: Caller::local(),
+            frame,
+        });
         self.nameless = 0;
     }
 
@@ -192,9 +212,17 @@ impl Observer {
                 }
                 Output::Abort(call) => drop(self.running.remove(&call)),
                 Output::Ready(_) => assert!(!self.is_closed),
+                Output::Watch(uri) => self.watched.push(uri),
+                Output::Unwatch(uri) => {
+                    let at = self.watched.iter().position(|watched| *watched == uri);
+                    drop(self.watched.remove(at.expect("unwatched, but never watched")));
+                }
+                Output::Abandon(_) => {}
                 Output::Close => assert!(!std::mem::replace(&mut self.is_closed, true)),
             }
         }
+        self.watched.sort();
+        assert_eq!(self.watched, self.session.watched(), "a watch was not reported");
         assert!(self.session.running() <= MAX_CALLS, "more calls than the limit");
         assert!(self.session.watched().len() <= 3, "more subscriptions than the limit");
     }
@@ -209,7 +237,7 @@ impl Observer {
         assert!(is_answer != message["method"].is_string(), "{message} is not one thing");
         if !is_answer {
             let is_question = message.get("id").is_some();
-            let has_greeted = self.session.state() != State::Waiting;
+            let has_greeted = self.session.state() != SessionState::Waiting;
             assert!(!is_question || has_greeted, "{message} is asked of a modern client");
             return;
         }

@@ -16,7 +16,13 @@ fn house(script: &Script) -> House {
 fn the_engine_without_io_plays_every_script() {
     play_scripts(
         |_| true,
-        |script| Box::new(ConnectionPlayer::with(house(script), SessionKind::Stream, None)),
+        |script| {
+            Box::new(ConnectionPlayer::with(
+                house(script),
+                SessionKind::Stream,
+                sabir_wire::Caller::local(),
+            ))
+        },
     );
 }
 

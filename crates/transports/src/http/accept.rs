@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
-use sabir_engine::registry::{Catalog, MirrorType, MirroredArgument};
+use sabir_registry::{Catalog, MirrorType, MirroredArgument};
 use sabir_wire::{Era, Incoming, Message, Method, ParsedRequest, Problem, Raw, Request, Revision};
 
 use super::headers::{self, Headers};

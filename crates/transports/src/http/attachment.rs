@@ -1,7 +1,7 @@
 //! A connection that reads a stream of a legacy session.
 //!
-//! Whoever reads also drives: it handles whatever has happened to the session, for itself and for
-//! the others. When it goes away the stream stays, for the client may come back.
+//! A reader also drives the session: it handles everything that has happened, for itself and for the
+//! other readers. When it goes away the stream stays, for the client may come back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::table::StoredSession;
 
 /// One connection's hold on a stream.
 pub(crate) struct Attachment {
-    shared: Arc<ServerState>,
+    state: Arc<ServerState>,
     stored: Arc<StoredSession>,
     reader: Reader,
     /// The client was told where it is, so it can come back.
@@ -26,26 +26,24 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     pub(crate) fn new(
-        shared: &Arc<ServerState>,
+        state: &Arc<ServerState>,
         stored: &Arc<StoredSession>,
         reader: Reader,
     ) -> Self {
-        Self { shared: shared.clone(), stored: stored.clone(), reader, is_announced: false }
+        Self { state: state.clone(), stored: stored.clone(), reader, is_announced: false }
     }
 
     /// The next messages, and whether they are the last; `None` if there are none any more.
     pub(crate) async fn next(&mut self) -> Option<(Vec<Event>, bool)> {
         loop {
-            let news = match self.stored.lock().as_mut() {
-                Some(streams) => streams.news(&mut self.reader),
-                None => ReadResult::End,
-            };
-            match news {
+            let reader = &mut self.reader;
+            let read = self.stored.with(|streams| streams.read(reader));
+            match read.unwrap_or(ReadResult::End) {
                 ReadResult::Events(events, is_last) => return Some((events, is_last)),
                 ReadResult::End => return None,
-                ReadResult::Wait(news, bell) => tokio::select! {
+                ReadResult::Wait(news, wait) => tokio::select! {
                     () = news.notified() => {}
-                    () = bell.ring() => {}
+                    () = wait.happened() => {}
                 },
             }
         }
@@ -75,15 +73,15 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         if self.reader.origin == Origin::Only {
-            self.shared.table.remove(&self.stored.id);
+            self.state.table.remove(&self.stored.id);
             return;
         }
-        let (keep, now) = (self.is_announced, self.shared.clock.now());
+        let (keep, now) = (self.is_announced, self.state.clock.now());
         let mut streams = self.stored.lock();
         let needs_care = streams.as_mut().is_some_and(|s| s.leave(&self.reader, keep, now));
         drop(streams);
         if needs_care {
-            self.shared.table.look_after(&self.stored);
+            self.state.table.look_after(&self.stored);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use sabir_engine::registry::{Catalog, Offer, Registry, Source};
+use sabir_registry::{Catalog, Offer, Registry, Source};
 use sabir_wire::types::Tool;
 use sabir_wire::{Incoming, Message, ParsedRequest, Raw, Request, decode};
 

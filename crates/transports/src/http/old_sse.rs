@@ -6,15 +6,16 @@
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
-use hyper::body::Incoming as IncomingBody;
+use http_body::Body;
 use sabir_engine::Connection;
 use sabir_session::SessionKind;
+use sabir_wire::Caller;
 
 use super::attachment::{self, Attachment, Opening};
-use super::exchange::{read, said};
+use super::exchange::{parse, read};
 use super::guard;
 use super::reply::{self, Refusal, Reply};
-use super::session::{OLD_SSE, PostedMessage, misread, too_many_sessions};
+use super::session::{OLD_SSE, PostedMessage, refuse, too_many_sessions};
 use super::sse;
 use super::state::{InFlight, OpenStream};
 use super::streams::{Origin, Streams};
@@ -26,13 +27,13 @@ pub(crate) const STREAM: &str = "/sse";
 pub(crate) const MESSAGES: &str = "/messages";
 
 /// A GET of the stream: opens a session.
-pub(crate) fn open(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
+pub(crate) fn open(in_flight: InFlight, caller: Caller, head: &Parts) -> Result<Reply, Refusal> {
     guard::check_accept(&head.headers, &["text/event-stream"])?;
-    let shared = in_flight.shared();
-    let mut streams = Streams::new(converse(&in_flight), shared.bounds.clone());
+    let state = in_flight.state();
+    let mut streams = Streams::new(connect(&in_flight, caller), state.bounds.clone());
     let Some(reader) = streams.open(Origin::Only) else { return Ok(too_many_sessions()) };
-    let Some(stored) = shared.table.insert(streams, true) else { return Ok(too_many_sessions()) };
-    let attachment = Attachment::new(shared, &stored, reader);
+    let Some(stored) = state.table.insert(streams, true) else { return Ok(too_many_sessions()) };
+    let attachment = Attachment::new(state, &stored, reader);
     let mut begun = Vec::new();
     let id = String::from_utf8_lossy(stored.id.as_bytes());
     sse::write_kind(&mut begun, "endpoint", format!("{MESSAGES}?sessionId={id}").as_bytes());
@@ -40,13 +41,15 @@ pub(crate) fn open(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> 
     Ok(reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening)))
 }
 
-fn converse(in_flight: &InFlight) -> Connection {
-    let shared = in_flight.shared();
-    Connection::new(&shared.engine, SessionKind::LegacyHttp(OLD_SSE), shared.caller.clone())
+fn connect(in_flight: &InFlight, caller: Caller) -> Connection {
+    Connection::new(&in_flight.state().engine, SessionKind::LegacyHttp(OLD_SSE), caller)
 }
 
 /// A POST of a message: what it causes is said on the stream.
-pub(crate) async fn post(in_flight: InFlight, head: &Parts, body: IncomingBody) -> Reply {
+pub(crate) async fn post<B>(in_flight: InFlight, caller: Caller, head: &Parts, body: B) -> Reply
+where
+    B: Body<Data = Bytes>,
+{
     if let Err(refusal) = guard::check_content_type(&head.headers) {
         return refusal.into();
     }
@@ -55,25 +58,24 @@ pub(crate) async fn post(in_flight: InFlight, head: &Parts, body: IncomingBody) 
     let Some(id) = id else {
         return Refusal::new(StatusCode::BAD_REQUEST, "the query must name a sessionId").into();
     };
-    let shared = in_flight.shared().clone();
-    let stored = SessionId::parse(id.as_bytes()).and_then(|id| shared.table.find(&id, true));
-    let gone = || Refusal::new(StatusCode::NOT_FOUND, "there is no such session, or it has ended");
+    let state = in_flight.state().clone();
+    let stored =
+        SessionId::parse(id.as_bytes()).and_then(|id| state.table.find(&id, &caller, true));
+    let gone = || Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended");
     let Some(stored) = stored else { return gone().into() };
     let body = match read(&in_flight.connection, head.version, body).await {
         Ok(body) => body,
         Err(refusal) => return refusal.into(),
     };
-    let depth = shared.engine.settings().engine_limits.depth;
-    let said = said(&body, depth);
-    if let PostedMessage::Other(Err(malformed)) = said {
-        // Whoever posts what cannot be read learns it here, not among the answers.
-        return misread(converse(&in_flight), malformed);
+    let depth = state.engine.settings().engine_limits.depth;
+    let message = parse(&body, depth);
+    if let PostedMessage::Other(Err(malformed)) = message {
+        // The mistake is reported here, not on the stream.
+        return refuse(connect(&in_flight, caller), malformed);
     }
-    match stored.lock().as_mut() {
+    let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
+    match stored.with(|streams| streams.post_to_only(receive)) {
         None => gone().into(),
-        Some(streams) => {
-            streams.post_to_only(|connection, stream| said.hand_to(connection, stream));
-            reply::empty(StatusCode::ACCEPTED)
-        }
+        Some(()) => reply::empty(StatusCode::ACCEPTED),
     }
 }

@@ -1,8 +1,8 @@
 //! A connection that lives for one exchange: a modern request, or a legacy one without a session.
 //!
-//! What answers at once is answered as JSON, without a task or a timer. What has something to say
-//! before its answer gets a stream of events. Whoever goes away cancels: the connection is
-//! dropped, and its calls with it.
+//! A call that completes at once is answered as JSON, without a task or a timer. A call that reports
+//! something before its result gets an event stream. A client that goes away cancels: the connection
+//! is dropped, and its calls with it.
 
 use std::time::Duration;
 
@@ -78,12 +78,19 @@ async fn answer_later(
     mut first: Option<Frame>,
     rules: StatusRules,
 ) -> Reply {
-    let silence = in_flight.shared().settings.keep_alive;
+    let silence = in_flight.state().settings.keep_alive;
     let opening = tokio::time::sleep(silence);
     tokio::pin!(opening);
-    while first.is_none() && connection.is_active(STREAM_ID) {
+    while first.is_none() {
+        let wait = connection.wait();
+        connection.advance();
+        connection.run();
+        first = connection.next_frame();
+        if first.is_some() || !connection.is_active(STREAM_ID) {
+            break;
+        }
         tokio::select! {
-            () = connection.wait() => first = connection.next_frame(),
+            () = wait.happened() => {}
             () = &mut opening => break,
         }
     }
@@ -120,6 +127,9 @@ fn stream(
 async fn next(connection: &mut Connection, silence: Duration) -> Option<Bytes> {
     let mut piece = Vec::new();
     loop {
+        let wait = connection.wait();
+        connection.advance();
+        connection.run();
         while let Some(frame) = connection.next_frame() {
             sse::write(&mut piece, None, &frame.text);
         }
@@ -130,7 +140,7 @@ async fn next(connection: &mut Connection, silence: Duration) -> Option<Bytes> {
             return None;
         }
         tokio::select! {
-            () = connection.wait() => {}
+            () = wait.happened() => {}
             () = tokio::time::sleep(silence) => return Some(sse::keep_alive()),
         }
     }

@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use sabir_engine::Connection;
 use sabir_session::{MessageKind, RequireReady, SessionKind, StreamId};
-use sabir_wire::{Era, Incoming, Malformed, Method, ParsedRequest, Revision};
+use sabir_wire::{Caller, Era, Incoming, Malformed, Method, ParsedRequest, Revision};
 use tokio::time::Instant;
 
 use super::accept::{VersionHeader, named_revision};
@@ -39,38 +39,39 @@ pub(crate) enum PostedMessage {
 }
 
 impl PostedMessage {
-    pub(crate) fn hand_to(self, connection: &mut Connection, stream: StreamId) {
+    pub(crate) fn hand_to(self, connection: &mut Connection, stream: StreamId, caller: Caller) {
         match self {
-            Self::Request(asked) => connection.receive_request(stream, asked),
-            Self::Other(frame) => connection.receive_decoded(stream, frame),
+            Self::Request(request) => connection.receive_request(stream, caller, request, None),
+            Self::Other(frame) => connection.receive_decoded(stream, caller, frame),
         }
     }
 
     fn is(&self, method: &Method) -> bool {
-        matches!(self, Self::Request(asked) if asked.method == *method)
+        matches!(self, Self::Request(request) if request.method == *method)
     }
 }
 
 /// One POST of a legacy client, whose header names a revision, or none.
 pub(crate) fn post(
     in_flight: InFlight,
+    caller: Caller,
     headers: &impl Headers,
     named: VersionHeader,
-    said: PostedMessage,
+    message: PostedMessage,
 ) -> Answer {
-    let is_hello = said.is(&Method::Initialize);
+    let is_hello = message.is(&Method::Initialize);
     let revision = match spoken(named, is_hello) {
         Ok(revision) => revision,
         Err(refusal) => return refusal.into(),
     };
-    if let PostedMessage::Other(Err(malformed)) = said {
-        return misread(converse(in_flight.shared(), revision), malformed).into();
+    if let PostedMessage::Other(Err(malformed)) = message {
+        return refuse(connect(in_flight.state(), caller, revision), malformed).into();
     }
     let Some(id) = headers.first(SESSION) else {
-        return without_session(in_flight, said, revision);
+        return without_session(in_flight, caller, message, revision);
     };
-    match find(in_flight.shared(), id) {
-        Ok(stored) => in_session(in_flight, stored, said),
+    match find(in_flight.state(), &caller, id) {
+        Ok(stored) => in_session(in_flight, caller, stored, message),
         Err(refusal) => refusal.into(),
     }
 }
@@ -89,65 +90,71 @@ fn spoken(named: VersionHeader, is_hello: bool) -> Result<Revision, Refusal> {
     }
 }
 
-fn find(shared: &ServerState, id: &[u8]) -> Result<Arc<StoredSession>, Refusal> {
-    let stored = SessionId::parse(id).and_then(|id| shared.table.find(&id, false));
+fn find(state: &ServerState, caller: &Caller, id: &[u8]) -> Result<Arc<StoredSession>, Refusal> {
+    let stored = SessionId::parse(id).and_then(|id| state.table.find(&id, caller, false));
     stored.ok_or_else(no_such_session)
 }
 
 fn no_such_session() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "there is no such session, or it has ended")
+    Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended")
 }
 
 fn no_session() -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "the header Mcp-Session-Id is missing")
 }
 
-fn without_session(in_flight: InFlight, said: PostedMessage, revision: Revision) -> Answer {
-    if said.is(&Method::Initialize) {
-        return open(&in_flight, said, revision).into();
+fn without_session(
+    in_flight: InFlight,
+    caller: Caller,
+    message: PostedMessage,
+    revision: Revision,
+) -> Answer {
+    if message.is(&Method::Initialize) {
+        return open(&in_flight, caller, message, revision).into();
     }
-    let ready = in_flight.shared().engine.settings().dialect.require_ready;
+    let ready = in_flight.state().engine.settings().dialect.require_ready;
     let is_allowed = match ready.unwrap_or(RequireReady::All) {
         RequireReady::None => true,
-        RequireReady::Tools => !said.is(&Method::CallTool),
+        RequireReady::Tools => !message.is(&Method::CallTool),
         RequireReady::All => false,
     };
     if !is_allowed {
         return no_session().into();
     }
-    let mut connection = converse(in_flight.shared(), revision);
-    said.hand_to(&mut connection, one_shot::STREAM_ID);
+    let mut connection = connect(in_flight.state(), caller.clone(), revision);
+    message.hand_to(&mut connection, one_shot::STREAM_ID, caller);
+    connection.run();
     one_shot::answer(in_flight, connection, StatusRules::Legacy)
 }
 
-/// What cannot be read is refused, with or without a session.
-pub(crate) fn misread(mut connection: Connection, malformed: Malformed) -> Reply {
-    connection.receive_decoded(one_shot::STREAM_ID, Err(malformed));
+/// Refuses a message that cannot be parsed, with or without a session.
+pub(crate) fn refuse(mut connection: Connection, malformed: Malformed) -> Reply {
+    let caller = connection.session().owner().clone();
+    connection.receive_decoded(one_shot::STREAM_ID, caller, Err(malformed));
     match connection.next_frame() {
         Some(frame) => reply::json(StatusCode::BAD_REQUEST, frame.text),
-        // A notification: there is nobody to answer, but HTTP has a word for it.
-        None => Refusal::new(StatusCode::BAD_REQUEST, "that is no JSON-RPC message").into(),
+        // JSON-RPC answers no notification, but HTTP does.
+        None => Refusal::new(StatusCode::BAD_REQUEST, "invalid JSON-RPC message").into(),
     }
 }
 
-fn converse(shared: &ServerState, revision: Revision) -> Connection {
-    let standing = SessionKind::LegacyHttp(revision);
-    Connection::new(&shared.engine, standing, shared.caller.clone())
+fn connect(state: &ServerState, caller: Caller, revision: Revision) -> Connection {
+    Connection::new(&state.engine, SessionKind::LegacyHttp(revision), caller)
 }
 
 /// Opens a session, if the handshake succeeds.
-fn open(in_flight: &InFlight, said: PostedMessage, revision: Revision) -> Reply {
-    let shared = in_flight.shared();
-    let mut connection = converse(shared, revision);
-    said.hand_to(&mut connection, StreamId(0));
+fn open(in_flight: &InFlight, caller: Caller, message: PostedMessage, revision: Revision) -> Reply {
+    let state = in_flight.state();
+    let mut connection = connect(state, caller.clone(), revision);
+    message.hand_to(&mut connection, StreamId(0), caller);
+    connection.run();
     let Some(frame) = connection.next_frame() else { return reply::empty(StatusCode::ACCEPTED) };
     let mut reply = reply::json(StatusRules::Legacy.status(frame.kind), frame.text);
     if frame.kind != MessageKind::Answer(None) {
         return reply;
     }
-    connection.rest();
-    let streams = Streams::new(connection, shared.bounds.clone());
-    let Some(stored) = shared.table.insert(streams, false) else { return too_many_sessions() };
+    let streams = Streams::new(connection, state.bounds.clone());
+    let Some(stored) = state.table.insert(streams, false) else { return too_many_sessions() };
     if let Ok(id) = HeaderValue::from_bytes(stored.id.as_bytes()) {
         reply.headers.push((HeaderName::from_static(SESSION), id));
     }
@@ -155,47 +162,55 @@ fn open(in_flight: &InFlight, said: PostedMessage, revision: Revision) -> Reply 
 }
 
 pub(crate) fn too_many_sessions() -> Reply {
-    let reason = "there are as many sessions as this server allows; try again later";
+    let reason = "too many sessions on this server; try again later";
     let later = HeaderValue::from_static("60");
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(header::RETRY_AFTER, later).into()
 }
 
-fn in_session(in_flight: InFlight, stored: Arc<StoredSession>, said: PostedMessage) -> Answer {
-    let posted = match stored.lock().as_mut() {
-        Some(streams) => streams.post(|connection, stream| said.hand_to(connection, stream)),
+fn in_session(
+    in_flight: InFlight,
+    caller: Caller,
+    stored: Arc<StoredSession>,
+    message: PostedMessage,
+) -> Answer {
+    let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
+    let posted = match stored.with(|streams| streams.post(receive)) {
         None => return no_such_session().into(),
+        Some(None) => return too_many_streams(in_flight.state()).into(),
+        Some(Some(id)) => stored.with(|streams| streams.finish_post(id)),
     };
     match posted {
-        None => too_many_streams().into(),
-        Some(Posted::Done(None, _)) => reply::empty(StatusCode::ACCEPTED).into(),
-        Some(Posted::Done(Some(frame), rest))
-            if rest.is_empty() && frame.kind != MessageKind::Notification =>
-        {
-            reply::json(StatusRules::Legacy.status(frame.kind), frame.text).into()
-        }
-        Some(Posted::Done(first, rest)) => {
-            let mut body = Vec::new();
-            for frame in first.into_iter().chain(rest) {
-                sse::write(&mut body, None, &frame.text);
+        None => no_such_session().into(),
+        Some(Posted::Done(frames)) => match frames.as_slice() {
+            [] => reply::empty(StatusCode::ACCEPTED).into(),
+            [frame] if frame.kind != MessageKind::Notification => {
+                reply::json(StatusRules::Legacy.status(frame.kind), frame.text.clone()).into()
             }
-            reply::events(body.into()).into()
-        }
+            frames => {
+                let mut body = Vec::new();
+                for frame in frames {
+                    sse::write(&mut body, None, &frame.text);
+                }
+                reply::events(body.into()).into()
+            }
+        },
         Some(Posted::Waits(reader)) => {
             Answer::Later(Box::pin(answer_later(in_flight, stored, reader)))
         }
     }
 }
 
-fn too_many_streams() -> Refusal {
-    let reason = "as much is waited for in this session as this server allows";
+fn too_many_streams(state: &ServerState) -> Refusal {
+    let limit = state.settings.limits.streams;
+    let reason = format!("too many concurrent requests in this session (limit {limit})");
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, reason)
 }
 
 /// Answers as JSON if nothing else comes first, and with a stream if something does.
 async fn answer_later(in_flight: InFlight, stored: Arc<StoredSession>, reader: Reader) -> Reply {
     let began = Instant::now();
-    let mut attachment = Attachment::new(in_flight.shared(), &stored, reader);
-    let settings = &in_flight.shared().settings;
+    let mut attachment = Attachment::new(in_flight.state(), &stored, reader);
+    let settings = &in_flight.state().settings;
     let can_come_back = can_come_back(&stored);
     let poll_after = settings.poll_after.filter(|_| can_come_back);
     let first = tokio::select! {
@@ -238,9 +253,10 @@ fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> V
 }
 
 /// A GET: opens a stream for what belongs to no request, or goes on with one that was lost.
-pub(crate) fn get(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
+pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<Reply, Refusal> {
     spoken(named_revision(&head.headers), false)?;
-    let stored = find(in_flight.shared(), head.headers.first(SESSION).ok_or_else(no_session)?)?;
+    let id = head.headers.first(SESSION).ok_or_else(no_session)?;
+    let stored = find(in_flight.state(), caller, id)?;
     let last_seen = head.headers.first(LAST_EVENT).map(last_seen).transpose()?;
     let reader = match stored.lock().as_mut() {
         None => return Err(no_such_session()),
@@ -249,14 +265,17 @@ pub(crate) fn get(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
             // Of a stream for what belongs to no request the rest may be gone; a new one is as
             // good. That a request's answer is gone must be told.
             None if last_seen.is_some_and(|last_seen| last_seen.origin == Origin::Post) => {
-                let reason = "what came after that event is no longer kept";
+                let reason = "the events after that Last-Event-ID are no longer kept";
                 return Err(Refusal::new(StatusCode::BAD_REQUEST, reason));
             }
-            None => streams.open(Origin::Get).ok_or_else(too_many_streams)?,
+            None => {
+                let opened = streams.open(Origin::Get);
+                opened.ok_or_else(|| too_many_streams(in_flight.state()))?
+            }
         },
     };
-    let attachment = Attachment::new(in_flight.shared(), &stored, reader);
-    let settings = &in_flight.shared().settings;
+    let attachment = Attachment::new(in_flight.state(), &stored, reader);
+    let settings = &in_flight.state().settings;
     let can_come_back = can_come_back(&stored);
     // Whoever has come back knows its place, and the same id must not be given twice.
     let begun = beginning(&attachment, settings.retry, can_come_back && last_seen.is_none());
@@ -268,14 +287,18 @@ pub(crate) fn get(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
 
 fn last_seen(id: &[u8]) -> Result<EventId, Refusal> {
     let id = headers::text(id).and_then(EventId::parse);
-    id.ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "that Last-Event-ID is none of ours"))
+    id.ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "invalid Last-Event-ID"))
 }
 
 /// A DELETE: ends the session.
-pub(crate) fn delete(shared: &ServerState, headers: &HeaderMap) -> Result<Reply, Refusal> {
+pub(crate) fn delete(
+    state: &ServerState,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Reply, Refusal> {
     spoken(named_revision(headers), false)?;
-    let stored = find(shared, headers.first(SESSION).ok_or_else(no_session)?)?;
-    match shared.table.remove(&stored.id) {
+    let stored = find(state, caller, headers.first(SESSION).ok_or_else(no_session)?)?;
+    match state.table.remove(&stored.id) {
         true => Ok(reply::empty(StatusCode::NO_CONTENT)),
         false => Err(no_such_session()),
     }

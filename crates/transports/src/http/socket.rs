@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::activity::Activity;
@@ -22,8 +21,8 @@ const LINGER_BYTES: usize = 64 << 20;
 pub(crate) const TOGETHER: usize = 2 << 10;
 
 /// A connection's socket.
-pub(crate) struct Socket {
-    stream: TcpStream,
+pub(crate) struct Socket<S> {
+    stream: S,
     activity: Arc<Activity>,
     /// What was read before, and is to be read once more.
     again: Bytes,
@@ -37,8 +36,8 @@ struct Linger {
     bytes_left: usize,
 }
 
-impl Socket {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
         Self { stream, activity, again: Bytes::new(), linger: None }
     }
 
@@ -78,7 +77,7 @@ impl Linger {
     }
 }
 
-impl AsyncRead for Socket {
+impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -93,7 +92,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,11 +1,12 @@
 //! What all connections of a server share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sabir_engine::Engine;
 
 use super::activity::{Activity, Clock};
+use super::auth::Authentication;
 use super::guard::Guard;
 use super::settings::Settings;
 use super::streams::Bounds;
@@ -16,45 +17,41 @@ pub(crate) struct ServerState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) settings: Settings,
     pub(crate) guard: Guard,
+    pub(crate) authentication: Authentication,
     pub(crate) table: SessionTable,
     /// How much is kept of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
-    /// Who is known to speak, where a token was checked.
-    pub(crate) caller: Option<Arc<str>>,
-    /// Streams of events that are open.
+    /// Event streams that are open.
     pub(crate) streams: AtomicUsize,
-    pub(crate) is_stopping: AtomicBool,
+    is_stopping: AtomicBool,
     activities: Mutex<Vec<Weak<Activity>>>,
 }
 
 impl ServerState {
-    pub(crate) fn new(engine: Arc<Engine>, settings: Settings, guard: Guard) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, settings: Settings) -> Self {
         let clock = Arc::new(Clock::new());
-        let table = SessionTable::new(clock.clone(), &settings.limits);
         let limits = &settings.limits;
         let (events, bytes, streams) = (limits.replay, limits.replay_bytes, limits.streams);
-        let bounds = Arc::new(Bounds { events, bytes, streams });
-        let caller = guard.demands_token().then(|| Arc::from("bearer"));
         Self {
+            table: SessionTable::new(clock.clone(), limits),
+            bounds: Arc::new(Bounds { events, bytes, streams }),
+            guard: Guard::new(&settings),
+            authentication: Authentication::new(&settings),
             engine,
-            settings,
-            guard,
-            table,
-            bounds,
             clock,
-            caller,
+            settings,
             streams: AtomicUsize::new(0),
             is_stopping: AtomicBool::new(false),
             activities: Mutex::default(),
         }
     }
 
-    /// A new connection.
-    pub(crate) fn welcome(&self) -> Arc<Activity> {
+    /// Records a new connection.
+    pub(crate) fn connect(self: &Arc<Self>) -> Arc<HttpConnection> {
         let activity = Arc::new(Activity::new(self.clock.clone()));
         self.lock().push(Arc::downgrade(&activity));
-        activity
+        Arc::new(HttpConnection { state: self.clone(), activity: Some(activity) })
     }
 
     /// All connections that are open; forgets those that are not.
@@ -73,57 +70,68 @@ impl ServerState {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Activity>>> {
+    /// Refuses new requests, and lets running calls finish within the grace period.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.engine.stop();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Activity>>> {
         self.activities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request that is being answered, and what it may need.
+/// One connection, or one request where somebody else has the connection.
+pub(crate) struct HttpConnection {
+    pub(crate) state: Arc<ServerState>,
+    /// `None` where somebody else has the connection.
+    pub(crate) activity: Option<Arc<Activity>>,
+}
+
+/// A request that is in flight. Counted until it is dropped.
 pub(crate) struct InFlight {
     pub(crate) connection: Arc<HttpConnection>,
 }
 
-/// One connection.
-pub(crate) struct HttpConnection {
-    pub(crate) shared: Arc<ServerState>,
-    pub(crate) activity: Arc<Activity>,
-}
-
 impl InFlight {
     pub(crate) fn begin(connection: &Arc<HttpConnection>) -> Self {
-        connection.activity.begin();
+        if let Some(activity) = &connection.activity {
+            activity.begin();
+        }
         Self { connection: connection.clone() }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<ServerState> {
-        &self.connection.shared
+    pub(crate) fn state(&self) -> &Arc<ServerState> {
+        &self.connection.state
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.connection.activity.end();
+        if let Some(activity) = &self.connection.activity {
+            activity.end();
+        }
     }
 }
 
-/// An open stream of events, counted.
+/// An open event stream, counted.
 pub(crate) struct OpenStream {
     in_flight: InFlight,
 }
 
 impl OpenStream {
     pub(crate) fn open(in_flight: InFlight) -> Self {
-        in_flight.shared().streams.fetch_add(1, Ordering::Relaxed);
+        in_flight.state().streams.fetch_add(1, Ordering::Relaxed);
         Self { in_flight }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
-        &self.in_flight.connection.shared.settings
+        &self.in_flight.connection.state.settings
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.in_flight.shared().streams.fetch_sub(1, Ordering::Relaxed);
+        self.in_flight.state().streams.fetch_sub(1, Ordering::Relaxed);
     }
 }

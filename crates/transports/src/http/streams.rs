@@ -3,31 +3,30 @@
 //!
 //! A request that waits has a stream, and so has each GET. Every message goes to exactly one. A
 //! stream outlives the connection that reads it: its messages are numbered and kept, within bounds,
-//! and whoever comes back names the last one that it has seen. No I/O and no clock.
+//! and a client that comes back names the last one that it has seen. No I/O and no clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use sabir_engine::{Bell, Connection, Frame};
+use sabir_engine::{Connection, Done, Frame, Wait, Work};
 use sabir_session::{MessageKind, StreamId};
 use tokio::sync::Notify;
 
-/// A session's connection, and the streams that it is heard on.
+/// A session's connection, and its streams.
 pub(crate) struct Streams {
     connection: Connection,
     streams: Vec<Stream>,
-    /// What belongs to no request, and came before anybody listened. Rare.
-    undelivered: Option<Box<Undelivered>>,
-    /// Numbers streams, and with them the streams of the connection.
+    /// Messages that were just posted, with what was answered so far.
+    posted: Vec<(StreamId, Vec<Frame>)>,
+    /// What belongs to no request, and came before anybody listened.
+    undelivered: VecDeque<Frame>,
+    /// Numbers streams.
     last_number: u64,
     /// One for all sessions.
     bounds: Arc<Bounds>,
-    /// Somebody was asked to look after it.
+    /// The sweeper looks after it.
     is_looked_after: bool,
 }
-
-#[derive(Default)]
-struct Undelivered(VecDeque<Frame>);
 
 /// How much is kept.
 #[derive(Debug)]
@@ -103,16 +102,16 @@ pub(crate) enum ReadResult {
     /// These, and whether they are the last.
     Events(Vec<Event>, bool),
     /// Nothing yet; it will be told.
-    Wait(Arc<Notify>, Bell),
+    Wait(Arc<Notify>, Wait),
     /// Nothing more, ever.
     End,
 }
 
 /// What came of a message.
 pub(crate) enum Posted {
-    /// All that will be said about it: mostly one answer, or nothing.
-    Done(Option<Frame>, Vec<Frame>),
-    /// It has to be waited for.
+    /// Everything that will be said about it: mostly one answer, or nothing.
+    Done(Vec<Frame>),
+    /// A call has to be waited for.
     Waits(Reader),
 }
 
@@ -121,7 +120,8 @@ impl Streams {
         Self {
             connection,
             streams: Vec::new(),
-            undelivered: None,
+            posted: Vec::new(),
+            undelivered: VecDeque::new(),
             last_number: 0,
             bounds,
             is_looked_after: false,
@@ -132,46 +132,55 @@ impl Streams {
         &self.connection
     }
 
-    /// Hands a message in. `None` if too much is waited for already.
+    /// The next work to be run, outside of the session's lock.
+    pub(crate) fn take_work(&mut self) -> Option<Work> {
+        self.connection.take_work()
+    }
+
+    /// Takes in what came of work.
+    pub(crate) fn complete(&mut self, done: Done) {
+        self.connection.complete(done);
+        self.sort();
+    }
+
+    /// Hands a message in. `None` if too many wait already. [`Streams::finish_post`] tells what came
+    /// of it, once its work was run.
     pub(crate) fn post(
         &mut self,
         receive: impl FnOnce(&mut Connection, StreamId),
-    ) -> Option<Posted> {
-        if self.readers() >= self.bounds.streams {
+    ) -> Option<StreamId> {
+        if self.readers() + self.posted.len() >= self.bounds.streams {
             return None;
         }
         self.last_number += 1;
         let stream = StreamId(self.last_number);
+        self.posted.push((stream, Vec::new()));
         receive(&mut self.connection, stream);
-        let (mut first, mut rest) = (None, Vec::new());
-        while let Some(frame) = self.connection.next_frame() {
-            if frame.stream != Some(stream) {
-                self.deliver(frame);
-            } else if first.is_none() {
-                first = Some(frame);
-            } else {
-                rest.push(frame);
-            }
+        self.sort();
+        Some(stream)
+    }
+
+    /// What came of a message that was posted.
+    pub(crate) fn finish_post(&mut self, id: StreamId) -> Posted {
+        let at = self.posted.iter().position(|(posted, _)| *posted == id);
+        let frames = at.map(|at| self.posted.swap_remove(at).1).unwrap_or_default();
+        if !self.connection.is_active(id) {
+            return Posted::Done(frames);
         }
-        self.end_streams();
-        if !self.connection.is_active(stream) {
-            self.connection.rest();
-            return Some(Posted::Done(first, rest));
-        }
-        let mut stream = Stream::new(stream.0, Origin::Post);
-        for frame in first.into_iter().chain(rest) {
+        let mut stream = Stream::new(id.0, Origin::Post);
+        for frame in frames {
             stream.push(frame, &self.bounds);
         }
         let reader = stream.read_after(0);
         self.keep(stream);
-        Some(Posted::Waits(reader))
+        Posted::Waits(reader)
     }
 
     /// Hands a message in whose answers go to the session's only stream.
     pub(crate) fn post_to_only(&mut self, receive: impl FnOnce(&mut Connection, StreamId)) {
         receive(&mut self.connection, StreamId(0));
         self.sort();
-        // Whoever reads must wait for what was begun here, too.
+        // The reader must wait for what was begun here, too.
         self.wake_all();
     }
 
@@ -182,7 +191,7 @@ impl Streams {
         }
         self.last_number += 1;
         let mut stream = Stream::new(self.last_number, origin);
-        for frame in self.undelivered.take().into_iter().flat_map(|undelivered| undelivered.0) {
+        for frame in std::mem::take(&mut self.undelivered) {
             stream.push(frame, &self.bounds);
         }
         let reader = stream.read_after(0);
@@ -205,10 +214,10 @@ impl Streams {
         })
     }
 
-    /// What there is for `reader`, after whatever has happened is handled.
-    pub(crate) fn news(&mut self, reader: &mut Reader) -> ReadResult {
-        // The bell before the look, so that nothing in between goes undelivered.
-        let bell = self.connection.bell();
+    /// What there is for `reader`, after everything that has happened is handled.
+    pub(crate) fn read(&mut self, reader: &mut Reader) -> ReadResult {
+        // First the wait, then the look, so that no event in between is missed.
+        let wait = self.connection.wait();
         self.advance();
         let Some(stream) = self.streams.iter_mut().find(|s| s.is_read_by(reader)) else {
             return ReadResult::End;
@@ -220,7 +229,10 @@ impl Streams {
             stream.taken = last.number;
             return ReadResult::Events(events, stream.is_ended);
         }
-        if stream.is_ended { ReadResult::End } else { ReadResult::Wait(stream.news.clone(), bell) }
+        match stream.is_ended {
+            true => ReadResult::End,
+            false => ReadResult::Wait(stream.news.clone(), wait),
+        }
     }
 
     /// A reader has left. Without `keep` the stream is of no use to anybody any more. Whether
@@ -234,7 +246,6 @@ impl Streams {
                 self.streams.retain(|stream| stream.number != reader.stream);
             }
             self.forget_oldest();
-            self.rest();
             // The others have to wait for what this one waited for.
             self.wake_all();
         }
@@ -259,7 +270,6 @@ impl Streams {
             let since = *stream.unread_since.get_or_insert(now);
             now.saturating_sub(since) < replay_time
         });
-        self.rest();
         self.is_looked_after = self.needs_care();
         self.is_looked_after
     }
@@ -283,14 +293,6 @@ impl Streams {
     pub(crate) fn wake_all(&self) {
         for stream in &self.streams {
             stream.news.notify_one();
-        }
-    }
-
-    /// An idle session keeps nothing that it can do without.
-    fn rest(&mut self) {
-        self.connection.rest();
-        if self.streams.is_empty() {
-            self.streams = Vec::new();
         }
     }
 
@@ -324,7 +326,13 @@ impl Streams {
     /// Puts a message where it belongs: on exactly one stream.
     fn deliver(&mut self, frame: Frame) {
         let at = match frame.stream {
-            Some(id) => self.streams.iter().position(|stream| stream.takes(id)),
+            Some(id) => {
+                if let Some((_, frames)) = self.posted.iter_mut().find(|(posted, _)| *posted == id)
+                {
+                    return frames.push(frame);
+                }
+                self.streams.iter().position(|stream| stream.takes(id))
+            }
             // The newest that somebody reads; or else the newest that somebody may come back to.
             None => {
                 let hears = |stream: &Stream| stream.origin != Origin::Post;
@@ -334,15 +342,12 @@ impl Streams {
         };
         if let Some(at) = at {
             self.streams[at].push(frame, &self.bounds);
-        } else if frame.stream.is_none() {
-            let Undelivered(undelivered) = &mut **self.undelivered.get_or_insert_default();
-            // That a list has changed need not be told twice.
-            if !undelivered.contains(&frame) {
-                if undelivered.len() >= self.bounds.events {
-                    undelivered.pop_front();
-                }
-                undelivered.push_back(frame);
+        } else if frame.stream.is_none() && !self.undelivered.contains(&frame) {
+            // That a list has changed need not be announced twice.
+            if self.undelivered.len() >= self.bounds.events {
+                self.undelivered.pop_front();
             }
+            self.undelivered.push_back(frame);
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use nanoid::nanoid;
+use sabir_wire::Caller;
 use subtle::ConstantTimeEq as _;
 
 use super::activity::{Clock, millis};
@@ -54,6 +55,8 @@ impl SessionId {
 /// A session that outlives its connections.
 pub(crate) struct StoredSession {
     pub(crate) id: SessionId,
+    /// Who opened it. To everybody else it does not exist.
+    owner: Caller,
     /// It is of the first revision's transport, and lives as long as its stream.
     is_old: bool,
     /// When it was last used.
@@ -63,6 +66,26 @@ pub(crate) struct StoredSession {
 }
 
 impl StoredSession {
+    /// Changes the session, then runs what that started, outside of the lock. `None` once it has
+    /// ended.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> Option<T> {
+        let mut guard = self.lock();
+        let streams = guard.as_mut()?;
+        let changed = change(streams);
+        let mut next = streams.take_work();
+        drop(guard);
+        while let Some(work) = next {
+            let done = work.run();
+            let mut guard = self.lock();
+            let Some(streams) = guard.as_mut() else { break };
+            if let Some(done) = done {
+                streams.complete(done);
+            }
+            next = streams.take_work();
+        }
+        Some(changed)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
         // What was done before a panic is still true: a session is changed step by step.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
@@ -139,6 +162,7 @@ impl SessionTable {
             return None;
         }
         let now = self.clock.now();
+        let owner = streams.connection().session().owner().clone();
         let streams = Mutex::new(Some(streams));
         let (id, file) = loop {
             let id = SessionId::random();
@@ -147,16 +171,25 @@ impl SessionTable {
                 break (id, file);
             }
         };
-        let stored = Arc::new(StoredSession { id, is_old, seen: AtomicU64::new(now), streams });
+        let stored =
+            Arc::new(StoredSession { id, owner, is_old, seen: AtomicU64::new(now), streams });
         drop(file.insert(stored.clone()));
         self.look_at(now.saturating_add(self.idle), &stored);
         Some(stored)
     }
 
-    /// The session of that name, which is in use from now on.
-    pub(crate) fn find(&self, id: &SessionId, is_old: bool) -> Option<Arc<StoredSession>> {
+    /// The session of that name, if it is the caller's. It is in use from now on.
+    pub(crate) fn find(
+        &self,
+        id: &SessionId,
+        caller: &Caller,
+        is_old: bool,
+    ) -> Option<Arc<StoredSession>> {
         let stored = self.sessions.get(&id.file())?;
-        let stored = Some(&*stored).filter(|s| s.id.is(id) && s.is_old == is_old)?.clone();
+        let is_it = |s: &&Arc<StoredSession>| {
+            s.id.is(id) && s.is_old == is_old && s.owner.is_same_as(caller)
+        };
+        let stored = Some(&*stored).filter(is_it)?.clone();
         stored.seen.store(self.clock.now(), Relaxed);
         Some(stored)
     }

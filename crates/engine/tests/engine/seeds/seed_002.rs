@@ -1,7 +1,7 @@
 //! An editor for Claude Code, its handshake: `Claude Code Neovim MCP`, 2025-03-26.
 
 use sabir_engine::Settings;
-use sabir_session::{Dialect, State, UnknownTool};
+use sabir_session::{Dialect, SessionState, UnknownTool};
 use sabir_testkit::{ConnectionPlayer, Event, House, Player as _, play};
 use sabir_wire::Revision;
 use sabir_wire::types::Implementation;
@@ -74,12 +74,12 @@ fn the_state_goes_from_waiting_over_initializing_to_ready_and_an_event_tells() {
     let mut editor = editor();
     let state = |editor: &ConnectionPlayer| editor.connection().session().state();
     let is_connected = |editor: &ConnectionPlayer| editor.house.engine.ready_clients() == 1;
-    assert_eq!((state(&editor), is_connected(&editor)), (State::Waiting, false));
+    assert_eq!((state(&editor), is_connected(&editor)), (SessionState::Waiting, false));
     editor.say(INITIALIZE.as_bytes());
-    assert_eq!((state(&editor), is_connected(&editor)), (State::Initializing, false));
+    assert_eq!((state(&editor), is_connected(&editor)), (SessionState::Initializing, false));
     assert_eq!(editor.event(), None);
     editor.say(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    assert_eq!((state(&editor), is_connected(&editor)), (State::Ready, true));
+    assert_eq!((state(&editor), is_connected(&editor)), (SessionState::Ready, true));
     assert_eq!(editor.event(), Some(Event::Ready));
     let client = editor.connection().session().client().unwrap().text();
     assert_eq!(client, r#"{"name":"claude-code","version":"1.0.0"}"#);

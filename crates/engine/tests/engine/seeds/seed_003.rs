@@ -101,7 +101,9 @@ fn tools_come_and_go_while_clients_are_there_and_they_are_told() {
     register_tool(&editor, "openFile", |_| Ok(String::new()));
     let told = r#"< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     play(&mut editor, told);
-    assert!(editor.house.engine.registry().remove_tool("openFile"));
+    let registry = editor.house.engine.registry();
+    let id = registry.provider_of_tool("openFile").unwrap();
+    assert!(registry.remove(id).is_some());
     play(&mut editor, told);
     editor.say(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     assert_eq!(crate::answer(&mut editor)["result"], json!({ "tools": [] }));

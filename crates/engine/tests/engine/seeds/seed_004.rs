@@ -2,7 +2,7 @@
 //! HTTP: messages, sessions, dispatch.
 
 use sabir_engine::Settings;
-use sabir_session::{Dialect, NullId, RequireReady, State, UnknownTool};
+use sabir_session::{Dialect, NullId, RequireReady, SessionState, UnknownTool};
 use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
 use sabir_wire::{Incoming, MalformedKind, Message, Method, Revision, decode};
 use serde_json::json;
@@ -139,7 +139,7 @@ mod sessions {
 
     #[test]
     fn a_new_session_is_not_ready() {
-        assert_eq!(relay().connection().session().state(), State::Waiting);
+        assert_eq!(relay().connection().session().state(), SessionState::Waiting);
     }
 
     #[test]
@@ -155,13 +155,13 @@ mod sessions {
     fn a_session_is_marked_ready_by_initialized_and_by_nothing_else() {
         let mut relay = relay();
         relay.say(INITIALIZED);
-        assert_eq!(relay.connection().session().state(), State::Waiting);
+        assert_eq!(relay.connection().session().state(), SessionState::Waiting);
         relay.say(INITIALIZE);
-        assert_eq!(relay.connection().session().state(), State::Initializing);
+        assert_eq!(relay.connection().session().state(), SessionState::Initializing);
         relay.say(INITIALIZED);
-        assert_eq!(relay.connection().session().state(), State::Ready);
+        assert_eq!(relay.connection().session().state(), SessionState::Ready);
         relay.say(INITIALIZED);
-        assert_eq!(relay.connection().session().state(), State::Ready);
+        assert_eq!(relay.connection().session().state(), SessionState::Ready);
     }
 
     #[test]
@@ -170,9 +170,12 @@ mod sessions {
         first.say(INITIALIZE);
         first.say(INITIALIZED);
         let engine = first.house.engine.clone();
-        let second =
-            sabir_engine::Connection::new(&engine, sabir_session::SessionKind::Stream, None);
-        assert_eq!(second.session().state(), State::Waiting);
+        let second = sabir_engine::Connection::new(
+            &engine,
+            sabir_session::SessionKind::Stream,
+            sabir_wire::Caller::local(),
+        );
+        assert_eq!(second.session().state(), SessionState::Waiting);
         assert!(second.session().client().is_none());
         assert_eq!(engine.ready_clients(), 1);
     }
@@ -185,7 +188,7 @@ mod sessions {
         relay.say(INITIALIZED);
         assert_eq!(engine.ready_clients(), 1);
         relay.end_input();
-        assert_eq!(relay.connection().session().state(), State::Closed);
+        assert_eq!(relay.connection().session().state(), SessionState::Closed);
         drop(relay);
         assert_eq!(engine.ready_clients(), 0);
     }
@@ -198,11 +201,23 @@ mod sessions {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let standing = sabir_session::SessionKind::Stream;
-                        let mut one = sabir_engine::Connection::new(&engine, standing, None);
+                        let mut one = sabir_engine::Connection::new(
+                            &engine,
+                            standing,
+                            sabir_wire::Caller::local(),
+                        );
                         let stream = sabir_session::StreamId::default();
-                        one.receive(stream, &bytes::Bytes::from_static(INITIALIZE));
-                        one.receive(stream, &bytes::Bytes::from_static(INITIALIZED));
-                        assert_eq!(one.session().state(), State::Ready);
+                        one.receive(
+                            stream,
+                            sabir_wire::Caller::local(),
+                            &bytes::Bytes::from_static(INITIALIZE),
+                        );
+                        one.receive(
+                            stream,
+                            sabir_wire::Caller::local(),
+                            &bytes::Bytes::from_static(INITIALIZED),
+                        );
+                        assert_eq!(one.session().state(), SessionState::Ready);
                         assert!(engine.ready_clients() >= 1);
                     }
                 });

@@ -42,7 +42,8 @@ impl Recording {
         };
         let house = House::offering(settings, offer);
         house.engine.registry().add(Arc::new(StandIn)).unwrap();
-        let player = ConnectionPlayer::with(house, SessionKind::Stream, None);
+        let player =
+            ConnectionPlayer::with(house, SessionKind::Stream, sabir_wire::Caller::local());
         Self { said: Vec::new(), player, asked: HashMap::new(), next_id: 0, meta }
     }
 

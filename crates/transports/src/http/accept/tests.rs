@@ -3,7 +3,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 use sabir_engine::Engine;
-use sabir_engine::registry::{Offer, Source};
+use sabir_registry::{Offer, Source};
 use sabir_wire::types::Tool;
 use sabir_wire::{Code, Id};
 use serde_json::{Value, json};

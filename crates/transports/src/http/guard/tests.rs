@@ -3,9 +3,9 @@ use http::Request;
 use super::*;
 
 fn guard(address: &str, change: impl FnOnce(&mut Settings)) -> Guard {
-    let mut settings = Settings::default();
+    let mut settings = Settings { address: address.parse().unwrap(), ..Settings::default() };
     change(&mut settings);
-    Guard::new(&settings, address.parse().unwrap())
+    Guard::new(&settings)
 }
 
 fn local() -> Guard {

@@ -1,5 +1,6 @@
-//! Tells when something may have happened to a connection, without holding it.
+//! Waiting for something to happen to a connection, without borrowing it.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,56 +9,59 @@ use tokio::sync::{broadcast, watch};
 
 use crate::events::EventQueue;
 
-/// Rings when something may have happened to the connection that gave it.
-///
-/// Several who share a connection may each have one. A word of a running call rings only one of
-/// them, and whoever hears it must [`advance`](crate::Connection::advance) the connection for
-/// all.
+/// Completes when something may have happened to the connection that gave it.
+/// See [`Connection::wait`](crate::Connection::wait).
 #[derive(Debug)]
-pub struct Bell {
+pub struct Wait {
     pub(crate) events: Option<Arc<EventQueue>>,
     pub(crate) changes: Option<broadcast::Receiver<Topic>>,
     pub(crate) stopping: Option<watch::Receiver<bool>>,
     pub(crate) wake_at: Option<Instant>,
 }
 
-impl Bell {
-    /// Comes back when it rings. Dropped before, it leaves what happened to the others.
-    pub async fn ring(self) {
+impl Wait {
+    /// The same, but only for deadlines and a stop of the engine.
+    #[must_use]
+    pub fn for_time_only(self) -> Self {
+        Self { events: None, changes: None, ..self }
+    }
+
+    /// Waits. Dropping the future loses no event.
+    pub async fn happened(self) {
         let Self { events, mut changes, mut stopping, wake_at } = self;
-        let arrival = async {
+        let event = async {
             match &events {
                 Some(events) => events.arrival().await,
-                None => std::future::pending().await,
+                None => pending().await,
             }
         };
         let changed = async {
             match &mut changes {
                 Some(changes) => drop(changes.recv().await),
-                None => std::future::pending().await,
+                None => pending().await,
             }
         };
         let stopped = async {
-            let told = match &mut stopping {
+            let is_stopped = match &mut stopping {
                 Some(stopping) => stopping.wait_for(|stop| *stop).await.is_ok(),
                 None => false,
             };
-            if !told {
-                std::future::pending::<()>().await;
+            if !is_stopped {
+                pending::<()>().await;
             }
         };
-        let tick = async {
+        let due = async {
             match wake_at {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
-                None => std::future::pending().await,
+                None => pending().await,
             }
         };
         tokio::select! {
             biased;
-            () = arrival => {}
+            () = event => {}
             () = changed => {}
             () = stopped => {}
-            () = tick => {}
+            () = due => {}
         }
     }
 }

@@ -1,55 +1,61 @@
-//! Calls that may ask their client: what was kept for them, and what to keep.
-//! Spec: basic/patterns/mrtr.
+//! Calls that may ask their client: each start is one attempt, which gets what was saved by the last
+//! one. Spec: basic/patterns/mrtr.
 
 use std::sync::Arc;
 
-use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome};
+use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome, Source};
 use sabir_session::Outcome;
 use sabir_wire::types::{Questions, ServerResult};
-use sabir_wire::{ByteString, Problem, Raw, Resume};
+use sabir_wire::{ByteString, Caller, Problem, Raw, Resume};
 
+use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
 use crate::engine::Engine;
 use crate::seal::{Binding, SavedState};
 
 /// One start of a call that may ask its client.
-pub(crate) struct Round {
+pub(crate) struct Attempt {
     engine: Arc<Engine>,
-    caller: Option<Arc<str>>,
+    source: Arc<dyn Source>,
+    call: Arc<RunningCall>,
+    caller: Caller,
     method: &'static str,
     name: ByteString,
     arguments: Option<Raw>,
-    kept: SavedState,
+    saved: SavedState,
 }
 
-impl Round {
-    /// Takes in what the client sends back: its answers, and what it kept for us.
+impl Attempt {
+    /// Takes in what the client sends back: its answers, and the state that it kept for us.
     pub(crate) fn open(
         context: &MethodContext,
+        source: &Arc<dyn Source>,
         method: &'static str,
         name: ByteString,
         arguments: Option<&Raw>,
         resume: Resume,
     ) -> Result<Self, Problem> {
-        let mut round = Self {
+        let mut attempt = Self {
             engine: context.engine.clone(),
-            caller: context.caller.clone(),
+            source: source.clone(),
+            call: context.call.clone(),
+            caller: context.from.caller.clone(),
             method,
             name,
             arguments: arguments.cloned(),
-            kept: SavedState::default(),
+            saved: SavedState::default(),
         };
         if let Some(state) = resume.state {
-            let opened = context.engine.seal.open(&state, &round.binding());
-            round.kept = opened.ok_or_else(|| {
+            let opened = context.engine.seal.open(&state, &attempt.binding());
+            attempt.saved = opened.ok_or_else(|| {
                 Problem::Params(
-                    "`requestState` is not ours, not of this request, or expired".into(),
+                    "invalid `requestState`: it expired, or belongs to another request".into(),
                 )
             })?;
         }
-        // Whoever answers was asked, though there was nothing to keep.
+        // A client that answers was asked, even if there was no state to keep.
         if !resume.answers.is_empty() {
-            round.kept.rounds = round.kept.rounds.max(1);
+            attempt.saved.asked = attempt.saved.asked.max(1);
         }
         for (key, answer) in resume.answers {
             if !answer.is_object() {
@@ -57,10 +63,10 @@ impl Round {
                 return Err(Problem::Params(reason.into()));
             }
             // A newer answer replaces an older one: the source may have asked again.
-            round.kept.answers.retain(|(known, _)| *known != key);
-            round.kept.answers.push((key, answer));
+            attempt.saved.answers.retain(|(known, _)| *known != key);
+            attempt.saved.answers.push((key, answer));
         }
-        Ok(round)
+        Ok(attempt)
     }
 
     /// Turns a source's answer into the call's outcome; questions are sealed for the way out.
@@ -74,22 +80,26 @@ impl Round {
 
     fn ask(self, ask: Ask) -> Outcome {
         let limit = self.engine.settings.engine_limits.questions;
-        if self.kept.rounds >= limit {
-            let reason = format!("the call asked its client too often: the limit is {limit}");
+        if self.saved.asked >= limit {
+            let reason = format!("the call asked its client too often (limit {limit})");
             return Outcome::Failed(Problem::Internal(reason.into()));
         }
         let Ask { questions, state } = ask;
         if questions.is_empty() && state.is_none() {
             return Outcome::Failed(Problem::Internal("the call asked nothing".into()));
         }
-        // Nothing to remember, nothing to carry: the answers alone are enough.
-        let nothing_kept = self.kept.rounds == 0 && state.is_none();
-        let state = if nothing_kept {
+        if let Some(state) = &state {
+            let (source, state) = (self.source.clone(), state.clone());
+            self.call.park(Parked { source, state });
+        }
+        // Without state the answers alone are enough.
+        let nothing_saved = self.saved.asked == 0 && state.is_none();
+        let state = if nothing_saved {
             None
         } else {
-            let rounds = self.kept.rounds + 1;
-            let kept = SavedState { rounds, answers: self.kept.answers.clone(), state };
-            match self.engine.seal.seal(&kept, &self.binding()) {
+            let asked = self.saved.asked + 1;
+            let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
+            match self.engine.seal.seal(&saved, &self.binding()) {
                 Some(sealed) => Some(sealed),
                 None => return Outcome::Failed(Problem::Internal("Internal error".into())),
             }
@@ -99,7 +109,7 @@ impl Round {
 
     fn binding(&self) -> Binding<'_> {
         Binding {
-            caller: self.caller.as_deref(),
+            caller: &self.caller,
             method: self.method,
             name: &self.name,
             arguments: self.arguments.as_ref().and_then(|arguments| arguments.read().ok()),
@@ -107,14 +117,21 @@ impl Round {
     }
 }
 
-/// What the source is told of the call.
-pub(crate) fn context(context: MethodContext, round: &Round) -> Context {
+/// What the source gets to know of a call that may ask its client.
+pub(crate) fn context(context: MethodContext, attempt: &Attempt) -> Context {
+    let SavedState { answers, state, .. } = attempt.saved.clone();
+    Context { answers, state, ..plain_context(context) }
+}
+
+/// What the source gets to know of any other call.
+pub(crate) fn plain_context(context: MethodContext) -> Context {
     Context {
+        caller: context.from.caller,
         capabilities: context.from.capabilities,
         client: context.from.client,
         meta: context.from.meta.raw,
-        answers: round.kept.answers.clone(),
-        state: round.kept.state.clone(),
-        line: context.line,
+        answers: Vec::new(),
+        state: None,
+        call: context.call,
     }
 }

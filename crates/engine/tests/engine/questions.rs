@@ -1,12 +1,11 @@
 //! Calls that ask their client: what it keeps for us between two rounds, and for whom that opens.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_engine::{SealKey, Settings};
 use sabir_session::SessionKind;
 use sabir_testkit::{Called, ConnectionPlayer, Ending, Event, House, Player as _, play};
-use sabir_wire::Raw;
+use sabir_wire::{Caller, Raw};
 use serde_json::{Value, json};
 
 use crate::{after_hello, answer, ask, player, playing, request, settings};
@@ -20,7 +19,11 @@ fn shared_key() -> SealKey {
 
 fn known_to(caller: Option<&str>) -> ConnectionPlayer {
     let settings = Settings { seal_key: Some(shared_key()), ..settings() };
-    ConnectionPlayer::with(House::new(settings), SessionKind::Stream, caller.map(Arc::from))
+    ConnectionPlayer::with(
+        House::new(settings),
+        SessionKind::Stream,
+        caller.map_or_else(Caller::anonymous, |subject| Caller::new("token", subject)),
+    )
 }
 
 /// Lets the call that has just begun ask for the roots, and gives what the client is to keep.
@@ -53,7 +56,7 @@ fn what_the_source_keeps_comes_back_and_the_client_cannot_read_it() {
         format!(r#"{CALL},"inputResponses":{{"where":{{"roots":[]}}}},"requestState":{state}"#);
     player.say(request(2, "tools/call", &retry).as_bytes());
     let called = begun(&mut player);
-    let context = called.context().unwrap();
+    let context = called.context();
     assert_eq!(context.state.as_ref().unwrap().text(), r#"{"secret":12345678901234567890}"#);
     assert_eq!(context.answer("where").unwrap().text(), r#"{"roots":[]}"#);
     let Called::Tool(call) = &called else { panic!("no tool") };
@@ -160,7 +163,7 @@ fn answers_of_all_rounds_come_together() {
     );
     player.say(request(3, "tools/call", &retry).as_bytes());
     let called = begun(&mut player);
-    let mut answers: Vec<_> = called.context().unwrap().answers.iter().collect();
+    let mut answers: Vec<_> = called.context().answers.iter().collect();
     answers.sort_by(|(a, _), (b, _)| a.cmp(b));
     let answers: Vec<_> =
         answers.iter().map(|(key, answer)| (key.as_str(), answer.text())).collect();
@@ -293,7 +296,7 @@ fn prompts_and_resources_ask_and_a_completion_cannot() {
         );
         player.say(request(2, method, &retry).as_bytes());
         let called = begun(&mut player);
-        assert_eq!(called.context().unwrap().state.as_ref().unwrap().text(), r#""kept""#);
+        assert_eq!(called.context().state.as_ref().unwrap().text(), r#""kept""#);
     }
     let mut player = player();
     let complete = r#""ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}"#;
@@ -320,7 +323,7 @@ fn a_legacy_client_never_sees_the_state_and_the_source_finds_it_again() {
     play(&mut player, &after_hello(script));
     player.say(br#"{"jsonrpc":"2.0","id":2,"result":{"roots":[{"uri":"file:///b"}]}}"#);
     let called = begun(&mut player);
-    let context = called.context().unwrap();
+    let context = called.context();
     assert_eq!(context.state.as_ref().unwrap().text(), r#"{"round":2}"#);
     assert_eq!(context.answer("a").unwrap().text(), r#"{"roots":[]}"#);
     assert_eq!(context.answer("b").unwrap().text(), r#"{"roots":[{"uri":"file:///b"}]}"#);
