@@ -3,7 +3,7 @@
 pub mod echo; // the server under test
 pub mod load; // the load generator
 pub mod process; // a server as a process, on its core
-pub mod contest; // who is measured
+pub mod servers; // who is measured
 pub mod run; // the cases, round by round
 pub mod spread; // what several rounds say together
 pub mod figures; // all that was measured

@@ -6,7 +6,7 @@ use std::thread;
 use crate::figures::Machine;
 
 /// Looks at the machine. To be asked before this process is moved to a core.
-pub fn look() -> Machine {
+pub fn detect() -> Machine {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Machine {

@@ -26,7 +26,7 @@ pub struct Cores {
 
 impl Cores {
     /// Gives the first core that we may use to servers and moves us to the second.
-    pub fn divide() -> Self {
+    pub fn split() -> Self {
         let ours = sched_getaffinity(None).unwrap_or_default();
         let mut usable = (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core));
         let split = usable.next().zip(usable.next());
@@ -47,7 +47,7 @@ impl Cores {
     }
 
     /// Does something on the core of servers: what is started meanwhile stays there.
-    pub fn as_server<T>(self, work: impl FnOnce() -> T) -> T {
+    pub fn on_server_core<T>(self, work: impl FnOnce() -> T) -> T {
         if let Some((server, _)) = self.split {
             move_to(server);
         }
@@ -113,7 +113,7 @@ pub enum Streams {
     /// Standard input and output are ours.
     Piped,
     /// Standard error is ours.
-    Heard,
+    Stderr,
     /// All three are ours.
     All,
 }
@@ -138,20 +138,20 @@ impl Process {
         let (pipe, errors) = match streams {
             Streams::Closed => (false, false),
             Streams::Piped => (true, false),
-            Streams::Heard => (false, true),
+            Streams::Stderr => (false, true),
             Streams::All => (true, true),
         };
         let stream = |ours| if ours { Stdio::piped() } else { Stdio::null() };
         let mut command = line.command();
         command.stdin(stream(pipe)).stdout(stream(pipe)).stderr(stream(errors));
-        let child = cores.as_server(|| command.spawn());
+        let child = cores.on_server_core(|| command.spawn());
         let child = child.map_err(|error| format!("{}: {error}", line.0.join(" ")))?;
         Ok(Self { child })
     }
 
     /// Starts a server of HTTP, whose address is added, and waits until it listens.
     pub fn listen(cores: Cores, line: &CommandLine) -> Result<(Self, SocketAddr), String> {
-        let address = free_address().map_err(|error| error.to_string())?;
+        let address = unused_address().map_err(|error| error.to_string())?;
         let line = line.and(&[&address.to_string()]);
         let mut process = Self::start(cores, &line, Streams::Closed)?;
         process.wait_for(address)?;
@@ -262,7 +262,7 @@ pub fn is_installed(program: &str) -> bool {
 }
 
 /// An address of this machine where nobody listens.
-pub fn free_address() -> io::Result<SocketAddr> {
+pub fn unused_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 

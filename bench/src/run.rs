@@ -12,16 +12,16 @@ mod stdio; // load over a pipe
 
 use std::time::Duration;
 
-use crate::contest::{Contestant, Kind, Places};
 use crate::figures::{Figure, Measure};
 use crate::load::exchange::Era;
 use crate::process::Cores;
+use crate::servers::{Kind, Paths, Server};
 use crate::spread::Spread;
 use crate::text::{bytes, number, range};
 
 /// How long all is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct Schedule {
     /// Fewer cases, for a look.
     pub quick: bool,
     /// How often the floor and we have our turns.
@@ -34,7 +34,7 @@ pub struct Pace {
     pub starts: usize,
 }
 
-impl Pace {
+impl Schedule {
     /// For figures that are kept, or for a look.
     pub const fn new(quick: bool) -> Self {
         if quick {
@@ -47,8 +47,8 @@ impl Pace {
         }
     }
 
-    fn rounds_of(&self, contestant: &Contestant) -> usize {
-        if contestant.kind == Kind::Peer { self.peer_rounds } else { self.rounds }
+    fn rounds_of(&self, server: &Server) -> usize {
+        if server.kind == Kind::Peer { self.peer_rounds } else { self.rounds }
     }
 }
 
@@ -88,7 +88,7 @@ impl Part {
 type Sample = Vec<(Measure, f64)>;
 
 /// One server in one case.
-struct Lane<'a> {
+struct Series<'a> {
     server: String,
     is_floor: bool,
     /// How many rounds it takes part in.
@@ -96,25 +96,25 @@ struct Lane<'a> {
     turn: Box<dyn FnMut() -> Result<Sample, String> + 'a>,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Series<'a> {
     fn new(
-        contestant: &Contestant,
+        server: &Server,
         rounds: usize,
         turn: impl FnMut() -> Result<Sample, String> + 'a,
     ) -> Self {
-        let is_floor = contestant.kind == Kind::Floor;
-        Self { server: contestant.name.clone(), is_floor, rounds, turn: Box::new(turn) }
+        let is_floor = server.kind == Kind::Floor;
+        Self { server: server.name.clone(), is_floor, rounds, turn: Box::new(turn) }
     }
 }
 
 /// A run of the benchmark.
 pub struct Run<'a> {
-    places: &'a Places,
-    contestants: &'a [Contestant],
+    paths: &'a Paths,
+    servers: &'a [Server],
     cores: Cores,
-    pace: Pace,
+    schedule: Schedule,
     /// Decides who comes first; the same in every run.
-    chance: fastrand::Rng,
+    rng: fastrand::Rng,
     say: &'a mut dyn FnMut(&str),
     /// What was measured.
     pub figures: Vec<Figure>,
@@ -125,15 +125,15 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Nothing is measured yet. `say` is told the figures as they come.
     pub fn new(
-        places: &'a Places,
-        contestants: &'a [Contestant],
+        paths: &'a Paths,
+        servers: &'a [Server],
         cores: Cores,
-        pace: Pace,
+        schedule: Schedule,
         say: &'a mut dyn FnMut(&str),
     ) -> Self {
-        let chance = fastrand::Rng::with_seed(1);
+        let rng = fastrand::Rng::with_seed(1);
         let (figures, missing) = (Vec::new(), Vec::new());
-        Self { places, contestants, cores, pace, chance, say, figures, missing }
+        Self { paths, servers, cores, schedule, rng, say, figures, missing }
     }
 
     /// Measures one part.
@@ -156,20 +156,20 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn ours(&self) -> Option<&'a Contestant> {
-        self.contestants.iter().find(|one| one.kind == Kind::Ours)
+    fn ours(&self) -> Option<&'a Server> {
+        self.servers.iter().find(|one| one.kind == Kind::Ours)
     }
 
     /// Lets every lane have its turns. A lane that fails has no further turn, and no figure.
-    fn case(&mut self, group: &str, case: &str, at: f64, mut lanes: Vec<Lane<'_>>) {
+    fn case(&mut self, group: &str, case: &str, at: f64, mut series: Vec<Series<'_>>) {
         let mut samples: Vec<Result<Vec<Sample>, String>> =
-            lanes.iter().map(|_| Ok(Vec::new())).collect();
-        let rounds = lanes.iter().map(|lane| lane.rounds).max().unwrap_or_default();
-        let mut order: Vec<usize> = (0..lanes.len()).collect();
+            series.iter().map(|_| Ok(Vec::new())).collect();
+        let rounds = series.iter().map(|lane| lane.rounds).max().unwrap_or_default();
+        let mut order: Vec<usize> = (0..series.len()).collect();
         for round in 0..rounds {
-            self.chance.shuffle(&mut order);
+            self.rng.shuffle(&mut order);
             for at in &order {
-                let (lane, samples) = (&mut lanes[*at], &mut samples[*at]);
+                let (lane, samples) = (&mut series[*at], &mut samples[*at]);
                 let Ok(before) = samples else { continue };
                 if round < lane.rounds {
                     match (lane.turn)() {
@@ -181,9 +181,9 @@ impl<'a> Run<'a> {
         }
         let title = if at == 0.0 { case.to_owned() } else { format!("{case}, {at}") };
         (self.say)(&format!("\n{group}: {title}"));
-        let floor = lanes.iter().position(|lane| lane.is_floor);
+        let floor = series.iter().position(|lane| lane.is_floor);
         let floor = floor.and_then(|at| samples[at].as_ref().ok()).cloned().unwrap_or_default();
-        for (lane, samples) in lanes.iter().zip(samples) {
+        for (lane, samples) in series.iter().zip(samples) {
             match samples {
                 Ok(samples) => {
                     let reference: &[Sample] = if lane.is_floor { &[] } else { &floor };
@@ -279,11 +279,11 @@ mod tests {
 
     #[test]
     fn everybody_is_first_now_and_then() {
-        let places = Places { root: "a".into(), programs: "b".into(), peers: "c".into() };
+        let paths = Paths { root: "a".into(), programs: "b".into(), peers: "c".into() };
         let mut say = |_: &str| {};
-        let mut run = Run::new(&places, &[], Cores::shared(), Pace::new(true), &mut say);
+        let mut run = Run::new(&paths, &[], Cores::shared(), Schedule::new(true), &mut say);
         let turns = RefCell::new(Vec::new());
-        let lane = |server: usize| Lane {
+        let lane = |server: usize| Series {
             server: server.to_string(),
             is_floor: server == 0,
             rounds: 20,
@@ -308,13 +308,13 @@ mod tests {
 
     #[test]
     fn a_lane_that_fails_has_no_figures_and_is_named() {
-        let places = Places { root: "a".into(), programs: "b".into(), peers: "c".into() };
+        let paths = Paths { root: "a".into(), programs: "b".into(), peers: "c".into() };
         let mut said = String::new();
         let mut say = |text: &str| said += text;
-        let mut run = Run::new(&places, &[], Cores::shared(), Pace::new(true), &mut say);
+        let mut run = Run::new(&paths, &[], Cores::shared(), Schedule::new(true), &mut say);
         let (mut turns, mut broken) = (0, 0);
-        let lanes = vec![
-            Lane {
+        let series = vec![
+            Series {
                 server: "floor".into(),
                 is_floor: true,
                 rounds: 3,
@@ -323,7 +323,7 @@ mod tests {
                     Ok(vec![(Measure::PerSecond, 10.0)])
                 }),
             },
-            Lane {
+            Series {
                 server: "peer".into(),
                 is_floor: false,
                 rounds: 3,
@@ -337,7 +337,7 @@ mod tests {
                 }),
             },
         ];
-        run.case("http", "echo", 16.0, lanes);
+        run.case("http", "echo", 16.0, series);
         assert_eq!(run.missing, ["peer, echo, 16: lost"]);
         let servers: Vec<&str> = run.figures.iter().map(|figure| &*figure.server).collect();
         assert_eq!(servers, ["floor"]);

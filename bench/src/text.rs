@@ -63,7 +63,7 @@ pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// Exchanges what stands between two lines, which stay.
-pub fn exchange_between(text: &str, begin: &str, end: &str, new: &str) -> Option<String> {
+pub fn replace_between(text: &str, begin: &str, end: &str, new: &str) -> Option<String> {
     let (before, rest) = text.split_once(begin)?;
     let (_, after) = rest.split_once(end)?;
     Some(format!("{before}{begin}\n\n{}\n\n{end}{after}", new.trim()))
@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn only_what_stands_between_the_marks_is_exchanged() {
-        let exchanged = exchange_between("a\n<b>\nold\n<e>\nz\n", "<b>", "<e>", "new\n");
+        let exchanged = replace_between("a\n<b>\nold\n<e>\nz\n", "<b>", "<e>", "new\n");
         assert_eq!(exchanged.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
-        let again = exchange_between(&exchanged.unwrap(), "<b>", "<e>", "new\n");
+        let again = replace_between(&exchanged.unwrap(), "<b>", "<e>", "new\n");
         assert_eq!(again.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
-        assert_eq!(exchange_between("a <b> z", "<b>", "<e>", "new"), None);
-        assert_eq!(exchange_between("a <e> <b> z", "<b>", "<e>", "new"), None);
+        assert_eq!(replace_between("a <b> z", "<b>", "<e>", "new"), None);
+        assert_eq!(replace_between("a <e> <b> z", "<b>", "<e>", "new"), None);
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use sabir_bench::load::exchange::{Ask, Era};
 use sabir_bench::load::http::{Client, Job, Until};
 use sabir_bench::load::pipe::Pipe;
-use sabir_bench::process::{CommandLine, Cores, Process, Streams, free_address};
+use sabir_bench::process::{CommandLine, Cores, Process, Streams, unused_address};
 
 const OURS: &str = env!("CARGO_BIN_EXE_echo-server");
 const FLOOR: &str = env!("CARGO_BIN_EXE_floor");
 const COUNTED: &str = env!("CARGO_BIN_EXE_echo-server-counted");
 
 fn ask_http(program: &str, further: &[&str], era: Era, ask: Ask) -> Result<usize, String> {
-    let address = free_address().map_err(|error| error.to_string())?;
+    let address = unused_address().map_err(|error| error.to_string())?;
     let line = CommandLine::new(Path::new(program), &["http", &address.to_string()]).and(further);
     let mut process = Process::start(Cores::shared(), &line, Streams::Closed)?;
     process.wait_for(address)?;
@@ -54,17 +54,17 @@ fn all_servers_echo_over_a_pipe_in_both_eras() {
             let mut process = Process::start(Cores::shared(), &line, Streams::Piped).unwrap();
             let _guard = process.guard(Duration::from_secs(30));
             let mut pipe = Pipe::open(process.child(), era).unwrap();
-            assert_eq!(pipe.in_turn(era, &Ask::Echo(50), 5).map(|all| all.answers), Ok(5));
-            assert_eq!(pipe.at_once(era, &Ask::Echo(50), 500).map(|all| all.answers), Ok(500));
+            assert_eq!(pipe.sequential(era, &Ask::Echo(50), 5).map(|all| all.answers), Ok(5));
+            assert_eq!(pipe.pipelined(era, &Ask::Echo(50), 500).map(|all| all.answers), Ok(500));
         }
     }
 }
 
 #[test]
 fn the_counting_server_says_its_count_when_it_is_told_to_end() {
-    let address = free_address().unwrap();
+    let address = unused_address().unwrap();
     let line = CommandLine::new(Path::new(COUNTED), &["http", &address.to_string()]);
-    let mut process = Process::start(Cores::shared(), &line, Streams::Heard).unwrap();
+    let mut process = Process::start(Cores::shared(), &line, Streams::Stderr).unwrap();
     process.wait_for(address).unwrap();
     let said = process.end().unwrap();
     let count = said.trim().strip_prefix("allocations: ").and_then(|count| count.parse().ok());

@@ -150,12 +150,12 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let session = match job.era {
-            Era::Legacy => shake_hands(&mut stream, job.address)?,
+            Era::Legacy => initialize(&mut stream, job.address)?,
             Era::Modern => None,
         };
         stream.set_nonblocking(true)?;
         let message = job.ask.message(job.era);
-        let request = post(job.address, &headers(job, session.as_deref()), &message);
+        let request = http_post(job.address, &headers(job, session.as_deref()), &message);
         Ok(Self {
             stream: TcpStream::from_std(stream),
             length: request.len(),
@@ -227,7 +227,7 @@ fn headers(job: &Job, session: Option<&str>) -> String {
 }
 
 /// A request, as clients write it.
-pub fn post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
+pub fn http_post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
@@ -238,26 +238,26 @@ pub fn post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
 }
 
 /// Opens a legacy session, and says its name.
-pub fn shake_hands(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
-    let session = exchange(stream, &post(address, "", HELLO), 1)?;
+pub fn initialize(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
+    let session = exchange(stream, &http_post(address, "", INITIALIZE), 1)?;
     let mut headers = "MCP-Protocol-Version: 2025-11-25\r\n".to_owned();
     if let Some(session) = &session {
         headers += &format!("Mcp-Session-Id: {session}\r\n");
     }
     let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    exchange(stream, &post(address, &headers, ready), 1)?;
+    exchange(stream, &http_post(address, &headers, ready), 1)?;
     Ok(session)
 }
 
 /// Opens so many sessions as fast as the server can, and says the name of the last. Their handshakes
 /// are not completed.
-pub fn begin_sessions(
+pub fn open_sessions(
     stream: &mut Blocking,
     address: SocketAddr,
     count: usize,
 ) -> io::Result<Option<String>> {
     const AT_ONCE: usize = 100;
-    let hellos = post(address, "", HELLO).repeat(AT_ONCE);
+    let hellos = http_post(address, "", INITIALIZE).repeat(AT_ONCE);
     let mut last = None;
     for _ in 0..count.div_ceil(AT_ONCE) {
         last = exchange(stream, &hellos, AT_ONCE)?;
@@ -265,7 +265,7 @@ pub fn begin_sessions(
     Ok(last)
 }
 
-const HELLO: &str = concat!(
+const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"#,
     r#""protocolVersion":"2025-11-25","capabilities":{},"#,
     r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#

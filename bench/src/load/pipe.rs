@@ -45,7 +45,7 @@ impl Pipe {
     }
 
     /// Asks `count` times, each after the answer to the last.
-    pub fn in_turn(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
+    pub fn sequential(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
         let failed = |error: io::Error| format!("the pipe: {error}");
         let mut request = line_of(ask, era);
         let mut checker = Checker::new(ask.clone());
@@ -62,7 +62,7 @@ impl Pipe {
     }
 
     /// Asks `count` times without waiting for answers, which may come in any order.
-    pub fn at_once(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
+    pub fn pipelined(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
         let failed = |error: io::Error| format!("the pipe: {error}");
         let (input, output) = (&mut self.input, &mut self.output);
         let mut request = line_of(ask, era);

@@ -10,7 +10,7 @@ use super::{Cost, Costs};
 use crate::load::exchange::{Ask, Era};
 use crate::load::http::{Client, Job, Until};
 use crate::load::pipe::Pipe;
-use crate::process::{CommandLine, Cores, Process, Streams, free_address, is_installed};
+use crate::process::{CommandLine, Cores, Process, Streams, is_installed, unused_address};
 
 /// Few requests, and many.
 const FEW: usize = 200;
@@ -82,7 +82,7 @@ fn instructions(programs: &Path, route: &Route, count: usize) -> Result<u64, Str
 
 fn allocations(programs: &Path, route: &Route, count: usize) -> Result<u64, String> {
     let server = CommandLine::new(&programs.join("echo-server-counted"), &[]);
-    let said = serve(&server, route, count, Streams::Heard, Streams::All)?;
+    let said = serve(&server, route, count, Streams::Stderr, Streams::All)?;
     let number = said.lines().find_map(|line| line.strip_prefix("allocations: "));
     let number = number.and_then(|number| number.trim().parse().ok());
     number.ok_or_else(|| format!("it did not say how many: {said}"))
@@ -103,13 +103,13 @@ fn serve(
         let _guard = process.guard(LIMIT);
         let mut pipe = Pipe::open(process.child(), *era).map_err(failed)?;
         for _ in 0..count {
-            pipe.in_turn(*era, ask, 1)?;
+            pipe.sequential(*era, ask, 1)?;
             thread::sleep(PAUSE);
         }
         drop(pipe);
         return process.end();
     }
-    let address = free_address().map_err(failed)?;
+    let address = unused_address().map_err(failed)?;
     let line = server.and(&["http", &address.to_string()]);
     let mut process = Process::start(Cores::shared(), &line, over_http)?;
     let _guard = process.guard(LIMIT);

@@ -6,12 +6,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Lane, Run, Sample};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Series};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
-use crate::load::http::{Client, Until, begin_sessions, post};
+use crate::load::http::{Client, Until, http_post, open_sessions};
 use crate::process::{CommandLine, Cores, Process};
+use crate::servers::{Kind, Server};
 
 const SESSIONS: usize = 100_000;
 
@@ -27,24 +27,24 @@ const ROUNDS: usize = 3;
 /// One client asks in sequence while all sessions of others time out, and the same for as long while
 /// nothing does: of both the longest time that an answer took.
 pub(super) fn pause(run: &mut Run<'_>) {
-    let Some(ours) = run.ours().filter(|_| !run.pace.quick) else { return };
+    let Some(ours) = run.ours().filter(|_| !run.schedule.quick) else { return };
     let folder = match prepare() {
         Ok(folder) => folder,
         Err(error) => return run.miss("sabir serve", "sessions that time out", &error.to_string()),
     };
-    let program = run.places.programs.join("sabir");
+    let program = run.paths.programs.join("sabir");
     let line = CommandLine::new(&program, &["serve", &folder.path().to_string_lossy(), "--http"]);
-    let named = |name: &str, kind| Contestant { name: name.into(), kind, ..ours.clone() };
+    let named = |name: &str, kind| Server { name: name.into(), kind, ..ours.clone() };
     let (cores, quiet_line) = (run.cores, line.clone());
-    let lanes = vec![
-        Lane::new(&named("no sessions", Kind::Floor), ROUNDS, move || {
+    let series = vec![
+        Series::new(&named("no sessions", Kind::Floor), ROUNDS, move || {
             longest(cores, &quiet_line, 0)
         }),
-        Lane::new(&named("sabir serve", Kind::Ours), ROUNDS, move || {
+        Series::new(&named("sabir serve", Kind::Ours), ROUNDS, move || {
             longest(cores, &line, SESSIONS)
         }),
     ];
-    run.case("expiry", "all sessions", SESSIONS as f64, lanes);
+    run.case("expiry", "all sessions", SESSIONS as f64, series);
 }
 
 /// A `sabir.toml` that offers one tool, and lets sessions time out soon.
@@ -64,7 +64,7 @@ fn longest(cores: Cores, line: &CommandLine, sessions: usize) -> Result<Sample, 
     let (_process, address) = Process::listen(cores, line)?;
     let begun = Instant::now();
     let mut stream = TcpStream::connect(address).map_err(failed)?;
-    let last = begin_sessions(&mut stream, address, sessions).map_err(failed)?;
+    let last = open_sessions(&mut stream, address, sessions).map_err(failed)?;
     let opened = begun.elapsed();
     if opened > WATCHED / 2 {
         return Err(format!("it took {opened:?} to open {sessions} sessions"));
@@ -85,7 +85,7 @@ fn is_known(address: SocketAddr, session: &str) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(address)?;
     let headers = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    stream.write_all(&post(address, &headers, ping))?;
+    stream.write_all(&http_post(address, &headers, ping))?;
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer)?;
     Ok(!answer[..read].starts_with(b"HTTP/1.1 404"))

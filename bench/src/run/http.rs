@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Lane, Pace, Run, Sample};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Schedule, Series};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
 use crate::load::http::{Client, Job, Until};
 use crate::process::{CommandLine, Cores, Process};
+use crate::servers::{Kind, Server};
 
 /// How many connections ask at once where something else is compared.
 const CONNECTIONS: usize = 16;
@@ -19,12 +19,12 @@ const MANY_CONNECTIONS: usize = 512;
 const NEAR: f64 = 2000.0;
 
 /// A server that is up, and what it is asked in each round.
-struct Loaded {
+struct HttpServer {
     process: Process,
     job: Job,
 }
 
-impl Loaded {
+impl HttpServer {
     /// Starts a server, and says how often it answers one client in a second.
     fn start(cores: Cores, line: &CommandLine, job: &Job) -> Result<(Self, f64), String> {
         let (process, address) = Process::listen(cores, line)?;
@@ -49,41 +49,41 @@ impl Loaded {
     }
 }
 
-fn rounds(pace: &Pace, kind: Kind, rate: f64, connections: usize) -> usize {
+fn rounds(schedule: &Schedule, kind: Kind, rate: f64, connections: usize) -> usize {
     match kind {
-        Kind::Floor | Kind::Ours => pace.rounds,
-        Kind::Peer if connections >= MANY_CONNECTIONS => pace.peer_rounds.min(3),
-        Kind::Peer if rate >= NEAR => pace.peer_rounds.max(pace.rounds / 2),
-        Kind::Peer => pace.peer_rounds,
+        Kind::Floor | Kind::Ours => schedule.rounds,
+        Kind::Peer if connections >= MANY_CONNECTIONS => schedule.peer_rounds.min(3),
+        Kind::Peer if rate >= NEAR => schedule.peer_rounds.max(schedule.rounds / 2),
+        Kind::Peer => schedule.peer_rounds,
     }
 }
 
 /// A lane for a server, which is started now.
 pub(super) fn lane<'a>(
     run: &mut Run<'a>,
-    contestant: &Contestant,
+    server: &Server,
     line: &CommandLine,
     job: &Job,
-) -> Option<Lane<'a>> {
-    lane_for(run, contestant, line, job, 1.0)
+) -> Option<Series<'a>> {
+    lane_for(run, server, line, job, 1.0)
 }
 
 /// The same for a part of the usual time.
 fn lane_for<'a>(
     run: &mut Run<'a>,
-    contestant: &Contestant,
+    server: &Server,
     line: &CommandLine,
     job: &Job,
     part: f64,
-) -> Option<Lane<'a>> {
-    let job = Job { time: run.pace.time.mul_f64(part), ..job.clone() };
-    match Loaded::start(run.cores, line, &job) {
+) -> Option<Series<'a>> {
+    let job = Job { time: run.schedule.time.mul_f64(part), ..job.clone() };
+    match HttpServer::start(run.cores, line, &job) {
         Ok((mut loaded, rate)) => {
-            let rounds = rounds(&run.pace, contestant.kind, rate, job.connections);
-            Some(Lane::new(contestant, rounds, move || loaded.turn()))
+            let rounds = rounds(&run.schedule, server.kind, rate, job.connections);
+            Some(Series::new(server, rounds, move || loaded.turn()))
         }
         Err(why) => {
-            run.miss(&contestant.name, &format!("start for {:?}", job.ask), &why);
+            run.miss(&server.name, &format!("start for {:?}", job.ask), &why);
             None
         }
     }
@@ -104,13 +104,13 @@ pub(super) fn by_connections(run: &mut Run<'_>, era: Era) {
     ];
     for (name, ask, numbers) in cases {
         for connections in numbers {
-            let mut lanes = Vec::new();
-            for contestant in run.contestants.iter().filter(|one| one.http.contains(&era)) {
+            let mut series = Vec::new();
+            for server in run.servers.iter().filter(|one| one.http.contains(&era)) {
                 let job = job(era, ask.clone(), connections);
-                lanes.extend(lane(run, contestant, &contestant.http_command(), &job));
+                series.extend(lane(run, server, &server.http_command(), &job));
             }
             let case = format!("{} {name}", era.name());
-            run.case("http", &case, connections as f64, lanes);
+            run.case("http", &case, connections as f64, series);
         }
     }
 }
@@ -119,12 +119,12 @@ pub(super) fn by_connections(run: &mut Run<'_>, era: Era) {
 /// no long look: half the time will do, here and below.
 pub(super) fn by_size(run: &mut Run<'_>) {
     for size in [50, 1_000, 10_000, 100_000] {
-        let mut lanes = Vec::new();
-        for contestant in run.contestants.iter().filter(|one| one.kind != Kind::Peer) {
+        let mut series = Vec::new();
+        for server in run.servers.iter().filter(|one| one.kind != Kind::Peer) {
             let job = job(Era::Modern, Ask::Echo(size), CONNECTIONS);
-            lanes.extend(lane_for(run, contestant, &contestant.http_command(), &job, 0.5));
+            series.extend(lane_for(run, server, &server.http_command(), &job, 0.5));
         }
-        run.case("size", "modern echo", size as f64, lanes);
+        run.case("size", "modern echo", size as f64, series);
     }
 }
 
@@ -135,39 +135,40 @@ pub(super) fn by_tools(run: &mut Run<'_>) {
     let Some(ours) = run.ours() else { return };
     for era in Era::ALL {
         for is_list in [false, true] {
-            let mut lanes = Vec::new();
+            let mut series = Vec::new();
             for tools in TOOLS {
                 let ask = if is_list { Ask::List(tools) } else { Ask::Echo(50) };
                 // The number of further tools stands behind the address.
                 let further = (tools - 1).to_string();
                 let job = job(era, ask, CONNECTIONS);
-                lanes.extend(with_tools(run, ours, &further, &job).map(|lane| Lane {
+                series.extend(with_tools(run, ours, &further, &job).map(|lane| Series {
                     server: format!("{} with {tools} tools", ours.name),
                     is_floor: tools == TOOLS[0],
                     ..lane
                 }));
             }
             let what = if is_list { "list" } else { "echo 50 B" };
-            run.case("tools", &format!("{} {what}", era.name()), CONNECTIONS as f64, lanes);
+            run.case("tools", &format!("{} {what}", era.name()), CONNECTIONS as f64, series);
         }
     }
 }
 
 fn with_tools<'a>(
     run: &mut Run<'a>,
-    ours: &Contestant,
+    ours: &Server,
     further: &str,
     job: &Job,
-) -> Option<Lane<'a>> {
-    let address = crate::process::free_address().ok()?;
+) -> Option<Series<'a>> {
+    let address = crate::process::unused_address().ok()?;
     let line = ours.http_command().and(&[&address.to_string(), further]);
-    let (rounds, job) = (run.pace.rounds, Job { address, time: run.pace.time / 2, ..job.clone() });
+    let (rounds, job) =
+        (run.schedule.rounds, Job { address, time: run.schedule.time / 2, ..job.clone() });
     let started = Process::start(run.cores, &line, crate::process::Streams::Closed);
     let started = started.and_then(|mut process| process.wait_for(address).map(|()| process));
     match started {
         Ok(process) => {
-            let mut loaded = Loaded { process, job };
-            Some(Lane::new(ours, rounds, move || loaded.turn()))
+            let mut loaded = HttpServer { process, job };
+            Some(Series::new(ours, rounds, move || loaded.turn()))
         }
         Err(why) => {
             run.miss(&ours.name, &format!("with {further} further tools"), &why);

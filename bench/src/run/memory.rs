@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::{Lane, Run, Sample};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Series};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
-use crate::load::http::{Client, Until, shake_hands};
+use crate::load::http::{Client, Until, initialize};
 use crate::process::{Cores, Process};
+use crate::servers::{Kind, Server};
 
 /// How long any one read may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,58 +20,58 @@ const STREAMS: usize = 1_000;
 /// All of it. Memory is counted once: it does not change from round to round.
 pub(super) fn all(run: &mut Run<'_>) {
     let cores = run.cores;
-    let mut lanes = Vec::new();
-    for contestant in run.contestants.iter().filter(|one| !one.http.is_empty()) {
-        lanes.push(Lane::new(contestant, 1, move || idle(cores, contestant)));
+    let mut series = Vec::new();
+    for server in run.servers.iter().filter(|one| !one.http.is_empty()) {
+        series.push(Series::new(server, 1, move || idle(cores, server)));
     }
-    run.case("memory", "idle", 0.0, lanes);
+    run.case("memory", "idle", 0.0, series);
     for sessions in [1_000, 10_000, 100_000] {
-        let mut lanes = Vec::new();
-        for contestant in run.contestants.iter().filter(|one| one.keeps_sessions) {
+        let mut series = Vec::new();
+        for server in run.servers.iter().filter(|one| one.keeps_sessions) {
             // Ours are too small to be seen by the thousand; a thousand of a peer's says enough.
-            let is_wanted = (contestant.kind == Kind::Ours) == (sessions > 1_000);
-            if is_wanted && !(run.pace.quick && sessions > 10_000) {
-                let turn = move || with_sessions(cores, contestant, sessions);
-                lanes.push(Lane::new(contestant, 1, turn));
+            let is_wanted = (server.kind == Kind::Ours) == (sessions > 1_000);
+            if is_wanted && !(run.schedule.quick && sessions > 10_000) {
+                let turn = move || with_sessions(cores, server, sessions);
+                series.push(Series::new(server, 1, turn));
             }
         }
-        if !lanes.is_empty() {
-            run.case("memory", "all sessions", sessions as f64, lanes);
+        if !series.is_empty() {
+            run.case("memory", "all sessions", sessions as f64, series);
         }
     }
     if let Some(ours) = run.ours() {
-        let lane = Lane::new(ours, 1, move || with_streams(cores, ours));
+        let lane = Series::new(ours, 1, move || with_streams(cores, ours));
         run.case("memory", "all open streams", STREAMS as f64, vec![lane]);
     }
 }
 
 /// A server that has answered some requests, so that what it keeps for ever is there.
-fn warm(cores: Cores, contestant: &Contestant) -> Result<(Process, SocketAddr), String> {
-    let (process, address) = Process::listen(cores, &contestant.http_command())?;
+fn warm(cores: Cores, server: &Server) -> Result<(Process, SocketAddr), String> {
+    let (process, address) = Process::listen(cores, &server.http_command())?;
     // The modern era leaves no sessions behind.
-    let era = if contestant.http.contains(&Era::Modern) { Era::Modern } else { Era::Legacy };
+    let era = if server.http.contains(&Era::Modern) { Era::Modern } else { Era::Legacy };
     let mut job = super::http::job(era, Ask::Echo(50), 4);
     job.address = address;
     Client::open(&job)?.run(Until::Answers(1_000))?;
     Ok((process, address))
 }
 
-fn idle(cores: Cores, contestant: &Contestant) -> Result<Sample, String> {
-    let (process, _) = warm(cores, contestant)?;
+fn idle(cores: Cores, server: &Server) -> Result<Sample, String> {
+    let (process, _) = warm(cores, server)?;
     Ok(vec![(Measure::Bytes, process.resident() as f64)])
 }
 
 /// How much memory grows. The first tenth of the sessions fills what starting left free, so growth
 /// is what the others take, as if all had taken it.
-fn with_sessions(cores: Cores, contestant: &Contestant, count: usize) -> Result<Sample, String> {
-    let (process, address) = warm(cores, contestant)?;
+fn with_sessions(cores: Cores, server: &Server, count: usize) -> Result<Sample, String> {
+    let (process, address) = warm(cores, server)?;
     let mut stream = connect(address)?;
     let (mut before, tenth) = (0.0, count / 10);
     for nth in 0..count {
         if nth == tenth {
             before = process.resident() as f64;
         }
-        let named = shake_hands(&mut stream, address).map_err(|error| error.to_string())?;
+        let named = initialize(&mut stream, address).map_err(|error| error.to_string())?;
         named.ok_or("it names no session")?;
     }
     let growth = (process.resident() as f64 - before).max(0.0);
@@ -79,14 +79,14 @@ fn with_sessions(cores: Cores, contestant: &Contestant, count: usize) -> Result<
 }
 
 /// How much memory grows, the sessions and connections of the streams included.
-fn with_streams(cores: Cores, contestant: &Contestant) -> Result<Sample, String> {
-    let (process, address) = warm(cores, contestant)?;
+fn with_streams(cores: Cores, server: &Server) -> Result<Sample, String> {
+    let (process, address) = warm(cores, server)?;
     let before = process.resident() as f64;
     let mut open = Vec::new();
     for _ in 0..STREAMS {
         let failed = |error: std::io::Error| error.to_string();
         let mut stream = connect(address)?;
-        let session = shake_hands(&mut stream, address).map_err(failed)?;
+        let session = initialize(&mut stream, address).map_err(failed)?;
         let session = session.ok_or("it names no session")?;
         let request = format!(
             "GET /mcp HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\

@@ -7,21 +7,21 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use super::{Lane, Run, Sample, http};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Series, http};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
 use crate::process::{CommandLine, Cores};
+use crate::servers::{Kind, Server};
 
 /// Both, over one connection.
 pub(super) fn all(run: &mut Run<'_>) {
     let Some(ours) = run.ours() else { return };
-    let folder = match prepare(&run.places.root) {
+    let folder = match prepare(&run.paths.root) {
         Ok(folder) => folder,
         Err(error) => return run.miss("sabir serve", "handbook and command", &error.to_string()),
     };
-    let binary = Contestant { name: "sabir serve".into(), ..ours.clone() };
-    let program = run.places.programs.join("sabir");
+    let binary = Server { name: "sabir serve".into(), ..ours.clone() };
+    let program = run.paths.programs.join("sabir");
     let serve = |part: &str| {
         let path = folder.path().join(part);
         CommandLine::new(&program, &["serve", &path.to_string_lossy(), "--http"])
@@ -36,12 +36,13 @@ pub(super) fn all(run: &mut Run<'_>) {
 
     let call = Ask::Call { tool: "nothing", arguments: "{}".into() };
     let job = http::job(Era::Modern, call, 1);
-    let (cores, time) = (run.cores, run.pace.time);
-    let bare = Contestant { name: "bare spawn".into(), kind: Kind::Floor, ..ours.clone() };
-    let mut lanes =
-        vec![Lane::new(&bare, run.pace.rounds, move || spawn_bare(cores, time.as_secs_f64()))];
-    lanes.extend(http::lane(run, &binary, &serve("command"), &job));
-    run.case("products", "/bin/true as a tool", 1.0, lanes);
+    let (cores, time) = (run.cores, run.schedule.time);
+    let bare = Server { name: "bare spawn".into(), kind: Kind::Floor, ..ours.clone() };
+    let mut series = vec![Series::new(&bare, run.schedule.rounds, move || {
+        spawn_bare(cores, time.as_secs_f64())
+    })];
+    series.extend(http::lane(run, &binary, &serve("command"), &job));
+    run.case("products", "/bin/true as a tool", 1.0, series);
 }
 
 /// A copy of the handbook, whose index is nobody else's, and a `sabir.toml` with one command.
@@ -71,7 +72,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Starts the program and waits for it, as a tool would, with nothing around it.
 fn spawn_bare(cores: Cores, seconds: f64) -> Result<Sample, String> {
-    cores.as_server(|| spawn_for(seconds))
+    cores.on_server_core(|| spawn_for(seconds))
 }
 
 fn spawn_for(seconds: f64) -> Result<Sample, String> {

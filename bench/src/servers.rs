@@ -10,7 +10,7 @@ use crate::process::CommandLine;
 
 /// Where things are.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct Paths {
     /// The tree.
     pub root: PathBuf,
     /// What cargo built: `echo-server`, `floor`, `sabir`.
@@ -19,7 +19,7 @@ pub struct Places {
     pub peers: PathBuf,
 }
 
-impl Places {
+impl Paths {
     /// As seen from the tree's root by a program that cargo built.
     pub fn find() -> Result<Self, String> {
         let failed = |error: std::io::Error| error.to_string();
@@ -47,7 +47,7 @@ pub enum Kind {
 
 /// A server that is measured.
 #[derive(Clone, Debug)]
-pub struct Contestant {
+pub struct Server {
     /// For tables.
     pub name: String,
     /// What it is.
@@ -64,7 +64,7 @@ pub struct Contestant {
     pub keeps_sessions: bool,
 }
 
-impl Contestant {
+impl Server {
     /// How it is started for HTTP, up to the address.
     pub fn http_command(&self) -> CommandLine {
         self.command.and(&["http"])
@@ -91,21 +91,21 @@ struct Peers {
 }
 
 /// All that can be measured, the floor first; and who is missing, with the reason.
-pub fn contestants(places: &Places) -> Result<(Vec<Contestant>, Vec<String>), String> {
+pub fn servers(paths: &Paths) -> Result<(Vec<Server>, Vec<String>), String> {
     let mut all = vec![
-        own(places, "floor", Kind::Floor, "hyper alone; a bare loop over lines"),
-        own(places, "sabir", Kind::Ours, concat!("this tree, ", env!("CARGO_PKG_VERSION"))),
+        own(paths, "floor", Kind::Floor, "hyper alone; a bare loop over lines"),
+        own(paths, "sabir", Kind::Ours, concat!("this tree, ", env!("CARGO_PKG_VERSION"))),
     ];
     let mut missing = Vec::new();
-    let file = places.root.join("bench/peers/peers.toml");
+    let file = paths.root.join("bench/peers/peers.toml");
     let Ok(text) = fs::read_to_string(&file) else {
         missing.push("all peers: there is no bench/peers/peers.toml".to_owned());
         return Ok((all, missing));
     };
     let peers: Peers = toml::from_str(&text).map_err(|error| format!("peers.toml: {error}"))?;
     for peer in peers.peer {
-        match command(&peer.command, &places.peers) {
-            Ok(command) => all.push(Contestant {
+        match command(&peer.command, &paths.peers) {
+            Ok(command) => all.push(Server {
                 about: format!("{} {}: {}", peer.sdk, peer.version, peer.tuned),
                 kind: Kind::Peer,
                 command,
@@ -120,13 +120,13 @@ pub fn contestants(places: &Places) -> Result<(Vec<Contestant>, Vec<String>), St
     Ok((all, missing))
 }
 
-fn own(places: &Places, name: &str, kind: Kind, about: &str) -> Contestant {
+fn own(paths: &Paths, name: &str, kind: Kind, about: &str) -> Server {
     let program = if kind == Kind::Ours { "echo-server" } else { "floor" };
-    Contestant {
+    Server {
         name: name.to_owned(),
         kind,
         about: about.to_owned(),
-        command: CommandLine::new(&places.programs.join(program), &[]),
+        command: CommandLine::new(&paths.programs.join(program), &[]),
         http: Era::ALL.to_vec(),
         stdio: Era::ALL.to_vec(),
         keeps_sessions: kind == Kind::Ours,
