@@ -1,5 +1,6 @@
-//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures; `sabir-bench plot-articles FILE…`
-//! draws how a store of articles grows. `cargo xtask bench` builds what is measured and runs it.
+//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures. `sabir-bench plot` rewrites the page
+//! and its plots from the stored figures; `sabir-bench plot-articles FILE…` draws the growth of an
+//! index of articles. `cargo xtask bench` builds all programs and runs this one.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
 
@@ -45,12 +46,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wanted.
+/// The options of a run.
 struct Options {
     quick: bool,
-    /// Which servers; none named: all.
+    /// The servers; empty means all.
     only: Vec<String>,
-    /// Which part; none named: all.
+    /// The part; `None` means all.
     part: Option<Part>,
 }
 
@@ -92,28 +93,28 @@ fn measure(options: &Options) -> Result<(), String> {
     if let Some(unknown) =
         options.only.iter().find(|name| servers.iter().all(|known| known.name != **name))
     {
-        return Err(format!("no server `{unknown}` is installed"));
+        return Err(format!("server `{unknown}` is unknown or not installed"));
     }
     servers.retain(|server| options.wants(server));
     for line in &missing {
-        println!("left out: {line}");
+        println!("not measured: {line}");
     }
     let mut machine = machine::detect();
     raise_file_limit();
     let cores = Cores::split();
-    machine.split = cores.are_split();
+    machine.split = cores.count_if_split().is_some();
     if !machine.split {
-        println!("there is one core only: servers and load generator share it");
+        println!("there is only one core: servers and the load generator share it");
     }
     let start = Instant::now();
-    let mut say = |line: &str| println!("{line}");
-    let mut run = Run::new(&paths, &servers, cores, Schedule::new(options.quick), &mut say);
+    let mut print = |line: &str| println!("{line}");
+    let mut run = Run::new(&paths, &servers, cores, Schedule::new(options.quick), &mut print);
     for (_, part) in Part::ALL {
         if options.part.is_none_or(|wanted| wanted == part) {
             run.part(part);
         }
     }
-    let missing = if options.quick { run.missing } else { [missing, run.missing].concat() };
+    let missing = [missing, run.missing].concat();
     let figures = Figures {
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         command: options.command(),
@@ -122,12 +123,13 @@ fn measure(options: &Options) -> Result<(), String> {
         missing,
         figures: run.figures,
     };
+    print!("{}", report::summary(&figures));
     println!("\n{} s", start.elapsed().as_secs());
-    let is_all = options.only.is_empty() && options.part.is_none();
-    if is_all { publish(&paths.root, &figures) } else { Ok(()) }
+    let is_full = !options.quick && options.only.is_empty() && options.part.is_none();
+    if is_full { publish(&paths.root, &figures) } else { Ok(()) }
 }
 
-/// Rewrites the figures, the page and its plots.
+/// Rewrites the stored figures, the page and its plots.
 fn publish(root: &Path, figures: &Figures) -> Result<(), String> {
     let json = serde_json::to_string_pretty(figures).map_err(|error| error.to_string())?;
     write(&root.join("bench/figures.json"), &format!("{json}\n"))?;
@@ -135,7 +137,10 @@ fn publish(root: &Path, figures: &Figures) -> Result<(), String> {
     let old = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
     let tables = report::markdown(figures);
     let new = text::replace_between(&old, report::BEGIN, report::END, &tables);
-    let new = new.ok_or_else(|| format!("{}: its marks are gone", page.display()))?;
+    let marks = (report::BEGIN, report::END);
+    let new =
+        new.ok_or_else(|| format!("{}: marks not found (expected {marks:?})", page.display()));
+    let new = new?;
     write(&page, &new)?;
     let folder = root.join("docs/performance");
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -146,7 +151,7 @@ fn publish(root: &Path, figures: &Figures) -> Result<(), String> {
     Ok(())
 }
 
-/// Draws and writes what was measured last.
+/// Rewrites the page and its plots from the stored figures.
 fn draw_again() -> Result<(), String> {
     let paths = Paths::find()?;
     let json = fs::read_to_string(paths.root.join("bench/figures.json"));

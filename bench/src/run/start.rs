@@ -1,4 +1,4 @@
-//! From nothing to the first answer over a pipe.
+//! Cold start: the time from starting a process to its first answer on stdio.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,10 +11,10 @@ use crate::load::pipe::Pipe;
 use crate::process::{CommandLine, Cores, Process, Streams};
 use crate::servers::{Kind, Server};
 
-/// Some take seconds; none takes this long.
+/// The longest time that a start may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Everybody, and the real binary with ten tools.
+/// All servers, and `sabir serve` with ten tools.
 pub(super) fn cold(run: &mut Run<'_>) {
     let starts = run.schedule.starts;
     let mut series = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn cold(run: &mut Run<'_>) {
     run.case("start", "cold start", 0.0, series);
 }
 
-/// The time from the start of the process to its list of tools; where there is a handshake, with it.
+/// The time to the list of tools, including the handshake of the legacy era.
 fn first_answer(cores: Cores, line: &CommandLine, era: Era) -> Result<Sample, String> {
     let start = Instant::now();
     let mut process = Process::start_bare(cores, line, Streams::Piped)?;
@@ -55,12 +55,12 @@ fn first_answer(cores: Cores, line: &CommandLine, era: Era) -> Result<Sample, St
     Ok(vec![(Measure::Ms, start.elapsed().as_secs_f64() * 1e3)])
 }
 
-/// A folder with a `sabir.toml` of ten command tools.
+/// Creates a folder with a `sabir.toml` of ten command tools.
 fn ten_tools() -> std::io::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let mut file = String::from("[server]\nname = \"ten\"\n");
     for n in 1..=10 {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             file,
             "\n[[command]]\nname = \"count_words_{n}\"\ndescription = \"Count the words of a text\"\n\

@@ -1,4 +1,4 @@
-//! Load over a pipe: one thing after the other, and all at once.
+//! Load over standard input and output: sequential and pipelined.
 
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use crate::load::pipe::Pipe;
 use crate::process::{Cores, Process, Streams};
 use crate::servers::{Kind, Server};
 
-/// How long one turn may take before its server is killed.
+/// How long a turn may take before its server is killed.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long one turn should take, and what is asked at most: ids have eight digits, and all requests
-/// of a turn are in memory. Peers have fewer turns; some of them become faster while they are asked.
+/// How many seconds a turn should take, and its largest number of requests: ids have eight digits, and
+/// all requests of a turn are in memory. Peers have fewer and longer turns, because servers with a
+/// JIT become faster during a turn.
 const TURN: f64 = 0.1;
 const PEER_TURN: f64 = 0.4;
 const MOST: f64 = 400_000.0;
@@ -37,7 +38,7 @@ impl PipedServer {
         let mut piped = Self { process, pipe, era, pipelined, count: 100 };
         let turn = if server.kind == Kind::Peer { PEER_TURN } else { TURN };
         piped.ask()?;
-        // Then as many as the time allows, found out with a tenth of that.
+        // The number of requests that fill a turn, measured with a tenth of it first.
         for share in [0.1, 1.0] {
             let rate = piped.ask()?.rate();
             piped.count = (rate * turn * share).clamp(50.0, MOST) as u64;
@@ -69,7 +70,7 @@ impl PipedServer {
     }
 }
 
-/// Everybody, in sequence and pipelined.
+/// All servers, sequential and pipelined.
 pub(super) fn both_ways(run: &mut Run<'_>) {
     for era in Era::ALL {
         for pipelined in [false, true] {
