@@ -68,9 +68,13 @@ fn all_servers_echo_over_a_pipe_in_both_eras() {
             let mut process = Process::start(Cores::shared(), &line, Streams::Piped).unwrap();
             let _guard = process.guard(Duration::from_secs(30));
             let mut pipe = Pipe::open(process.child(), era).unwrap();
-            for ask in [Ask::Echo(50), Ask::Wait(50)] {
+            // A server may limit the calls in flight, and those that wait are in flight together.
+            for (ask, many) in [(Ask::Echo(50), 500), (Ask::Wait(50), 200)] {
                 assert_eq!(pipe.sequential(era, &ask, 5).map(|all| all.answers), Ok(5));
-                assert_eq!(pipe.pipelined(era, &ask, 500).map(|all| all.answers), Ok(500));
+                assert_eq!(
+                    pipe.pipelined(era, &ask, many).map(|all| all.answers),
+                    Ok(many as usize)
+                );
             }
         }
     }
