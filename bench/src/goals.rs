@@ -76,29 +76,34 @@ pub fn all(figures: &Figures) -> Vec<Goal> {
     goals
 }
 
-/// The calls of the goals as parts of the floor and as multiples of the best peer: a head and rows.
-/// `None` if none was measured.
+/// The calls of the goals compared with the floor and with the best peer: a head and rows. `None` if
+/// none was measured.
 pub fn calls_table(figures: &Figures) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    let rate = |case: &str, at| part_of_floor(figures, "http", case, at).map(number);
+    let cpu = |case: &str, at| {
+        let found = figures.find("http", case, at, OURS, Measure::CpuUs);
+        found.and_then(of_floor).map(number)
+    };
+    let peer = |case: &str, at| {
+        let peer = best_peer(figures, "http", case, at)?;
+        let times = times_best_peer(figures, "http", case, at)?;
+        Some(format!("{} ({})", number(times), peer.server))
+    };
+    type Cell<'a> = &'a dyn Fn(&str, f64) -> Option<String>;
+    let columns: [(&str, Cell<'_>); 3] =
+        [("rate / floor", &rate), ("CPU time / floor", &cpu), ("rate / best peer", &peer)];
     let mut head = vec!["`tools/call`, 50 B".to_owned()];
-    for what in ["part of the floor", "times the best peer"] {
-        head.extend(CONNECTIONS.map(|at| format!("{what}, {at} conn.")));
+    for (name, _) in columns {
+        head.extend(CONNECTIONS.map(|at| format!("{name}, {at} conn.")));
     }
     let mut rows = Vec::new();
     for era in Era::ALL {
         for (label, call) in CALLS {
             let case = format!("{} {call}", era.name());
             let mut row = vec![format!("{}, {label}", era.name())];
-            row.extend(CONNECTIONS.map(|at| {
-                let part = part_of_floor(figures, "http", &case, at);
-                part.map_or_else(String::new, number)
-            }));
-            row.extend(CONNECTIONS.map(|at| {
-                let peer = best_peer(figures, "http", &case, at);
-                let times = times_best_peer(figures, "http", &case, at);
-                let cell =
-                    |(times, peer): (f64, &Figure)| format!("{} ({})", number(times), peer.server);
-                times.zip(peer).map_or_else(String::new, cell)
-            }));
+            for (_, cell) in columns {
+                row.extend(CONNECTIONS.map(|at| cell(&case, at).unwrap_or_default()));
+            }
             if row.iter().skip(1).any(|cell| !cell.is_empty()) {
                 rows.push(row);
             }
@@ -277,7 +282,8 @@ mod tests {
         assert_eq!(verdict(&figures(calls_at(0.61)), peer), "yes");
         assert_eq!(verdict(&figures(calls_at(0.59)), peer), "no");
         let (_, rows) = calls_table(&figures(calls_at(0.8))).unwrap();
-        assert_eq!(rows[0], ["modern, waiting", "0.80", "0.80", "4.00 (fast)", "4.00 (fast)"]);
+        let expected = ["modern, waiting", "0.80", "0.80", "", "", "4.00 (fast)", "4.00 (fast)"];
+        assert_eq!(rows[0], expected);
         assert_eq!(rows.len(), 2, "cases that were not measured have no row");
     }
 

@@ -17,6 +17,11 @@ pub fn detect() -> Machine {
     }
 }
 
+/// The load average of the last minute.
+pub fn load_average() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
 fn processor(listed: &str) -> String {
     let name = listed.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())

@@ -96,10 +96,15 @@ fn measure(options: &Options) -> Result<(), String> {
         return Err(format!("server `{unknown}` is unknown or not installed"));
     }
     servers.retain(|server| options.wants(server));
-    for line in &missing {
-        println!("not measured: {line}");
+    if options.only.is_empty() && !options.quick {
+        for line in &missing {
+            println!("not measured: {line}");
+        }
     }
     let mut machine = machine::detect();
+    if let Some(load) = machine::load_average().filter(|load| *load >= 1.0) {
+        println!("warning: the machine is busy (load average {load}): rates are unreliable");
+    }
     raise_file_limit();
     let cores = Cores::split();
     machine.split = cores.count_if_split().is_some();
