@@ -13,11 +13,23 @@ pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
         return Ok(false);
     }
     copy(workspace, &programs)?;
-    // A quick run asks one peer, which is of this part.
-    let part = if options == ["--quick"] { &["rmcp"][..] } else { &[] };
-    let install = workspace.join("bench/peers/install");
-    Command::new(install).args(part).current_dir(workspace).status()?;
+    if let Some(parts) = peers(options) {
+        let install = workspace.join("bench/peers/install");
+        Command::new(install).args(parts).current_dir(workspace).status()?;
+    }
     run(workspace, "bench/sabir-bench", options)
+}
+
+/// The parts of `bench/peers/install` that these options need: `None` for no peer, no part for all
+/// peers.
+fn peers(options: &[&str]) -> Option<&'static [&'static str]> {
+    let only = options.iter().position(|word| *word == "--only").and_then(|at| options.get(at + 1));
+    match only {
+        Some(names) if names.split(',').all(|name| name == "floor" || name == "sabir") => None,
+        // A quick run measures one peer.
+        None if options.contains(&"--quick") => Some(&["rmcp"]),
+        _ => Some(&[]),
+    }
 }
 
 /// Copies programs, as an installation does: what a linker leaves in the system's cache is in
@@ -78,6 +90,14 @@ fn target(workspace: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_peers_that_are_measured_are_installed() {
+        assert_eq!(peers(&["--quick", "--part", "http", "--only", "floor,sabir"]), None);
+        assert_eq!(peers(&["--only", "sabir,ts-v2"]), Some(&[][..]));
+        assert_eq!(peers(&["--quick", "--part", "http"]), Some(&["rmcp"][..]));
+        assert_eq!(peers(&[]), Some(&[][..]));
+    }
 
     #[test]
     fn unknown_words_are_refused_before_anything_is_built() {

@@ -1,4 +1,5 @@
-//! Who is measured: the floor, we, and the peers of `bench/peers/peers.toml` that are installed.
+//! The servers that are measured: the floor, Sabir, and the installed peers of
+//! `bench/peers/peers.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,70 +9,70 @@ use serde::Deserialize;
 use crate::load::exchange::Era;
 use crate::process::CommandLine;
 
-/// Where things are.
+/// Paths of the repository and of the programs.
 #[derive(Clone, Debug)]
-pub struct Places {
-    /// The tree.
+pub struct Paths {
+    /// The root of the repository.
     pub root: PathBuf,
-    /// What cargo built: `echo-server`, `floor`, `sabir`.
+    /// The folder of `echo-server`, `floor` and `sabir`.
     pub programs: PathBuf,
-    /// What `bench/peers/install` installed.
+    /// The folder of the installed peers.
     pub peers: PathBuf,
 }
 
-impl Places {
-    /// As seen from the tree's root by a program that cargo built.
+impl Paths {
+    /// Finds them from the working directory and from the path of this program.
     pub fn find() -> Result<Self, String> {
         let failed = |error: std::io::Error| error.to_string();
         let root = std::env::current_dir().map_err(failed)?;
         let program = std::env::current_exe().map_err(failed)?;
-        let programs = program.parent().ok_or("where am I?")?.to_owned();
-        let peers = programs.parent().ok_or("where is the target folder?")?.join("peers");
+        let programs = program.parent().ok_or("this program has no parent folder")?.to_owned();
+        let peers = programs.parent().ok_or("the target folder is missing")?.join("peers");
         if !root.join("bench/Cargo.toml").is_file() {
-            return Err("run it from the root of the tree, or as `cargo xtask bench`".into());
+            return Err("bench/Cargo.toml not found (run it as `cargo xtask bench`)".into());
         }
         Ok(Self { root, programs, peers })
     }
 }
 
-/// What it is to us.
+/// The role of a server in the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The least that can be done; others are compared with it.
+    /// The least that a server can do; others are compared with it.
     Floor,
-    /// Our server.
+    /// Sabir.
     Ours,
-    /// Somebody else's.
+    /// A server of another SDK.
     Peer,
 }
 
 /// A server that is measured.
 #[derive(Clone, Debug)]
-pub struct Contestant {
-    /// For tables.
+pub struct Server {
+    /// The name in tables.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub kind: Kind,
-    /// Which version of what, and how it is set up.
+    /// SDK, version and settings.
     pub about: String,
     /// How it is started; `stdio`, or `http ADDRESS`, is added.
     pub command: CommandLine,
-    /// What it speaks over HTTP.
+    /// The eras that it supports over HTTP.
     pub http: Vec<Era>,
-    /// What it speaks over a pipe.
+    /// The eras that it supports over stdio.
     pub stdio: Vec<Era>,
     /// Whether it keeps legacy sessions.
     pub keeps_sessions: bool,
 }
 
-impl Contestant {
+impl Server {
     /// How it is started for HTTP, up to the address.
     pub fn http_command(&self) -> CommandLine {
         self.command.and(&["http"])
     }
 }
 
-/// A peer, as `peers.toml` describes it.
+/// An entry of `peers.toml`.
 #[derive(Deserialize)]
 struct Peer {
     name: String,
@@ -90,22 +91,22 @@ struct Peers {
     peer: Vec<Peer>,
 }
 
-/// All that can be measured, the floor first; and who is missing, with the reason.
-pub fn contestants(places: &Places) -> Result<(Vec<Contestant>, Vec<String>), String> {
+/// All installed servers, the floor first, and the missing ones with the reason.
+pub fn servers(paths: &Paths) -> Result<(Vec<Server>, Vec<String>), String> {
     let mut all = vec![
-        own(places, "floor", Kind::Floor, "hyper alone; a bare loop over lines"),
-        own(places, "sabir", Kind::Ours, concat!("this tree, ", env!("CARGO_PKG_VERSION"))),
+        own(paths, "floor", Kind::Floor, "hyper alone; a bare loop over lines"),
+        own(paths, "sabir", Kind::Ours, concat!("this repository, ", env!("CARGO_PKG_VERSION"))),
     ];
     let mut missing = Vec::new();
-    let file = places.root.join("bench/peers/peers.toml");
+    let file = paths.root.join("bench/peers/peers.toml");
     let Ok(text) = fs::read_to_string(&file) else {
-        missing.push("all peers: there is no bench/peers/peers.toml".to_owned());
+        missing.push("all peers: bench/peers/peers.toml not found".to_owned());
         return Ok((all, missing));
     };
     let peers: Peers = toml::from_str(&text).map_err(|error| format!("peers.toml: {error}"))?;
     for peer in peers.peer {
-        match command(&peer.command, &places.peers) {
-            Ok(command) => all.push(Contestant {
+        match command(&peer.command, &paths.peers) {
+            Ok(command) => all.push(Server {
                 about: format!("{} {}: {}", peer.sdk, peer.version, peer.tuned),
                 kind: Kind::Peer,
                 command,
@@ -120,20 +121,20 @@ pub fn contestants(places: &Places) -> Result<(Vec<Contestant>, Vec<String>), St
     Ok((all, missing))
 }
 
-fn own(places: &Places, name: &str, kind: Kind, about: &str) -> Contestant {
+fn own(paths: &Paths, name: &str, kind: Kind, about: &str) -> Server {
     let program = if kind == Kind::Ours { "echo-server" } else { "floor" };
-    Contestant {
+    Server {
         name: name.to_owned(),
         kind,
         about: about.to_owned(),
-        command: CommandLine::new(&places.programs.join(program), &[]),
+        command: CommandLine::new(&paths.programs.join(program), &[]),
         http: Era::ALL.to_vec(),
         stdio: Era::ALL.to_vec(),
         keeps_sessions: kind == Kind::Ours,
     }
 }
 
-/// The command of a peer with its words as files; or the one that is missing.
+/// Resolves the words of a peer's command to files. The error is the first missing one.
 fn command(words: &[String], installed: &Path) -> Result<CommandLine, String> {
     let mut files = Vec::new();
     for word in words {
@@ -147,7 +148,7 @@ fn command(words: &[String], installed: &Path) -> Result<CommandLine, String> {
         }
         files.push(file.to_string_lossy().into_owned());
     }
-    let (program, arguments) = files.split_first().ok_or("its command")?;
+    let (program, arguments) = files.split_first().ok_or("(empty command)")?;
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Ok(CommandLine::new(Path::new(program), &arguments))
 }
@@ -155,7 +156,9 @@ fn command(words: &[String], installed: &Path) -> Result<CommandLine, String> {
 fn eras(names: &[String]) -> Result<Vec<Era>, String> {
     let era = |name: &String| {
         let found = Era::ALL.into_iter().find(|era| era.name() == name);
-        found.ok_or_else(|| format!("peers.toml: no era `{name}`"))
+        found.ok_or_else(|| {
+            format!("peers.toml: unknown era `{name}` (expected `modern` or `legacy`)")
+        })
     };
     names.iter().map(era).collect()
 }
@@ -165,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_is_started_from_where_it_was_installed_or_named_as_missing() {
+    fn the_words_of_a_command_are_installed_files() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("bin")).unwrap();
         fs::write(folder.path().join("bin/node"), "").unwrap();
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_era_is_no_peer_less() {
+    fn an_unknown_era_is_an_error() {
         assert_eq!(eras(&["legacy".into(), "modern".into()]), Ok(vec![Era::Legacy, Era::Modern]));
         assert!(eras(&["old".into()]).unwrap_err().contains("`old`"));
     }
