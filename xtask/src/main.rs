@@ -6,13 +6,13 @@
 
 mod bench; // side by side against the peers; the cost of the hot paths
 mod finding; // what a rule says
-mod lexer; // Rust text -> tokens
 mod package; // what cargo knows about each crate
 mod paths; // `a::{b, c::d}` -> its paths
 mod rules; // the table of rules
 mod soak; // the kill test, many times
 mod source; // one Rust file: what is shipped, what is test code
-mod tidy; // run every rule, print what they say
+mod tidy; // run every rule, print the findings
+mod tokens; // Rust text -> tokens
 mod tree; // the files, read from disk: the only input
 
 use std::env;

@@ -63,7 +63,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let tree = Tree::read(root).unwrap();
         assert!(tree.files.iter().any(|file| file.path == "xtask/src/tidy.rs"));
-        assert!(tree.packages.iter().any(|package| package.room() == Some("wire")));
+        assert!(tree.packages.iter().any(|package| package.folder() == Some("wire")));
         assert!(tree.packages.iter().all(|package| !package.manifest_text.is_empty()));
     }
 }
