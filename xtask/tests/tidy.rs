@@ -1,4 +1,4 @@
-//! `cargo xtask` as a person runs it: what it prints and how it exits.
+//! The output and the exit codes of `cargo xtask`.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -50,7 +50,7 @@ const WIRE: (&str, &str) =
     ("crates/wire/Cargo.toml", "[package]\nname = \"sabir-wire\"\nedition = \"2024\"\n");
 
 #[test]
-fn a_tree_in_order_says_nothing_and_exits_0() {
+fn a_tree_without_findings_prints_nothing_and_exits_0() {
     let tree = Tree::new("in-order", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", "//! Wire.\n")]);
     let output = tree.tidy();
     assert_eq!(text(&output.stdout), "");
@@ -134,7 +134,7 @@ fn a_note_is_printed_and_fails_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_no_workspace_is_an_error_in_one_line() {
+fn a_folder_without_a_workspace_is_an_error_in_one_line() {
     for (name, reason) in [("nowhere", "nowhere"), ("empty", "cargo metadata: ")] {
         let tree = Tree::new(name, if name == "empty" { &[("a.txt", "")] } else { &[] });
         let output = tree.tidy();
@@ -145,7 +145,7 @@ fn a_folder_that_is_no_workspace_is_an_error_in_one_line() {
 }
 
 #[test]
-fn help_is_asked_for_and_wrong_usage_is_exit_2() {
+fn help_exits_0_and_wrong_usage_exits_2() {
     for args in [&["help"] as &[_], &["--help"], &["-h"], &["tidy", "--help"]] {
         let output = xtask(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}");
@@ -153,7 +153,7 @@ fn help_is_asked_for_and_wrong_usage_is_exit_2() {
     }
     for (args, reason) in [
         (&[] as &[_], "usage: "),
-        (&["conform"], "error: no command `conform`\n\nusage: "),
+        (&["conform"], "error: unknown command `conform`\n\nusage: "),
         (&["tidy", "a", "b"], "error: `tidy` takes at most one folder\n\nusage: "),
         (&["tidy", "--fix"], "error: `tidy` takes at most one folder\n\nusage: "),
     ] {
