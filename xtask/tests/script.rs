@@ -388,3 +388,35 @@ fn python_packages_go_into_one_environment() {
     assert_eq!(installs.len(), 2, "{log:?}");
     assert!(installs[0].ends_with(" a==1") && installs[1].ends_with(" -r reqs.txt"), "{log:?}");
 }
+
+#[test]
+fn a_cargo_tool_is_installed_once_per_version() {
+    let copy = Copy::new("cargo-tool");
+    copy.fake(
+        "cargo",
+        "mkdir -p \"$TARGET/tools\"; echo \"\\\"${*: -1}\" | tr @ ' ' | sed 's/$/ (/' >\"$TARGET/tools/.crates.toml\"",
+    );
+    copy.step("10-one", "need_cargo_tool cargo-x 1.2.3; echo \"$PATH\"");
+    copy.step("20-two", "need_cargo_tool cargo-x 1.2.3");
+    copy.step("30-newer", "need_cargo_tool cargo-x 1.2.30");
+    let run = copy.run(&["one", "two", "newer"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let tools = format!("{}/target/tools", copy.root.display());
+    assert!(run.out.contains(&format!("{tools}/bin:")), "{}", run.out);
+    let log = copy.log();
+    assert_eq!(log.len(), 2, "{log:?}");
+    for (line, version) in log.iter().zip(["1.2.3", "1.2.30"]) {
+        assert!(line.starts_with("cargo install ") && line.contains("--locked"), "{line}");
+        assert!(line.contains(&format!("--root {tools} ")), "{line}");
+        assert!(line.ends_with(&format!(" cargo-x@{version}")), "{line}");
+    }
+}
+
+#[test]
+fn a_step_requires_the_schemas() {
+    let copy = Copy::new("schemas");
+    copy.step("10-show", "echo \"required: $SABIR_REQUIRE_SCHEMA\"");
+    assert!(copy.run(&["show"]).out.contains("required: 1\n"));
+    copy.fake("cargo", "echo \"required: $SABIR_REQUIRE_SCHEMA\"");
+    assert!(copy.run(&["test"]).out.contains("required: 1\n"));
+}
