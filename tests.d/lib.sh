@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the steps of ./test share.
+# Functions and variables for the steps of ./test.
 #
 # A step is an executable file tests.d/NN-name; ./test runs them in the order of NN,
 # from the root of the tree, without standard input. A step written in bash begins with
@@ -7,15 +7,15 @@
 #     set -euo pipefail
 #     . "$(dirname "$0")/lib.sh"
 #
-# and then also runs alone. It may count on these, which are given to every step:
+# and then also runs alone. Every step has these variables:
 #
 #     ROOT     the root of the tree
-#     TARGET   where things are built and installed (cargo's target folder)
+#     TARGET   cargo's target folder; tools are installed there too
 #     SCRATCH  a folder that is removed at the end
 #     NODE22   the folder of `node` 22, to be put before PATH, after need_node22
 #     VENV     the Python environment ($VENV/bin/python), after need_pip
 #
-# Each need_… function installs what is missing and is quick when nothing is.
+# Each need_… function installs what is missing, and is fast if nothing is.
 
 ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)}
 TARGET=${TARGET:-${CARGO_TARGET_DIR:-$ROOT/target}}
@@ -28,7 +28,9 @@ if [ -z "${SCRATCH:-}" ]; then
     SCRATCH=$(mktemp -d)
     trap 'rm -rf "$SCRATCH"' EXIT
 fi
-export ROOT TARGET SCRATCH NODE22 VENV CARGO_TARGET_DIR
+# A test that needs the specification's schemas fails without them, instead of passing.
+SABIR_REQUIRE_SCHEMA=1
+export ROOT TARGET SCRATCH NODE22 VENV CARGO_TARGET_DIR SABIR_REQUIRE_SCHEMA
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -57,8 +59,8 @@ need_apt() {
         [ "$state" = installed ] || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    command -v apt-get >/dev/null || fail "please install: ${missing[*]} (there is no apt-get here)"
-    [ "$(id -u)" = 0 ] || fail "please install as root: apt-get install ${missing[*]}"
+    command -v apt-get >/dev/null || fail "missing packages: ${missing[*]} (no apt-get to install them with)"
+    [ "$(id -u)" = 0 ] || fail "missing packages (as root: apt-get install ${missing[*]})"
     locked install_apt "${missing[@]}"
 }
 
@@ -79,20 +81,30 @@ need_pip() {
 
 install_pip() {
     if ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
-        # Debian's python3 comes without the module that fills an environment.
+        # Debian's python3 lacks the module that installs pip.
         python3 -c 'import ensurepip' 2>/dev/null || need_apt python3-venv
         python3 -m venv --clear "$VENV"
     fi
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
 }
 
-# need_node22: Node 22, in $NODE22, whatever Node the machine has.
+# need_cargo_tool NAME VERSION: a program of crates.io, in $TARGET/tools/bin, put before PATH.
+# Built without optimization: the tools run for seconds and would take minutes more to build.
+need_cargo_tool() {
+    PATH=$TARGET/tools/bin:$PATH
+    grep -qsF "\"$1 $2 " "$TARGET/tools/.crates.toml" && return
+    locked cargo install --quiet --locked --debug --force --root "$TARGET/tools" \
+        --target-dir "$TARGET/tools/build" "$1@$2"
+    rm -rf "$TARGET/tools/build"
+}
+
+# need_node22: Node 22, in $NODE22, besides any other version.
 need_node22() {
     has_node22 && return
     command -v npm >/dev/null || need_apt npm
     locked npm install --prefix "$TARGET/node22" --no-save --no-package-lock --no-audit --no-fund \
         --ignore-scripts --loglevel=error "node-$node_build@22"
-    has_node22 || fail "npm installed node-$node_build@22, but $NODE22/node does not say v22"
+    has_node22 || fail "npm installed node-$node_build@22, but $NODE22/node is not version 22"
 }
 
 has_node22() {

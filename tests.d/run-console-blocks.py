@@ -1,9 +1,9 @@
 """Runs every `console` block of README.md and docs/*.md, and compares what it prints.
 
-In a block, a line that begins with `$ ` is a command, which goes on in lines that
-begin with `> `, and what follows is all that it prints, both streams together. The commands of one file run in order, in one shell each, in a copy
-of the folder `examples` beside an empty one. A line `…` in the expected output stands
-for any lines.
+In a block, a line that begins with `$ ` is a command, continued by lines that begin
+with `> `; the lines after it are its whole output, both streams together. The commands
+of one file run in order, each in its own shell, in a temporary folder with a copy of
+`examples`. A line `…` in the expected output matches any lines.
 """
 
 import re
@@ -30,7 +30,7 @@ def main() -> int:
                     if not agrees(printed, expected):
                         wrong += 1
                         print(f"{file.relative_to(root)}: $ {command}\nshown:\n{expected}\nprinted:\n{printed}")
-    print(f"{ran} commands of README.md and docs/ were run, {wrong} printed something else")
+    print(f"{ran} commands of README.md and docs/ were run, {wrong} had other output")
     return 1 if wrong or not ran else 0
 
 

@@ -6,7 +6,7 @@ A record is one line of JSON: `revision`, `direction` (who sent it: `client` or
 `server`), `kind` (the method that it belongs to, also for an answer), `message`.
 
 With a folder of the specification's schemas (REVISION.json) every revision is
-checked against its own. Without, the models of PyPI's `mcp-types` stand in;
+checked against its own. Without `--schema`, the models of PyPI's `mcp-types` stand in;
 they know two revisions, and it is said how many messages were left to the
 tables of our own tests. Needs `jsonschema` or `mcp-types`: both are in
 clients/python/requirements.txt. Exit code 1: a message is wrong.
@@ -55,7 +55,9 @@ def main() -> int:
     parser.add_argument("--schema", type=Path, metavar="FOLDER")
     parser.add_argument("records", type=Path, nargs="+")
     options = parser.parse_args()
-    by_schema = options.schema is not None and options.schema.is_dir()
+    by_schema = options.schema is not None
+    if by_schema and not options.schema.is_dir():
+        parser.error(f"no such folder: {options.schema} (expected the specification's schemas)")
     check = against_schemas(options.schema) if by_schema else against_models
 
     checked, unchecked, wrong = Counter(), Counter(), 0

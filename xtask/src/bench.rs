@@ -1,13 +1,14 @@
-//! `cargo xtask bench` and `cargo xtask record`: build what is measured, then run what measures.
+//! `cargo xtask bench` and `cargo xtask record`: build the programs, then run the measurement.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// Runs the benchmark; whether all went well. Peers that cannot be installed are named by their
-/// installer and by the benchmark, which goes on without them.
+/// Runs the benchmark with programs of the profile `dist`, which the published binary has too;
+/// whether it succeeded. The installer and the benchmark name the peers that cannot be installed
+/// and continue without them.
 pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
-    let packages = ["--release", "--package", "sabir-bench", "--package", "sabir-cli"];
+    let packages = ["--profile", "dist", "--package", "sabir-bench", "--package", "sabir-cli"];
     let programs = ["echo-server", "floor", "sabir-bench", "sabir"];
     if !build(workspace, &packages, &programs)? {
         return Ok(false);
@@ -32,13 +33,13 @@ fn peers(options: &[&str]) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Copies programs, as an installation does: what a linker leaves in the system's cache is in
-/// smaller pieces than a file that was written at once, and takes longer to start.
+/// Copies the programs, as an installation does. The page cache holds a file that the linker wrote
+/// in smaller pieces than a copied one, and the program takes longer to start.
 fn copy(workspace: &Path, programs: &[&str]) -> io::Result<()> {
-    let (from, to) = (target(workspace).join("release"), target(workspace).join("bench"));
+    let (from, to) = (target(workspace).join("dist"), target(workspace).join("bench"));
     fs::create_dir_all(&to)?;
     for program in programs {
-        // Anew: one that still runs somewhere cannot be written to.
+        // A new file, because a running program cannot be written to.
         let new = to.join(format!("{program}.new"));
         fs::copy(from.join(program), &new)?;
         fs::rename(new, to.join(program))?;
@@ -46,7 +47,7 @@ fn copy(workspace: &Path, programs: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the benchmark knows these words: building for nothing takes minutes.
+/// Are these options of the benchmark? Checked before the build, which takes minutes.
 pub(crate) fn are_options(words: &[&str]) -> bool {
     match words {
         [] => true,
@@ -56,14 +57,14 @@ pub(crate) fn are_options(words: &[&str]) -> bool {
     }
 }
 
-/// Counts what the hot paths cost; whether none has grown.
+/// Counts the cost of the hot paths; whether none has grown.
 pub(crate) fn record(workspace: &Path, options: &[&str]) -> io::Result<bool> {
-    let package = ["--profile", "record", "--package", "sabir-bench"];
+    let package = ["--release", "--package", "sabir-bench"];
     if !build(workspace, &package, &["echo-server", "echo-server-counted", "hot-paths"])? {
         return Ok(false);
     }
     let options: Vec<&str> = options.iter().copied().chain(["bench/record.toml"]).collect();
-    run(workspace, "record/hot-paths", &options)
+    run(workspace, "release/hot-paths", &options)
 }
 
 fn build(workspace: &Path, options: &[&str], programs: &[&str]) -> io::Result<bool> {
@@ -79,7 +80,7 @@ fn run(workspace: &Path, program: &str, options: &[&str]) -> io::Result<bool> {
     Ok(Command::new(program).args(options).current_dir(workspace).status()?.success())
 }
 
-/// Where cargo builds.
+/// Cargo's target folder.
 fn target(workspace: &Path) -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => env::current_dir().unwrap_or_default().join(folder),
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_are_refused_before_anything_is_built() {
+    fn unknown_options_are_refused_before_the_build() {
         for right in [&[][..], &["--quick"], &["--only", "floor", "--part", "http"]] {
             assert!(are_options(right), "{right:?}");
         }

@@ -1,8 +1,8 @@
-//! What a rule says about a place in the tree.
+//! The result of a rule: a place in the tree, the problem and a hint.
 
 use std::fmt;
 
-/// One thing that is wrong, or worth a look, and where.
+/// One problem, or a note, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     pub(crate) path: String,
@@ -16,7 +16,7 @@ pub(crate) struct Finding {
 pub(crate) enum Weight {
     /// Fails the run.
     Wrong,
-    /// Is printed and fails nothing.
+    /// Is printed only.
     Note,
 }
 
@@ -59,10 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_is_one_line_with_its_place_first_and_the_hint_last() {
+    fn a_finding_is_one_line_from_place_to_hint() {
         let wrong = Finding::wrong("a/b.rs", 7, "too long", "split it");
         assert_eq!(wrong.to_string(), "a/b.rs:7: too long (split it)");
-        let note = Finding::note("a/b.rs", 1, "long", "soon to be split");
-        assert_eq!(note.to_string(), "a/b.rs:1: note: long (soon to be split)");
+        let note = Finding::note("a/b.rs", 1, "long", "consider splitting it");
+        assert_eq!(note.to_string(), "a/b.rs:1: note: long (consider splitting it)");
     }
 }

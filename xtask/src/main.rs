@@ -1,18 +1,18 @@
-//! `cargo xtask`: the chores of this repository that are not the product.
+//! `cargo xtask`: development tasks of this repository.
 //!
-//! `tidy`: the rules that no compiler checks. `cargo test` runs the same rules as a
-//! test, so nobody has to remember the command. `soak`: the kill test, for longer than
-//! `./test` has time. `bench` and `record`: how fast we are, and what a request costs.
+//! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
+//! `soak` runs the kill test for longer than `./test` does. `bench` and `record` measure speed and the
+//! cost of a request.
 
-mod bench; // side by side against the peers; the cost of the hot paths
-mod finding; // what a rule says
-mod lexer; // Rust text -> tokens
-mod package; // what cargo knows about each crate
+mod bench; // comparison with the peers, cost of the hot paths
+mod finding; // the result of a rule
+mod package; // `cargo metadata`
 mod paths; // `a::{b, c::d}` -> its paths
 mod rules; // the table of rules
 mod soak; // the kill test, many times
-mod source; // one Rust file: what is shipped, what is test code
-mod tidy; // run every rule, print what they say
+mod source; // one Rust file: shipped code and test code
+mod tidy; // run every rule, print the findings
+mod tokens; // Rust text -> tokens
 mod tree; // the files, read from disk: the only input
 
 use std::env;
@@ -23,21 +23,20 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo xtask COMMAND
 
-  tidy [DIR]   check the rules of the house over every file of the tree
-               (DIR: a workspace; default: this one)
-  soak [N]     end the binary N times in every way, and count what is left
+  tidy [DIR]   check every file of a workspace (DIR; default: this one)
+  soak [N]     end the binary in every way and count the processes that are left
                (N: rounds, at most a million; default: 10000, half an hour)
   bench [--quick] [--only NAME,…] [--part PART]
-               measure us against the peers; rewrites docs/performance.md, its plots
+               measure Sabir and its peers; rewrites docs/performance.md, its plots
                and bench/figures.json (--only: some of the servers; --part: http, cores,
                growth, stdio, start, memory, expiry or products; nothing is rewritten with
                one of the three options)
   record [--write]
-               count what a request costs on the hot paths, and compare it with
+               count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
   help         print this text
 
-exit codes: 0 in order, 1 something is wrong, 2 wrong usage
+exit codes: 0 no findings, 1 findings or a failure, 2 wrong usage
 ";
 
 fn main() -> ExitCode {
@@ -46,27 +45,27 @@ fn main() -> ExitCode {
     match args.as_slice() {
         ["tidy"] => tidy(&workspace()),
         ["tidy", dir] if !dir.starts_with('-') => tidy(Path::new(dir)),
-        ["soak"] => told(soak::run(&workspace(), soak::ROUNDS)),
+        ["soak"] => exit_code(soak::run(&workspace(), soak::ROUNDS)),
         ["soak", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
         ["soak", written] => match soak::rounds(written) {
-            Some(rounds) => told(soak::run(&workspace(), rounds)),
+            Some(rounds) => exit_code(soak::run(&workspace(), rounds)),
             None => usage("`soak` takes a number of rounds, from 1 to a million"),
         },
         ["soak", ..] => usage("`soak` takes at most one number"),
         ["bench" | "record", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
         ["bench", options @ ..] if bench::are_options(options) => {
-            told(bench::bench(&workspace(), options))
+            exit_code(bench::bench(&workspace(), options))
         }
         ["bench", ..] => usage("`bench` takes `--quick`, `--only NAME,…` and `--part PART`"),
-        ["record"] => told(bench::record(&workspace(), &[])),
-        ["record", "--write"] => told(bench::record(&workspace(), &["--write"])),
+        ["record"] => exit_code(bench::record(&workspace(), &[])),
+        ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
         [] => say(&mut io::stderr(), HELP, 2),
         ["tidy", ..] => usage("`tidy` takes at most one folder"),
-        [other, ..] => usage(&format!("no command `{other}`")),
+        [other, ..] => usage(&format!("unknown command `{other}`")),
     }
 }
 
@@ -78,8 +77,8 @@ fn tidy(root: &Path) -> ExitCode {
     }
 }
 
-/// Whether it went well, as an exit code.
-fn told(done: io::Result<bool>) -> ExitCode {
+/// Success or failure as an exit code.
+fn exit_code(done: io::Result<bool>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -91,14 +90,13 @@ fn usage(reason: &str) -> ExitCode {
     say(&mut io::stderr(), &format!("error: {reason}\n\n{HELP}"), 2)
 }
 
-/// A closed pipe is the reader's choice and changes no exit code.
+/// Prints and gives the exit code; a closed pipe is ignored.
 fn say(to: &mut dyn Write, text: &str, code: u8) -> ExitCode {
     let _ = to.write_all(text.as_bytes());
     ExitCode::from(code)
 }
 
-/// The workspace that this package belongs to. Cargo says where the package is
-/// when it runs us; the place of the build is right when it does not.
+/// The workspace of this package: by cargo's variable, or else by the path at build time.
 fn workspace() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

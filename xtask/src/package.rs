@@ -1,4 +1,4 @@
-//! What cargo knows about the crates of the workspace: their arrows and features.
+//! The packages of the workspace, their dependencies and features, as `cargo metadata` lists them.
 //!
 //! [`Package::read_all`] takes the text of `cargo metadata`; it starts no process.
 
@@ -15,23 +15,23 @@ pub(crate) struct Package {
     /// The text of that manifest, for line numbers.
     pub(crate) manifest_text: String,
     pub(crate) dependencies: Vec<Dependency>,
-    /// Declared ones and those that an optional dependency makes.
+    /// Declared features and those of optional dependencies.
     pub(crate) features: Vec<String>,
 }
 
 /// One line of `[dependencies]` or its siblings.
 #[derive(Debug)]
 pub(crate) struct Dependency {
-    /// The package's own name, whatever it is called here.
+    /// The package's own name.
     pub(crate) name: String,
-    /// What it is called here.
+    /// Its name in this manifest.
     pub(crate) key: String,
     pub(crate) kind: Use,
     /// Its folder from the root of the tree, if it is one of ours.
     pub(crate) folder: Option<String>,
 }
 
-/// What a dependency is there for.
+/// The kind of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Normal,
@@ -47,12 +47,12 @@ impl Package {
         Ok(metadata.packages.into_iter().map(|raw| raw.settle(root)).collect())
     }
 
-    /// The folder of the crate inside `crates/`; `None` for what stands outside the house.
-    pub(crate) fn room(&self) -> Option<&str> {
+    /// The folder of the crate inside `crates/`; `None` for a package elsewhere.
+    pub(crate) fn folder(&self) -> Option<&str> {
         self.manifest.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")
     }
 
-    /// The line of the manifest that says `key`, in a section of the right kind; 1 if unseen.
+    /// The line of `key` in a section of the right kind of the manifest; 1 if it is not found.
     pub(crate) fn line_of(&self, key: &str, kind: Use) -> usize {
         let table = match kind {
             Use::Normal => "dependencies",
@@ -146,10 +146,10 @@ mod tests {
     }]}"#;
 
     #[test]
-    fn metadata_is_read_as_places_in_the_tree() {
+    fn metadata_is_read_as_paths_of_the_tree() {
         let packages = Package::read_all(Path::new("/tree"), METADATA).unwrap();
         assert_eq!(packages[0].manifest, "crates/engine/Cargo.toml");
-        assert_eq!(packages[0].room(), Some("engine"));
+        assert_eq!(packages[0].folder(), Some("engine"));
         assert_eq!(packages[0].features, ["x"]);
         let [wire, tokio, cc] = packages[0].dependencies.as_slice() else { panic!("three") };
         assert_eq!((wire.key.as_str(), wire.name.as_str()), ("wire", "sabir-wire"));
@@ -159,9 +159,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_crates_has_no_room() {
+    fn a_package_outside_crates_has_no_folder_there() {
         let package = Package { manifest: "xtask/Cargo.toml".into(), ..Package::default() };
-        assert_eq!(package.room(), None);
+        assert_eq!(package.folder(), None);
     }
 
     #[test]

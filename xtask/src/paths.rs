@@ -3,9 +3,9 @@
 //! The same reader serves imports and expressions, because a path in an expression
 //! is an import tree without braces.
 
-use crate::lexer::{Kind, Token};
+use crate::tokens::{Kind, Token};
 
-/// One path, and what it is called from here on.
+/// One path, and the name that it is imported under.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named<'t> {
     /// The last one is `*` for a glob and `self` for the module itself.
@@ -25,28 +25,31 @@ impl Named<'_> {
 pub(crate) struct Import<'t> {
     /// Any `pub`, `pub(crate)` included.
     pub(crate) public: bool,
+    /// `pub` without a restriction.
+    pub(crate) exported: bool,
     pub(crate) paths: Vec<Named<'t>>,
 }
 
 /// Every `use` statement, inside functions too.
-pub(crate) fn imports<'t>(tokens: &[Token<'t>]) -> Vec<Import<'t>> {
+pub(crate) fn imports<'t>(tokens: &'t [Token]) -> Vec<Import<'t>> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         // `use<'a>` is a bound, not a statement.
         if token.is("use") && !tokens.get(at + 1).is_some_and(|t| t.is("<")) {
-            let public = at > 0 && (tokens[at - 1].is("pub") || tokens[at - 1].is(")"));
-            found.push(Import { public, paths: tree(tokens, at + 1) });
+            let exported = at > 0 && tokens[at - 1].is("pub");
+            let public = exported || at > 0 && tokens[at - 1].is(")");
+            found.push(Import { public, exported, paths: tree(tokens, at + 1) });
         }
     }
     found
 }
 
 /// Every path, in imports and elsewhere, that begins with one of `heads`.
-/// The place of a path among the tokens comes with it.
-pub(crate) fn beginning_with<'t>(tokens: &[Token<'t>], heads: &[&str]) -> Vec<(usize, Named<'t>)> {
+/// Each comes with the index of its first token.
+pub(crate) fn beginning_with<'t>(tokens: &'t [Token], heads: &[&str]) -> Vec<(usize, Named<'t>)> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
-        let is_head = token.kind == Kind::Word && heads.contains(&token.text);
+        let is_head = token.kind == Kind::Word && heads.contains(&token.text.as_str());
         let goes_on = tokens.get(at + 1).is_some_and(|t| t.is("::"));
         let before = |n: usize| at.checked_sub(n).map(|at| &tokens[at]);
         // `a::std::b` is no path into `std`; `::std::b` is.
@@ -59,7 +62,7 @@ pub(crate) fn beginning_with<'t>(tokens: &[Token<'t>], heads: &[&str]) -> Vec<(u
     found
 }
 
-fn tree<'t>(tokens: &[Token<'t>], mut at: usize) -> Vec<Named<'t>> {
+fn tree<'t>(tokens: &'t [Token], mut at: usize) -> Vec<Named<'t>> {
     let mut found = Vec::new();
     if tokens.get(at).is_some_and(|t| t.is("::")) {
         at += 1;
@@ -68,9 +71,9 @@ fn tree<'t>(tokens: &[Token<'t>], mut at: usize) -> Vec<Named<'t>> {
     found
 }
 
-/// Reads what may stand after a `::` and gives the place behind it.
+/// Reads what may follow a `::` and returns the index after it.
 fn branch<'t>(
-    tokens: &[Token<'t>],
+    tokens: &'t [Token],
     mut at: usize,
     mut segments: Vec<&'t str>,
     found: &mut Vec<Named<'t>>,
@@ -78,14 +81,14 @@ fn branch<'t>(
     loop {
         let Some(token) = tokens.get(at) else { return at };
         let line = token.line;
-        match token.text {
+        match token.text.as_str() {
             "{" => return group(tokens, at + 1, &segments, found),
             "*" => {
                 segments.push("*");
                 found.push(Named { segments, alias: None, line });
                 return at + 1;
             }
-            _ if token.kind == Kind::Word => segments.push(token.text),
+            _ if token.kind == Kind::Word => segments.push(&token.text),
             // `a::<T>` ends the path before the arguments.
             _ => {
                 if !segments.is_empty() {
@@ -100,23 +103,23 @@ fn branch<'t>(
             continue;
         }
         let renamed = tokens.get(at).is_some_and(|t| t.is("as"));
-        let alias = renamed.then(|| tokens.get(at + 1).map(|t| t.text)).flatten();
+        let alias = renamed.then(|| tokens.get(at + 1).map(|t| t.text.as_str())).flatten();
         found.push(Named { segments, alias, line });
         return if renamed { at + 2 } else { at };
     }
 }
 
 fn group<'t>(
-    tokens: &[Token<'t>],
+    tokens: &'t [Token],
     mut at: usize,
     segments: &[&'t str],
     found: &mut Vec<Named<'t>>,
 ) -> usize {
     while let Some(token) = tokens.get(at) {
-        match token.text {
+        match token.text.as_str() {
             "}" => return at + 1,
             "," => at += 1,
-            // Each turn moves on, even over what cannot stand in an import.
+            // Always advances, even over a token that no import can contain.
             _ => at = branch(tokens, at, segments.to_vec(), found).max(at + 1),
         }
     }
@@ -126,7 +129,7 @@ fn group<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lexer::lex;
+    use crate::tokens::tokens;
 
     fn show(path: &Named<'_>) -> String {
         let alias = path.alias.map(|alias| format!(" as {alias}")).unwrap_or_default();
@@ -135,12 +138,13 @@ mod tests {
 
     #[track_caller]
     fn check_imports(text: &str, expected: &[&str]) {
-        let found: Vec<_> = imports(&lex(text)).iter().flat_map(|i| &i.paths).map(show).collect();
+        let found: Vec<_> =
+            imports(&tokens(text)).iter().flat_map(|i| &i.paths).map(show).collect();
         assert_eq!(found, expected, "{text}");
     }
 
     #[test]
-    fn an_import_tree_is_spread_out() {
+    fn an_import_tree_is_expanded() {
         check_imports("use a::b;", &["a::b"]);
         check_imports(
             "use a::{b, c::{d, e as f}, self};",
@@ -149,23 +153,20 @@ mod tests {
         check_imports("use {a::b, ::c::*};", &["a::b", "c::*"]);
         check_imports("use ::a::b as _; use c;", &["a::b as _", "c"]);
         check_imports("fn f() -> impl X + use<'a> {}", &[]);
-        check_imports("use a::{b, c", &["a::b", "a::c"]);
         check_imports("use a::{b, = ;};", &["a::b", "a", "a"]);
     }
 
     #[test]
-    fn a_public_import_is_known_by_any_pub() {
-        let public: Vec<_> = imports(&lex("pub use a; pub(crate) use b; use c; fn f() { use d; }"))
-            .iter()
-            .map(|import| import.public)
-            .collect();
-        assert_eq!(public, [true, true, false, false]);
+    fn visibility_is_read() {
+        let tokens = tokens("pub use a; pub(crate) use b; use c; fn f() { use d; }");
+        let found: Vec<_> = imports(&tokens).iter().map(|i| (i.public, i.exported)).collect();
+        assert_eq!(found, [(true, true), (true, false), (false, false), (false, false)]);
     }
 
     #[track_caller]
     fn check_heads(text: &str, expected: &[&str]) {
         let found: Vec<_> =
-            beginning_with(&lex(text), &["std", "crate"]).iter().map(|(_, p)| show(p)).collect();
+            beginning_with(&tokens(text), &["std", "crate"]).iter().map(|(_, p)| show(p)).collect();
         assert_eq!(found, expected, "{text}");
     }
 
@@ -184,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn a_path_knows_its_own_line() {
+    fn a_path_has_its_own_line() {
         let text = "use crate::{\n a,\n b::c,\n};";
         let lines: Vec<_> =
-            beginning_with(&lex(text), &["crate"]).iter().map(|(_, p)| p.line).collect();
+            beginning_with(&tokens(text), &["crate"]).iter().map(|(_, p)| p.line).collect();
         assert_eq!(lines, [2, 3]);
     }
 }

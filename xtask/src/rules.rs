@@ -1,25 +1,25 @@
-//! The rules of the house that no compiler checks, one module per group.
+//! The rules that neither the compiler, clippy nor cargo-deny checks, one module per group.
 //!
-//! A rule is a pure function from what it looks at to what it finds. To add one,
-//! write the function beside its tests and add a row to [`RULES`].
+//! A rule is a pure function from its input to its findings. To add one, write the function beside
+//! its tests and add a row to [`RULES`].
 
-mod arrows; // who may depend on whom
-mod imports; // no names from nowhere
-mod leftovers; // nothing of the workshop stays in the house
+mod arrows; // dependencies between crates
+mod leftovers; // paths of a machine, unfinished work
 mod locks; // lock files name the official registries
-mod macros; // few, and none for others
-mod purity; // the inner crates touch no clock, file, socket or runtime
-mod revisions; // who may know the revisions apart
-mod rings; // modules do not go in circles
-mod sizes; // a file is read in one sitting
-mod untagged; // no guessing of types
+mod macros; // few, and none exported
+mod reexports; // by name, and no crate for another
+mod repeats; // no six identical lines twice
+mod revisions; // the files that may compare revisions
+mod rings; // no ring of modules
+mod sizes; // length of files and test modules
+mod untagged; // no untagged types without a reason
 
 use crate::finding::Finding;
 use crate::package::Package;
 use crate::source::Source;
 use crate::tree::File;
 
-/// What a rule looks at.
+/// A rule, by its input.
 pub(crate) enum Check {
     /// Each text file alone.
     File(fn(&File) -> Vec<Finding>),
@@ -27,7 +27,7 @@ pub(crate) enum Check {
     Source(fn(&Source<'_>) -> Vec<Finding>),
     /// All Rust files together.
     Sources(fn(&[Source<'_>]) -> Vec<Finding>),
-    /// What cargo says about the crates.
+    /// The packages of the workspace.
     Packages(fn(&[Package]) -> Vec<Finding>),
 }
 
@@ -35,15 +35,15 @@ pub(crate) enum Check {
 pub(crate) const RULES: &[Check] = &[
     Check::Packages(arrows::arrows),
     Check::Packages(arrows::features),
+    Check::Packages(arrows::pure_dependencies),
+    Check::Source(reexports::reexports),
     Check::Sources(rings::rings),
     Check::File(sizes::file_length),
     Check::Source(sizes::test_module_length),
-    Check::Source(imports::globs),
+    Check::Sources(repeats::repeats),
     Check::Source(untagged::untagged),
     Check::Source(revisions::dates),
     Check::Source(revisions::comparisons),
-    Check::Source(purity::pure_code),
-    Check::Packages(purity::pure_manifest),
     Check::Sources(macros::own_macros),
     Check::Source(macros::exported_macros),
     Check::File(leftovers::machine_paths),

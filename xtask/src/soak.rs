@@ -1,16 +1,16 @@
-//! `cargo xtask soak`: the kill test, for as many rounds as one has patience.
+//! `cargo xtask soak`: the kill test, for many rounds.
 
 use std::path::Path;
 use std::process::Command;
 use std::{env, io};
 
-/// How many rounds it goes if nobody says.
+/// The default number of rounds.
 pub(crate) const ROUNDS: u32 = 10_000;
 
-/// How many rounds it goes at most: about two days.
+/// The maximum: about two days.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// Reads how many rounds to go. `None`: not a number of rounds.
+/// Parses the number of rounds.
 pub(crate) fn rounds(written: &str) -> Option<u32> {
     written.parse().ok().filter(|rounds| (1..=MAX_ROUNDS).contains(rounds))
 }

@@ -1,14 +1,13 @@
-//! One Rust file, with its test code told apart from what is shipped.
+//! One Rust file, its test code separated from its shipped code.
 //!
-//! Test code is: a file under `tests/` or `benches/`, a file named `tests.rs`, a file
-//! whose `mod` line is `#[cfg(test)]`, and inside any other file each item under
-//! `#[cfg(test)]` or `#[test]` (`#[tokio::test]` too). A rule that spares tests
-//! looks at [`Source::shipped`] and needs no further thought.
+//! Test code is: a file under `tests/` or `benches/`, a file named `tests.rs`, a file whose `mod`
+//! line is `#[cfg(test)]`, and in any other file each item under `#[cfg(test)]` or `#[test]`
+//! (`#[tokio::test]` too). A rule that ignores tests reads [`Source::shipped`].
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::lexer::{Kind, Token, lex};
+use crate::tokens::{Kind, Token, tokens};
 use crate::tree::File;
 
 /// A Rust file as its tokens.
@@ -16,23 +15,24 @@ pub(crate) struct Source<'t> {
     pub(crate) path: &'t str,
     pub(crate) text: &'t str,
     /// Every token.
-    pub(crate) all: Vec<Token<'t>>,
+    pub(crate) all: Vec<Token>,
     /// The tokens that are not test code.
-    pub(crate) shipped: Vec<Token<'t>>,
-    /// Where in `all` the test items are.
+    pub(crate) shipped: Vec<Token>,
+    /// The ranges of the test items in `all`.
     pub(crate) test_items: Vec<Range<usize>>,
 }
 
 impl<'t> Source<'t> {
-    /// Reads one file alone; whether it is test code by a `mod` line elsewhere is not seen.
+    /// Reads one file. A `#[cfg(test)] mod` line in another file is seen by [`read_all`] only.
     pub(crate) fn read(path: &'t str, text: &'t str) -> Self {
-        let all = lex(text);
+        let all = tokens(text);
         let test_items = test_items(&all);
         let mut source = Self { path, text, all, shipped: Vec::new(), test_items };
         if !is_test_path(path) {
             let in_tests = |at: usize| source.test_items.iter().any(|item| item.contains(&at));
             let tokens = source.all.iter().enumerate();
-            source.shipped = tokens.filter(|(at, _)| !in_tests(*at)).map(|(_, t)| *t).collect();
+            source.shipped =
+                tokens.filter(|(at, _)| !in_tests(*at)).map(|(_, t)| t.clone()).collect();
         }
         source
     }
@@ -42,7 +42,7 @@ impl<'t> Source<'t> {
         self.shipped.is_empty() && !self.all.is_empty()
     }
 
-    /// The files, by the two spellings cargo knows, of each `#[cfg(test)] mod name;`.
+    /// The file and the folder of each `#[cfg(test)] mod name;`.
     fn test_children(&self) -> impl Iterator<Item = [String; 2]> {
         let folder = match self.path.rsplit_once('/').unwrap_or(("", self.path)) {
             (parent, "lib.rs" | "main.rs" | "mod.rs") => parent,
@@ -73,14 +73,14 @@ pub(crate) fn read_all(files: &[File]) -> Vec<Source<'_>> {
     sources
 }
 
-/// Is this, by its place, a file of tests?
+/// Is this a test file by its path?
 pub(crate) fn is_test_path(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     name == "tests.rs" || folders.split('/').any(|f| matches!(f, "tests" | "tests.d" | "benches"))
 }
 
 /// Finds the outermost items under a test attribute, attribute included.
-fn test_items(tokens: &[Token<'_>]) -> Vec<Range<usize>> {
+fn test_items(tokens: &[Token]) -> Vec<Range<usize>> {
     let mut items: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -108,20 +108,19 @@ struct Attribute {
     inner: bool,
 }
 
-fn attribute(tokens: &[Token<'_>], at: usize) -> Option<Attribute> {
-    let is = |at: usize, mark| tokens.get(at).is_some_and(|t: &Token<'_>| t.is(mark));
+fn attribute(tokens: &[Token], at: usize) -> Option<Attribute> {
+    let is = |at: usize, mark| tokens.get(at).is_some_and(|t: &Token| t.is(mark));
     let inner = is(at + 1, "!");
     let open = at + 1 + usize::from(inner);
     (is(at, "#") && is(open, "["))
         .then(|| Attribute { body: open + 1..group_end(tokens, open) - 1, inner })
 }
 
-/// The place after the bracket that closes the one at `open` (or the end of the text,
-/// counted as if the bracket stood behind it).
-fn group_end(tokens: &[Token<'_>], open: usize) -> usize {
+/// The index after the bracket that closes the one at `open`.
+fn group_end(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
-        match token.text {
+        match token.text.as_str() {
             _ if token.kind != Kind::Mark => {}
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" if depth <= 1 => return at + 1,
@@ -133,7 +132,7 @@ fn group_end(tokens: &[Token<'_>], open: usize) -> usize {
 }
 
 /// `cfg(test)`, `cfg(all(test, …))`, `test`, `tokio::test`, `tokio::test(…)`.
-fn is_test_attribute(body: &[Token<'_>]) -> bool {
+fn is_test_attribute(body: &[Token]) -> bool {
     if body.first().is_some_and(|t| t.is("cfg")) {
         return body.len() > 3 && needs_test(&body[2..body.len() - 1]);
     }
@@ -142,10 +141,10 @@ fn is_test_attribute(body: &[Token<'_>]) -> bool {
 }
 
 /// Can this `cfg` predicate hold in test builds only?
-fn needs_test(predicate: &[Token<'_>]) -> bool {
+fn needs_test(predicate: &[Token]) -> bool {
     match predicate {
         [word] => word.is("test"),
-        [word, open, inner @ .., _] if open.is("(") => match word.text {
+        [word, open, inner @ .., _] if open.is("(") => match word.text.as_str() {
             "all" => arguments(inner).into_iter().any(needs_test),
             "any" => arguments(inner).into_iter().all(needs_test),
             _ => false,
@@ -154,10 +153,10 @@ fn needs_test(predicate: &[Token<'_>]) -> bool {
     }
 }
 
-fn arguments<'a, 't>(tokens: &'a [Token<'t>]) -> Vec<&'a [Token<'t>]> {
+fn arguments(tokens: &[Token]) -> Vec<&[Token]> {
     let mut depth = 0usize;
     let parts = tokens.split(|token| {
-        match token.text {
+        match token.text.as_str() {
             "(" => depth += 1,
             ")" => depth = depth.saturating_sub(1),
             _ => {}
@@ -167,9 +166,9 @@ fn arguments<'a, 't>(tokens: &'a [Token<'t>]) -> Vec<&'a [Token<'t>]> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Where the item ends whose attributes end before `at`: after its `;` or its block, or,
-/// for a field, variant or match arm, before the comma or bracket that follows.
-fn item_end(tokens: &[Token<'_>], mut at: usize) -> usize {
+/// The end of the item whose attributes end before `at`: after its `;` or its block, or, for a
+/// field, variant or match arm, before the next comma or closing bracket.
+fn item_end(tokens: &[Token], mut at: usize) -> usize {
     while let Some(next) = attribute(tokens, at) {
         at = next.body.end + 1;
     }
@@ -178,12 +177,12 @@ fn item_end(tokens: &[Token<'_>], mut at: usize) -> usize {
     };
     let head = &tokens[at + first..];
     let is_const_fn = head.iter().take(4).any(|t| t.is("fn"));
-    // A block inside one of these is a part of its value, or a group of imports.
-    let ends_at_semicolon = matches!(head[0].text, "use" | "static" | "type" | "let")
+    // A block in one of these belongs to its value, or groups imports.
+    let ends_at_semicolon = matches!(head[0].text.as_str(), "use" | "static" | "type" | "let")
         || head[0].is("const") && !is_const_fn;
-    let is_item = head[0].kind == Kind::Word && ITEM_WORDS.contains(&head[0].text);
+    let is_item = head[0].kind == Kind::Word && ITEM_WORDS.contains(&head[0].text.as_str());
     while at < tokens.len() {
-        at = match tokens[at].text {
+        at = match tokens[at].text.as_str() {
             _ if tokens[at].kind != Kind::Mark => at + 1,
             ";" => return at + 1,
             "}" | ")" | "]" => return at,
@@ -196,11 +195,11 @@ fn item_end(tokens: &[Token<'_>], mut at: usize) -> usize {
     tokens.len()
 }
 
-fn is_visibility(token: &Token<'_>) -> bool {
+fn is_visibility(token: &Token) -> bool {
     ["pub", "(", ")", "crate", "super", "self"].iter().any(|text| token.is(text))
 }
 
-/// What an item begins with when a comma in its head does not end it.
+/// The first words of items whose heads may contain a comma.
 const ITEM_WORDS: &[&str] = &[
     "fn",
     "mod",

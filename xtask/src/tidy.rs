@@ -1,4 +1,4 @@
-//! Runs every rule over the tree and prints what they say.
+//! Runs every rule over the tree and prints the findings.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,14 +9,14 @@ use crate::rules::{Check, RULES};
 use crate::source::read_all;
 use crate::tree::Tree;
 
-/// Prints one line per finding to `out` and a last line for people to `log`.
-/// Gives the number of things that are wrong; notes do not count.
+/// Prints one line per finding to `out` and a summary to `log`. Returns the number of findings
+/// without notes.
 pub(crate) fn run(root: &Path, out: &mut dyn Write, log: &mut dyn Write) -> Result<usize, String> {
     let started = Instant::now();
     let tree = Tree::read(root)?;
     let findings = findings(&tree);
     for finding in &findings {
-        // Who closed the pipe has seen enough; the exit code is still right.
+        // A closed pipe does not change the exit code.
         let _ = writeln!(out, "{finding}");
     }
     let wrong = findings.iter().filter(|f| f.weight == Weight::Wrong).count();
@@ -24,12 +24,12 @@ pub(crate) fn run(root: &Path, out: &mut dyn Write, log: &mut dyn Write) -> Resu
     let notes = findings.len() - wrong;
     let _ = writeln!(
         log,
-        "tidy: {rules} rules over {files} files in {took:.2} s: {wrong} wrong, {notes} to note"
+        "tidy: {rules} rules over {files} files in {took:.2} s: {wrong} findings, {notes} notes"
     );
     Ok(wrong)
 }
 
-/// Everything the rules have to say about a tree, by path and line.
+/// All findings, by path and line.
 fn findings(tree: &Tree) -> Vec<Finding> {
     let sources = read_all(&tree.files);
     let mut findings: Vec<_> = RULES
@@ -49,9 +49,8 @@ fn findings(tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    /// The rules of the house, as part of `cargo test`.
     #[test]
-    fn the_tree_is_in_order() {
+    fn this_tree_has_no_findings() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let (mut out, mut log) = (Vec::new(), Vec::new());
         let wrong = run(root, &mut out, &mut log).unwrap();
@@ -59,11 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_see_this_very_tree() {
+    fn the_rules_see_this_tree() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let tree = Tree::read(root).unwrap();
         assert!(tree.files.iter().any(|file| file.path == "xtask/src/tidy.rs"));
-        assert!(tree.packages.iter().any(|package| package.room() == Some("wire")));
+        assert!(tree.packages.iter().any(|package| package.folder() == Some("wire")));
         assert!(tree.packages.iter().all(|package| !package.manifest_text.is_empty()));
     }
 }

@@ -1,7 +1,6 @@
-//! The tree as it stands on disk. The one module that does I/O.
+//! The files on disk and the output of `cargo metadata`. The only module of `tidy` that does I/O.
 //!
-//! Everything that git tracks or would track (new files that are not ignored are
-//! looked at before they are committed) and what cargo says about the crates.
+//! Read are the files that git tracks and the new ones that it does not ignore.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::{env, fs, io};
 
 use crate::package::Package;
 
-/// What the rules look at.
+/// The input of the rules.
 pub(crate) struct Tree {
     /// Text files only, by path.
     pub(crate) files: Vec<File>,
@@ -23,12 +22,12 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
-/// What people write by hand for a machine to run.
+/// The extensions of hand-written source files.
 const SOURCE_ENDINGS: &[&str] =
     &["rs", "toml", "sh", "py", "ts", "js", "mjs", "cjs", "lua", "vim", "el", "c"];
 
 impl File {
-    /// Is this source of some language? A script without an ending begins with `#!`.
+    /// Is this a source file of any language? A script without an extension begins with `#!`.
     pub(crate) fn is_source(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         match name.rsplit_once('.') {
@@ -39,7 +38,7 @@ impl File {
 }
 
 impl Tree {
-    /// Reads the workspace in `root`. An error is a sentence for the person at the keyboard.
+    /// Reads the workspace in `root`. The error is a message for the user.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let root = root.canonicalize().map_err(|e| format!("{}: {e}", root.display()))?;
         let mut paths = match tracked(&root) {
@@ -53,7 +52,7 @@ impl Tree {
     }
 }
 
-/// A file that is gone from the disk, is a link, or is no text, is nobody's business here.
+/// `None` for a file that is missing, a link, or not text.
 fn read_text(root: &Path, path: String) -> Option<File> {
     let place = root.join(&path);
     if !fs::symlink_metadata(&place).ok()?.is_file() {
@@ -63,11 +62,10 @@ fn read_text(root: &Path, path: String) -> Option<File> {
     (!text.contains('\0')).then_some(File { path, text })
 }
 
-/// The files of a git checkout; `None` where there is no git, no checkout, or where the
-/// checkout around us ignores this folder.
+/// The files of a git checkout; `None` without git, outside a checkout, or in an ignored folder.
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git")
-        // A CI's checkout may belong to another user; we only list it.
+        // The checkout may belong to another user.
         .args(["-c", "safe.directory=*", "ls-files", "-z"])
         .args(["--cached", "--others", "--exclude-standard"])
         .current_dir(root)
@@ -79,7 +77,7 @@ fn tracked(root: &Path) -> Option<Vec<String>> {
     (output.status.success() && !paths.is_empty()).then_some(paths)
 }
 
-/// The files of an unpacked archive, without what is built or installed.
+/// The files of a folder without git, except build output and installed packages.
 fn walk(root: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
@@ -124,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn source_is_known_by_its_ending_or_its_first_line() {
+    fn a_source_file_has_an_extension_or_a_first_line_that_says_so() {
         let is_source =
             |path: &str, text: &str| File { path: path.into(), text: text.into() }.is_source();
         assert!(is_source("crates/a/src/lib.rs", ""));
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_git_is_walked_and_gives_the_same_sources() {
+    fn walking_a_folder_finds_the_same_files_as_git() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut walked = walk(&root).unwrap();
         walked.sort();

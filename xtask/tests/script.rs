@@ -1,5 +1,4 @@
-//! The script `./test`, run in a copy of its own with a cargo that only writes down
-//! what it was asked to do.
+//! The script `./test`, run in a copy with a fake cargo that only logs its arguments.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -12,11 +11,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long, in seconds, the sleepers sleep that ought to be stopped.
+/// Seconds that a process sleeps if nothing stops it.
 const SLEEP: u64 = 60;
 
-/// Held while a program is written and while a process is started: a process that is started
-/// in between inherits the open file, and Linux runs no program that is open for writing.
+/// Held while a program is written and while a process is started. Otherwise a new process could
+/// inherit the open file, and Linux does not run a program that is open for writing.
 static WRITING_OR_STARTING: Mutex<()> = Mutex::new(());
 
 fn start(command: &mut Command) -> Child {
@@ -24,7 +23,7 @@ fn start(command: &mut Command) -> Child {
     command.spawn().unwrap()
 }
 
-/// A folder with `test`, `tests.d/lib.sh` and `fakes/`, which comes first in PATH.
+/// A folder with `test`, `tests.d/lib.sh` and `fakes/`, which is first in PATH.
 struct Copy {
     root: PathBuf,
 }
@@ -44,14 +43,14 @@ impl Copy {
         for program in ["cargo", "git", "cc"] {
             copy.fake(program, "");
         }
-        // No test may install anything on the machine that it runs on.
+        // No test may install anything.
         for program in ["apt-get", "npm", "rustup"] {
             copy.fake(program, "exit 99");
         }
         copy
     }
 
-    /// A program that writes down its name and arguments, then does `then`.
+    /// A program that logs its name and arguments, then runs `then`.
     fn fake(&self, program: &str, then: &str) {
         let body = format!("#!/bin/bash\necho \"{program} $*\" >>\"$LOG\"\n{then}\n");
         self.write_program(&format!("fakes/{program}"), &body);
@@ -87,7 +86,7 @@ impl Copy {
         Run::of(start(&mut self.command(args)).wait_with_output().unwrap())
     }
 
-    /// What the fakes were asked to do, one line each.
+    /// The calls of the fakes, one line each.
     fn log(&self) -> Vec<String> {
         let log = fs::read_to_string(self.root.join("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
@@ -164,7 +163,7 @@ fn documentation_is_built_with_warnings_denied() {
 }
 
 #[test]
-fn the_first_failure_stops_the_run_and_is_told_with_what_passed_before() {
+fn the_first_failure_stops_the_run_and_is_reported() {
     let copy = Copy::new("failure");
     copy.fake("cargo", "[ \"$1 $2\" != 'clippy --workspace' ] || exit 7");
     let run = copy.run(&[]);
@@ -215,8 +214,8 @@ fn only_the_named_steps_run() {
 fn wrong_usage_runs_nothing_and_exits_2() {
     let copy = Copy::new("usage");
     for (args, reason) in [
-        (["fmt", "nonsense"], "error: no step nonsense; there are: tools fmt"),
-        (["fmt", "--fast"], "error: no option --fast"),
+        (["fmt", "nonsense"], "error: unknown step nonsense (expected tools fmt"),
+        (["fmt", "--fast"], "error: unknown option --fast"),
     ] {
         let run = copy.run(&args);
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
@@ -233,19 +232,19 @@ fn wrong_usage_runs_nothing_and_exits_2() {
 }
 
 #[test]
-fn without_cargo_the_way_to_get_it_is_told() {
+fn without_cargo_the_error_says_how_to_install_it() {
     let copy = Copy::new("no-cargo");
     fs::remove_file(copy.root.join("fakes/cargo")).unwrap();
     let run = copy.run(&[]);
     if run.code == Some(0) {
-        return; // a cargo in /usr/bin: nothing can be shown here
+        return; // there is a cargo in /usr/bin
     }
-    assert!(run.err.contains("error: there is no cargo: install Rust with rustup"), "{}", run.err);
+    assert!(run.err.contains("error: cargo not found (install Rust with rustup"), "{}", run.err);
     assert_eq!(run.summary().1, "0 passed, 1 failed");
 }
 
 #[test]
-fn a_step_has_its_variables_no_input_and_stands_at_the_root() {
+fn a_step_has_its_variables_no_input_and_runs_at_the_root() {
     let copy = Copy::new("variables");
     let elsewhere = copy.root.join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -253,7 +252,7 @@ fn a_step_has_its_variables_no_input_and_stands_at_the_root() {
         "10-show",
         "echo \"$PWD|$ROOT|$TARGET|$CARGO_TARGET_DIR|$VENV|$NODE22|\"; test -d \"$SCRATCH\"; cat",
     );
-    // Standard input stays open for as long as the step runs, and the step does not see it.
+    // Our standard input stays open while the step runs; the step does not get it.
     let mut command = copy.command(&["show"]);
     command.current_dir(&elsewhere).env("CARGO_TARGET_DIR", "built").stdin(Stdio::piped());
     let mut child = start(&mut command);
@@ -280,7 +279,7 @@ fn a_step_also_runs_alone() {
 }
 
 #[test]
-fn a_signal_stops_the_step_with_all_that_it_started_and_still_sums_up() {
+fn a_signal_stops_the_step_and_its_processes_and_prints_the_summary() {
     let copy = Copy::new("signal");
     copy.step("10-slow", &format!("sleep {SLEEP} & echo ready; sleep {SLEEP}"));
     let started = Instant::now();
@@ -292,7 +291,7 @@ fn a_signal_stops_the_step_with_all_that_it_started_and_still_sums_up() {
     }
     let mut kill = Command::new("kill");
     assert!(start(kill.arg(child.id().to_string())).wait().unwrap().success());
-    // Ends only when nobody holds the other end any more: not the step, not its sleeper.
+    // Ends when the step and its background process have closed the pipe.
     out.read_to_string(&mut seen).unwrap();
     assert!(started.elapsed() < Duration::from_secs(SLEEP));
     let run = Run { code: child.wait().unwrap().code(), out: seen, err: String::new() };
@@ -301,17 +300,17 @@ fn a_signal_stops_the_step_with_all_that_it_started_and_still_sums_up() {
 }
 
 #[test]
-fn what_a_step_leaves_behind_does_not_outlive_it() {
+fn a_background_process_does_not_outlive_its_step() {
     let copy = Copy::new("left");
     copy.step("10-careless", &format!("sleep {SLEEP} &"));
     let started = Instant::now();
-    // Waits for the end of the output, which the sleeper would hold open.
+    // Waits for the end of the output, which the background process would hold open.
     assert_eq!(copy.run(&["careless"]).summary().1, "1 passed, 0 failed");
     assert!(started.elapsed() < Duration::from_secs(SLEEP));
 }
 
 #[test]
-fn apt_is_asked_for_what_is_missing_only_and_updated_once() {
+fn apt_installs_only_missing_packages_and_updates_once() {
     let copy = Copy::new("apt");
     copy.fake("id", "echo 0");
     copy.fake("dpkg-query", "[ \"${*: -1}\" = there ] && echo -n installed");
@@ -337,7 +336,7 @@ fn apt_is_asked_for_what_is_missing_only_and_updated_once() {
     copy.fake("id", "echo 1000");
     let run = copy.run(&["one"]);
     assert!(
-        run.err.contains("error: please install as root: apt-get install one two"),
+        run.err.contains("error: missing packages (as root: apt-get install one two)"),
         "{}",
         run.err
     );
@@ -362,7 +361,7 @@ fn node_22_is_installed_once_into_the_target_folder() {
     assert!(npm.ends_with("@22"), "{npm}");
     copy.fake("npm", "");
     fs::remove_dir_all(copy.root.join("target")).unwrap();
-    assert!(copy.run(&["one"]).err.contains("does not say v22"));
+    assert!(copy.run(&["one"]).err.contains("is not version 22"));
 }
 
 #[test]
@@ -388,4 +387,36 @@ fn python_packages_go_into_one_environment() {
         log.iter().filter(|line| line.starts_with("venv -m pip install")).collect();
     assert_eq!(installs.len(), 2, "{log:?}");
     assert!(installs[0].ends_with(" a==1") && installs[1].ends_with(" -r reqs.txt"), "{log:?}");
+}
+
+#[test]
+fn a_cargo_tool_is_installed_once_per_version() {
+    let copy = Copy::new("cargo-tool");
+    copy.fake(
+        "cargo",
+        "mkdir -p \"$TARGET/tools\"; echo \"\\\"${*: -1}\" | tr @ ' ' | sed 's/$/ (/' >\"$TARGET/tools/.crates.toml\"",
+    );
+    copy.step("10-one", "need_cargo_tool cargo-x 1.2.3; echo \"$PATH\"");
+    copy.step("20-two", "need_cargo_tool cargo-x 1.2.3");
+    copy.step("30-newer", "need_cargo_tool cargo-x 1.2.30");
+    let run = copy.run(&["one", "two", "newer"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let tools = format!("{}/target/tools", copy.root.display());
+    assert!(run.out.contains(&format!("{tools}/bin:")), "{}", run.out);
+    let log = copy.log();
+    assert_eq!(log.len(), 2, "{log:?}");
+    for (line, version) in log.iter().zip(["1.2.3", "1.2.30"]) {
+        assert!(line.starts_with("cargo install ") && line.contains("--locked"), "{line}");
+        assert!(line.contains(&format!("--root {tools} ")), "{line}");
+        assert!(line.ends_with(&format!(" cargo-x@{version}")), "{line}");
+    }
+}
+
+#[test]
+fn a_step_requires_the_schemas() {
+    let copy = Copy::new("schemas");
+    copy.step("10-show", "echo \"required: $SABIR_REQUIRE_SCHEMA\"");
+    assert!(copy.run(&["show"]).out.contains("required: 1\n"));
+    copy.fake("cargo", "echo \"required: $SABIR_REQUIRE_SCHEMA\"");
+    assert!(copy.run(&["test"]).out.contains("required: 1\n"));
 }

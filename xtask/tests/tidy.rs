@@ -1,4 +1,4 @@
-//! `cargo xtask` as a person runs it: what it prints and how it exits.
+//! The output and the exit codes of `cargo xtask`.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -20,7 +20,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// `@` stands for a slash, and `~` for nothing, in what the rules would else find here.
+    /// `@` is replaced by a slash and `~` by nothing, so that the rules do not find this file.
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         // Two checkouts may share a target folder.
         let folder = format!("tidy-{}-{name}", std::process::id());
@@ -50,7 +50,7 @@ const WIRE: (&str, &str) =
     ("crates/wire/Cargo.toml", "[package]\nname = \"sabir-wire\"\nedition = \"2024\"\n");
 
 #[test]
-fn a_tree_in_order_says_nothing_and_exits_0() {
+fn a_tree_without_findings_prints_nothing_and_exits_0() {
     let tree = Tree::new("in-order", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", "//! Wire.\n")]);
     let output = tree.tidy();
     assert_eq!(text(&output.stdout), "");
@@ -59,8 +59,8 @@ fn a_tree_in_order_says_nothing_and_exits_0() {
 }
 
 #[test]
-fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
-    let long = "x;\n".repeat(601);
+fn every_rule_has_a_finding_with_path_line_and_hint_and_exits_1() {
+    let long = "x;\n".repeat(501);
     let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "x;\n".repeat(149));
     let tree = Tree::new(
         "out-of-order",
@@ -77,7 +77,7 @@ fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
                 "[package]\nname = \"sabir-registry\"\nedition = \"2024\"\n",
             ),
             ("crates/wire/src/lib.rs", "mod a;\nmod b;\n"),
-            ("crates/wire/src/a.rs", "use crate::b;\nuse std::fs;\n"),
+            ("crates/wire/src/a.rs", "use crate::b;\npub use sabir_registry as registry;\n"),
             ("crates/wire/src/b.rs", "use crate::a;\n#[serde(untagged)]\nenum X {}\n"),
             ("crates/session/src/lib.rs", "#[macro_export]\nmacro_rules! a { () => {} }\n"),
             ("crates/registry/src/lib.rs", "pub use a::*;\nmacro_rules! b { () => {} }\n"),
@@ -100,22 +100,23 @@ fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
         })
         .collect();
     let expected = [
-        "README.md:1: a path of some machine: `@work@…`",
+        "README.md:1: absolute path of a machine: `@work@…`",
         "crates/registry/src/a.rs:1: own macro `c`, one of 3",
         "crates/registry/src/a.rs:2: unfinished work: `TO~DO`",
         "crates/registry/src/lib.rs:1: glob re-export `pub use a::*`",
         "crates/registry/src/lib.rs:2: own macro `b`, one of 3",
-        "crates/registry/src/long.rs:601: 601 lines",
+        "crates/registry/src/long.rs:7: 6 lines repeat crates/registry/src/long.rs:1",
+        "crates/registry/src/long.rs:501: 501 lines",
         "crates/registry/src/r.rs:1: the protocol date 2025-06-18 outside crates/wire/src/revision.rs",
-        "crates/registry/src/r.rs:2: the revision `V2025_06_18` is told apart here",
+        "crates/registry/src/r.rs:2: comparison with the revision `V2025_06_18`",
         "crates/registry/src/tests_inside.rs:2: 151 lines of tests inside the file",
         "crates/session/Cargo.toml:4: cargo features in an inner crate: x",
         "crates/session/Cargo.toml:7: `session` must not depend on `registry`",
-        "crates/session/Cargo.toml:8: depends on `tokio`",
+        "crates/session/Cargo.toml:8: pure crate depends on `tokio`",
         "crates/session/src/lib.rs:1: exported macro",
         "crates/session/src/lib.rs:2: own macro `a`, one of 3",
         "crates/wire/src/a.rs:1: modules in a ring: a -> b -> a",
-        "crates/wire/src/a.rs:2: `std::fs`",
+        "crates/wire/src/a.rs:2: re-export of another crate: `pub use sabir_registry`",
         "crates/wire/src/b.rs:2: untagged type",
         "package-lock.json:1: taken from `http:@@mirror@a.tgz`",
     ]
@@ -125,7 +126,7 @@ fn every_rule_finds_its_own_sin_with_path_line_and_hint_and_exits_1() {
 
 #[test]
 fn a_note_is_printed_and_fails_nothing() {
-    let long = "x;\n".repeat(401);
+    let long: String = (0..401).map(|n| format!("x({n});\n")).collect();
     let tree = Tree::new("noted", &[WORKSPACE, WIRE, ("crates/wire/src/lib.rs", &long)]);
     let output = tree.tidy();
     assert!(text(&output.stdout).starts_with("crates/wire/src/lib.rs:401: note: 401 lines ("));
@@ -133,7 +134,7 @@ fn a_note_is_printed_and_fails_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_no_workspace_is_an_error_in_one_line() {
+fn a_folder_without_a_workspace_is_an_error_in_one_line() {
     for (name, reason) in [("nowhere", "nowhere"), ("empty", "cargo metadata: ")] {
         let tree = Tree::new(name, if name == "empty" { &[("a.txt", "")] } else { &[] });
         let output = tree.tidy();
@@ -144,7 +145,7 @@ fn a_folder_that_is_no_workspace_is_an_error_in_one_line() {
 }
 
 #[test]
-fn help_is_asked_for_and_wrong_usage_is_exit_2() {
+fn help_exits_0_and_wrong_usage_exits_2() {
     for args in [&["help"] as &[_], &["--help"], &["-h"], &["tidy", "--help"]] {
         let output = xtask(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}");
@@ -152,7 +153,7 @@ fn help_is_asked_for_and_wrong_usage_is_exit_2() {
     }
     for (args, reason) in [
         (&[] as &[_], "usage: "),
-        (&["conform"], "error: no command `conform`\n\nusage: "),
+        (&["conform"], "error: unknown command `conform`\n\nusage: "),
         (&["tidy", "a", "b"], "error: `tidy` takes at most one folder\n\nusage: "),
         (&["tidy", "--fix"], "error: `tidy` takes at most one folder\n\nusage: "),
     ] {

@@ -1,25 +1,23 @@
-//! Nothing of the workshop stays in the house: no path of the machine that it was
-//! built on, no note of work left undone.
+//! No absolute path of a developer's machine, no note of unfinished work.
 //!
-//! What is looked for is put together from pieces here, or this file would find itself.
+//! The needles are concatenated from parts, or this file would be a finding.
 
 use crate::finding::Finding;
 use crate::tree::File;
 
-/// Where build machines keep their things.
+/// Folders of developers' and build machines.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
-/// What is plainly an example, to be allowed wherever it stands.
+/// Example paths, allowed everywhere.
 const EXAMPLE_PATHS: &[&str] =
     &[concat!("/ho", "me/you/"), concat!("/ho", "me/me/"), concat!("/ho", "me/user/")];
 
-/// Words that promise work.
-const PROMISES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
+/// Notes of unfinished work.
+const NOTES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
 
-/// Code that is not there yet, or is not run.
-const GAPS: &[&str] =
-    &[concat!("to", "do!"), concat!("unimple", "mented!"), concat!("#[ign", "ore")];
+/// A test that does not run. Clippy finds the macros for missing code.
+const IGNORED: &str = concat!("#[ign", "ore");
 
 /// No absolute path of a build machine in any text file.
 pub(crate) fn machine_paths(file: &File) -> Vec<Finding> {
@@ -31,14 +29,14 @@ pub(crate) fn machine_paths(file: &File) -> Vec<Finding> {
     });
     foreign
         .map(|(at, path)| {
-            let what = format!("a path of some machine: `{path}…`");
-            let hint = "say it relative to the tree, or take it from the environment";
+            let what = format!("absolute path of a machine: `{path}…`");
+            let hint = "make it relative to the repository, or read it from the environment";
             Finding::wrong(&file.path, line_of(&file.text, at), what, hint)
         })
         .collect()
 }
 
-/// Does an absolute path begin after this text? In `docs/…`, `$HOME/…` or `host://…` it goes on.
+/// Does an absolute path begin after this text? In `docs/…`, `$HOME/…` or `host://…` it does not.
 fn begins_a_path(before: &str) -> bool {
     match before.chars().next_back() {
         Some('/') => before.ends_with("://") || !before.ends_with(":/"),
@@ -47,12 +45,12 @@ fn begins_a_path(before: &str) -> bool {
     }
 }
 
-/// No promise and no gap in any source file.
+/// No note of unfinished work and no ignored test in any source file.
 pub(crate) fn placeholders(file: &File) -> Vec<Finding> {
     if !file.is_source() {
         return Vec::new();
     }
-    let needles = PROMISES.iter().chain(GAPS);
+    let needles = NOTES.iter().chain([&IGNORED]);
     let places = needles.flat_map(|needle| file.text.match_indices(needle));
     let whole = places.filter(|(at, needle)| {
         let (before, after) = (&file.text[..*at], &file.text[at + needle.len()..]);
@@ -64,7 +62,7 @@ pub(crate) fn placeholders(file: &File) -> Vec<Finding> {
     whole
         .map(|(at, needle)| {
             let what = format!("unfinished work: `{needle}`");
-            let hint = "finish it, or open an issue and say in plain words what is missing";
+            let hint = "finish it, or describe in an issue what is missing";
             Finding::wrong(&file.path, line_of(&file.text, at), what, hint)
         })
         .collect()
@@ -101,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_goes_on_or_is_an_example_is_fine() {
+    fn a_longer_path_or_an_example_is_fine() {
         check(
             machine_paths,
             "a",
@@ -113,25 +111,20 @@ mod tests {
     }
 
     #[test]
-    fn each_promise_and_each_gap_is_found() {
-        for needle in PROMISES.iter().chain(GAPS) {
+    fn each_note_and_an_ignored_test_are_found() {
+        for needle in NOTES.iter().chain([&IGNORED]) {
             check(placeholders, "crates/a/src/b.rs", &format!("a\n{needle}"), &[2]);
             check(placeholders, "crates/a/tests/b.rs", &format!("a({needle}"), &[1]);
         }
-        check(placeholders, "a.py", &format!("# {}: later", PROMISES[0]), &[1]);
-        check(placeholders, "a.rs", &format!("{} = \"slow\"]", GAPS[2]), &[1]);
+        check(placeholders, "a.py", &format!("# {}: later", NOTES[0]), &[1]);
+        check(placeholders, "a.rs", &format!("{IGNORED} = \"slow\"]"), &[1]);
     }
 
     #[test]
-    fn part_of_a_word_is_no_promise_and_prose_may_speak_of_them() {
-        check(placeholders, "a.sh", &format!("mktemp a.{}{}", PROMISES[2], PROMISES[2]), &[]);
-        check(
-            placeholders,
-            "a.rs",
-            &format!("MY_{} {}S my_{}", PROMISES[0], PROMISES[0], GAPS[0]),
-            &[],
-        );
+    fn part_of_a_word_is_not_a_note_and_prose_may_mention_them() {
+        check(placeholders, "a.sh", &format!("mktemp a.{}{}", NOTES[2], NOTES[2]), &[]);
+        check(placeholders, "a.rs", &format!("MY_{} {}S", NOTES[0], NOTES[0]), &[]);
         check(placeholders, "a.rs", "todo(); ignore!", &[]);
-        check(placeholders, "notes.md", PROMISES[0], &[]);
+        check(placeholders, "notes.md", NOTES[0], &[]);
     }
 }

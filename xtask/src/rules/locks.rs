@@ -1,4 +1,4 @@
-//! Lock files name the official registries, not the mirror of whoever wrote them.
+//! Lock files name the official registries, not a mirror.
 
 use crate::finding::Finding;
 use crate::tree::File;
@@ -8,7 +8,7 @@ const CARGO: &[&str] =
 const NPM: &[&str] = &["https://registry.npmjs.org/"];
 const PYPI: &[&str] = &["https://pypi.org/", "https://files.pythonhosted.org/"];
 
-/// Every place that a lock file takes a package from is official.
+/// Every package source in a lock file is an official registry.
 pub(crate) fn registries(file: &File) -> Vec<Finding> {
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let (official, origin): (_, fn(&str) -> Vec<&str>) = match name {

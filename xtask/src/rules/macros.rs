@@ -1,5 +1,4 @@
-//! Macros of our own: few, and none for others. A reader who jumps to a definition
-//! should not land in one.
+//! Our own macros: few, and none exported. A definition should be code that a reader can follow.
 
 use crate::finding::Finding;
 use crate::source::Source;
@@ -7,13 +6,13 @@ use crate::source::Source;
 /// In the whole workspace, tests included.
 const AT_MOST: usize = 2;
 
-/// At most two `macro_rules!`. When there are more, each is named: any may be the one to go.
+/// At most two `macro_rules!`. If there are more, each is a finding.
 pub(crate) fn own_macros(sources: &[Source<'_>]) -> Vec<Finding> {
     let mut found = Vec::new();
     for source in sources {
         for words in source.all.windows(3) {
             if words[0].is("macro_rules") && words[1].is("!") {
-                found.push((source.path, words[0].line, words[2].text));
+                found.push((source.path, words[0].line, words[2].text.as_str()));
             }
         }
     }
@@ -31,7 +30,7 @@ pub(crate) fn own_macros(sources: &[Source<'_>]) -> Vec<Finding> {
 /// No `#[macro_export]`.
 pub(crate) fn exported_macros(source: &Source<'_>) -> Vec<Finding> {
     let exports = source.all.iter().filter(|token| token.is("macro_export"));
-    let hint = "a macro stays in the crate that it was written for";
+    let hint = "use a macro only in its own crate";
     exports.map(|token| Finding::wrong(source.path, token.line, "exported macro", hint)).collect()
 }
 

@@ -1,9 +1,9 @@
-//! Who may know the protocol revisions apart. Two eras, one inside: the inside
-//! speaks the newest revision and cannot ask which one the client speaks.
+//! The files that may compare protocol revisions, and the one that writes their dates. All other code
+//! handles the newest revision only and does not know which one the client uses.
 
 use crate::finding::Finding;
-use crate::lexer::{Kind, Token};
 use crate::source::Source;
+use crate::tokens::{Kind, Token};
 
 /// The files that may behave differently by revision. A name that ends in `/` is a folder.
 const MAY_COMPARE: &[&str] = &[
@@ -21,9 +21,9 @@ const DATES_ARE_WRITTEN_IN: &str = "crates/wire/src/revision.rs";
 /// The revisions, as the specification writes them.
 const DATES: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The dates of the protocol are written in one file of the house.
+/// The dates of the protocol are written in one file.
 pub(crate) fn dates(source: &Source<'_>) -> Vec<Finding> {
-    if !is_in_the_house(source.path) || source.path == DATES_ARE_WRITTEN_IN {
+    if !is_checked(source.path) || source.path == DATES_ARE_WRITTEN_IN {
         return Vec::new();
     }
     let literals = source.shipped.iter().filter(|token| token.kind == Kind::Literal);
@@ -39,25 +39,25 @@ pub(crate) fn dates(source: &Source<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// A revision is named, and so compared, in a few files of the house.
+/// Revisions are compared in a few files.
 pub(crate) fn comparisons(source: &Source<'_>) -> Vec<Finding> {
-    if !is_in_the_house(source.path) || MAY_COMPARE.iter().any(|place| covers(place, source.path)) {
+    if !is_checked(source.path) || MAY_COMPARE.iter().any(|place| covers(place, source.path)) {
         return Vec::new();
     }
     let code = &source.shipped;
-    let told_apart = (0..code.len()).filter(|at| is_variant(code, *at) || is_compared(code, *at));
-    told_apart
+    let compared = (0..code.len()).filter(|at| is_variant(code, *at) || is_compared(code, *at));
+    compared
         .map(|at| {
-            let what = format!("the revision `{}` is told apart here", code[at].text);
-            let hint = "ask `wire` for what the revision can say; the files that may compare are \
-                        in MAY_COMPARE of xtask/src/rules/revisions.rs";
+            let what = format!("comparison with the revision `{}`", code[at].text);
+            let hint = "ask `wire` what the revision supports; MAY_COMPARE in \
+                        xtask/src/rules/revisions.rs lists the files that may compare";
             Finding::wrong(source.path, code[at].line, what, hint)
         })
         .collect()
 }
 
 /// `Revision::V…` in any spelling: after `Self::`, or bare after a glob import too.
-fn is_variant(code: &[Token<'_>], at: usize) -> bool {
+fn is_variant(code: &[Token], at: usize) -> bool {
     let Some(rest) = code[at].text.strip_prefix('V') else { return false };
     let begins = |digits: usize| {
         rest.len() >= digits && rest.bytes().take(digits).all(|b| b.is_ascii_digit())
@@ -67,7 +67,7 @@ fn is_variant(code: &[Token<'_>], at: usize) -> bool {
 }
 
 /// A constant such as `Revision::NEWEST` beside a comparison, or as the pattern of an arm.
-fn is_compared(code: &[Token<'_>], at: usize) -> bool {
+fn is_compared(code: &[Token], at: usize) -> bool {
     let is_constant = code[at].text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     if !is_constant || !is_of_revision(code, at) || is_variant(code, at) {
         return false;
@@ -76,10 +76,10 @@ fn is_compared(code: &[Token<'_>], at: usize) -> bool {
     while head >= 2 && code[head - 1].is("::") && code[head - 2].kind == Kind::Word {
         head -= 2;
     }
-    let any = |token: &Token<'_>, marks: &[&str]| marks.iter().any(|mark| token.is(mark));
-    let equals = |a: &Token<'_>, b: &Token<'_>| any(a, &["=", "!", "<", ">"]) && b.is("=");
+    let any = |token: &Token, marks: &[&str]| marks.iter().any(|mark| token.is(mark));
+    let equals = |a: &Token, b: &Token| any(a, &["=", "!", "<", ">"]) && b.is("=");
     let before = match &code[..head] {
-        // `=>` and `->` lead to a value.
+        // After `=>` and `->` it is a value.
         [.., a, b] => equals(a, b) || any(b, &["<", ">"]) && !any(a, &["=", "-"]),
         _ => false,
     };
@@ -90,11 +90,11 @@ fn is_compared(code: &[Token<'_>], at: usize) -> bool {
     before || after
 }
 
-fn is_of_revision(code: &[Token<'_>], at: usize) -> bool {
+fn is_of_revision(code: &[Token], at: usize) -> bool {
     matches!(&code[..at], [.., name, colons] if name.is("Revision") && colons.is("::"))
 }
 
-fn is_in_the_house(path: &str) -> bool {
+fn is_checked(path: &str) -> bool {
     path.starts_with("crates/") && !path.starts_with("crates/testkit/")
 }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_free_where_nobody_acts_on_them() {
+    fn dates_in_comments_tests_and_other_folders_are_fine() {
         check(dates, DATES_ARE_WRITTEN_IN, "\"2025-06-18\"", &[]);
         check(dates, INSIDE, "/// Since 2025-06-18.\n// 2025-06-18\nfn a() {}", &[]);
         check(dates, INSIDE, "#[cfg(test)] mod tests { const A: &str = \"2025-06-18\"; }", &[]);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rim_may_compare_and_so_may_tests() {
+    fn the_listed_files_and_tests_may_compare() {
         let code = "if r < Revision::V2025_06_18 {}";
         for path in MAY_COMPARE {
             let file = path.strip_suffix('/').map_or((*path).into(), |p| format!("{p}/tools.rs"));
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_may_be_handed_on() {
+    fn a_constant_may_be_passed_on() {
         check(comparisons, INSIDE, "let a = Revision::NEWEST; f(Revision::NEWEST, b)", &[]);
         check(comparisons, INSIDE, "match a { x => wire::Revision::NEWEST, y => z }", &[]);
         check(comparisons, INSIDE, "a == Revision::parse(b)", &[]);
     }
 
     #[test]
-    fn other_names_are_no_revision() {
+    fn other_names_are_not_revisions() {
         check(
             comparisons,
             INSIDE,

@@ -1,16 +1,16 @@
-//! Modules do not go in circles: a crate can be read from its leaves upwards.
+//! No ring of modules: a crate can be read from its leaves upwards.
 //!
-//! A module here is a file or folder directly inside a crate's `src`; what happens
-//! inside a folder is its own business. Arrows are the paths that begin with `crate`
-//! or climb out with `super`. A name that `lib.rs` re-exports counts as the module it
-//! comes from. What `lib.rs` or `main.rs` itself defines is no module, nor is test code.
+//! A module here is a file or folder directly inside a crate's `src`; rings inside a folder are not
+//! checked. Arrows are the paths that begin with `crate` or leave the module with `super`. A name
+//! that `lib.rs` re-exports counts as the module it comes from. Items of `lib.rs` or `main.rs`
+//! itself belong to no module, and test code is ignored.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::finding::Finding;
-use crate::lexer::Token;
 use crate::paths::{Named, beginning_with, imports};
 use crate::source::Source;
+use crate::tokens::Token;
 
 /// No ring of modules in any crate.
 pub(crate) fn rings(sources: &[Source<'_>]) -> Vec<Finding> {
@@ -26,7 +26,7 @@ pub(crate) fn rings(sources: &[Source<'_>]) -> Vec<Finding> {
 
 /// One file of a crate, and its module path from the root of the crate.
 struct File<'s, 't> {
-    module: Vec<&'t str>,
+    module: Vec<&'s str>,
     source: &'s Source<'t>,
 }
 
@@ -39,7 +39,7 @@ fn module_path(inner: &str) -> Vec<&str> {
     path
 }
 
-/// Who uses whom, and one place where that is seen.
+/// The modules that each module uses, and one place of each use.
 type Arrows<'t> = BTreeMap<&'t str, BTreeMap<&'t str, Place<'t>>>;
 
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ struct Place<'t> {
     line: usize,
 }
 
-fn arrows<'t>(files: &[File<'_, 't>]) -> Arrows<'t> {
+fn arrows<'s>(files: &[File<'s, '_>]) -> Arrows<'s> {
     let modules: BTreeSet<&str> = files.iter().filter_map(|f| f.module.first().copied()).collect();
     let roots = files.iter().filter(|file| file.module.is_empty());
     let origins: BTreeMap<&str, &str> =
@@ -71,8 +71,8 @@ fn arrows<'t>(files: &[File<'_, 't>]) -> Arrows<'t> {
     arrows
 }
 
-/// What the root of the crate calls by name, and the module that it comes from.
-fn origins<'t>(root: &[Token<'t>], modules: &BTreeSet<&str>) -> Vec<(&'t str, &'t str)> {
+/// The names that the root of the crate imports, and the module of each.
+fn origins<'t>(root: &'t [Token], modules: &BTreeSet<&str>) -> Vec<(&'t str, &'t str)> {
     let paths = imports(root).into_iter().flat_map(|import| import.paths);
     let origin = |path: Named<'t>| {
         let mut segments = path.segments.as_slice();
@@ -91,12 +91,12 @@ fn origins<'t>(root: &[Token<'t>], modules: &BTreeSet<&str>) -> Vec<(&'t str, &'
 }
 
 /// The first name below the root of the crate in each path of this file that goes there.
-fn names_at_root<'t>(file: &File<'_, 't>) -> Vec<(&'t str, usize)> {
-    let tokens = &file.source.shipped;
+fn names_at_root<'s>(file: &File<'s, '_>) -> Vec<(&'s str, usize)> {
+    let tokens: &'s [Token] = &file.source.shipped;
     let nesting = inline_modules(tokens);
     let mut found = Vec::new();
     for (at, path) in beginning_with(tokens, &["crate", "super", "self"]) {
-        // `pub(in crate::a)` says who may see this, not what this uses.
+        // `pub(in crate::a)` is a visibility, not a use.
         if at >= 3 && tokens[at - 1].is("in") && tokens[at - 2].is("(") && tokens[at - 3].is("pub")
         {
             continue;
@@ -112,8 +112,8 @@ fn names_at_root<'t>(file: &File<'_, 't>) -> Vec<(&'t str, usize)> {
     found
 }
 
-/// For each token, how many `mod name { … }` stand around it.
-fn inline_modules(tokens: &[Token<'_>]) -> Vec<usize> {
+/// For each token, the number of `mod name { … }` around it.
+fn inline_modules(tokens: &[Token]) -> Vec<usize> {
     let mut braces: Vec<bool> = Vec::new();
     let mut depth = 0;
     let mut depths = Vec::with_capacity(tokens.len());
@@ -130,7 +130,7 @@ fn inline_modules(tokens: &[Token<'_>]) -> Vec<usize> {
     depths
 }
 
-/// One finding per knot of modules: the shortest ring through its first module.
+/// One finding per connected group of rings: the shortest ring through its first module.
 fn rings_of(arrows: &Arrows<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut reported: BTreeSet<&str> = BTreeSet::new();
@@ -138,10 +138,10 @@ fn rings_of(arrows: &Arrows<'_>) -> Vec<Finding> {
         if reported.contains(module) {
             continue;
         }
-        let Some(ring) = way(arrows, module, module) else { continue };
-        let in_knot =
-            |m: &&str| way(arrows, module, m).is_some() && way(arrows, m, module).is_some();
-        reported.extend(arrows.keys().copied().filter(in_knot));
+        let Some(ring) = path(arrows, module, module) else { continue };
+        let in_group =
+            |m: &&str| path(arrows, module, m).is_some() && path(arrows, m, module).is_some();
+        reported.extend(arrows.keys().copied().filter(in_group));
         let places: Vec<_> = ring.windows(2).map(|pair| arrows[pair[0]][pair[1]]).collect();
         let others: Vec<_> =
             places[1..].iter().map(|place| format!("{}:{}", place.path, place.line)).collect();
@@ -152,18 +152,19 @@ fn rings_of(arrows: &Arrows<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The shortest way of at least one arrow, both ends included.
-fn way<'t>(arrows: &Arrows<'t>, from: &'t str, to: &str) -> Option<Vec<&'t str>> {
+/// The shortest path of at least one arrow, both ends included.
+fn path<'t>(arrows: &Arrows<'t>, from: &'t str, to: &str) -> Option<Vec<&'t str>> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut ways = VecDeque::from([vec![from]]);
-    while let Some(way) = ways.pop_front() {
-        for next in arrows.get(way[way.len() - 1]).into_iter().flat_map(|targets| targets.keys()) {
-            let further: Vec<_> = way.iter().copied().chain([*next]).collect();
+    let mut paths = VecDeque::from([vec![from]]);
+    while let Some(path) = paths.pop_front() {
+        for next in arrows.get(path[path.len() - 1]).into_iter().flat_map(|targets| targets.keys())
+        {
+            let further: Vec<_> = path.iter().copied().chain([*next]).collect();
             if *next == to {
                 return Some(further);
             }
             if seen.insert(*next) {
-                ways.push_back(further);
+                paths.push_back(further);
             }
         }
     }

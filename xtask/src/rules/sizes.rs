@@ -1,21 +1,23 @@
-//! A file is read in one sitting.
+//! The length of files and of test modules.
 
 use crate::finding::Finding;
 use crate::source::{Source, is_test_path};
 use crate::tree::File;
 
-/// Lines of a source file worth a note, and too many.
+/// A source file with more lines gets a note, or is too long.
 const NOTED: usize = 400;
-const TOO_LONG: usize = 600;
+const TOO_LONG: usize = 500;
 
-/// Lines that are too many even for a file of tests.
+/// Files that still have to be split. Delete the entry with the split; add none.
+const STILL_TOO_LONG: &[&str] = &["crates/session/src/session.rs"];
+
+/// A file of tests with more lines is too long.
 const TESTS_TOO_LONG: usize = 1200;
 
-/// Lines of a test module inside the file that it tests.
+/// A test module with more lines moves to a file of its own.
 const TEST_MODULE_TOO_LONG: usize = 150;
 
-/// A source file of any language has a length that a reader can bear. A list in TOML is not read
-/// from top to bottom and may be as long as it needs.
+/// Source files of any language have a limited length. TOML files are lists and have none.
 pub(crate) fn file_length(file: &File) -> Vec<Finding> {
     if !file.is_source() || file.path.ends_with(".toml") {
         return Vec::new();
@@ -26,23 +28,23 @@ pub(crate) fn file_length(file: &File) -> Vec<Finding> {
         false => (TOO_LONG, "split the file"),
     };
     let what = format!("{lines} lines");
-    if lines > limit {
+    if lines > limit && !STILL_TOO_LONG.contains(&file.path.as_str()) {
         let hint = format!("at most {limit}: {advice}");
         vec![Finding::wrong(&file.path, limit + 1, what, hint)]
     } else if lines > NOTED && limit == TOO_LONG {
-        let hint = format!("over {NOTED}, at most {limit}: is it still one thing?");
+        let hint = format!("over {NOTED}, at most {limit}: consider splitting it");
         vec![Finding::note(&file.path, NOTED + 1, what, hint)]
     } else {
         Vec::new()
     }
 }
 
-/// Tests that outgrow their file move beside it.
+/// A long test module is a file of its own.
 pub(crate) fn test_module_length(source: &Source<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for item in &source.test_items {
         let tokens = &source.all[item.clone()];
-        // In the head of the item, not inside some test function.
+        // The head of the item only, not the body of a test function.
         let opening = tokens.iter().position(|token| token.is("{")).unwrap_or(0);
         let Some([keyword, _name]) = tokens[..opening].last_chunk() else { continue };
         if !keyword.is("mod") {
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_from_top_to_bottom_has_no_length() {
+    fn data_and_prose_have_no_limit() {
         check("schema/a.json", 5000, None);
         check("Cargo.lock", 5000, None);
         check("examples/a/queries.toml", 5000, None);
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_module_elsewhere_is_as_long_as_it_likes_there() {
+    fn a_test_module_in_its_own_file_has_no_such_limit() {
         let text = "#[cfg(test)]\nmod tests;\n".to_owned() + &"fn a() {}\n".repeat(300);
         assert_eq!(test_module_length(&Source::read("a.rs", &text)), []);
     }

@@ -1,9 +1,9 @@
-//! No guessing of types: `untagged` tries one shape after another, and its error
-//! tells the peer nothing.
+//! No `untagged` types: serde tries one variant after another, and its error message does not say
+//! what is wrong with any of them.
 
 use crate::finding::Finding;
-use crate::lexer::Token;
 use crate::source::Source;
+use crate::tokens::Token;
 
 /// `#[serde(untagged)]` only under a line `// untagged: reason`.
 pub(crate) fn untagged(source: &Source<'_>) -> Vec<Finding> {
@@ -22,7 +22,7 @@ pub(crate) fn untagged(source: &Source<'_>) -> Vec<Finding> {
 }
 
 /// The line of the attribute that is still open at the end of `before`, if it is serde's.
-fn serde_attribute(before: &[Token<'_>]) -> Option<usize> {
+fn serde_attribute(before: &[Token]) -> Option<usize> {
     let open = before.windows(2).rposition(|pair| pair[0].is("#") && pair[1].is("["))?;
     let inside = &before[open + 2..];
     let closed = inside.iter().any(|token| token.is("]"));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_stands_on_the_line_above_and_says_something() {
+    fn the_reason_is_on_the_line_above_and_not_empty() {
         check("// untagged: a number or a string\n#[serde(untagged)]\nenum Id {}", &[]);
         check("// untagged: \n#[serde(untagged)]\nenum Id {}", &[2]);
         check("// a number or a string\n#[serde(untagged)]\nenum Id {}", &[2]);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_alone_is_nothing() {
+    fn the_word_alone_is_ignored() {
         check("fn untagged() {}\n#[serde(tag = \"x\")]\nstruct A { untagged: u8 }", &[]);
         check("// #[serde(untagged)]\nlet a = \"#[serde(untagged)]\";", &[]);
     }

@@ -1,4 +1,4 @@
-//! What is test code and what is not.
+//! Separation of test code from shipped code.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 #[track_caller]
 fn check(text: &str, shipped: &str) {
     let source = Source::read("crates/a/src/b.rs", text);
-    let words: Vec<_> = source.shipped.iter().map(|t| t.text).collect();
+    let words: Vec<_> = source.shipped.iter().map(|t| t.text.as_str()).collect();
     assert_eq!(words.join(" "), shipped, "{text}");
 }
 

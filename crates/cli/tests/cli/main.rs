@@ -7,6 +7,8 @@ mod client;
 mod commands;
 mod configuration;
 mod http;
+#[cfg(target_os = "linux")]
+mod linking;
 mod stdio;
 mod transcripts;
 mod texts;

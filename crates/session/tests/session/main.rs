@@ -1,5 +1,6 @@
 //! The rules of one conversation, as transcripts against the state machine alone.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock and the environment")]
 
 mod batches;
 mod cancellation;

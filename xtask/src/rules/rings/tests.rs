@@ -1,8 +1,8 @@
-//! Small crates, each with or without a ring.
+//! Small crates with and without rings.
 
 use super::*;
 
-/// A crate as `file: text` pairs; what is found, without the hints.
+/// A crate as pairs of file and text, and the findings without their hints.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str]) {
     let paths: Vec<_> = files.iter().map(|(name, _)| format!("crates/x/src/{name}")).collect();
@@ -27,7 +27,7 @@ fn two_modules_that_use_each_other_are_a_ring() {
 }
 
 #[test]
-fn a_ring_of_three_is_told_once_with_its_other_places() {
+fn a_ring_of_three_is_found_once_with_its_other_places() {
     let sources = [
         Source::read("crates/x/src/a.rs", "use crate::b;"),
         Source::read("crates/x/src/b.rs", "use crate::{c, d};"),
@@ -44,7 +44,7 @@ fn a_ring_of_three_is_told_once_with_its_other_places() {
 }
 
 #[test]
-fn two_knots_are_told_apart() {
+fn two_groups_of_rings_are_two_findings() {
     check(
         &[
             ("a.rs", "use crate::b;"),
@@ -70,7 +70,7 @@ fn arrows_one_way_are_fine() {
 }
 
 #[test]
-fn a_name_of_the_root_is_the_module_it_comes_from() {
+fn a_name_of_the_root_counts_as_the_module_it_comes_from() {
     let a = ("a.rs", "use crate::Bee;");
     let b = ("b.rs", "use crate::a::A;");
     let ring = &["a.rs:1: a -> b -> a"];
@@ -85,7 +85,7 @@ fn a_name_of_the_root_is_the_module_it_comes_from() {
 }
 
 #[test]
-fn a_folder_is_one_module_and_climbing_out_of_it_is_an_arrow() {
+fn a_folder_is_one_module_and_leaving_it_is_an_arrow() {
     check(
         &[("a/mod.rs", "mod x; mod y;"), ("a/x.rs", "use super::y;"), ("a/y.rs", "use super::x;")],
         &[],
@@ -105,7 +105,7 @@ fn super_inside_an_inline_module_is_the_file_itself() {
 }
 
 #[test]
-fn tests_comments_and_visibilities_are_no_arrows() {
+fn tests_comments_and_visibilities_are_not_arrows() {
     let b = ("b.rs", "use crate::a;");
     for a in [
         "#[cfg(test)] mod tests { use crate::b; }",
