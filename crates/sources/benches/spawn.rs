@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use sabir_sources::command::{Program, run};
-use sabir_sources::keeper::{KeeperSettings, Keepers};
+use sabir_supervisor::{KeeperSettings, Keepers};
 
 const PROMISED: f64 = 1.5;
 

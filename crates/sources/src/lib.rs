@@ -8,8 +8,6 @@ pub mod function; // a Rust function
 #[cfg(all(unix, feature = "commands"))]
 mod hidden; // modes of the executable that need a process of their own
 #[cfg(all(unix, feature = "commands"))]
-pub mod keeper; // children that never outlive us
-#[cfg(all(unix, feature = "commands"))]
 pub mod text; // prompts and resources that are written down
 
 #[cfg(all(unix, feature = "commands"))]

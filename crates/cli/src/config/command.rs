@@ -10,7 +10,7 @@ use sabir_sources::command::{
     self, CommandLine, CommandSource, FindError, Finder, MimeType, Output, Place, Program, RunItem,
     Stdin, TemplateError, TextTemplate,
 };
-use sabir_sources::keeper::Keepers;
+use sabir_supervisor::Keepers;
 use serde::Deserialize;
 use toml::Spanned;
 

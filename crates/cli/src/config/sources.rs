@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sabir_registry::{Registry, Source};
 use sabir_sources::command::Finder;
-use sabir_sources::keeper::{KeeperSettings, Keepers};
+use sabir_supervisor::{KeeperSettings, Keepers};
 
 use super::file::File;
 use super::mistake::{Mistake, Place, Text};

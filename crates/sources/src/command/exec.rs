@@ -20,7 +20,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::program::{Files, Limits, Program, Sandbox};
 use super::sandbox;
-use crate::keeper::{StartError, refusal, this_program};
+use sabir_supervisor::{StartError, refusal, this_program};
 
 /// The hidden mode, as the first argument of this executable.
 pub(crate) const EXEC: &str = "__exec";

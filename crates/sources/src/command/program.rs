@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::keeper::Patience;
+use sabir_supervisor::Patience;
 
 /// A program, and how a call of it is run.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Refused, Wrapped};
 use super::program::Program;
-use crate::keeper::{Child, Exit, Keepers, Order, StartError, WaitError, YEAR, refusal};
+use sabir_supervisor::{Child, Exit, Keepers, Order, StartError, WaitError, YEAR, refusal};
 
 /// How long beyond its patience we wait for a program that is being ended. One that does not even
 /// end by SIGKILL hangs in the kernel; its keeper stays with it, and the call is answered.

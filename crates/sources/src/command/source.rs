@@ -23,7 +23,7 @@ use super::reply::{Output, reply};
 use super::run::{Finish, RunError, run_until};
 use super::template::{CommandLine, Stdin};
 use super::values::{RenderError, Values};
-use crate::keeper::{Keepers, StartError};
+use sabir_supervisor::{Keepers, StartError};
 
 /// A command, as decided.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use sabir_sources::command::{
     FindError, Gate, Limit, Program, RunError, Stream, find_program, run,
 };
-use sabir_sources::keeper::{Exit, Patience, StartError};
+use sabir_supervisor::{Exit, Patience, StartError};
 
 use super::{PLAY, SOON, alive, keepers, patience, script, shell, soon, stat, token};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use sabir_sources::command::{Files, Finish, Limit, Limits, Program, RunError, Sandbox, run};
-use sabir_sources::keeper::{Exit, StartError};
+use sabir_supervisor::{Exit, StartError};
 
 use super::{PLAY, keepers, script, shell};
 

@@ -48,15 +48,15 @@ impl Default for Patience {
 }
 
 /// Longer times are taken as this: clocks overflow.
-pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+pub const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The largest order, in bytes. Linux itself takes at most 6 MiB of arguments and environment.
 /// A larger one is refused before anything is started.
-pub(super) const MAX_ORDER: usize = 8 << 20;
+pub(crate) const MAX_ORDER: usize = 8 << 20;
 
 /// Why an order cannot be put into bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadOrder {
+pub(crate) enum BadOrder {
     /// A string contains a NUL byte.
     Nul,
     /// It is larger than [`MAX_ORDER`].
@@ -66,7 +66,7 @@ pub(super) enum BadOrder {
 impl Order {
     /// The order as bytes, with its length in front. If it should `announce`, the keeper says
     /// [`Word::Started`]; otherwise the first that one hears of the program is its end.
-    pub(super) fn encode(&self, announce: bool) -> Result<Vec<u8>, BadOrder> {
+    pub(crate) fn encode(&self, announce: bool) -> Result<Vec<u8>, BadOrder> {
         let mut out = vec![0; 4];
         let number = |n: u128| OsString::from(n.to_string());
         put(&mut out, self.program.as_os_str())?;
@@ -94,7 +94,7 @@ impl Order {
 
     /// Reads what [`Order::encode`] wrote, without the length: the order, and whether to announce.
     /// `None`: it did not write that.
-    pub(super) fn decode(body: &[u8]) -> Option<(Self, bool)> {
+    pub(crate) fn decode(body: &[u8]) -> Option<(Self, bool)> {
         let mut strings = body.strip_suffix(&[0])?.split(|byte| *byte == 0);
         let mut next = || strings.next().map(|bytes| OsString::from_vec(bytes.to_vec()));
         let program = next()?.into();
@@ -126,7 +126,7 @@ fn put(out: &mut Vec<u8>, string: &OsStr) -> Result<(), BadOrder> {
 
 /// What a keeper tells Sabir.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(crate) enum Word {
     /// I am a keeper, and wait for orders.
     Ready,
     /// The child runs, under this process id.
@@ -144,9 +144,9 @@ pub(super) enum Word {
 }
 
 impl Word {
-    pub(super) const SIZE: usize = 8;
+    pub(crate) const SIZE: usize = 8;
 
-    pub(super) fn encode(self) -> [u8; Self::SIZE] {
+    pub(crate) fn encode(self) -> [u8; Self::SIZE] {
         let (tag, number) = match self {
             Self::Ready => (1u32, 0),
             Self::Started(pid) => (2, pid),
@@ -162,7 +162,7 @@ impl Word {
         out
     }
 
-    pub(super) fn decode(bytes: [u8; Self::SIZE]) -> Option<Self> {
+    pub(crate) fn decode(bytes: [u8; Self::SIZE]) -> Option<Self> {
         let [a, b, c, d, number @ ..] = bytes;
         let number = i32::from_le_bytes(number);
         Some(match u32::from_le_bytes([a, b, c, d]) {

@@ -13,10 +13,10 @@ use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::child::{Child, Home, Streams};
-use super::line::{Line, send};
-use super::modes::{KEEP_ALL, MARK, this_program};
-use super::order::{BadOrder, Order, Word};
+use crate::child::{Child, Home, Streams};
+use crate::line::{Line, send};
+use crate::modes::{KEEP_ALL, MARK, this_program};
+use crate::order::{BadOrder, Order, Word};
 
 /// Where programs are started, and kept. A clone is the same keepers.
 ///
@@ -270,7 +270,7 @@ impl Pool {
 }
 
 fn no_keeper<T>(kind: io::ErrorKind, what: &str) -> Result<T, StartError> {
-    let hint = "does the executable call sabir_sources::hidden_mode first in main?";
+    let hint = "does the executable call hidden_mode first in main?";
     Err(StartError::NoKeeper(io::Error::new(kind, format!("{what}; {hint}"))))
 }
 
@@ -294,7 +294,7 @@ fn start_warden(program: &Path) -> io::Result<Warden> {
 }
 
 /// What the system's error number means for the start of `program` in `cwd`.
-pub(crate) fn refusal(errno: i32, program: &Path, cwd: &Path) -> StartError {
+pub fn refusal(errno: i32, program: &Path, cwd: &Path) -> StartError {
     match Errno::from_raw_os_error(errno) {
         // The system does not say whether it missed the program, its folder or its interpreter.
         Errno::NOENT | Errno::NOTDIR | Errno::ACCESS if !cwd.is_dir() => {

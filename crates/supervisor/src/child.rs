@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::net::unix::pipe;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::line::Line;
-use super::order::Word;
+use crate::line::Line;
+use crate::order::Word;
 
 /// A program that runs. When this is dropped the program is ended, with all that it started.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Child {
 }
 
 /// Where a keeper goes when its program is gone. It stays as long as a program needs it.
-pub(super) trait Home: std::fmt::Debug + Send + Sync {
+pub(crate) trait Home: std::fmt::Debug + Send + Sync {
     fn keep_idle(&self, line: Line);
 }
 
@@ -55,7 +55,7 @@ pub enum WaitError {
 }
 
 impl Child {
-    pub(super) fn new(
+    pub(crate) fn new(
         pid: Option<i32>,
         streams: Streams,
         line: Line,
@@ -143,7 +143,7 @@ impl Drop for Child {
 
 /// Our ends of a program's standard streams.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     stdin: Option<pipe::Sender>,
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
@@ -151,7 +151,7 @@ pub(super) struct Streams {
 
 impl Streams {
     /// Opens them, and gives the program's ends in the order of their numbers.
-    pub(super) fn open(with_stdin: bool) -> io::Result<(Self, Vec<OwnedFd>)> {
+    pub(crate) fn open(with_stdin: bool) -> io::Result<(Self, Vec<OwnedFd>)> {
         let mut theirs = Vec::with_capacity(3);
         let mut stdin = None;
         if with_stdin {

@@ -10,10 +10,10 @@ use rustix::net::{
 };
 
 /// The most open files that travel with one message: the three standard streams.
-pub(super) const MAX_FILES: usize = 3;
+pub(crate) const MAX_FILES: usize = 3;
 
 /// Sends some of `bytes`, and all of `files` with the first of them. Returns how many bytes went.
-pub(super) fn send(line: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
+pub(crate) fn send(line: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
@@ -24,7 +24,7 @@ pub(super) fn send(line: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> i
 
 /// Receives some bytes into `buffer`, and the files that came with them into `files`.
 /// Zero bytes: the other side has closed.
-pub(super) fn receive(
+pub(crate) fn receive(
     line: impl AsFd,
     buffer: &mut [u8],
     files: &mut Vec<OwnedFd>,

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use sabir_sources::keeper::{Exit, Order};
+use sabir_supervisor::{Exit, Order};
 
 use super::{PLAY, alive, keepers, line, patience, rest, sh, soon, stat, token};
 

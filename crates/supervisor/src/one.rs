@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::order::{MAX_ORDER, Order, Patience, Word};
-use super::socket;
-use super::tree::{self, Reaped};
-use super::wake::Wake;
+use crate::order::{MAX_ORDER, Order, Patience, Word};
+use crate::socket;
+use crate::tree::{self, Reaped};
+use crate::wake::Wake;
 
 /// Room for most orders at the first read.
 const USUAL_ORDER: usize = 16 << 10;
@@ -30,7 +30,7 @@ const LOOK_WHILE_ASKING: Duration = Duration::from_millis(50);
 const LOOK_WHILE_KILLING: Duration = Duration::from_millis(20);
 
 /// Serves orders from `line` until it closes or SIGTERM comes, and nothing is left below.
-pub(super) fn keep(line: UnixStream) -> io::Result<()> {
+pub(crate) fn keep(line: UnixStream) -> io::Result<()> {
     let mut keeper = Keeper { line, wake: Wake::new()?, line_closed: false };
     tree::adopt_orphans()?;
     keeper.say(&[Word::Ready]);

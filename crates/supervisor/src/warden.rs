@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::modes::{KEEP_ONE, this_program};
-use super::socket;
-use super::tree::{self, Reaped};
-use super::wake::Wake;
+use crate::modes::{KEEP_ONE, this_program};
+use crate::socket;
+use crate::tree::{self, Reaped};
+use crate::wake::Wake;
 
 /// How often we look again for what a killed keeper left, until it is gone.
 const LOOK_WHILE_KILLING: Duration = Duration::from_millis(20);
 
 /// Starts keepers for `line` until it closes or SIGTERM comes, and nothing is left below.
-pub(super) fn watch(line: UnixStream) -> io::Result<()> {
+pub(crate) fn watch(line: UnixStream) -> io::Result<()> {
     // A session of our own: what is sent to Sabir's group or terminal is not meant for us.
     rustix::process::setsid()?;
     std::env::set_current_dir("/")?;

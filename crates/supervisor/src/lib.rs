@@ -41,6 +41,9 @@
 //!
 //! Not here: what is read from a program and for how long. See `command::run`.
 
+#[cfg(not(unix))]
+compile_error!("sabir-supervisor is for Unix only");
+
 mod child; // a program that is kept
 mod line; // our end of a socket
 mod modes; // how this executable becomes a keeper
@@ -55,22 +58,26 @@ mod warden; // the process that keeps the keepers
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
 
 pub use child::{Child, Exit, WaitError};
-pub(crate) use modes::{KEEP_ALL, KEEP_ONE, this_program};
-pub(crate) use order::YEAR;
-pub use order::{Order, Patience};
-pub(crate) use pool::refusal;
-pub use pool::{KeeperSettings, Keepers, StartError};
+pub use modes::this_program;
+pub use order::{Order, Patience, YEAR};
+pub use pool::{KeeperSettings, Keepers, StartError, refusal};
 
-/// The work of a warden. Its line is its standard input.
-pub(crate) fn keep_all() -> io::Result<()> {
-    warden::watch(socket_on_stdin()?)
-}
-
-/// The work of a keeper. Its line is its standard input.
-pub(crate) fn keep_one() -> io::Result<()> {
-    one::keep(socket_on_stdin()?)
+/// Does the work of a warden or of a keeper, if this process was started for that; otherwise
+/// returns `None` at once.
+///
+/// Every executable that runs programs calls this first in `main`, before it starts a thread or
+/// looks at its arguments: `if let Some(code) = hidden_mode() { return code }`.
+pub fn hidden_mode() -> Option<ExitCode> {
+    let work = match std::env::args_os().nth(1)?.to_str()? {
+        modes::KEEP_ALL => warden::watch,
+        modes::KEEP_ONE => one::keep,
+        _ => return None,
+    };
+    // Nobody reads what a keeper might say: who listens to it is told by its socket's end.
+    Some(ExitCode::from(u8::from(socket_on_stdin().and_then(work).is_err())))
 }
 
 fn socket_on_stdin() -> io::Result<UnixStream> {

@@ -84,7 +84,7 @@ fn however_sabir_ends_nothing_is_left() {
 /// Plays one round, and returns how long it took from the end of Sabir to the end of all.
 fn play_round(round: usize, way: Way) -> Duration {
     let token = format!("8{:07}{round:05}", std::process::id());
-    let mut sabir = Command::new(env!("CARGO_BIN_EXE_sabir-sources-play"))
+    let mut sabir = Command::new(env!("CARGO_BIN_EXE_sabir-supervisor-play"))
         .args(["hold", &token, "100"])
         .process_group(0)
         .stdin(Stdio::piped())

@@ -7,25 +7,25 @@ use rustix::net::Shutdown;
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 
-use super::order::Word;
-use super::socket;
+use crate::order::Word;
+use crate::socket;
 
 /// Our end of the socket to a keeper.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     stream: UnixStream,
     partial: [u8; Word::SIZE],
     have: usize,
 }
 
 impl Line {
-    pub(super) fn new(stream: UnixStream) -> Self {
+    pub(crate) fn new(stream: UnixStream) -> Self {
         Self { stream, partial: [0; Word::SIZE], have: 0 }
     }
 
     /// The next word. `None`: the keeper has left. What was read of a word is kept if this is
     /// dropped.
-    pub(super) async fn hear(&mut self) -> io::Result<Option<Word>> {
+    pub(crate) async fn hear(&mut self) -> io::Result<Option<Word>> {
         while self.have < Word::SIZE {
             match self.stream.read(&mut self.partial[self.have..]).await? {
                 0 => return Ok(None),
@@ -37,23 +37,23 @@ impl Line {
     }
 
     /// Sends an order, and its files.
-    pub(super) async fn send(&self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(crate) async fn send(&self, order: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
         send(&self.stream, order, files).await
     }
 
     /// Whether the keeper has left or said something unasked while it was idle.
-    pub(super) fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         !matches!(self.stream.try_read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Closes our half: the keeper ends what it keeps, and can still tell us about it.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let _ = rustix::net::shutdown(&self.stream, Shutdown::Write);
     }
 }
 
 /// Sends all of `bytes`, and `files` with the first of them.
-pub(super) async fn send(
+pub(crate) async fn send(
     stream: &UnixStream,
     bytes: &[u8],
     files: &[BorrowedFd<'_>],

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
-use sabir_sources::keeper::{Exit, KeeperSettings, Keepers, Order, StartError, WaitError};
+use sabir_supervisor::{Exit, KeeperSettings, Keepers, Order, StartError, WaitError};
 
 use super::{PLAY, SOON, alive, keepers, line, sh, soon, stat, token};
 

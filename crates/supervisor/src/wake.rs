@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 
 /// The signals of this process, as a stream to wait on. One per process.
-pub(super) struct Wake {
+pub(crate) struct Wake {
     signals: UnixStream,
     asked_to_leave: Arc<AtomicBool>,
 }
 
 impl Wake {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let (signals, handler) = UnixStream::pair()?;
         signals.set_nonblocking(true)?;
         let asked_to_leave = Arc::new(AtomicBool::new(false));
@@ -29,13 +29,13 @@ impl Wake {
     }
 
     /// Whether SIGTERM has come.
-    pub(super) fn asked_to_leave(&self) -> bool {
+    pub(crate) fn asked_to_leave(&self) -> bool {
         self.asked_to_leave.load(Ordering::Acquire)
     }
 
     /// Sleeps until `line` can be read, a signal has come, or `at_most` has passed.
     /// Returns whether `line` can be read; a line that is not given is not looked at.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &mut self,
         line: Option<&UnixStream>,
         at_most: Option<Duration>,

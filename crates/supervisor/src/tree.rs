@@ -14,7 +14,7 @@ use rustix::process::{
 
 /// What one look at the ended children found.
 #[derive(Debug)]
-pub(super) enum Reaped {
+pub(crate) enum Reaped {
     /// This child has ended and is no more, not even as a zombie.
     One(Pid, WaitStatus),
     /// There are children, all alive.
@@ -24,7 +24,7 @@ pub(super) enum Reaped {
 }
 
 /// Takes one ended child off the process table, without waiting.
-pub(super) fn reap() -> io::Result<Reaped> {
+pub(crate) fn reap() -> io::Result<Reaped> {
     match rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG)) {
         Ok(Some((pid, status))) => Ok(Reaped::One(pid, status)),
         Ok(None) => Ok(Reaped::NoneNow),
@@ -35,7 +35,7 @@ pub(super) fn reap() -> io::Result<Reaped> {
 
 /// Becomes the parent of every orphan below this process, and takes a name of its own.
 #[cfg(target_os = "linux")]
-pub(super) fn adopt_orphans() -> io::Result<()> {
+pub(crate) fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     // `pkill sabir` goes by this name; see the header of `keeper`.
     rustix::thread::set_name(c"keeper")?;
@@ -44,12 +44,12 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 
 /// Elsewhere orphans go to the first process: only the group can be ended.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn adopt_orphans() -> io::Result<()> {
+pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
 /// The direct children of this process, ended ones included.
-pub(super) fn children() -> Vec<Pid> {
+pub(crate) fn children() -> Vec<Pid> {
     // One small file, where the kernel has it; otherwise a walk over all processes.
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(list) => list.split_whitespace().filter_map(pid).collect(),
@@ -82,7 +82,7 @@ fn pid(text: &str) -> Option<Pid> {
 ///
 /// A signal that cannot be delivered (to a program that changed its user) is not an error here:
 /// there is nothing else to try.
-pub(super) fn signal_all(
+pub(crate) fn signal_all(
     leader: Pid,
     leader_reaped: bool,
     signal: Signal,

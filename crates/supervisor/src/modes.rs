@@ -8,10 +8,10 @@ pub(crate) const KEEP_ONE: &str = "__keep-one";
 
 /// A variable that wardens and keepers have, so that one which does not know that it is one (an
 /// executable that never calls `hidden_mode`) cannot start wardens of its own without end.
-pub(super) const MARK: &str = "SABIR_KEEPER";
+pub(crate) const MARK: &str = "SABIR_KEEPER";
 
 /// This very executable, even if its file has been replaced or removed since.
-pub(crate) fn this_program() -> PathBuf {
+pub fn this_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {
