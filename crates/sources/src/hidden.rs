@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use crate::command;
 
-/// Does the work of a keeper or of a command's starter, if this process was started for that;
-/// otherwise returns `None` at once.
+/// Runs a hidden mode if this process was started in one: the supervisor process, a monitor, or
+/// the sandboxed start of a command. Otherwise returns `None` immediately.
 ///
 /// Every executable that runs programs calls this first in `main`, before it starts a thread or
 /// looks at its arguments: `if let Some(code) = hidden_mode() { return code }`.

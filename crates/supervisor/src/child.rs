@@ -1,4 +1,4 @@
-//! A program that is kept: its three streams, and its end.
+//! A running program: its standard streams and its exit.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,60 +7,60 @@ use std::sync::Arc;
 use tokio::net::unix::pipe;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::line::Line;
-use crate::order::Word;
+use crate::channel::Channel;
+use crate::message::Report;
 
-/// A program that runs. When this is dropped the program is ended, with all that it started.
+/// A running program. Dropping it stops the program and all its descendants.
 #[derive(Debug)]
 pub struct Child {
-    /// Its standard input, unless that is empty by order. Drop it to close it.
+    /// The program's standard input, if the request asked for a pipe. Drop it to close it.
     pub stdin: Option<pipe::Sender>,
-    /// Its standard output.
+    /// The program's standard output.
     pub stdout: Option<pipe::Receiver>,
-    /// Its standard error.
+    /// The program's standard error.
     pub stderr: Option<pipe::Receiver>,
     pid: Option<i32>,
-    line: Option<Line>,
+    channel: Option<Channel>,
     exit: Option<Result<Exit, WaitError>>,
     gone: bool,
-    /// Its keeper leaves with it.
-    told_to_end: bool,
-    home: Arc<dyn Home>,
-    _room: OwnedSemaphorePermit,
+    /// The monitor exits together with the program.
+    stopping: bool,
+    idle: Arc<dyn IdlePool>,
+    _permit: OwnedSemaphorePermit,
 }
 
-/// Where a keeper goes when its program is gone. It stays as long as a program needs it.
-pub(crate) trait Home: std::fmt::Debug + Send + Sync {
-    fn keep_idle(&self, line: Line);
+/// Takes back a monitor whose program is gone. Alive as long as any program needs it.
+pub(crate) trait IdlePool: std::fmt::Debug + Send + Sync {
+    fn put_back(&self, channel: Channel);
 }
 
-/// How a program left.
+/// How a program exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code.
+    /// With this exit code.
     Code(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Signal(i32),
 }
 
-/// Why the end of a program is not known.
+/// Why the exit of a program is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
-    /// It was launched, and the system refused to start it, with this error number.
-    #[error("the program could not be started: {}", io::Error::from_raw_os_error(*.0))]
+    /// The system refused to start the program, with this error number.
+    #[error("cannot start the program: {}", io::Error::from_raw_os_error(*.0))]
     NotStarted(i32),
-    /// Its keeper was killed. The warden ends what it kept.
-    #[error("the keeper of this program was killed")]
-    KeeperLost,
+    /// The program's monitor was killed. The supervisor process stops the program.
+    #[error("the monitor process of this program was killed")]
+    MonitorLost,
 }
 
 impl Child {
     pub(crate) fn new(
         pid: Option<i32>,
         streams: Streams,
-        line: Line,
-        home: Arc<dyn Home>,
-        room: OwnedSemaphorePermit,
+        channel: Channel,
+        idle: Arc<dyn IdlePool>,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         let Streams { stdin, stdout, stderr } = streams;
         Self {
@@ -68,75 +68,76 @@ impl Child {
             stdout: Some(stdout),
             stderr: Some(stderr),
             pid,
-            line: Some(line),
+            channel: Some(channel),
             exit: None,
             gone: false,
-            told_to_end: false,
-            home,
-            _room: room,
+            stopping: false,
+            idle,
+            _permit: permit,
         }
     }
 
-    /// Its process id, which is also the id of its group. `None`: it was launched, not started.
+    /// The process id, which is also the id of the process group. `None` after
+    /// [`Supervisor::launch`](crate::Supervisor::launch).
     pub fn pid(&self) -> Option<i32> {
         self.pid
     }
 
-    /// Whether the program itself is known to have left. What it left behind may still be there.
-    pub fn has_left(&self) -> bool {
+    /// Whether the program itself is known to have exited. Descendants may still be running.
+    pub fn has_exited(&self) -> bool {
         self.exit.is_some()
     }
 
-    /// Waits until the program has left and nothing of it remains: no descendant, no zombie.
+    /// Waits until the program has exited and no descendant is left, not even as a zombie.
     ///
-    /// May be dropped and called again. It does not read the streams: a program that waits for
-    /// somebody to read its output does not leave.
+    /// Cancel safe. The streams are not read meanwhile: a program that blocks on writing its output
+    /// does not exit.
     pub async fn wait(&mut self) -> Result<Exit, WaitError> {
         while !self.gone {
-            let line = self.line.as_mut().ok_or(WaitError::KeeperLost)?;
-            match (line.hear().await, self.exit) {
-                (Ok(Some(Word::Exited(code))), None) => self.exit = Some(Ok(Exit::Code(code))),
-                (Ok(Some(Word::Signalled(signal))), None) => {
+            let channel = self.channel.as_mut().ok_or(WaitError::MonitorLost)?;
+            match (channel.receive().await, self.exit) {
+                (Ok(Some(Report::Exited(code))), None) => self.exit = Some(Ok(Exit::Code(code))),
+                (Ok(Some(Report::Signalled(signal))), None) => {
                     self.exit = Some(Ok(Exit::Signal(signal)));
                 }
-                (Ok(Some(Word::NotStarted(errno))), None) if self.pid.is_none() => {
+                (Ok(Some(Report::NotStarted(errno))), None) if self.pid.is_none() => {
                     self.exit = Some(Err(WaitError::NotStarted(errno)));
                     self.gone = true;
                 }
-                (Ok(Some(Word::Gone)), Some(_)) => self.gone = true,
-                (Ok(Some(Word::GoneToo)), Some(_)) => {
+                (Ok(Some(Report::Gone)), Some(_)) => self.gone = true,
+                (Ok(Some(Report::GoneAndExiting)), Some(_)) => {
                     self.gone = true;
-                    self.told_to_end = true;
+                    self.stopping = true;
                 }
                 _ => {
-                    self.line = None;
-                    return Err(WaitError::KeeperLost);
+                    self.channel = None;
+                    return Err(WaitError::MonitorLost);
                 }
             }
         }
-        self.exit.unwrap_or(Err(WaitError::KeeperLost))
+        self.exit.unwrap_or(Err(WaitError::MonitorLost))
     }
 
-    /// Begins to end the program: closes its input, and tells its keeper. [`Child::wait`] tells
-    /// when it is done.
-    pub fn end(&mut self) {
+    /// Starts to stop the program: closes its standard input and tells its monitor.
+    /// [`Child::wait`] returns when that is done.
+    pub fn stop(&mut self) {
         self.stdin = None;
-        self.told_to_end = true;
-        if let Some(line) = &self.line {
-            line.close();
+        self.stopping = true;
+        if let Some(channel) = &self.channel {
+            channel.close();
         }
     }
 }
 
 impl Drop for Child {
-    /// A keeper whose program is gone can be used again. Any other loses its line and so ends
-    /// what it keeps.
+    /// A monitor whose program is gone can be reused. Any other monitor sees its socket close and
+    /// stops its program.
     fn drop(&mut self) {
-        if let Some(line) = self.line.take()
+        if let Some(channel) = self.channel.take()
             && self.gone
-            && !self.told_to_end
+            && !self.stopping
         {
-            self.home.keep_idle(line);
+            self.idle.put_back(channel);
         }
     }
 }
@@ -150,7 +151,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Opens them, and gives the program's ends in the order of their numbers.
+    /// Opens the pipes. Returns the program's ends in the order of their descriptor numbers.
     pub(crate) fn open(with_stdin: bool) -> io::Result<(Self, Vec<OwnedFd>)> {
         let mut theirs = Vec::with_capacity(3);
         let mut stdin = None;

@@ -1,59 +1,66 @@
-//! Children that never outlive us.
+//! Child processes that never outlive the process that started them.
 //!
-//! Sabir starts no program itself. It has one child, the *warden*, which has a *keeper* for every
-//! program that runs; the keeper starts the program and stays its parent:
+//! Sabir starts no program directly. Its only child is the *supervisor process*, which starts one
+//! *monitor* process for every running program. The monitor starts the program and stays its
+//! parent:
 //!
 //! ```text
-//! sabir ── warden ─┬─ keeper ── program ── its children, and theirs
-//!                  ├─ keeper ── program
-//!                  └─ keeper              (idle, waits for the next order)
+//! sabir ── supervisor ─┬─ monitor ── program ── its descendants
+//!                      ├─ monitor ── program
+//!                      └─ monitor              (idle, waits for the next request)
 //! ```
 //!
-//! Both are this same executable, started again in a hidden mode. Each is a *child subreaper*
-//! (`PR_SET_CHILD_SUBREAPER`): the kernel gives it every orphan below, whatever group or session
-//! the orphan has put itself into. A keeper keeps one program at a time, so all that lives below
-//! it belongs to that program, and when the kernel says that it has no children, nothing is left.
-//! No guess by names or environment, no walk that can miss what forks meanwhile.
+//! Both are this same executable in a hidden mode (see [`hidden_mode`]). Each is a *child
+//! subreaper* (`PR_SET_CHILD_SUBREAPER`): the kernel reparents every orphaned descendant to it,
+//! whatever process group or session the orphan has moved to. A monitor runs one program at a
+//! time, so every process below it belongs to that program, and when the kernel reports that the
+//! monitor has no children, nothing of the program is left. There is no guessing by name or
+//! environment, and no walk over `/proc` that can miss a process which forks meanwhile.
 //!
-//! What ends a program: its own exit (then what it left behind is ended), [`Child::end`], the
-//! drop of the [`Child`], and the end of Sabir, by whatever means. The last three are one thing
-//! to a keeper: its socket closes. First the program's standard input is closed, after
-//! [`Patience::after_stdin`] the group gets SIGTERM, after [`Patience::after_term`] everything
-//! below gets SIGKILL until nothing is left. Orphans outside the group get the same signals.
+//! A program is stopped by its own exit (then its remaining descendants are stopped),
+//! [`Child::stop`], the drop of the [`Child`], or the end of Sabir for any reason. The last three
+//! look the same to a monitor: its socket closes. The program's standard input is closed first;
+//! after [`GracePeriod::after_stdin`] its process group gets SIGTERM; after
+//! [`GracePeriod::after_term`] every descendant gets SIGKILL until none is left. Orphans outside
+//! the process group get the same signals.
 //!
 //! Any one of these processes may be killed with SIGKILL, and Sabir together with any one other.
-//! If it is Sabir, the sockets close; if a keeper, its tree becomes the warden's, which kills it;
-//! if the warden, the keepers still have their sockets. (A keeper *and* the warden at the same
-//! moment is the one case that leaves something behind.) Warden and keepers live in a session and
-//! in groups of their own and are not called `sabir` but `keeper of PID`, so that a signal to
-//! Sabir's group, to its terminal or to everything of that name does not take them along.
+//! If Sabir is killed, the sockets close. If a monitor is killed, its descendants are reparented
+//! to the supervisor process, which kills them. If the supervisor process is killed, the monitors
+//! still have their sockets. (A monitor *and* the supervisor process killed at the same moment is
+//! the one case that leaves processes behind.) The supervisor process and the monitors have their
+//! own session and process groups, and their title is `supervisor of PID`, so that a signal to
+//! Sabir's group, to its terminal or to every process named `sabir` does not reach them.
 //!
-//! Why not otherwise. The parent-death signal is bound to the thread that forked, is not
-//! inherited by grandchildren and cannot be set before `exec` without unsafe code. A process that
-//! is merely told the process groups cannot find who has left them with `setsid`. Making Sabir
-//! itself the subreaper does nothing at its own death, and would change the process of whoever
-//! uses the library. Control groups and PID namespaces do all of it, where one is permitted to
-//! make them: often not.
+//! # Alternatives
 //!
-//! What it costs: per call one message each way over a socket, instead of an `exec`; per program
-//! that runs at the same time one small process, which is used again. What it cannot do: signal a
-//! program that has changed its user (`sudo`); and, off Linux, end what has left its group.
+//! The parent-death signal is bound to the thread that forked, is not inherited by grandchildren
+//! and cannot be set before `exec` without unsafe code. A process that only knows process groups
+//! cannot find a descendant that called `setsid`. If Sabir itself were the subreaper, nothing
+//! would be stopped when Sabir dies, and the library would change a property of its user's
+//! process. Control groups and PID namespaces do all of this, but creating them often needs
+//! privileges. (The crate process-wrap offers the first two only.)
 //!
-//! Not here: what is read from a program and for how long. See `command::run`.
+//! # Cost and limits
+//!
+//! A call costs one message each way over a socket instead of an `exec`, and every program that
+//! runs at the same time costs one small process, which is reused. A program that has changed its
+//! user (`sudo`) cannot be signalled. On systems other than Linux, descendants that have left the
+//! process group are not stopped.
 
 #[cfg(not(unix))]
-compile_error!("sabir-supervisor is for Unix only");
+compile_error!("sabir-supervisor supports Unix only");
 
-mod child; // a program that is kept
-mod line; // our end of a socket
-mod modes; // how this executable becomes a keeper
-mod one; // the process that keeps one program
-mod order; // what goes over the sockets
-mod pool; // starting, using again, closing
-mod socket; // bytes, and open files beside them
-mod tree; // the processes below this one
-mod wake; // what wakes a keeper
-mod warden; // the process that keeps the keepers
+mod channel; // Sabir's end of a socket
+mod child; // a running program
+mod message; // the messages on the sockets
+mod modes; // the hidden modes of the executable
+mod monitor; // the process that runs one program
+mod poll; // waiting for a socket, a signal or a timeout
+mod root; // the supervisor process
+mod socket; // bytes and file descriptors
+mod supervisor; // starting programs, reusing monitors, closing
+mod tree; // the descendants of a process
 
 use std::io;
 use std::os::fd::AsFd;
@@ -61,23 +68,24 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 pub use child::{Child, Exit, WaitError};
-pub use modes::this_program;
-pub use order::{Order, Patience, YEAR};
-pub use pool::{KeeperSettings, Keepers, StartError, refusal};
+pub use message::{GracePeriod, StartRequest};
+pub use modes::current_executable;
+pub use supervisor::{StartError, Supervisor, SupervisorSettings};
 
-/// Does the work of a warden or of a keeper, if this process was started for that; otherwise
-/// returns `None` at once.
+/// Runs the supervisor process or a monitor if this process was started as one. Otherwise returns
+/// `None` immediately.
 ///
-/// Every executable that runs programs calls this first in `main`, before it starts a thread or
-/// looks at its arguments: `if let Some(code) = hidden_mode() { return code }`.
+/// Every executable that starts programs calls this first in `main`, before it starts a thread or
+/// reads its arguments: `if let Some(code) = hidden_mode() { return code }`.
 pub fn hidden_mode() -> Option<ExitCode> {
-    let work = match std::env::args_os().nth(1)?.to_str()? {
-        modes::KEEP_ALL => warden::watch,
-        modes::KEEP_ONE => one::keep,
+    let run = match std::env::args_os().nth(1)?.to_str()? {
+        modes::SUPERVISOR => root::run,
+        modes::MONITOR => monitor::run,
         _ => return None,
     };
-    // Nobody reads what a keeper might say: who listens to it is told by its socket's end.
-    Some(ExitCode::from(u8::from(socket_on_stdin().and_then(work).is_err())))
+    // Nobody reads the output of these processes: Sabir learns of an error by the closed socket.
+    let result = socket_on_stdin().and_then(run);
+    Some(ExitCode::from(u8::from(result.is_err())))
 }
 
 fn socket_on_stdin() -> io::Result<UnixStream> {

@@ -1,17 +1,18 @@
-//! The hidden modes in which this executable is a warden or a keeper.
+//! The hidden modes in which this executable is the supervisor process or a monitor.
 
 use std::path::PathBuf;
 
-/// The modes, as the first argument.
-pub(crate) const KEEP_ALL: &str = "__keep";
-pub(crate) const KEEP_ONE: &str = "__keep-one";
+/// The first argument that selects a mode.
+pub(crate) const SUPERVISOR: &str = "__supervisor";
+pub(crate) const MONITOR: &str = "__monitor";
 
-/// A variable that wardens and keepers have, so that one which does not know that it is one (an
-/// executable that never calls `hidden_mode`) cannot start wardens of its own without end.
-pub(crate) const MARK: &str = "SABIR_KEEPER";
+/// An environment variable of the supervisor process and the monitors. An executable that never
+/// calls `hidden_mode` inherits it, and so cannot start supervisor processes recursively.
+pub(crate) const MARKER: &str = "SABIR_SUPERVISOR";
 
-/// This very executable, even if its file has been replaced or removed since.
-pub fn this_program() -> PathBuf {
+/// The path of the running executable. On Linux it is valid even if the file has been replaced or
+/// removed.
+pub fn current_executable() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {

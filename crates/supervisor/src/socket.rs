@@ -1,4 +1,4 @@
-//! The sockets between Sabir, the warden and the keepers: bytes, and open files beside them.
+//! Sends and receives bytes and file descriptors over a Unix socket.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,23 +9,24 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// The most open files that travel with one message: the three standard streams.
+/// The largest number of descriptors in one message: the three standard streams.
 pub(crate) const MAX_FILES: usize = 3;
 
-/// Sends some of `bytes`, and all of `files` with the first of them. Returns how many bytes went.
-pub(crate) fn send(line: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
+/// Sends some of `bytes`, and all of `files` with the first of them. Returns the number of bytes
+/// sent.
+pub(crate) fn send(socket: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
-        return Err(io::Error::other("too many open files for one message"));
+        return Err(io::Error::other("too many file descriptors for one message"));
     }
-    Ok(sendmsg(line, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
+    Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
 }
 
-/// Receives some bytes into `buffer`, and the files that came with them into `files`.
-/// Zero bytes: the other side has closed.
+/// Receives some bytes into `buffer`, and the descriptors that came with them into `files`.
+/// Returns zero if the other side has closed.
 pub(crate) fn receive(
-    line: impl AsFd,
+    socket: impl AsFd,
     buffer: &mut [u8],
     files: &mut Vec<OwnedFd>,
 ) -> io::Result<usize> {
@@ -33,7 +34,7 @@ pub(crate) fn receive(
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut slices = [IoSliceMut::new(buffer)];
     let message = rustix::io::retry_on_intr(|| {
-        recvmsg(line.as_fd(), &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
+        recvmsg(socket.as_fd(), &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
     })?;
     for attached in control.drain() {
         if let RecvAncillaryMessage::ScmRights(received) = attached {

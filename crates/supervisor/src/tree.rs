@@ -1,9 +1,9 @@
-//! The processes below this one: who they are, that they have ended, and ending them.
+//! The descendants of this process: listing, reaping and signalling them.
 //!
-//! Everything here is about *direct* children that this process has not yet waited for. The
-//! kernel does not give such a process id to anybody else, so a signal cannot hit a stranger.
-//! That is enough for whole trees, because a subreaper becomes the parent of every orphan below
-//! it: end the children, and the grandchildren are children.
+//! Only *direct* children that have not been reaped are signalled. The kernel does not reuse the
+//! process id of such a child, so a signal cannot hit an unrelated process. This is enough for
+//! whole trees, because a subreaper becomes the parent of every orphaned descendant: once the
+//! children are gone, the grandchildren are children.
 
 use std::collections::HashSet;
 use std::{fs, io};
@@ -12,18 +12,18 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpgid, kill_process, kill_process_group, wait,
 };
 
-/// What one look at the ended children found.
+/// The result of [`reap`].
 #[derive(Debug)]
 pub(crate) enum Reaped {
-    /// This child has ended and is no more, not even as a zombie.
+    /// This child has exited and was reaped.
     One(Pid, WaitStatus),
-    /// There are children, all alive.
+    /// There are children, and all of them are alive.
     NoneNow,
-    /// There is no child, so nothing at all lives below this process.
+    /// There are no children, and therefore no descendants.
     Childless,
 }
 
-/// Takes one ended child off the process table, without waiting.
+/// Reaps one exited child, without waiting.
 pub(crate) fn reap() -> io::Result<Reaped> {
     match rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG)) {
         Ok(Some((pid, status))) => Ok(Reaped::One(pid, status)),
@@ -33,24 +33,24 @@ pub(crate) fn reap() -> io::Result<Reaped> {
     }
 }
 
-/// Becomes the parent of every orphan below this process, and takes a name of its own.
+/// Makes this process the parent of every orphaned descendant, and renames it.
 #[cfg(target_os = "linux")]
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    // `pkill sabir` goes by this name; see the header of `keeper`.
-    rustix::thread::set_name(c"keeper")?;
+    // `pkill sabir` matches this name; see the crate documentation.
+    rustix::thread::set_name(c"supervisor")?;
     Ok(())
 }
 
-/// Elsewhere orphans go to the first process: only the group can be ended.
+/// On other systems orphans go to the init process: only the process group can be stopped.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// The direct children of this process, ended ones included.
+/// The direct children of this process, including those that have exited.
 pub(crate) fn children() -> Vec<Pid> {
-    // One small file, where the kernel has it; otherwise a walk over all processes.
+    // One small file if the kernel provides it; otherwise a walk over all processes.
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(list) => list.split_whitespace().filter_map(pid).collect(),
         Err(_) => children_by_walk(),
@@ -66,7 +66,7 @@ fn children_by_walk() -> Vec<Pid> {
         .collect()
 }
 
-/// The fourth field of `stat`; the second is a name in parentheses that may contain anything.
+/// The fourth field of `stat`. The second is a name in parentheses, with arbitrary characters.
 fn parent(pid: Pid) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let after_name = &stat[stat.rfind(')')? + 1..];
@@ -77,29 +77,29 @@ fn pid(text: &str) -> Option<Pid> {
     Pid::from_raw(text.parse().ok()?)
 }
 
-/// Sends `signal` to the group that `leader` leads and to every direct child outside of it, but
-/// not again to those in `told`, which grows by those that were sent one.
+/// Sends `signal` to the process group of `leader` and to every direct child outside of it, except
+/// to those in `signalled`. Adds the receivers to `signalled`.
 ///
-/// A signal that cannot be delivered (to a program that changed its user) is not an error here:
-/// there is nothing else to try.
+/// A signal that cannot be delivered (to a program that changed its user) is ignored: there is
+/// nothing else to try.
 pub(crate) fn signal_all(
     leader: Pid,
     leader_reaped: bool,
     signal: Signal,
-    told: &mut HashSet<Pid>,
+    signalled: &mut HashSet<Pid>,
 ) {
     let children = children();
     let in_group = |pid: &Pid| getpgid(Some(*pid)).is_ok_and(|group| group == leader);
     let members: Vec<Pid> = children.iter().copied().filter(in_group).collect();
-    // The group's number is ours as long as an unreaped child of ours carries it: one of the
-    // members, or, where children cannot be listed, the leader.
-    let blind = children.is_empty() && !leader_reaped && told.insert(leader);
-    if blind || members.iter().any(|pid| !told.contains(pid)) {
+    // The group id cannot be reused as long as an unreaped child of ours has it: one of the
+    // members or, where children cannot be listed, the leader.
+    let blind = children.is_empty() && !leader_reaped && signalled.insert(leader);
+    if blind || members.iter().any(|pid| !signalled.contains(pid)) {
         let _ = kill_process_group(leader, signal);
-        told.extend(members);
+        signalled.extend(members);
     }
     for pid in children {
-        if told.insert(pid) {
+        if signalled.insert(pid) {
             let _ = kill_process(pid, signal);
         }
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_listing_find_a_child_until_it_is_reaped() {
+    fn both_ways_of_listing_children_find_a_child_until_it_is_reaped() {
         let mut child = std::process::Command::new("/bin/cat")
             .stdin(std::process::Stdio::piped())
             .spawn()

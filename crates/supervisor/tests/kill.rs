@@ -1,14 +1,14 @@
-//! Ends a process that plays Sabir in every way there is, with whole families of programs
-//! running, and counts what is left. Nothing may be.
+//! Ends a process that plays the part of Sabir in every possible way, with families of programs
+//! running. No process may be left.
 //!
-//! The test makes itself a subreaper, so that whatever escapes comes to it: "nothing is left" is
-//! then the kernel's word, zombies included. `/proc` is searched as well.
+//! The test is a subreaper, so that every process that escapes is reparented to it: the kernel
+//! reports whether any is left, including zombies. `/proc` is searched as well.
 //!
-//! `SABIR_KILL_ROUNDS` is how many rounds to go, 40 if it is not set. One test, alone in its
-//! process: it waits for children it has not started.
+//! `SABIR_KILL_ROUNDS` is the number of rounds (default 40). The test is alone in its process,
+//! because it waits for children that it has not started.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
-#![allow(clippy::print_stdout, reason = "the count is what the test is for")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::print_stdout, reason = "the test reports its measurement")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -18,37 +18,36 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sabir_testkit::leftovers::{self, alive, kill};
 
-/// How long everything may take to be gone: the patience of the programs, and a good deal for a
-/// machine that has other things to do.
+/// How long all processes may take to exit: the grace period, and a reserve for a busy machine.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
 
-/// How many processes one program of `play hold` becomes.
+/// The number of processes of one program of `play hold`.
 const FAMILY: usize = 7;
 
 /// How one round ends.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// SIGKILL, when all programs run.
+    /// SIGKILL while all programs run.
     Kill,
     /// SIGKILL to its whole process group.
     KillGroup,
-    /// SIGKILL at some moment while it starts programs.
+    /// SIGKILL while it starts programs.
     KillEarly,
     Terminate,
     Interrupt,
-    /// Its input ends, and it closes in order.
+    /// Its standard input ends, and it shuts down.
     EndOfInput,
     Abort,
     Panic,
-    /// It leaves without closing anything.
+    /// It exits without closing anything.
     Leave,
-    /// It drops the programs and is killed while they are being ended.
+    /// It drops the programs and is killed while they are being stopped.
     DropAndKill,
-    /// A keeper is killed first; what it kept must be gone before the rest is.
-    KillKeeper,
-    /// The warden is killed first.
-    KillWarden,
-    /// Sabir and the warden are killed together.
+    /// A monitor is killed first; its program must be gone before the others.
+    KillMonitor,
+    /// The supervisor process is killed first.
+    KillSupervisor,
+    /// Sabir and the supervisor process are killed together.
     KillBoth,
 }
 
@@ -63,13 +62,13 @@ const WAYS: [Way; 13] = [
     Way::Panic,
     Way::Leave,
     Way::DropAndKill,
-    Way::KillKeeper,
-    Way::KillWarden,
+    Way::KillMonitor,
+    Way::KillSupervisor,
     Way::KillBoth,
 ];
 
 #[test]
-fn however_sabir_ends_nothing_is_left() {
+fn however_sabir_exits_no_process_is_left() {
     leftovers::adopt_orphans();
     let rounds = std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let mut slowest = Duration::ZERO;
@@ -78,10 +77,10 @@ fn however_sabir_ends_nothing_is_left() {
         let took = play_round(round, way);
         slowest = slowest.max(took);
     }
-    println!("{rounds} rounds, nothing left; all was gone within {slowest:?}");
+    println!("{rounds} rounds, no process left; slowest round {slowest:?}");
 }
 
-/// Plays one round, and returns how long it took from the end of Sabir to the end of all.
+/// Runs one round. Returns the time from the exit of Sabir to the exit of the last process.
 fn play_round(round: usize, way: Way) -> Duration {
     let token = format!("8{:07}{round:05}", std::process::id());
     let mut sabir = Command::new(env!("CARGO_BIN_EXE_sabir-supervisor-play"))
@@ -93,7 +92,7 @@ fn play_round(round: usize, way: Way) -> Duration {
         .spawn()
         .unwrap();
     if let Way::KillEarly = way {
-        // From before the warden runs to after the last program, over the rounds.
+        // Over the rounds: from before the supervisor process runs to after the last program.
         std::thread::sleep(Duration::from_millis(round as u64 * 7 % 60));
     } else {
         let programs = wait_until_ready(&mut sabir);
@@ -119,20 +118,20 @@ fn wait_until_ready(sabir: &mut Child) -> Vec<i32> {
             None => return programs,
         }
     }
-    panic!("it did not get ready");
+    panic!("it did not become ready");
 }
 
-/// What is done before Sabir itself ends.
+/// The steps before Sabir itself exits.
 fn prepare(way: Way, sabir: &mut Child, programs: &[i32]) {
-    let keeper = parent(programs[0]).unwrap();
-    let warden = parent(keeper).unwrap();
-    assert_eq!(parent(warden), Some(sabir.id() as i32));
+    let monitor = parent(programs[0]).unwrap();
+    let root = parent(monitor).unwrap();
+    assert_eq!(parent(root), Some(sabir.id() as i32));
     match way {
-        Way::KillKeeper => {
-            kill(keeper, Signal::KILL);
-            wait_until("the program of the keeper is gone", || parent(programs[0]).is_none());
+        Way::KillMonitor => {
+            kill(monitor, Signal::KILL);
+            wait_until("the program of the monitor is gone", || parent(programs[0]).is_none());
         }
-        Way::KillWarden | Way::KillBoth => kill(warden, Signal::KILL),
+        Way::KillSupervisor | Way::KillBoth => kill(root, Signal::KILL),
         Way::DropAndKill => tell(sabir, "drop\n"),
         _ => {}
     }
@@ -153,8 +152,8 @@ fn end(way: Way, sabir: &mut Child) {
         Way::Kill
         | Way::KillEarly
         | Way::DropAndKill
-        | Way::KillKeeper
-        | Way::KillWarden
+        | Way::KillMonitor
+        | Way::KillSupervisor
         | Way::KillBoth => kill(pid, Signal::KILL),
     }
 }
@@ -163,7 +162,7 @@ fn tell(sabir: &mut Child, what: &str) {
     std::io::Write::write_all(sabir.stdin.as_mut().unwrap(), what.as_bytes()).unwrap();
 }
 
-/// Whoever reads Sabir's output must see its end when Sabir ends, not when the last keeper does.
+/// A reader of Sabir's output must see its end when Sabir exits, not when the last monitor does.
 fn expect_end_of_output(sabir: &mut Child) {
     let mut rest = Vec::new();
     sabir.stdout.take().unwrap().read_to_end(&mut rest).unwrap();

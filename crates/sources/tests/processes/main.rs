@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sabir_sources::command::Program;
-use sabir_supervisor::{KeeperSettings, Keepers, Patience};
+use sabir_supervisor::{GracePeriod, Supervisor, SupervisorSettings};
 use sabir_testkit::leftovers::{alive, stat};
 
 /// The executable that knows the hidden modes.
@@ -19,13 +19,13 @@ const PLAY: &str = env!("CARGO_BIN_EXE_sabir-sources-play");
 /// Time enough for everything to be gone.
 const SOON: Duration = Duration::from_secs(10);
 
-fn keepers() -> Keepers {
-    Keepers::new(KeeperSettings { program: PLAY.into(), ..KeeperSettings::default() })
+fn supervisor() -> Supervisor {
+    Supervisor::new(SupervisorSettings { executable: PLAY.into(), ..SupervisorSettings::default() })
 }
 
 fn shell(cwd: &str) -> Program {
     let mut program = Program::new("/bin/sh".into(), cwd.into());
-    program.patience = patience(0, 100);
+    program.grace = grace(0, 100);
     program
 }
 
@@ -33,9 +33,9 @@ fn script(script: &str) -> Vec<OsString> {
     vec!["-c".into(), script.into()]
 }
 
-fn patience(after_stdin: u64, after_term: u64) -> Patience {
+fn grace(after_stdin: u64, after_term: u64) -> GracePeriod {
     let [after_stdin, after_term] = [after_stdin, after_term].map(Duration::from_millis);
-    Patience { after_stdin, after_term }
+    GracePeriod { after_stdin, after_term }
 }
 
 /// Digits that no other process has in its command line.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use sabir_sources::command::{Files, Program, Sandbox, run};
-use sabir_supervisor::{KeeperSettings, Keepers};
+use sabir_supervisor::{Supervisor, SupervisorSettings};
 
 /// Time enough for everything to be gone.
 const SOON: Duration = Duration::from_secs(10);
@@ -48,9 +48,9 @@ fn flood(max_output: usize) {
     let mut program = Program::new("/bin/cat".into(), "/".into());
     program.max_output = max_output;
     let finish = block_on(async {
-        let keepers = Keepers::new(KeeperSettings::default());
-        let finish = run(&keepers, &program, vec!["/dev/zero".into()], None, None).await;
-        keepers.close(SOON).await;
+        let supervisor = Supervisor::new(SupervisorSettings::default());
+        let finish = run(&supervisor, &program, vec!["/dev/zero".into()], None, None).await;
+        supervisor.close(SOON).await;
         finish.expect("a run")
     });
     say(&format!("{:?} {}", finish.limit, finish.stdout.len()));
@@ -76,10 +76,10 @@ fn without_landlock() {
     let mut program = Program::new("/bin/echo".into(), "/".into());
     program.sandbox = Some(Sandbox { files: Some(Files::default()), network: true });
     block_on(async {
-        let keepers = Keepers::new(KeeperSettings::default());
-        let finish = run(&keepers, &program, vec!["it ran".into()], None, None).await;
+        let supervisor = Supervisor::new(SupervisorSettings::default());
+        let finish = run(&supervisor, &program, vec!["it ran".into()], None, None).await;
         say(&format!("{finish:?}"));
-        keepers.close(SOON).await;
+        supervisor.close(SOON).await;
     });
 }
 

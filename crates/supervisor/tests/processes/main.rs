@@ -1,42 +1,42 @@
-//! Keepers against real programs.
+//! The supervisor with real programs.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod ending; // every way in which a program ends
-mod keepers; // starting, and what happens to the keepers themselves
+mod stopping; // every way in which a program stops
+mod supervising; // starting programs, and the supervisor and monitor processes themselves
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use sabir_supervisor::{Child, KeeperSettings, Keepers, Order, Patience};
+use sabir_supervisor::{Child, GracePeriod, StartRequest, Supervisor, SupervisorSettings};
 use sabir_testkit::leftovers::{alive, stat};
 use tokio::io::AsyncReadExt;
 
-/// The executable that knows the hidden modes.
+/// An executable that calls `hidden_mode`.
 const PLAY: &str = env!("CARGO_BIN_EXE_sabir-supervisor-play");
 
-/// Time enough for everything to be gone.
+/// Enough time for every process to exit.
 const SOON: Duration = Duration::from_secs(10);
 
-fn keepers() -> Keepers {
-    Keepers::new(KeeperSettings { program: PLAY.into(), ..KeeperSettings::default() })
+fn supervisor() -> Supervisor {
+    Supervisor::new(SupervisorSettings { executable: PLAY.into(), ..SupervisorSettings::default() })
 }
 
 /// A shell script; `$0` is `token`, which its children should have in their command lines.
-fn sh(script: &str, token: &str) -> Order {
-    Order {
+fn sh(script: &str, token: &str) -> StartRequest {
+    StartRequest {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script.into(), token.into()],
         env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
         cwd: "/".into(),
         stdin: true,
-        patience: patience(0, 100),
+        grace: grace(0, 100),
     }
 }
 
-fn patience(after_stdin: u64, after_term: u64) -> Patience {
+fn grace(after_stdin: u64, after_term: u64) -> GracePeriod {
     let [after_stdin, after_term] = [after_stdin, after_term].map(Duration::from_millis);
-    Patience { after_stdin, after_term }
+    GracePeriod { after_stdin, after_term }
 }
 
 /// Digits that no other process has in its command line.
@@ -45,7 +45,7 @@ fn token() -> String {
     format!("7{:07}{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Waits for something that will be true soon, and says for what if it is not.
+/// Waits until the condition holds. Panics with its name after [`SOON`].
 async fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

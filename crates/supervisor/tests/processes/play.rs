@@ -1,15 +1,15 @@
-//! Plays Sabir for the tests that must be able to kill it, and some programs that misbehave.
+//! Plays the part of Sabir for the tests that kill it, and of a program that misbehaves.
 //!
-//! Its first argument is what to play. It reports on standard output, one line per event.
+//! The first argument selects the part. It reports on standard output, one line per event.
 
 use std::io::{self, BufRead, Write};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use sabir_supervisor::{KeeperSettings, Keepers, Order, Patience};
+use sabir_supervisor::{GracePeriod, StartRequest, Supervisor, SupervisorSettings};
 use tokio::io::AsyncReadExt;
 
-/// Time enough for everything to be gone.
+/// Enough time for every process to exit.
 const SOON: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(|arg| &**arg).collect();
     match args[..] {
-        ["hold", token, patience] => hold(token, patience.parse().expect("milliseconds")),
+        ["hold", token, grace] => hold(token, grace.parse().expect("milliseconds")),
         ["runaway", token] => runaway(token),
         _ => return ExitCode::from(2),
     }
@@ -39,8 +39,8 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-/// A shell's whole family: what is in its group, what has left it, what has no parent any more,
-/// what ignores SIGTERM and what has no environment. `$0` is in the command line of each.
+/// A shell with descendants in its process group, outside of it, orphaned, ignoring SIGTERM and
+/// without an environment. `$0` is in the command line of each.
 const FAMILY: &str = r#"
     sleep 1000.$0 &
     setsid sh -c 'sleep 1000.$0 & wait' $0 &
@@ -51,22 +51,22 @@ const FAMILY: &str = r#"
     wait
 "#;
 
-/// Keeps three families until the input says what to do.
-fn hold(token: &str, patience: u64) {
-    let patience = Duration::from_millis(patience);
-    let order = Order {
+/// Runs three families until a line of standard input says what to do.
+fn hold(token: &str, grace: u64) {
+    let grace = Duration::from_millis(grace);
+    let request = StartRequest {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), FAMILY.into(), token.into()],
         env: std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect(),
         cwd: "/".into(),
         stdin: true,
-        patience: Patience { after_stdin: patience / 2, after_term: patience },
+        grace: GracePeriod { after_stdin: grace / 2, after_term: grace },
     };
     block_on(async {
-        let keepers = Keepers::new(KeeperSettings::default());
+        let supervisor = Supervisor::new(SupervisorSettings::default());
         let mut children = Vec::new();
         for _ in 0..3 {
-            let mut child = keepers.start(&order).await.expect("a child");
+            let mut child = supervisor.start(&request).await.expect("a child");
             let mut line = [0; 6];
             let stdout = child.stdout.as_mut().expect("its output");
             stdout.read_exact(&mut line).await.expect("its first line");
@@ -78,20 +78,20 @@ fn hold(token: &str, patience: u64) {
             let line = tokio::task::spawn_blocking(|| io::stdin().lock().lines().next()).await;
             match line.expect("no panic").transpose().expect("a line").as_deref() {
                 Some("abort") => std::process::abort(),
-                Some("panic") => panic!("as ordered"),
+                Some("panic") => panic!("as requested"),
                 Some("leave") => return,
                 Some("drop") => children.clear(),
-                Some(other) => panic!("what is {other}?"),
+                Some(other) => panic!("unknown command {other}"),
                 None => break,
             }
             say("done");
         }
-        keepers.close(SOON).await;
+        supervisor.close(SOON).await;
         say("closed");
     });
 }
 
-/// Every generation leaves the session, starts the next one and dies.
+/// Every generation leaves the session, starts the next generation and exits.
 fn runaway(token: &str) {
     let _ = rustix::process::setsid();
     let myself = std::env::current_exe().expect("a path");
