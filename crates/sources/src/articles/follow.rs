@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::listed::Listed;
-use super::results::Change;
-use super::store::Store;
+use sabir_articles::Change;
+use sabir_articles::Store;
 
 /// How long the store is held at a time while its first reading is waited for.
 const HOLD: Duration = Duration::from_millis(250);

@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use sabir_registry::Offer;
 use sabir_wire::types::{Annotations, CacheHint, Completion, Resource, ResourceTemplate};
 
-use super::results::{AskError, Change, Summary};
-use super::store::Store;
-use super::uri::Addresses;
+use sabir_articles::Addresses;
+use sabir_articles::Store;
+use sabir_articles::{AskError, Change, Summary};
 
 /// Articles that are listed one by one.
 pub(super) const MOST_LISTED: usize = 10_000;

@@ -215,8 +215,8 @@ mod tests {
     use sabir_registry::Checker;
     use sabir_wire::Raw;
 
-    use super::super::results::{Indexing, List, Search};
     use super::*;
+    use sabir_articles::{Indexing, List, Search};
 
     #[test]
     fn an_answer_that_is_not_complete_fits_too() {

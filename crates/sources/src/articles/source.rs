@@ -13,13 +13,13 @@ use sabir_wire::types::{
     Completion, Reference, Resource, ResourceContents, ResourceReply, ToolReply,
 };
 
+use super::appearance::Appearance;
 use super::follow::{Follower, Since};
 use super::listed::{self, Listed};
-use super::results::Summary;
-use super::settings::Appearance;
-use super::store::Store;
 use super::tools::{self, ToolKind};
-use super::uri::Addresses;
+use sabir_articles::Addresses;
+use sabir_articles::Store;
+use sabir_articles::Summary;
 
 /// A folder of articles that is served. Cheap to clone.
 #[derive(Clone)]
@@ -145,7 +145,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn completion(found: super::results::Completion) -> Completion {
+fn completion(found: sabir_articles::Completion) -> Completion {
     Completion { values: found.values, total: found.has_more.then_some(found.total) }
 }
 

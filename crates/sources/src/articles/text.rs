@@ -5,8 +5,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::article::shortened;
-use super::results::{Article, Hit, Indexing, List, Search, SectionSummary, Summary};
+use sabir_articles::shortened;
+use sabir_articles::{Article, Hit, Indexing, List, Search, SectionSummary, Summary};
 
 /// Sections that are named above an article; its structured form has all.
 const MOST_SECTIONS: usize = 50;

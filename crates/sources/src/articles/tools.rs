@@ -8,11 +8,11 @@ use sabir_wire::{Code, ErrorObject, Problem, Raw};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
-use super::results::{AskError, Summary};
-use super::search::SearchOptions;
-use super::settings::{Appearance, NotFound};
-use super::store::Store;
+use super::appearance::{Appearance, NotFound};
 use super::{schema, text};
+use sabir_articles::SearchOptions;
+use sabir_articles::Store;
+use sabir_articles::{AskError, Summary};
 
 /// Links in one result. More would cost a model more than they tell it; every address is in the
 /// structured form.

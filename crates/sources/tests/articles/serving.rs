@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use sabir_articles::{Settings, Store};
 use sabir_registry::{
     Catalog, CompleteCall, Context, Line, Outcome, Registry, ResourceCall, ToolCall,
 };
-use sabir_sources::articles::{Appearance, ArticleSource, NotFound, Settings, Store};
+use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
 use sabir_wire::types::{
     ClientCapabilities, ContentKind, Level, Reference, ResourceReply, ToolReply, Topic,
 };
