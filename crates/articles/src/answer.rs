@@ -7,7 +7,7 @@ use crate::format::Format;
 use crate::index::{Meta, Stored, View};
 use crate::results::{Article, AskError, Completion, Indexing, List, SectionSummary, Summary};
 use crate::sections::{Outline, Section};
-use crate::shelf::{Completions, Entry, MOST_COMPLETIONS, Resolved};
+use crate::listing::{Completions, Entry, MOST_COMPLETIONS, Resolved};
 use crate::snapshot::Snapshot;
 use crate::uri::uri_of;
 
@@ -37,7 +37,7 @@ pub(crate) fn list(
     indexing: Option<Indexing>,
 ) -> Result<List, AskError> {
     let limit = limit(asked, USUAL_LIST, LONGEST_LIST)?;
-    let newest = snapshot.shelf.newest(category).ok_or_else(|| no_category(snapshot, category))?;
+    let newest = snapshot.listing.newest(category).ok_or_else(|| no_category(snapshot, category))?;
     let total = newest.len();
     let articles =
         newest.take(limit).map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;
@@ -50,13 +50,13 @@ pub(crate) fn summaries(
     from: usize,
     most: usize,
 ) -> Result<Vec<Summary>, AskError> {
-    let page = snapshot.shelf.articles().iter().skip(from).take(most.min(LONGEST_LIST));
+    let page = snapshot.listing.articles().iter().skip(from).take(most.min(LONGEST_LIST));
     page.map(|entry| summary(snapshot, entry)).collect()
 }
 
 /// What is known of the article with exactly this id.
 pub(crate) fn summary_of(snapshot: &Snapshot, id: &str) -> Result<Option<Summary>, AskError> {
-    snapshot.shelf.article(id).map(|entry| summary(snapshot, entry)).transpose()
+    snapshot.listing.article(id).map(|entry| summary(snapshot, entry)).transpose()
 }
 
 /// An article, or one section of it.
@@ -65,7 +65,7 @@ pub(crate) fn article(
     asked: &str,
     section: Option<&str>,
 ) -> Result<Article, AskError> {
-    let entry = match snapshot.shelf.resolve(asked) {
+    let entry = match snapshot.listing.resolve(asked) {
         Resolved::One(entry) => entry,
         Resolved::Many(choices) => {
             let choices = choices.into_iter().map(str::to_owned).collect();
@@ -134,7 +134,7 @@ fn summary(snapshot: &Snapshot, entry: &Entry) -> Result<Summary, AskError> {
     stored(snapshot, entry).map(|stored| summarised(entry, stored.meta, stored.text.len()))
 }
 
-/// What the index has of an article that is on the shelf.
+/// What the index has of an article that is on the listing.
 fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, AskError> {
     let lost =
         || tantivy::TantivyError::InternalError(format!("{} is not in the index", entry.path));
@@ -149,7 +149,7 @@ fn not_found(asked: &str) -> AskError {
 
 fn no_category(snapshot: &Snapshot, asked: Option<&str>) -> AskError {
     let categories =
-        snapshot.shelf.categories().take(MOST_CATEGORIES).map(|(name, _)| name.to_owned());
+        snapshot.listing.categories().take(MOST_CATEGORIES).map(|(name, _)| name.to_owned());
     AskError::NoCategory {
         asked: asked.unwrap_or_default().to_owned(),
         categories: categories.collect(),

@@ -25,7 +25,7 @@ use tantivy::{
 
 use crate::article::Reading;
 use crate::problem::Problem;
-use crate::shelf::Entry;
+use crate::listing::Entry;
 use crate::words::{SpellingTokenizer, StemTokenizer};
 use crate::writer::Writer;
 

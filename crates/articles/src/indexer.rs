@@ -19,7 +19,7 @@ use crate::page::PATIENCE;
 use crate::problem::Problem;
 use crate::reader::{Reader, Round};
 use crate::results::{Change, Indexing};
-use crate::shelf::{Entry, Shelf, id_of};
+use crate::listing::{Entry, Listing, id_of};
 use crate::snapshot::{Shared, Snapshot, change_between};
 use crate::watch::Lookout;
 use crate::writer::Writer;
@@ -127,15 +127,15 @@ impl Indexer {
             gone.extend(loaded.entries.iter().filter(is_gone).map(|entry| entry.path.clone()));
         }
         self.shared.expect(kept.len() + different.len(), kept.len());
-        let shelf = Shelf::new(kept);
+        let listing = Listing::new(kept);
         for problem in loaded.problems {
-            if shelf.file(&problem.file).is_some() {
+            if listing.file(&problem.file).is_some() {
                 self.file_problems.entry(problem.file.as_str().into()).or_default().push(problem);
             }
         }
         self.scan_problems = scan.problems;
         // What changed while nobody looked is not served until it has been read again.
-        self.publish(Arc::new(shelf), Change::default());
+        self.publish(Arc::new(listing), Change::default());
         let nothing_new = different.is_empty() && gone.is_empty();
         if !nothing_new {
             self.build(&different, gone, !loaded.entries.is_empty())?;
@@ -205,7 +205,7 @@ impl Indexer {
             Wake::Paths(paths) => {
                 // A linked file changes at the path that its link leads to.
                 let linked = old
-                    .shelf
+                    .listing
                     .files()
                     .iter()
                     .filter(|entry| entry.linked)
@@ -226,12 +226,12 @@ impl Indexer {
             self.scan_problems.retain(|problem| !inside(&problem.file));
             self.scan_problems.extend(scan.problems);
             let there: BTreeSet<&str> = scan.found.iter().map(|found| &*found.path).collect();
-            let missing = old.shelf.under(root).filter(|entry| !there.contains(&*entry.path));
+            let missing = old.listing.under(root).filter(|entry| !there.contains(&*entry.path));
             gone.extend(missing.map(|entry| entry.path.clone()));
             for found in &scan.found {
                 // A file that is named has changed, even if its time and size say no.
                 let current =
-                    old.shelf.file(&found.path).is_some_and(|entry| entry.is_current(found.stamp));
+                    old.listing.file(&found.path).is_some_and(|entry| entry.is_current(found.stamp));
                 if !current || named.contains(&*found.path) {
                     different.insert(found.path.clone(), found.clone());
                 }
@@ -337,37 +337,37 @@ impl Indexer {
             .extend(round.problems.into_iter().filter(|(_, problems)| !problems.is_empty()));
         let old = self.shared.snapshot();
         let ids: Vec<String> = round.files.iter().map(|(path, _)| id_of(path).to_owned()).collect();
-        let shelf = old.shelf.with(round.files);
+        let listing = old.listing.with(round.files);
         let change = if self.shared.indexing().is_some() {
             // The first reading is told at its end.
             Change::default()
         } else {
-            change_between(&old.shelf, &shelf, Some(&ids))
+            change_between(&old.listing, &listing, Some(&ids))
         };
-        self.publish(Arc::new(shelf), change);
+        self.publish(Arc::new(listing), change);
         Ok(())
     }
 
-    fn publish(&self, shelf: Arc<Shelf>, change: Change) {
+    fn publish(&self, listing: Arc<Listing>, change: Change) {
         let files = self.file_problems.values().flatten();
         let mut problems: Vec<Problem> = self
             .scan_problems
             .iter()
             .chain(&self.standing_problems)
             .chain(files)
-            .chain(shelf.shadowed())
+            .chain(listing.shadowed())
             .cloned()
             .chain(self.lookout.problem())
             .collect();
         problems.sort_unstable();
         problems.dedup();
-        self.shared.publish(Snapshot { shelf, view: Some(self.view.clone()), problems }, change);
+        self.shared.publish(Snapshot { listing, view: Some(self.view.clone()), problems }, change);
     }
 
     /// Publishes the same files with what else has changed: problems, or the shape of the index.
     fn publish_again(&self) {
         let old = self.shared.snapshot();
-        self.publish(Arc::clone(&old.shelf), Change::default());
+        self.publish(Arc::clone(&old.listing), Change::default());
     }
 
     /// The folder has been read for the first time.

@@ -1,7 +1,7 @@
 //! A folder of Markdown, served: listed, read in sections, searched, watched.
 //!
 //! Start at [`Store`]. A file goes `folder` → `page` → `article` → `index` and appears on the
-//! `shelf`; a question goes `store` → `answer` or `search` → `index` and back. The two sides meet in
+//! `listing`; a question goes `store` → `answer` or `search` → `index` and back. The two sides meet in
 //! `snapshot` only.
 //!
 //! Nothing here knows MCP: `sabir-sources` serves a store as a source.
@@ -21,14 +21,14 @@ mod value; // values of a frontmatter
 mod yaml; // YAML, right or wrong
 
 mod index; // fields, documents, records
-mod shelf; // ids and dates, in memory
+mod listing; // ids and dates, in memory
 mod words; // text to words
 mod writer; // documents on their way in
 
 mod cache; // where a large index lies, and who writes it
 mod inbox; // news of the folder, when they are quiet
 mod indexer; // brings the index in line with the folder
-mod keeper; // the life of the thread behind a store
+mod worker; // the life of the thread behind a store
 mod reader; // many files at once
 mod snapshot; // what is served at this moment
 mod watch; // looks at the folder, and after it

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::article::{self, Reading};
 use crate::folder::{Folder, Found, LARGEST_FILE, ReadError, Stamp};
 use crate::problem::Problem;
-use crate::shelf::Entry;
+use crate::listing::Entry;
 
 /// A file that looks unfinished is believed when it has not been written to for this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);

@@ -9,7 +9,7 @@ use crate::inbox::Inbox;
 use crate::index::Index;
 use crate::page::{self, Outcome};
 use crate::problem::Problem;
-use crate::shelf::Entry;
+use crate::listing::Entry;
 use crate::snapshot::Shared;
 use crate::writer::Writer;
 
@@ -84,7 +84,7 @@ impl Reader<'_> {
             Outcome::Gone => round.files.push((found.path.clone(), None)),
             Outcome::Read(page) => {
                 let snapshot = self.shared.snapshot();
-                if snapshot.shelf.file(&found.path).is_some_and(|known| **known == page.entry) {
+                if snapshot.listing.file(&found.path).is_some_and(|known| **known == page.entry) {
                     return Ok(());
                 }
                 if self.replaces {

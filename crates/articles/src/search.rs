@@ -35,15 +35,15 @@ pub(crate) fn search(
     let query = Query::parse(text)?;
     let mut answer = Search { hits: Vec::new(), total: 0, corrections: Vec::new(), indexing };
     let Some(view) = &snapshot.view else { return Ok(answer) };
-    let all = snapshot.shelf.articles().len() as u64;
+    let all = snapshot.listing.articles().len() as u64;
     let Some(plan) = Plan::new(view, &query, all)? else { return Ok(answer) };
     let ranking = rank(view, &plan.clauses, plan.unknown, most)?;
     answer.total = ranking.total;
     let mut cutter = Cutter::new(plan.stems());
     for ranked in ranking.best {
         let Stored { meta, text, .. } = view.read(ranked.address)?;
-        // An article that is on its way out is in the index a moment longer than on the shelf.
-        let Some(entry) = snapshot.shelf.serves(&meta.path) else {
+        // An article that is on its way out is in the index a moment longer than on the listing.
+        let Some(entry) = snapshot.listing.serves(&meta.path) else {
             answer.total -= 1;
             continue;
         };

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use crate::index::View;
 use crate::problem::Problem;
 use crate::results::{Change, Indexing};
-use crate::shelf::Shelf;
+use crate::listing::Listing;
 
 /// Changes that a slow listener may fall behind. When it has, it hears that it missed some, and
 /// must take everything for changed.
@@ -25,7 +25,7 @@ pub(crate) const MOST_NAMED: usize = 1000;
 /// The articles, and the index that has their texts.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) listing: Arc<Listing>,
     /// `None` before the first commit.
     pub(crate) view: Option<View>,
     pub(crate) problems: Vec<Problem>,
@@ -128,8 +128,8 @@ impl Shared {
     }
 }
 
-/// What changed between two shelves, looking at these ids only, or (`None`) at all.
-pub(crate) fn change_between(old: &Shelf, new: &Shelf, ids: Option<&[String]>) -> Change {
+/// What changed between two listings, looking at these ids only, or (`None`) at all.
+pub(crate) fn change_between(old: &Listing, new: &Listing, ids: Option<&[String]>) -> Change {
     let mut change = Change::default();
     let everything;
     let ids = match ids {
@@ -167,9 +167,9 @@ pub(crate) fn change_between(old: &Shelf, new: &Shelf, ids: Option<&[String]>) -
 mod tests {
     use super::*;
     use crate::folder::Stamp;
-    use crate::shelf::Entry;
+    use crate::listing::Entry;
 
-    fn shelf(files: &[(&str, u64)]) -> Shelf {
+    fn listing(files: &[(&str, u64)]) -> Listing {
         let entry = |&(path, hash): &(&str, u64)| {
             Arc::new(Entry {
                 path: path.into(),
@@ -181,13 +181,13 @@ mod tests {
                 unsure: false,
             })
         };
-        Shelf::new(files.iter().map(entry).collect())
+        Listing::new(files.iter().map(entry).collect())
     }
 
     #[test]
     fn what_came_went_and_changed_is_named() {
-        let old = shelf(&[("a.md", 1), ("b.md", 1), ("c.md", 1), ("d.md", 1), ("hidden.md", 0)]);
-        let new = shelf(&[
+        let old = listing(&[("a.md", 1), ("b.md", 1), ("c.md", 1), ("d.md", 1), ("hidden.md", 0)]);
+        let new = listing(&[
             ("a.md", 1),
             ("b.md", 2),
             ("d.txt", 1),
@@ -209,9 +209,9 @@ mod tests {
     fn a_change_of_many_names_none() {
         let paths: Vec<String> = (0..=MOST_NAMED).map(|n| format!("{n}.md")).collect();
         let files: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 1)).collect();
-        let change = change_between(&Shelf::default(), &shelf(&files[..MOST_NAMED]), None);
+        let change = change_between(&Listing::default(), &listing(&files[..MOST_NAMED]), None);
         assert_eq!((change.added.len(), change.many), (MOST_NAMED, false));
-        let change = change_between(&Shelf::default(), &shelf(&files), None);
+        let change = change_between(&Listing::default(), &listing(&files), None);
         assert_eq!((change.added.len(), change.many), (0, true));
     }
 

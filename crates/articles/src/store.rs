@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use crate::answer;
 use crate::folder::Folder;
 use crate::inbox::Inbox;
-use crate::keeper::Keeper;
+use crate::worker::Worker;
 use crate::problem::Problem;
 use crate::results::{Article, AskError, Change, Completion, Indexing, List, Search, Summary};
 use crate::search::{SearchOptions, search};
@@ -73,7 +73,7 @@ impl Store {
             .map_err(|source| OpenError::Folder { path: settings.folder.clone(), source })?;
         let shared = Arc::new(Shared::new());
         let inbox = Arc::new(Inbox::default());
-        let keeper = Keeper {
+        let worker = Worker {
             settings,
             folder: Arc::new(folder),
             shared: Arc::clone(&shared),
@@ -81,7 +81,7 @@ impl Store {
             progress: Arc::new(Box::new(progress)),
         };
         let thread =
-            std::thread::Builder::new().name("articles".to_owned()).spawn(move || keeper.run());
+            std::thread::Builder::new().name("articles".to_owned()).spawn(move || worker.run());
         Ok(Self { shared, inbox, thread: Some(thread.map_err(OpenError::Thread)?) })
     }
 
@@ -117,7 +117,7 @@ impl Store {
     /// The ids of all articles, in order.
     pub fn ids(&self) -> Vec<String> {
         let snapshot = self.shared.snapshot();
-        snapshot.shelf.articles().iter().map(|entry| entry.id().to_owned()).collect()
+        snapshot.listing.articles().iter().map(|entry| entry.id().to_owned()).collect()
     }
 
     /// What is known of the article with exactly this id.
@@ -144,17 +144,17 @@ impl Store {
     /// The categories, by name, and how many articles each has.
     pub fn categories(&self) -> Vec<(String, usize)> {
         let snapshot = self.shared.snapshot();
-        snapshot.shelf.categories().map(|(name, count)| (name.to_owned(), count)).collect()
+        snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     /// Categories that begin like this.
     pub fn complete_category(&self, prefix: &str) -> Completion {
-        answer::completion(self.shared.snapshot().shelf.complete_category(prefix))
+        answer::completion(self.shared.snapshot().listing.complete_category(prefix))
     }
 
     /// Slugs that begin like this: of a category, or names of all articles.
     pub fn complete_slug(&self, category: Option<&str>, prefix: &str) -> Completion {
-        answer::completion(self.shared.snapshot().shelf.complete_slug(category, prefix))
+        answer::completion(self.shared.snapshot().listing.complete_slug(category, prefix))
     }
 
     /// What changes from now on. Who listens too slowly hears that it missed something.
@@ -171,8 +171,8 @@ impl Store {
     pub fn figures(&self) -> Figures {
         let snapshot = self.shared.snapshot();
         Figures {
-            articles: snapshot.shelf.articles().len(),
-            files: snapshot.shelf.files().len(),
+            articles: snapshot.listing.articles().len(),
+            files: snapshot.listing.files().len(),
             files_read: self.shared.files_read.load(Ordering::Relaxed),
             on_disk: self.shared.on_disk.load(Ordering::Relaxed),
             segments: snapshot

@@ -4,7 +4,7 @@ use crate::folder::Stamp;
 use crate::index::Index;
 use crate::plan::Plan;
 use crate::query::Query;
-use crate::shelf::Entry;
+use crate::listing::Entry;
 
 /// The same numbers in every run.
 struct Random(u64);

@@ -14,12 +14,12 @@ fn entry(path: &str) -> Entry {
     }
 }
 
-fn shelf(paths: &[&str]) -> Shelf {
-    Shelf::new(paths.iter().map(|path| Arc::new(entry(path))).collect())
+fn listing(paths: &[&str]) -> Listing {
+    Listing::new(paths.iter().map(|path| Arc::new(entry(path))).collect())
 }
 
-fn resolve(shelf: &Shelf, asked: &str) -> String {
-    match shelf.resolve(asked) {
+fn resolve(listing: &Listing, asked: &str) -> String {
+    match listing.resolve(asked) {
         Resolved::One(entry) => entry.path.to_string(),
         Resolved::Many(ids) => ids.join(" or "),
         Resolved::Nothing => "-".to_owned(),
@@ -39,7 +39,7 @@ fn an_id_is_category_and_slug() {
 
 #[test]
 fn a_name_is_found_by_any_whole_ending() {
-    let shelf = shelf(&[
+    let listing = listing(&[
         "concepts/a.md",
         "concepts/deep/b.md",
         "patterns/a.mdx",
@@ -73,55 +73,55 @@ fn a_name_is_found_by_any_whole_ending() {
         ("concepts/../top", "-"),
         ("concepts", "-"),
     ] {
-        assert_eq!(resolve(&shelf, asked), wanted, "{asked:?}");
+        assert_eq!(resolve(&listing, asked), wanted, "{asked:?}");
     }
 }
 
 #[test]
 fn an_article_at_the_top_is_its_own_name() {
-    let shelf = shelf(&["x.md", "concepts/x.md"]);
-    assert_eq!(resolve(&shelf, "x"), "x.md");
-    assert_eq!(resolve(&shelf, "concepts/x"), "concepts/x.md");
+    let listing = listing(&["x.md", "concepts/x.md"]);
+    assert_eq!(resolve(&listing, "x"), "x.md");
+    assert_eq!(resolve(&listing, "concepts/x"), "concepts/x.md");
 }
 
 #[test]
 fn of_two_files_with_one_id_markdown_is_served_and_the_other_named() {
-    let shelf = shelf(&["a/x.txt", "a/x.md", "a/x.mdx"]);
-    assert_eq!(shelf.articles().len(), 1);
-    assert_eq!(resolve(&shelf, "x"), "a/x.md");
-    assert!(shelf.serves("a/x.md").is_some() && shelf.serves("a/x.txt").is_none());
-    let named: Vec<_> = shelf.shadowed().iter().map(|problem| problem.file.as_str()).collect();
+    let listing = listing(&["a/x.txt", "a/x.md", "a/x.mdx"]);
+    assert_eq!(listing.articles().len(), 1);
+    assert_eq!(resolve(&listing, "x"), "a/x.md");
+    assert!(listing.serves("a/x.md").is_some() && listing.serves("a/x.txt").is_none());
+    let named: Vec<_> = listing.shadowed().iter().map(|problem| problem.file.as_str()).collect();
     assert_eq!(named, ["a/x.mdx", "a/x.txt"]);
-    let hidden = Shelf::new(vec![Arc::new(entry("!a/x.md")), Arc::new(entry("a/x.txt"))]);
+    let hidden = Listing::new(vec![Arc::new(entry("!a/x.md")), Arc::new(entry("a/x.txt"))]);
     assert_eq!(resolve(&hidden, "x"), "a/x.txt");
 }
 
 #[test]
 fn lists_come_newest_first_and_then_by_id() {
     let dated = |path: &str, updated| Arc::new(Entry { updated, ..entry(path) });
-    let shelf = Shelf::new(vec![
+    let listing = Listing::new(vec![
         dated("b/1.md", 10),
         dated("a/2.md", 30),
         dated("a/1.md", 10),
         dated("top.md", 20),
     ]);
     let ids =
-        |category| shelf.newest(category).unwrap().map(|entry| entry.id()).collect::<Vec<_>>();
+        |category| listing.newest(category).unwrap().map(|entry| entry.id()).collect::<Vec<_>>();
     assert_eq!(ids(None), ["a/2", "top", "a/1", "b/1"]);
     assert_eq!(ids(Some("a")), ["a/2", "a/1"]);
-    assert!(shelf.newest(Some("none")).is_none());
+    assert!(listing.newest(Some("none")).is_none());
 }
 
 #[test]
 fn categories_are_counted_once_each() {
-    let shelf = shelf(&["a/x.md", "a-b/x.md", "a/y.md", "top.md", "!c/x.md", "a/deep/z.md"]);
-    let counts: Vec<_> = shelf.categories().collect();
+    let listing = listing(&["a/x.md", "a-b/x.md", "a/y.md", "top.md", "!c/x.md", "a/deep/z.md"]);
+    let counts: Vec<_> = listing.categories().collect();
     assert_eq!(counts, [("a", 3), ("a-b", 1)]);
 }
 
 #[test]
 fn completions_begin_as_asked_or_else_contain_it() {
-    let shelf = shelf(&[
+    let listing = listing(&[
         "concepts/context.md",
         "concepts/tool-design.md",
         "patterns/context.md",
@@ -129,7 +129,7 @@ fn completions_begin_as_asked_or_else_contain_it() {
         "!patterns/contraband.md",
         "top.md",
     ]);
-    let slugs = |category, prefix| shelf.complete_slug(category, prefix).values;
+    let slugs = |category, prefix| listing.complete_slug(category, prefix).values;
     assert_eq!(slugs(Some("concepts"), ""), ["context", "tool-design"]);
     assert_eq!(slugs(Some("patterns"), "c"), ["context"]);
     assert_eq!(slugs(Some("patterns"), "chain"), ["deep/chain"]);
@@ -138,7 +138,7 @@ fn completions_begin_as_asked_or_else_contain_it() {
     assert_eq!(slugs(None, "cont"), ["concepts/context", "patterns/context"]);
     assert_eq!(slugs(None, "t"), ["tool-design", "top"]);
     assert_eq!(slugs(None, "zzz"), Vec::<String>::new());
-    let categories = |prefix| shelf.complete_category(prefix).values;
+    let categories = |prefix| listing.complete_category(prefix).values;
     assert_eq!(categories(""), ["concepts", "patterns"]);
     assert_eq!(categories("pat"), ["patterns"]);
     assert_eq!(categories("CEPT"), ["concepts"]);
@@ -147,15 +147,15 @@ fn completions_begin_as_asked_or_else_contain_it() {
 #[test]
 fn completions_are_bounded_and_count_the_rest() {
     let paths: Vec<String> = (0..=MOST_COMPLETIONS).map(|n| format!("c/x{n:04}.md")).collect();
-    let shelf = shelf(&paths.iter().map(String::as_str).collect::<Vec<_>>());
-    let found = shelf.complete_slug(Some("c"), "x");
+    let listing = listing(&paths.iter().map(String::as_str).collect::<Vec<_>>());
+    let found = listing.complete_slug(Some("c"), "x");
     assert_eq!((found.values.len(), found.total), (MOST_COMPLETIONS, MOST_COMPLETIONS + 1));
-    assert_eq!(shelf.complete_slug(Some("c"), "x009").total, 10);
+    assert_eq!(listing.complete_slug(Some("c"), "x009").total, 10);
 }
 
 #[test]
 fn changes_make_a_new_shelf_and_leave_the_old() {
-    let old = shelf(&["a/x.md", "a/y.md"]);
+    let old = listing(&["a/x.md", "a/y.md"]);
     let new = old.with(vec![
         ("a/x.md".into(), None),
         ("a/y.md".into(), Some(Entry { hash: 9, ..entry("a/y.md") })),
@@ -169,9 +169,9 @@ fn changes_make_a_new_shelf_and_leave_the_old() {
 
 #[test]
 fn files_under_a_path_are_the_file_or_the_folder() {
-    let shelf = shelf(&["a/x.md", "a/b/y.md", "ab/z.md", "a.md", "!a/d.md"]);
+    let listing = listing(&["a/x.md", "a/b/y.md", "ab/z.md", "a.md", "!a/d.md"]);
     let under =
-        |path: &str| shelf.under(path).map(|entry| entry.path.to_string()).collect::<Vec<_>>();
+        |path: &str| listing.under(path).map(|entry| entry.path.to_string()).collect::<Vec<_>>();
     assert_eq!(under("a"), ["a/b/y.md", "a/d.md", "a/x.md"]);
     assert_eq!(under("a.md"), ["a.md"]);
     assert_eq!(under("").len(), 5);

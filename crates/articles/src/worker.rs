@@ -15,7 +15,7 @@ use crate::indexer::{COMPLETE, Indexer, Progress};
 use crate::problem::Problem;
 use crate::results::Change;
 use crate::settings::Settings;
-use crate::shelf::Shelf;
+use crate::listing::Listing;
 use crate::snapshot::{Shared, Snapshot, change_between};
 use crate::watch::Lookout;
 
@@ -23,7 +23,7 @@ use crate::watch::Lookout;
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
 /// Everything that the thread works with.
-pub(crate) struct Keeper {
+pub(crate) struct Worker {
     pub(crate) settings: Settings,
     pub(crate) folder: Arc<Folder>,
     pub(crate) shared: Arc<Shared>,
@@ -31,7 +31,7 @@ pub(crate) struct Keeper {
     pub(crate) progress: Arc<Progress>,
 }
 
-impl Keeper {
+impl Worker {
     /// Serves the folder until it is told to stop.
     pub(crate) fn run(self) {
         let mut lookout = self.look_out();
@@ -153,16 +153,16 @@ impl Keeper {
         }
         let view = index.reload()?;
         let loaded = index.load(&view)?;
-        let shelf = Arc::new(Shelf::new(loaded.entries));
+        let listing = Arc::new(Listing::new(loaded.entries));
         let old = self.shared.snapshot();
         let change = match *seen {
             None => Change { many: true, ..Change::default() },
-            Some(_) => change_between(&old.shelf, &shelf, None),
+            Some(_) => change_between(&old.listing, &listing, None),
         };
         let mut problems: Vec<Problem> =
-            loaded.problems.into_iter().chain(shelf.shadowed().iter().cloned()).collect();
+            loaded.problems.into_iter().chain(listing.shadowed().iter().cloned()).collect();
         problems.sort_unstable();
-        self.shared.publish(Snapshot { shelf, view: Some(view), problems }, Change::default());
+        self.shared.publish(Snapshot { listing, view: Some(view), problems }, Change::default());
         *seen = Some(commit);
         let said = said.unwrap_or_default();
         match said.split_once(' ').map(|(done, total)| (done.parse(), total.parse())) {

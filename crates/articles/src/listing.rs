@@ -103,7 +103,7 @@ pub(crate) struct Completions {
 
 /// All files, and the articles among them.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct Listing {
     /// Every file, by path.
     files: Vec<Arc<Entry>>,
     /// The articles, by id. Files that share an id are one article.
@@ -117,7 +117,7 @@ pub(crate) struct Shelf {
     shadowed: Vec<Problem>,
 }
 
-impl Shelf {
+impl Listing {
     pub(crate) fn new(mut files: Vec<Arc<Entry>>) -> Self {
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let (articles, shadowed) = articles(&files);
@@ -140,7 +140,7 @@ impl Shelf {
         Self { files, articles, by_name, by_date, categories, shadowed }
     }
 
-    /// A shelf with these files changed, added or (`None`) gone.
+    /// A listing with these files changed, added or (`None`) gone.
     pub(crate) fn with(&self, mut changes: Vec<(Box<str>, Option<Entry>)>) -> Self {
         changes.sort_by(|a, b| a.0.cmp(&b.0));
         let kept = self
