@@ -5,9 +5,9 @@
 use crate::date::rfc3339;
 use crate::format::Format;
 use crate::index::{Meta, Stored, View};
+use crate::listing::{Completions, Entry, MOST_COMPLETIONS, Resolved};
 use crate::results::{Article, AskError, Completion, Indexing, List, SectionSummary, Summary};
 use crate::sections::{Outline, Section};
-use crate::listing::{Completions, Entry, MOST_COMPLETIONS, Resolved};
 use crate::snapshot::Snapshot;
 use crate::uri::uri_of;
 
@@ -37,7 +37,8 @@ pub(crate) fn list(
     indexing: Option<Indexing>,
 ) -> Result<List, AskError> {
     let limit = limit(asked, USUAL_LIST, LONGEST_LIST)?;
-    let newest = snapshot.listing.newest(category).ok_or_else(|| no_category(snapshot, category))?;
+    let newest =
+        snapshot.listing.newest(category).ok_or_else(|| no_category(snapshot, category))?;
     let total = newest.len();
     let articles =
         newest.take(limit).map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;

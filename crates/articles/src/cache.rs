@@ -1,8 +1,7 @@
-//! Where the index of a large folder lies on the disk, and who may write to it.
+//! Where the index of a large folder is kept on the disk, and the lock of its writer.
 //!
-//! Several programs may serve the same folder at once: every client that starts its own Sabir does.
-//! One of them holds the lock and writes; the others read what it writes, and one of them takes
-//! over when it is gone. The operating system gives the lock back, however the holder ended.
+//! Several processes may serve the same folder at once: every client that starts its own Sabir over
+//! stdio does. The operating system releases the lock, however its holder exits.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -12,17 +11,17 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::index::FORMAT;
 
-/// The right to write, for as long as it is kept.
-pub(crate) struct Claim {
+/// The right to write the index, until it is dropped.
+pub(crate) struct WriteLock {
     _lock: File,
 }
 
-/// The place of one folder's index.
+/// The cache of one folder of articles.
 #[derive(Clone, Debug)]
-pub(crate) struct Place(PathBuf);
+pub(crate) struct CacheFolder(PathBuf);
 
-impl Place {
-    /// The place for a folder that is read in this way. What is read differently is kept elsewhere.
+impl CacheFolder {
+    /// The cache of a folder with these statuses. Other statuses have another cache.
     pub(crate) fn new(cache: &Path, folder: &Path, statuses: &[String]) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&FORMAT.to_le_bytes());
@@ -37,25 +36,25 @@ impl Place {
         Self(cache.join("articles").join(format!("{:032x}", hash.digest128())))
     }
 
-    /// Where the index is.
+    /// The folder of the index.
     pub(crate) fn index(&self) -> PathBuf {
         self.0.join("index")
     }
 
-    /// Takes the right to write, unless another has it.
-    pub(crate) fn claim(&self) -> io::Result<Option<Claim>> {
+    /// Takes the lock. `None` if another process holds it.
+    pub(crate) fn lock(&self) -> io::Result<Option<WriteLock>> {
         create_private(&self.index())?;
         let lock =
             File::options().create(true).truncate(false).write(true).open(self.0.join("lock"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Some(Claim { _lock: lock })),
+            Ok(()) => Ok(Some(WriteLock { _lock: lock })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// Removes an index that cannot be used. Only the holder of the claim may.
-    pub(crate) fn clear(&self, _claim: &Claim) -> io::Result<()> {
+    /// Removes a damaged index. Only the holder of the lock may.
+    pub(crate) fn clear(&self, _lock: &WriteLock) -> io::Result<()> {
         match fs::remove_dir_all(self.index()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => create_private(&self.index()),
@@ -63,11 +62,10 @@ impl Place {
     }
 }
 
-/// The index holds the text of every article; nobody else should read it.
+/// The index contains the text of every article: other users must not read it.
 fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
 }
@@ -81,9 +79,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_its_own_place_for_each_way_of_reading_it() {
+    fn a_folder_has_one_cache_for_each_set_of_statuses() {
         let place = |folder: &str, names: &[&str]| {
-            Place::new(Path::new("c"), Path::new(folder), &statuses(names)).0
+            CacheFolder::new(Path::new("c"), Path::new(folder), &statuses(names)).0
         };
         assert_eq!(place("a", &["Live", "Draft"]), place("a", &["draft", "live"]));
         assert_ne!(place("a", &["Live"]), place("b", &["Live"]));
@@ -92,29 +90,26 @@ mod tests {
     }
 
     #[test]
-    fn one_holds_the_claim_and_the_next_gets_it_after() {
+    fn one_process_holds_the_lock_and_the_next_gets_it_after() {
         let home = tempfile::TempDir::new().unwrap();
-        let place = Place::new(home.path(), Path::new("a"), &[]);
-        let first = place.claim().unwrap();
+        let cache = CacheFolder::new(home.path(), Path::new("a"), &[]);
+        let first = cache.lock().unwrap();
         assert!(first.is_some());
-        assert!(place.claim().unwrap().is_none());
+        assert!(cache.lock().unwrap().is_none());
         drop(first);
-        assert!(place.claim().unwrap().is_some());
+        assert!(cache.lock().unwrap().is_some());
     }
 
     #[test]
-    fn the_place_is_private_and_can_be_cleared() {
+    fn the_cache_is_private_and_can_be_cleared() {
         let home = tempfile::TempDir::new().unwrap();
-        let place = Place::new(home.path(), Path::new("a"), &[]);
-        let claim = place.claim().unwrap().unwrap();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            assert_eq!(fs::metadata(place.index()).unwrap().permissions().mode() & 0o077, 0);
-        }
-        fs::write(place.index().join("x"), "y").unwrap();
-        place.clear(&claim).unwrap();
-        assert_eq!(fs::read_dir(place.index()).unwrap().count(), 0);
-        assert!(place.claim().unwrap().is_none());
+        let cache = CacheFolder::new(home.path(), Path::new("a"), &[]);
+        let lock = cache.lock().unwrap().unwrap();
+        let permissions = fs::metadata(cache.index()).unwrap().permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o077, 0);
+        fs::write(cache.index().join("x"), "y").unwrap();
+        cache.clear(&lock).unwrap();
+        assert_eq!(fs::read_dir(cache.index()).unwrap().count(), 0);
+        assert!(cache.lock().unwrap().is_none());
     }
 }

@@ -97,10 +97,9 @@ impl Folder {
         parts.filter(|parts| parts.iter().all(|part| !is_hidden(part))).map(|parts| parts.join("/"))
     }
 
-    /// Everything at or below `under` (empty: the whole folder). What is not there is not found.
-    /// `enter` is told of every folder before it is listed, but for those behind a link.
-    pub(crate) fn scan(&self, under: &str, enter: &Enter<'_>) -> Scan {
-        let mut walk = Walk { folder: self, enter, scan: Scan::default() };
+    /// All files at or below `under` (empty: the whole folder).
+    pub(crate) fn scan(&self, under: &str) -> Scan {
+        let mut walk = Walk { folder: self, scan: Scan::default() };
         if under.is_empty() {
             walk.whole();
         } else {
@@ -133,12 +132,8 @@ fn is_hidden(name: &str) -> bool {
     name.starts_with('.')
 }
 
-/// Told of a folder by its path, on any thread.
-type Enter<'a> = dyn Fn(&str) + Sync + 'a;
-
 struct Walk<'a> {
     folder: &'a Folder,
-    enter: &'a Enter<'a>,
     scan: Scan,
 }
 
@@ -167,7 +162,6 @@ impl Walk<'_> {
     /// The whole folder, the categories by as many threads as there are processors: to ask the
     /// system about a hundred thousand files takes most of a start.
     fn whole(&mut self) {
-        (self.enter)("");
         let entries = match self.folder.root.entries() {
             Ok(entries) => entries,
             Err(error) => return self.problem("", error.to_string()),
@@ -185,7 +179,7 @@ impl Walk<'_> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
         let walk_some = || {
-            let mut walk = Walk { folder: self.folder, enter: self.enter, scan: Scan::default() };
+            let mut walk = Walk { folder: self.folder, scan: Scan::default() };
             while let Some(entry) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
                 walk.entry(entry, "", 0, false);
             }
@@ -210,9 +204,6 @@ impl Walk<'_> {
     fn folder(&mut self, dir: &Dir, path: &str, depth: usize, linked: bool) {
         if depth > DEEPEST {
             return self.problem(path, format!("more than {DEEPEST} folders deep; not served"));
-        }
-        if !linked {
-            (self.enter)(path);
         }
         let entries = match dir.entries() {
             Ok(entries) => entries,

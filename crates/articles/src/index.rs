@@ -13,21 +13,21 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use tantivy::directory::MmapDirectory;
+use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::{FAST, NumericOptions};
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
 };
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
-    DocAddress, DocSet, IndexReader, IndexSettings, ReloadPolicy, Searcher, TERMINATED,
-    TantivyDocument, Term,
+    DocAddress, DocSet, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher,
+    TERMINATED, TantivyDocument, Term,
 };
 
 use crate::article::Reading;
-use crate::problem::Problem;
 use crate::listing::Entry;
+use crate::problem::Problem;
 use crate::words::{SpellingTokenizer, StemTokenizer};
-use crate::writer::Writer;
 
 /// Raised whenever the fields, the records or the splitting of words change: older indexes are
 /// then built anew.
@@ -36,6 +36,9 @@ pub(crate) const FORMAT: u32 = 1;
 /// The fields that are searched, and what a match in them is worth.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =
     [("title", 3.0), ("tags", 2.0), ("description", 1.0), ("headings", 0.7), ("body", 0.4)];
+
+/// Bytes that a writing thread collects before it writes a segment. The lower bound is tantivy's.
+const WRITER_BUDGET: std::ops::RangeInclusive<usize> = 15_000_000..=80_000_000;
 
 /// The fields of a document.
 #[derive(Clone, Debug)]
@@ -86,8 +89,8 @@ impl Index {
         Self::new(tantivy::Index::create_in_ram(schema), fields, false)
     }
 
-    /// Opens the index that another program writes in this folder.
-    pub(crate) fn of_another(folder: &Path) -> tantivy::Result<Self> {
+    /// Opens the index that another process writes in this folder.
+    pub(crate) fn open(folder: &Path) -> tantivy::Result<Self> {
         let (schema, fields) = schema();
         let index = tantivy::Index::open(MmapDirectory::open(folder)?)?;
         if index.schema() != schema {
@@ -117,14 +120,15 @@ impl Index {
         self.on_disk
     }
 
-    /// A writer for single changes. There is one writer at a time.
-    pub(crate) fn small_writer(&self) -> tantivy::Result<Writer> {
-        Writer::small(&self.index)
-    }
-
-    /// A writer for folders of so many bytes.
-    pub(crate) fn large_writer(&self, threads: usize, bytes: u64) -> tantivy::Result<Writer> {
-        Writer::large(&self.index, threads, bytes)
+    /// A writer for files of this many bytes. There can be one writer at a time.
+    pub(crate) fn writer(&self, threads: usize, bytes: u64) -> tantivy::Result<IndexWriter> {
+        let each = usize::try_from(bytes).unwrap_or(usize::MAX) / threads;
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(threads)
+            .memory_budget_per_thread(each.clamp(*WRITER_BUDGET.start(), *WRITER_BUDGET.end()))
+            .num_merge_threads(1)
+            .build();
+        self.index.writer_with_options(options)
     }
 
     /// Makes the last commit the one that is searched.
@@ -133,14 +137,10 @@ impl Index {
         Ok(View { searcher: self.reader.searcher(), fields: self.fields.clone() })
     }
 
-    /// Which commit is the last, and what was said with it.
-    pub(crate) fn last_commit(&self) -> tantivy::Result<(u64, Option<String>)> {
+    /// The number of the last commit, and its payload.
+    pub(crate) fn last_commit(&self) -> tantivy::Result<(u64, String)> {
         let meta = self.index.load_metas()?;
-        Ok((meta.opstamp, meta.payload))
-    }
-
-    pub(crate) fn segments(&self) -> tantivy::Result<Vec<tantivy::index::SegmentId>> {
-        self.index.searchable_segment_ids()
+        Ok((meta.opstamp, meta.payload.unwrap_or_default()))
     }
 
     /// Everything that identifies the documents of a file.

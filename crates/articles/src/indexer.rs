@@ -1,417 +1,310 @@
-//! The one thread that reads the folder and writes the index.
+//! Keeps the index equal to the folder.
 //!
-//! At the start it looks at the folder, opens what was indexed before, and reads only what is new
-//! or different; then it waits for news and does the same for the paths in them. Every round
-//! ends the same way: commit, look at the new index, publish the new snapshot, tell what changed.
-//! If anything fails, the old snapshot stays.
+//! At the start the folder is scanned and compared with the index, and only new or different files
+//! are read. After that the same happens for every path that changes. Every batch ends with a
+//! commit, a new snapshot, and a notification of what changed. If anything fails, the old snapshot
+//! stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use tantivy::IndexWriter;
 
+use crate::context::Context;
+use crate::events::{Changes, Event, Events};
 use crate::folder::{Found, Scan};
-use crate::inbox::{Inbox, Wake};
 use crate::index::{Index, View};
-use crate::page::PATIENCE;
+use crate::listing::{Listing, id_of};
+use crate::page::SETTLE_TIME;
 use crate::problem::Problem;
-use crate::reader::{Reader, Round};
+use crate::reader::{Batch, Reader};
 use crate::results::{Change, Indexing};
-use crate::listing::{Entry, Listing, id_of};
-use crate::snapshot::{Shared, Snapshot, change_between};
-use crate::watch::Lookout;
-use crate::writer::Writer;
+use crate::snapshot::{Snapshot, change_between};
+use crate::watcher::Watcher;
 
-/// Files of the first commit of a large build, so that answers start soon. Each next is twice as large.
-const FIRST_BATCH: usize = 500;
-const LARGEST_BATCH: usize = 32_000;
+/// Bytes of the files in one batch. The first batch is small, so that results are available soon;
+/// each further one is twice as large. The largest one bounds the memory of queued documents.
+const FIRST_BATCH: u64 = 2 << 20;
+const LARGEST_BATCH: u64 = 32 << 20;
 
-/// Fewer files than this are not worth more threads than one.
-const FEW: usize = 200;
+/// From this number of files on, several threads read them.
+const MANY_FILES: usize = 200;
 
-/// Segments that are searched one after another; after a build with more they are merged.
-const MOST_SEGMENTS: usize = 3;
+/// The most threads that read files.
+const MOST_THREADS: usize = 4;
 
-/// How often a merge is asked whether it is over.
-const MERGE_LOOK: Duration = Duration::from_millis(200);
-
-/// Rounds that may fail before the index is given up.
-const MOST_FAILURES: usize = 3;
-
-/// How long to wait before the same is tried again.
-const AFTER_FAILURE: Duration = Duration::from_millis(500);
-
-/// What is said with a commit when the whole folder is in it.
+/// The commit payload that says that the whole folder is indexed.
 pub(crate) const COMPLETE: &str = "complete";
 
-/// Told how far the first reading is.
-pub(crate) type Progress = Box<dyn Fn(Indexing) + Send + Sync>;
-
 /// Reads the folder and writes the index.
-pub(crate) struct Indexer {
-    lookout: Arc<Lookout>,
-    pub(crate) statuses: Vec<String>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) inbox: Arc<Inbox>,
-    pub(crate) progress: Arc<Progress>,
+pub(crate) struct Indexer<'a> {
+    context: &'a Context,
+    events: &'a Events,
+    watcher: &'a Watcher,
     index: Index,
-    writer: Option<Writer>,
+    writer: Option<IndexWriter>,
     view: View,
-    /// The end of a merge that is under way.
-    merging: Option<JoinHandle<()>>,
-    /// What is wrong with the cache, with the folder, and with each file.
-    standing_problems: Vec<Problem>,
+    /// Problems of the cache, of the last scans, and of each file.
+    cache_problems: &'a [Problem],
     scan_problems: Vec<Problem>,
     file_problems: BTreeMap<Box<str>, Vec<Problem>>,
-    /// Files in the middle of a save, and when to look again.
+    /// Files that are being written, and when to read them again. The empty path is the folder.
     held: BTreeMap<String, Instant>,
-    /// Rounds that failed since the last that did not.
-    failures: usize,
+    /// Whether segments of a large build may still be merging.
+    merging: bool,
 }
 
-impl Indexer {
+/// The files that differ between the folder and a listing.
+#[derive(Default)]
+struct Difference {
+    changed: BTreeMap<Box<str>, Found>,
+    gone: BTreeSet<Box<str>>,
+}
+
+impl Difference {
+    /// Compares the files that were found at or below `root`. Those in `named` count as changed
+    /// even if their time and size say otherwise.
+    fn add(&mut self, listing: &Listing, root: &str, found: Vec<Found>, named: &BTreeSet<String>) {
+        let there: BTreeSet<&str> = found.iter().map(|found| &*found.path).collect();
+        let gone = listing.under(root).filter(|entry| !there.contains(&*entry.path));
+        self.gone.extend(gone.map(|entry| entry.path.clone()));
+        self.changed.extend(found.into_iter().filter_map(|found| {
+            let known = listing.file(&found.path);
+            let is_current = known.is_some_and(|entry| entry.is_current(found.stamp));
+            let is_changed = !is_current || named.contains(&*found.path);
+            is_changed.then(|| (found.path.clone(), found))
+        }));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.gone.is_empty()
+    }
+}
+
+impl<'a> Indexer<'a> {
     pub(crate) fn new(
-        lookout: Arc<Lookout>,
-        statuses: Vec<String>,
-        shared: Arc<Shared>,
-        inbox: Arc<Inbox>,
-        progress: Arc<Progress>,
+        context: &'a Context,
+        events: &'a Events,
+        watcher: &'a Watcher,
         index: Index,
+        cache_problems: &'a [Problem],
     ) -> tantivy::Result<Self> {
-        let view = index.reload()?;
         Ok(Self {
-            lookout,
-            statuses,
-            shared,
-            inbox,
-            progress,
+            context,
+            events,
+            watcher,
+            view: index.reload()?,
             index,
             writer: None,
-            view,
-            merging: None,
-            standing_problems: Vec::new(),
+            cache_problems,
             scan_problems: Vec::new(),
             file_problems: BTreeMap::new(),
             held: BTreeMap::new(),
-            failures: 0,
+            merging: false,
         })
     }
 
-    /// Remembers a problem that no look at the folder can solve.
-    pub(crate) fn note(&mut self, problem: Problem) {
-        self.standing_problems.push(problem);
-    }
-
-    /// Brings the index in line with the folder as it was scanned.
+    /// Makes the index equal to the folder as it was scanned.
     pub(crate) fn start(&mut self, scan: Scan) -> tantivy::Result<()> {
         let loaded = self.index.load(&self.view)?;
-        let known: FxHashMap<&str, &Arc<Entry>> =
-            loaded.entries.iter().map(|entry| (&*entry.path, entry)).collect();
-        let mut kept: Vec<Arc<Entry>> = Vec::new();
-        let mut different: Vec<Found> = Vec::new();
-        for found in scan.found {
-            match known.get(&*found.path) {
-                Some(&entry) if entry.is_current(found.stamp) => kept.push(Arc::clone(entry)),
-                _ => different.push(found),
-            }
-        }
-        let mut gone: Vec<Box<str>> = Vec::new();
-        // Where all that is known was found again, nothing is gone.
-        if kept.len() < loaded.entries.len() {
-            let paths = kept.iter().map(|entry| &*entry.path);
-            let there: FxHashSet<&str> =
-                paths.chain(different.iter().map(|found| &*found.path)).collect();
-            let is_gone = |entry: &&Arc<Entry>| !there.contains(&*entry.path);
-            gone.extend(loaded.entries.iter().filter(is_gone).map(|entry| entry.path.clone()));
-        }
-        self.shared.expect(kept.len() + different.len(), kept.len());
-        let listing = Listing::new(kept);
+        let known = Listing::new(loaded.entries);
+        let total = scan.found.len();
+        let mut difference = Difference::default();
+        difference.add(&known, "", scan.found, &BTreeSet::new());
+        self.scan_problems = scan.problems;
+        // A file that changed while no store was open is not served until it has been read again.
+        let outdated = difference.changed.keys().chain(&difference.gone);
+        let listing = known.with(outdated.map(|path| (path.clone(), None)).collect());
+        self.context.shared.expect(total, total - difference.changed.len());
         for problem in loaded.problems {
             if listing.file(&problem.file).is_some() {
                 self.file_problems.entry(problem.file.as_str().into()).or_default().push(problem);
             }
         }
-        self.scan_problems = scan.problems;
-        // What changed while nobody looked is not served until it has been read again.
         self.publish(Arc::new(listing), Change::default());
-        let nothing_new = different.is_empty() && gone.is_empty();
-        if !nothing_new {
-            self.build(&different, gone, !loaded.entries.is_empty())?;
+        let many = !difference.is_empty();
+        if many {
+            self.build(difference, !known.files().is_empty())?;
         }
-        self.finish(!nothing_new);
-        Ok(())
+        if !self.context.events.is_stopped() {
+            self.context.report_progress();
+            self.context.shared.finish(Change { many, ..Change::default() });
+        }
+        self.finish_merges()
     }
 
-    /// Waits for news and follows them, until it is told to stop. Fails when the index cannot be
-    /// changed any more.
-    pub(crate) fn keep(&mut self) -> tantivy::Result<()> {
-        let mut looked = Instant::now();
+    /// Follows the changes of the folder until the store is closed. Fails if the index cannot be
+    /// changed.
+    pub(crate) fn follow(&mut self) -> tantivy::Result<()> {
+        let mut polled = Instant::now();
         loop {
-            let next_look = self.lookout.every().map(|every| looked + every);
-            let merged = self.merging.is_some().then(|| Instant::now() + MERGE_LOOK);
-            let until = self.held.values().copied().chain(next_look).chain(merged).min();
-            match self.inbox.wait(until) {
-                Wake::Stop => return Ok(()),
-                Wake::Time => {
+            let next_poll = self.watcher.poll_interval().map(|interval| polled + interval);
+            let until = self.held.values().copied().chain(next_poll).min();
+            let changes = match self.events.wait(until) {
+                Event::Stop => return Ok(()),
+                Event::Changes(changes) => changes,
+                Event::Timeout => {
                     let now = Instant::now();
-                    self.end_merge();
-                    if next_look.is_some_and(|next| next <= now) {
-                        looked = now;
-                        self.follow(Wake::Everywhere)?;
+                    if next_poll.is_some_and(|next| next <= now) {
+                        polled = now;
+                        self.held.insert(String::new(), now);
                     }
                     let due = self.held.iter().filter(|(_, at)| **at <= now);
-                    let due: Vec<String> = due.map(|(path, _)| path.clone()).collect();
-                    if !due.is_empty() {
-                        self.follow(Wake::Paths(due))?;
-                    }
+                    Changes::Paths(due.map(|(path, _)| path.clone()).collect())
                 }
-                news => self.follow(news)?,
-            }
+            };
+            self.update(changes)?;
+            self.finish_merges()?;
         }
     }
 
-    /// Follows news. If that fails, what was served is served on, and the same is tried again, a few
-    /// times.
-    fn follow(&mut self, news: Wake) -> tantivy::Result<()> {
-        let again = match &news {
-            Wake::Paths(paths) => paths.clone(),
-            _ => vec![String::new()],
+    fn update(&mut self, changes: Changes) -> tantivy::Result<()> {
+        let old = self.context.shared.snapshot();
+        let named = match changes {
+            Changes::Everything => BTreeSet::from([String::new()]),
+            Changes::Paths(paths) if paths.is_empty() => return Ok(()),
+            Changes::Paths(paths) => paths,
         };
-        let Err(error) = self.sync(news) else {
-            self.failures = 0;
-            return Ok(());
-        };
-        self.failures += 1;
-        if self.failures == MOST_FAILURES {
-            return Err(error);
-        }
-        tracing::warn!(%error, "the index of the articles could not be changed");
-        if let Some(writer) = &mut self.writer
-            && writer.rollback().is_err()
-        {
-            self.writer = None;
-        }
-        let later = Instant::now() + AFTER_FAILURE;
-        self.held.extend(again.into_iter().map(|path| (path, later)));
-        Ok(())
-    }
-
-    fn sync(&mut self, news: Wake) -> tantivy::Result<()> {
-        let old = self.shared.snapshot();
-        let (roots, named) = match news {
-            Wake::Everywhere => (vec![String::new()], BTreeSet::new()),
-            Wake::Paths(paths) => {
-                // A linked file changes at the path that its link leads to.
-                let linked = old
-                    .listing
-                    .files()
-                    .iter()
-                    .filter(|entry| entry.linked)
-                    .map(|entry| entry.path.to_string());
-                let named: BTreeSet<String> = paths.iter().cloned().collect();
-                (paths.into_iter().chain(linked).collect(), named)
-            }
-            Wake::Time | Wake::Stop => return Ok(()),
-        };
-        let mut different: BTreeMap<Box<str>, Found> = BTreeMap::new();
-        let mut gone: BTreeSet<Box<str>> = BTreeSet::new();
-        for root in &roots {
-            self.held.remove(root);
-            let scan = self.lookout.scan(root);
+        // A linked file changes when the target of its link does.
+        let linked = old.listing.files().iter().filter(|entry| entry.linked);
+        let mut difference = Difference::default();
+        for root in named.iter().cloned().chain(linked.map(|entry| entry.path.to_string())) {
+            self.held.remove(&root);
+            let scan = self.context.folder.scan(&root);
             let inside = |file: &str| {
                 root.is_empty() || file == root || file.starts_with(&format!("{root}/"))
             };
             self.scan_problems.retain(|problem| !inside(&problem.file));
             self.scan_problems.extend(scan.problems);
-            let there: BTreeSet<&str> = scan.found.iter().map(|found| &*found.path).collect();
-            let missing = old.listing.under(root).filter(|entry| !there.contains(&*entry.path));
-            gone.extend(missing.map(|entry| entry.path.clone()));
-            for found in &scan.found {
-                // A file that is named has changed, even if its time and size say no.
-                let current =
-                    old.listing.file(&found.path).is_some_and(|entry| entry.is_current(found.stamp));
-                if !current || named.contains(&*found.path) {
-                    different.insert(found.path.clone(), found.clone());
-                }
-            }
+            difference.add(&old.listing, &root, scan.found, &named);
         }
-        let files: Vec<Found> = different.into_values().collect();
-        self.build(&files, gone.into_iter().collect(), true)
+        self.build(difference, true)
     }
 
-    /// Reads `files`, takes `gone` away, and publishes. `replaces`: the index may have some of them.
-    fn build(
-        &mut self,
-        files: &[Found],
-        gone: Vec<Box<str>>,
-        replaces: bool,
-    ) -> tantivy::Result<()> {
-        let threads = if files.len() < FEW {
-            1
-        } else {
-            std::thread::available_parallelism().map_or(1, usize::from).min(4)
-        };
-        if threads > 1 {
-            self.merging = None;
-            self.writer = None;
-            let bytes: u64 = files.iter().map(|found| found.stamp.size).sum();
-            self.writer = Some(self.index.large_writer(threads, bytes)?);
-        } else if self.writer.is_none() {
-            self.writer = Some(self.index.small_writer()?);
+    /// Reads changed files, removes those that are gone, and publishes the result. `replaces`: the
+    /// index may contain some of them.
+    fn build(&mut self, difference: Difference, replaces: bool) -> tantivy::Result<()> {
+        if difference.is_empty() {
+            // The problems may have changed.
+            self.publish(Arc::clone(&self.context.shared.snapshot().listing), Change::default());
+            return Ok(());
         }
-        let mut gone = gone;
-        let mut rest = files;
+        let files: Vec<Found> = difference.changed.into_values().collect();
+        let mut gone = difference.gone;
+        let threads = match files.len() {
+            0..MANY_FILES => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS),
+        };
+        if files.len() >= MANY_FILES || self.writer.is_none() {
+            self.merging = files.len() >= MANY_FILES;
+            self.writer = None; // an index has one writer at a time
+            let bytes = files.iter().map(|found| found.stamp.size).sum();
+            self.writer = Some(self.index.writer(threads, bytes)?);
+        }
+        let mut rest = &files[..];
         let mut size = FIRST_BATCH;
         loop {
-            let (batch, after) = rest.split_at(rest.len().min(size));
+            let (files, after) = rest.split_at(batch_length(rest, size));
             rest = after;
             size = (size * 2).min(LARGEST_BATCH);
-            let mut round = self.read(batch, threads, replaces)?;
-            round.files.extend(std::mem::take(&mut gone).into_iter().map(|path| (path, None)));
-            self.end_round(round, rest.is_empty())?;
-            if rest.is_empty() || self.inbox.is_stopped() {
-                break;
+            let mut batch = self.read(files, threads, replaces)?;
+            batch.files.extend(std::mem::take(&mut gone).into_iter().map(|path| (path, None)));
+            self.commit(batch, rest.is_empty())?;
+            if rest.is_empty() || self.context.events.is_stopped() {
+                return Ok(());
             }
             // A long build must not keep old states of files that change meanwhile.
-            if let Some(news @ Wake::Paths(_)) = self.inbox.peek() {
-                self.sync_small(news)?;
+            match self.events.pending() {
+                Some(Changes::Paths(paths)) if paths.len() < MANY_FILES => {
+                    self.update(Changes::Paths(paths))?;
+                }
+                Some(_) => _ = self.held.insert(String::new(), Instant::now()),
+                None => {}
             }
         }
-        if threads > 1 {
-            self.start_merge()?;
-        }
-        Ok(())
     }
 
-    fn read(&self, files: &[Found], threads: usize, replaces: bool) -> tantivy::Result<Round> {
-        let Some(writer) = &self.writer else { return Ok(Round::default()) };
-        let reader = Reader {
-            folder: self.lookout.folder(),
-            statuses: &self.statuses,
-            shared: &self.shared,
-            inbox: &self.inbox,
-            index: &self.index,
-            writer,
-            replaces,
-            tell_progress: &|| self.tell_progress(),
-        };
-        reader.read(files, threads)
+    fn read(&self, files: &[Found], threads: usize, replaces: bool) -> tantivy::Result<Batch> {
+        let Some(writer) = &self.writer else { return Ok(Batch::default()) };
+        Reader { context: self.context, index: &self.index, writer, replaces }.read(files, threads)
     }
 
-    /// Follows news in the middle of a build.
-    fn sync_small(&mut self, news: Wake) -> tantivy::Result<()> {
-        if let Wake::Paths(paths) = &news
-            && paths.len() < FEW
-        {
-            return self.sync(news);
-        }
-        self.inbox.add_everywhere();
-        Ok(())
-    }
-
-    /// Commits what was read and publishes it.
-    fn end_round(&mut self, round: Round, last: bool) -> tantivy::Result<()> {
-        let again = Instant::now() + PATIENCE / 8;
-        self.held.extend(round.held.into_iter().map(|path| (path.into(), again)));
-        if round.files.is_empty() {
-            self.publish_again();
+    /// Commits a batch and publishes it.
+    fn commit(&mut self, batch: Batch, last: bool) -> tantivy::Result<()> {
+        let shared = &self.context.shared;
+        let again = Instant::now() + SETTLE_TIME / 8;
+        self.held.extend(batch.held.into_iter().map(|path| (path.into(), again)));
+        let old = shared.snapshot();
+        if batch.files.is_empty() {
+            self.publish(Arc::clone(&old.listing), Change::default());
             return Ok(());
         }
         let Some(writer) = &mut self.writer else { return Ok(()) };
-        for (path, _) in round.files.iter().filter(|(_, entry)| entry.is_none()) {
-            writer.delete(self.index.path_term(path));
+        for (path, _) in batch.files.iter().filter(|(_, entry)| entry.is_none()) {
+            writer.delete_term(self.index.path_term(path));
         }
-        let complete = last && !self.inbox.is_stopped();
-        writer.commit(&if complete {
-            COMPLETE.to_owned()
-        } else {
-            said(self.shared.indexing())
-        })?;
+        let indexing = shared.indexing().filter(|_| !last || self.context.events.is_stopped());
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&indexing.map_or_else(|| COMPLETE.to_owned(), payload));
+        commit.commit()?;
         self.view = self.index.reload()?;
-        for (path, _) in &round.files {
+        for (path, _) in &batch.files {
             self.file_problems.remove(path);
         }
         self.file_problems
-            .extend(round.problems.into_iter().filter(|(_, problems)| !problems.is_empty()));
-        let old = self.shared.snapshot();
-        let ids: Vec<String> = round.files.iter().map(|(path, _)| id_of(path).to_owned()).collect();
-        let listing = old.listing.with(round.files);
-        let change = if self.shared.indexing().is_some() {
-            // The first reading is told at its end.
-            Change::default()
-        } else {
-            change_between(&old.listing, &listing, Some(&ids))
+            .extend(batch.problems.into_iter().filter(|(_, problems)| !problems.is_empty()));
+        let ids: Vec<String> = batch.files.iter().map(|(path, _)| id_of(path).to_owned()).collect();
+        let listing = old.listing.with(batch.files);
+        let change = match shared.indexing() {
+            // The first indexing is announced at its end.
+            Some(_) => Change::default(),
+            None => change_between(&old.listing, &listing, Some(&ids)),
         };
         self.publish(Arc::new(listing), change);
         Ok(())
     }
 
     fn publish(&self, listing: Arc<Listing>, change: Change) {
-        let files = self.file_problems.values().flatten();
         let mut problems: Vec<Problem> = self
             .scan_problems
             .iter()
-            .chain(&self.standing_problems)
-            .chain(files)
+            .chain(self.cache_problems)
+            .chain(self.file_problems.values().flatten())
             .chain(listing.shadowed())
             .cloned()
-            .chain(self.lookout.problem())
+            .chain(self.watcher.problem())
             .collect();
         problems.sort_unstable();
         problems.dedup();
-        self.shared.publish(Snapshot { listing, view: Some(self.view.clone()), problems }, change);
+        let snapshot = Snapshot { listing, view: Some(self.view.clone()), problems };
+        self.context.shared.publish(snapshot, change);
     }
 
-    /// Publishes the same files with what else has changed: problems, or the shape of the index.
-    fn publish_again(&self) {
-        let old = self.shared.snapshot();
-        self.publish(Arc::clone(&old.listing), Change::default());
-    }
-
-    /// The folder has been read for the first time.
-    fn finish(&self, changed: bool) {
-        if self.inbox.is_stopped() || self.shared.indexing().is_none() {
-            return;
-        }
-        self.tell_progress();
-        self.shared.finish(Change { many: changed, ..Change::default() });
-    }
-
-    fn tell_progress(&self) {
-        if let Some(indexing) = self.shared.indexing() {
-            (self.progress)(indexing);
-        }
-    }
-
-    /// After a large build: starts to make one segment of many, while questions are answered.
-    fn start_merge(&mut self) -> tantivy::Result<()> {
-        let segments = self.index.segments()?;
-        let Some(writer) = self.writer.as_mut().filter(|_| segments.len() > MOST_SEGMENTS) else {
-            self.writer = None;
+    /// After a large build, waits until its segments are merged, and searches the merged ones.
+    fn finish_merges(&mut self) -> tantivy::Result<()> {
+        if !std::mem::take(&mut self.merging) || self.context.events.is_stopped() {
             return Ok(());
-        };
-        let merge = writer.merge(&segments);
-        // The waiting thread ends with the merge, or with the writer.
-        self.merging = Some(std::thread::spawn(move || drop(merge.wait())));
+        }
+        self.writer.take().map_or(Ok(()), IndexWriter::wait_merging_threads)?;
+        self.view = self.index.reload()?;
+        self.publish(Arc::clone(&self.context.shared.snapshot().listing), Change::default());
         Ok(())
-    }
-
-    /// When a merge is over: looks at the new segment, and lets go of the large writer.
-    fn end_merge(&mut self) {
-        if self.merging.take_if(|merging| merging.is_finished()).is_none() {
-            return;
-        }
-        self.writer = None;
-        if let Ok(view) = self.index.reload() {
-            self.view = view;
-            self.publish_again();
-        }
     }
 }
 
-fn said(indexing: Option<Indexing>) -> String {
-    indexing
-        .map_or_else(|| COMPLETE.to_owned(), |Indexing { done, total }| format!("{done} {total}"))
+/// The number of files, at least one, that have about this many bytes together.
+fn batch_length(files: &[Found], bytes: u64) -> usize {
+    let mut sum = 0;
+    let fits = |found: &&Found| {
+        let fits = sum < bytes;
+        sum += found.stamp.size;
+        fits
+    };
+    files.iter().take_while(fits).count()
+}
+
+/// The commit payload during the first indexing, which other processes read.
+fn payload(Indexing { done, total }: Indexing) -> String {
+    format!("{done} {total}")
 }

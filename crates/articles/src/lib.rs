@@ -23,15 +23,15 @@ mod yaml; // YAML, right or wrong
 mod index; // fields, documents, records
 mod listing; // ids and dates, in memory
 mod words; // text to words
-mod writer; // documents on their way in
 
-mod cache; // where a large index lies, and who writes it
-mod inbox; // news of the folder, when they are quiet
+mod cache; // the index on the disk, and its lock
+mod context; // what the parts of the worker share
+mod events; // what the worker waits for
 mod indexer; // brings the index in line with the folder
 mod worker; // the life of the thread behind a store
 mod reader; // many files at once
 mod snapshot; // what is served at this moment
-mod watch; // looks at the folder, and after it
+mod watcher; // watches the folder
 
 mod answer; // lists and articles
 mod phrase; // where words stand together

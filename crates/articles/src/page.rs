@@ -9,11 +9,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::article::{self, Reading};
 use crate::folder::{Folder, Found, LARGEST_FILE, ReadError, Stamp};
-use crate::problem::Problem;
 use crate::listing::Entry;
+use crate::problem::Problem;
 
-/// A file that looks unfinished is believed when it has not been written to for this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// A file that looks unfinished is read anyway when it has not been written to for this long.
+pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 /// Within this time after a write, another may leave the same time on the file.
 const CLOCK: Duration = Duration::from_millis(20);
@@ -49,7 +49,7 @@ pub(crate) fn read(
     let (stamp, hash, reading) = match folder.read(path) {
         Ok((bytes, stamp)) => {
             let reading = article::read(path, &bytes, statuses);
-            if reading.unfinished && age(stamp, now) < PATIENCE {
+            if reading.unfinished && age(stamp, now) < SETTLE_TIME {
                 return Outcome::Held;
             }
             (stamp, xxh3_64(&bytes), reading)
@@ -95,7 +95,7 @@ mod tests {
         let home = tempfile::TempDir::new().unwrap();
         fs::write(home.path().join("a.md"), file).unwrap();
         let folder = Folder::open(home.path()).unwrap();
-        let found = folder.scan("", &|_| {}).found.remove(0);
+        let found = folder.scan("").found.remove(0);
         let written = UNIX_EPOCH + Duration::from_nanos(found.stamp.mtime as u64);
         read(&folder, &found, &["Live".to_owned()], written + after)
     }
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn an_unfinished_file_is_held_until_patience_ends() {
         for file in ["", "---\ntitle: A", "---\n"] {
-            let just_before = PATIENCE - Duration::from_nanos(1);
+            let just_before = SETTLE_TIME - Duration::from_nanos(1);
             assert!(matches!(read_at(file, Duration::ZERO), Outcome::Held), "{file:?}");
             assert!(matches!(read_at(file, just_before), Outcome::Held), "{file:?}");
-            assert!(matches!(read_at(file, PATIENCE), Outcome::Read(_)), "{file:?}");
+            assert!(matches!(read_at(file, SETTLE_TIME), Outcome::Read(_)), "{file:?}");
         }
         assert!(matches!(read_at("---\ntitle: A\n---\n", Duration::ZERO), Outcome::Read(_)));
     }
@@ -127,11 +127,12 @@ mod tests {
     #[test]
     fn the_date_is_the_authors_or_the_files() {
         let entry =
-            page(read_at("---\nlastUpdated: 1970-01-02\ndate: 1970-01-03\n---\n", PATIENCE)).entry;
+            page(read_at("---\nlastUpdated: 1970-01-02\ndate: 1970-01-03\n---\n", SETTLE_TIME))
+                .entry;
         assert_eq!(entry.updated, 86_400);
-        let entry = page(read_at("---\ndate: 1970-01-03\n---\n", PATIENCE)).entry;
+        let entry = page(read_at("---\ndate: 1970-01-03\n---\n", SETTLE_TIME)).entry;
         assert_eq!(entry.updated, 2 * 86_400);
-        let entry = page(read_at("text", PATIENCE)).entry;
+        let entry = page(read_at("text", SETTLE_TIME)).entry;
         assert_eq!(entry.updated, entry.stamp.mtime / 1_000_000_000);
     }
 
@@ -141,7 +142,7 @@ mod tests {
         let file = fs::File::create(home.path().join("a.md")).unwrap();
         file.set_len(LARGEST_FILE + 1).unwrap();
         let folder = Folder::open(home.path()).unwrap();
-        let found = folder.scan("", &|_| {}).found.remove(0);
+        let found = folder.scan("").found.remove(0);
         let page = page(read(&folder, &found, &[], SystemTime::now()));
         assert!(!page.entry.visible);
         assert_eq!(page.reading.problems.len(), 1);

@@ -1,104 +1,93 @@
-//! Reading many files at once, and putting their documents on the way into the index.
+//! Reads many files in parallel and adds their documents to the index.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::folder::{Folder, Found};
-use crate::inbox::Inbox;
+use tantivy::IndexWriter;
+
+use crate::context::Context;
+use crate::folder::Found;
 use crate::index::Index;
+use crate::listing::Entry;
 use crate::page::{self, Outcome};
 use crate::problem::Problem;
-use crate::listing::Entry;
-use crate::snapshot::Shared;
-use crate::writer::Writer;
 
-/// Progress is told after so many files.
-const TOLD_EVERY: usize = 64;
+/// Progress is reported after this many files.
+const PROGRESS_INTERVAL: usize = 64;
 
-/// Reads files for the index.
+/// Reads files into the index.
 pub(crate) struct Reader<'a> {
-    pub(crate) folder: &'a Folder,
-    pub(crate) statuses: &'a [String],
-    pub(crate) shared: &'a Shared,
-    pub(crate) inbox: &'a Inbox,
+    pub(crate) context: &'a Context,
     pub(crate) index: &'a Index,
-    pub(crate) writer: &'a Writer,
-    /// The index may have older documents of these files.
+    pub(crate) writer: &'a IndexWriter,
+    /// Whether the index may contain older documents of these files.
     pub(crate) replaces: bool,
-    pub(crate) tell_progress: &'a (dyn Fn() + Sync),
 }
 
-/// What came of reading some files.
+/// The result of reading some files.
 #[derive(Default)]
-pub(crate) struct Round {
-    /// Files that were read (`Some`) or are gone.
+pub(crate) struct Batch {
+    /// Files that were read (`Some`) or no longer exist (`None`).
     pub(crate) files: Vec<(Box<str>, Option<Entry>)>,
     pub(crate) problems: Vec<(Box<str>, Vec<Problem>)>,
-    /// Files that are being written.
+    /// Files that are being written at the moment.
     pub(crate) held: Vec<Box<str>>,
 }
 
 impl Reader<'_> {
-    /// Reads on this many threads, until all is read or nobody wants it any more.
-    pub(crate) fn read(&self, files: &[Found], threads: usize) -> tantivy::Result<Round> {
+    /// Reads the files with this many threads, until all are read or the store is closed.
+    pub(crate) fn read(&self, files: &[Found], threads: usize) -> tantivy::Result<Batch> {
         let next = AtomicUsize::new(0);
-        let rounds = Mutex::new(Vec::new());
+        let total = Mutex::new(Batch::default());
         let work = || -> tantivy::Result<()> {
-            let mut round = Round::default();
+            let mut batch = Batch::default();
             while let Some(found) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.inbox.is_stopped() {
+                if self.context.events.is_stopped() {
                     break;
                 }
-                self.read_one(found, &mut round)?;
-                if self.shared.count_one().is_multiple_of(TOLD_EVERY) {
-                    (self.tell_progress)();
+                self.read_one(found, &mut batch)?;
+                if self.context.shared.count_one().is_multiple_of(PROGRESS_INTERVAL) {
+                    self.context.report_progress();
                 }
             }
-            rounds.lock().unwrap_or_else(PoisonError::into_inner).push(round);
+            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+            total.files.extend(batch.files);
+            total.problems.extend(batch.problems);
+            total.held.extend(batch.held);
             Ok(())
         };
-        if threads == 1 {
-            work()?;
-        } else {
-            std::thread::scope(|scope| {
-                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-                workers
-                    .into_iter()
-                    .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
-            })?;
-        }
-        let mut whole = Round::default();
-        for round in rounds.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            whole.files.extend(round.files);
-            whole.problems.extend(round.problems);
-            whole.held.extend(round.held);
-        }
-        Ok(whole)
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let others = workers.into_iter().map(|worker| match worker.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            others.fold(own, Result::and)
+        })?;
+        Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn read_one(&self, found: &Found, round: &mut Round) -> tantivy::Result<()> {
-        self.shared.files_read.fetch_add(1, Ordering::Relaxed);
-        match page::read(self.folder, found, self.statuses, SystemTime::now()) {
-            Outcome::Held => round.held.push(found.path.clone()),
-            Outcome::Gone => round.files.push((found.path.clone(), None)),
+    fn read_one(&self, found: &Found, batch: &mut Batch) -> tantivy::Result<()> {
+        let Context { settings, folder, shared, .. } = self.context;
+        shared.files_read.fetch_add(1, Ordering::Relaxed);
+        match page::read(folder, found, &settings.statuses, SystemTime::now()) {
+            Outcome::Held => batch.held.push(found.path.clone()),
+            Outcome::Gone => batch.files.push((found.path.clone(), None)),
             Outcome::Read(page) => {
-                let snapshot = self.shared.snapshot();
+                let snapshot = shared.snapshot();
                 if snapshot.listing.file(&found.path).is_some_and(|known| **known == page.entry) {
                     return Ok(());
                 }
                 if self.replaces {
-                    self.writer.delete(self.index.path_term(&found.path));
+                    self.writer.delete_term(self.index.path_term(&found.path));
                 }
-                self.writer.add(self.index.document(&page.entry, &page.reading)?)?;
-                round.problems.push((found.path.clone(), page.reading.problems));
-                round.files.push((found.path.clone(), Some(page.entry)));
+                self.writer.add_document(self.index.document(&page.entry, &page.reading)?)?;
+                batch.problems.push((found.path.clone(), page.reading.problems));
+                batch.files.push((found.path.clone(), Some(page.entry)));
             }
         }
         Ok(())
     }
-}
-
-fn panicked() -> tantivy::TantivyError {
-    tantivy::TantivyError::SystemError("a reading thread panicked".to_owned())
 }

@@ -11,9 +11,9 @@ use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 
 use crate::index::View;
+use crate::listing::Listing;
 use crate::problem::Problem;
 use crate::results::{Change, Indexing};
-use crate::listing::Listing;
 
 /// Changes that a slow listener may fall behind. When it has, it hears that it missed some, and
 /// must take everything for changed.
@@ -65,14 +65,14 @@ impl Shared {
         self.current.load_full()
     }
 
-    /// Replaces the snapshot, and tells what changed, if anything did.
+    /// Replaces the snapshot, and announces what changed, if anything did.
     pub(crate) fn publish(&self, snapshot: Snapshot, change: Change) {
         self.current.store(Arc::new(snapshot));
-        self.tell(change);
+        self.announce(change);
     }
 
-    /// Tells what changed, if anything did.
-    pub(crate) fn tell(&self, change: Change) {
+    /// Announces what changed, if anything did.
+    pub(crate) fn announce(&self, change: Change) {
         if change != Change::default() {
             // Nobody may be listening.
             let _ = self.changes.send(Arc::new(change));
@@ -113,7 +113,7 @@ impl Shared {
     pub(crate) fn finish(&self, change: Change) {
         let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.ready.store(true, Ordering::Release);
-        self.tell(change);
+        self.announce(change);
         self.became_ready.notify_all();
     }
 

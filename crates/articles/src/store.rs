@@ -13,14 +13,15 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 
 use crate::answer;
+use crate::context::Context;
+use crate::events::{self, EventSender};
 use crate::folder::Folder;
-use crate::inbox::Inbox;
-use crate::worker::Worker;
 use crate::problem::Problem;
 use crate::results::{Article, AskError, Change, Completion, Indexing, List, Search, Summary};
 use crate::search::{SearchOptions, search};
 use crate::settings::Settings;
 use crate::snapshot::Shared;
+use crate::worker;
 
 /// Ids that are suggested for a name that is not found.
 const SUGGESTIONS: i64 = 3;
@@ -59,7 +60,7 @@ pub struct Figures {
 /// The articles of one folder. Cheap to ask from many threads at once.
 pub struct Store {
     shared: Arc<Shared>,
-    inbox: Arc<Inbox>,
+    events: EventSender,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -72,22 +73,23 @@ impl Store {
         let folder = Folder::open(&settings.folder)
             .map_err(|source| OpenError::Folder { path: settings.folder.clone(), source })?;
         let shared = Arc::new(Shared::new());
-        let inbox = Arc::new(Inbox::default());
-        let worker = Worker {
+        let (sender, events) = events::channel();
+        let context = Context {
             settings,
             folder: Arc::new(folder),
             shared: Arc::clone(&shared),
-            inbox: Arc::clone(&inbox),
-            progress: Arc::new(Box::new(progress)),
+            events: sender.clone(),
+            progress: Box::new(progress),
         };
-        let thread =
-            std::thread::Builder::new().name("articles".to_owned()).spawn(move || worker.run());
-        Ok(Self { shared, inbox, thread: Some(thread.map_err(OpenError::Thread)?) })
+        let thread = std::thread::Builder::new()
+            .name("articles".to_owned())
+            .spawn(move || worker::run(&context, &events));
+        Ok(Self { shared, events: sender, thread: Some(thread.map_err(OpenError::Thread)?) })
     }
 
     /// Stops reading and waits until everything is put away.
     pub fn close(mut self) {
-        self.inbox.stop();
+        self.events.stop();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been reported where it happened.
             let _ = thread.join();
@@ -196,6 +198,6 @@ impl Store {
 impl Drop for Store {
     /// Nobody asks any more: the thread ends by itself, after the file or commit that it is at.
     fn drop(&mut self) {
-        self.inbox.stop();
+        self.events.stop();
     }
 }

@@ -22,7 +22,7 @@ fn folder(files: &[&str]) -> (TempDir, Folder) {
 }
 
 fn look(folder: &Folder, under: &str) -> Scan {
-    folder.scan(under, &|_| {})
+    folder.scan(under)
 }
 
 fn found(scan: &Scan) -> Vec<&str> {
@@ -56,33 +56,6 @@ fn a_part_of_the_folder_is_scanned_alone() {
     assert_eq!(found(&look(&folder, "c/d/e.md")), ["c/d/e.md"]);
     assert_eq!(found(&look(&folder, "gone")), Vec::<&str>::new());
     assert_eq!(found(&look(&folder, "gone/x.md")), Vec::<&str>::new());
-}
-
-#[test]
-fn folders_are_told_before_they_are_listed() {
-    let (home, folder) = folder(&["a.md", "c/d/e.md", "f/g.md", ".hidden/h.md"]);
-    let root = home.path().join("root");
-    symlink("c", root.join("link")).unwrap();
-    let entered = |under| {
-        let paths = std::sync::Mutex::new(Vec::new());
-        let scan = folder.scan(under, &|path| {
-            // What comes now is found.
-            fs::write(root.join(path).join("new.md"), "").unwrap();
-            paths.lock().unwrap().push(path.to_owned());
-        });
-        let mut paths = paths.into_inner().unwrap();
-        paths.sort_unstable();
-        for path in &paths {
-            let new = Path::new(path).join("new.md");
-            assert!(found(&scan).contains(&new.to_str().unwrap()), "{new:?}");
-            fs::remove_file(root.join(new)).unwrap();
-        }
-        paths
-    };
-    assert_eq!(entered(""), ["", "c", "c/d", "f"]);
-    assert_eq!(entered("c"), ["c", "c/d"]);
-    assert_eq!(entered("a.md"), Vec::<String>::new());
-    assert_eq!(entered("link"), Vec::<String>::new());
 }
 
 #[test]

@@ -2,9 +2,9 @@ use super::*;
 use crate::article;
 use crate::folder::Stamp;
 use crate::index::Index;
+use crate::listing::Entry;
 use crate::plan::Plan;
 use crate::query::Query;
-use crate::listing::Entry;
 
 /// The same numbers in every run.
 struct Random(u64);
@@ -30,10 +30,10 @@ impl Random {
 /// An index of these files; `None` starts a new segment.
 fn index_of(files: &[Option<(&str, i64)>]) -> View {
     let index = Index::in_memory().unwrap();
-    let mut writer = index.small_writer().unwrap();
+    let mut writer = index.writer(1, 0).unwrap();
     for (n, file) in files.iter().enumerate() {
         let Some((file, updated)) = file else {
-            writer.commit("").unwrap();
+            writer.commit().unwrap();
             continue;
         };
         let path = format!("c/{n}.md");
@@ -47,9 +47,9 @@ fn index_of(files: &[Option<(&str, i64)>]) -> View {
             linked: false,
             unsure: false,
         };
-        writer.add(index.document(&entry, &reading).unwrap()).unwrap();
+        writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
     }
-    writer.commit("").unwrap();
+    writer.commit().unwrap();
     index.reload().unwrap()
 }
 
@@ -84,7 +84,7 @@ fn of_equals_the_newest_comes_first_whatever_its_place() {
 /// Articles of random words, in two segments, some of them deleted.
 fn random_index(random: &mut Random, articles: usize) -> View {
     let index = Index::in_memory().unwrap();
-    let mut writer = index.small_writer().unwrap();
+    let mut writer = index.writer(1, 0).unwrap();
     for n in 0..articles {
         let path = format!("c/{n}.md");
         let (title, length) = (random.words(2), 5 + random.below(40));
@@ -104,15 +104,15 @@ fn random_index(random: &mut Random, articles: usize) -> View {
             linked: false,
             unsure: false,
         };
-        writer.add(index.document(&entry, &reading).unwrap()).unwrap();
+        writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
         if n == articles / 2 {
-            writer.commit("").unwrap();
+            writer.commit().unwrap();
         }
     }
     for n in (0..articles).step_by(7) {
-        writer.delete(index.path_term(&format!("c/{n}.md")));
+        writer.delete_term(index.path_term(&format!("c/{n}.md")));
     }
-    writer.commit("").unwrap();
+    writer.commit().unwrap();
     index.reload().unwrap()
 }
 
@@ -164,7 +164,7 @@ fn what_is_left_out_changes_no_answer() {
 #[test]
 fn more_documents_than_a_window_are_all_scored() {
     let index = Index::in_memory().unwrap();
-    let mut writer = index.small_writer().unwrap();
+    let mut writer = index.writer(1, 0).unwrap();
     for n in 0..9000 {
         let path = format!("c/{n}.md");
         let reading =
@@ -179,9 +179,9 @@ fn more_documents_than_a_window_are_all_scored() {
             linked: false,
             unsure: false,
         };
-        writer.add(index.document(&entry, &reading).unwrap()).unwrap();
+        writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
     }
-    writer.commit("").unwrap();
+    writer.commit().unwrap();
     let view = index.reload().unwrap();
     let found = |text: &str, most| {
         let plan = Plan::new(&view, &Query::parse(text).unwrap(), 9000).unwrap().unwrap();

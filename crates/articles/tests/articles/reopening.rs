@@ -139,7 +139,7 @@ fn a_cache_that_cannot_be_written_is_named_and_not_needed() {
     assert!(!store.figures().on_disk);
     assert_eq!(found(&store, "alpha"), ["c/a"]);
     assert!(
-        store.problems().iter().any(|problem| problem.message.contains("the cache cannot be used")),
+        store.problems().iter().any(|problem| problem.message.contains("cannot use the cache")),
         "{:?}",
         store.problems()
     );
