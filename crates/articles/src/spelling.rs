@@ -81,7 +81,7 @@ pub(crate) fn corrections(view: &View, word: &str) -> tantivy::Result<Vec<Found>
         }
     }
     let mut found = found.best(|other| {
-        let edits = edits(word, other);
+        let edits = strsim::osa_distance(word, other);
         let first_is_right = letters > FIRST_LETTER || first_letters_agree(word, other);
         (edits > 0 && edits <= usize::from(most) && first_is_right && !is_filler(other))
             .then_some(edits)
@@ -152,25 +152,4 @@ fn first_letters_agree(a: &str, b: &str) -> bool {
     };
     let (a, b) = (two(a), two(b));
     a.0 == b.0 || (a.0, a.1) == (b.1, b.0)
-}
-
-/// The edits between two words, an exchange of neighbours counting as one.
-fn edits(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let change = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = change.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
