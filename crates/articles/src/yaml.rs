@@ -6,9 +6,8 @@
 //!
 //! Anchors are followed, within a bound; tags are ignored.
 
-use std::collections::HashMap;
-
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
+use saphyr::{AnnotatedMapping, MarkedYaml, ScalarStyle, ScanError, YamlData, YamlLoader};
+use saphyr_parser::{Event, Parser, SpannedEventReceiver};
 
 use crate::value::{Field, Value};
 
@@ -50,137 +49,70 @@ pub(crate) fn read(text: &str) -> Option<Reading> {
 
 /// Reads `text` as one document that is a map (or nothing).
 fn document(text: &str) -> Result<Option<Vec<Field>>, Fault> {
-    let mut builder = Builder::new(text);
-    loop {
-        match builder.next()? {
-            (Event::StreamStart | Event::DocumentStart(_), _) => {}
-            (Event::MappingStart(..), _) => return builder.fields().map(Some),
-            (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(Some(Vec::new())),
-            (Event::Scalar(text, ScalarStyle::Plain, ..), _) if text.is_empty() => {}
-            _ => return Ok(None),
+    let mut loader = YamlLoader::<MarkedYaml<'_>>::default();
+    loader.early_parse(false);
+    loader.alias_limit(MOST_VALUES);
+    let mut depth = 0;
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| fault(&error))?;
+        match event {
+            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
+            Event::SequenceEnd | Event::MappingEnd => depth -= 1,
+            Event::DocumentStart(_) => documents += 1,
+            _ => {}
         }
-    }
-}
-
-struct Builder<'a> {
-    parser: Parser<'a, saphyr_parser::StrInput<'a>>,
-    anchors: HashMap<usize, Value>,
-    values: usize,
-}
-
-impl<'a> Builder<'a> {
-    fn new(text: &'a str) -> Self {
-        Self { parser: Parser::new_from_str(text), anchors: HashMap::new(), values: 0 }
-    }
-
-    fn next(&mut self) -> Result<(Event<'a>, usize), Fault> {
-        match self.parser.next_event() {
-            Some(Ok((event, span))) => Ok((event, span.start.line())),
-            Some(Err(error)) => Err(fault(&error)),
-            None => Ok((Event::StreamEnd, 0)),
-        }
-    }
-
-    /// The entries of the top-level map, whose start has been read.
-    fn fields(&mut self) -> Result<Vec<Field>, Fault> {
-        let mut fields = Vec::new();
-        loop {
-            let (event, line) = self.next()?;
-            if matches!(event, Event::MappingEnd) {
-                break;
-            }
-            let key = self.value(event, line, 0)?;
-            let (event, value_line) = self.next()?;
-            let value = self.value(event, value_line, 0)?;
-            match (key.text(), value) {
-                (Some("<<"), Value::Map(merged)) => {
-                    fields.extend(merged.into_iter().map(|(key, value)| Field {
-                        key,
-                        line,
-                        value,
-                    }));
-                }
-                (Some(key), value) => fields.push(Field { key: key.to_owned(), line, value }),
-                (None, _) => {}
-            }
-        }
-        // A second document below the first belongs to nobody, but must be read to find its errors.
-        loop {
-            match self.next()? {
-                (Event::StreamEnd, _) => return Ok(fields),
-                (Event::DocumentStart(_), line) => {
-                    return Err(Fault { line, message: "a second document starts here".into() });
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn value(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<Value, Fault> {
-        self.count(1, line)?;
-        if depth > DEEPEST {
+        let line = span.start.line();
+        // The top-level map does not count.
+        if depth > DEEPEST + 1 {
             return Err(Fault { line, message: format!("nested deeper than {DEEPEST} levels") });
         }
-        let (value, anchor) = match event {
-            Event::Scalar(text, ScalarStyle::Plain, anchor, _) => {
-                (Value::Bare(text.into_owned()), anchor)
-            }
-            Event::Scalar(text, _, anchor, _) => (Value::Text(text.into_owned()), anchor),
-            Event::SequenceStart(anchor, _) => (self.list(depth)?, anchor),
-            Event::MappingStart(anchor, _) => (self.map(depth)?, anchor),
-            Event::Alias(anchor) => {
-                let value =
-                    self.anchors.get(&anchor).cloned().unwrap_or(Value::Bare(String::new()));
-                self.count(size(&value), line)?;
-                (value, 0)
-            }
-            _ => return Err(Fault { line, message: "a value is missing".into() }),
-        };
-        if anchor > 0 {
-            self.anchors.insert(anchor, value.clone());
+        if documents > 1 {
+            return Err(Fault { line, message: "a second document starts here".into() });
         }
-        Ok(value)
+        loader.on_event(event, span);
     }
-
-    fn list(&mut self, depth: usize) -> Result<Value, Fault> {
-        let mut items = Vec::new();
-        loop {
-            let (event, line) = self.next()?;
-            if matches!(event, Event::SequenceEnd) {
-                return Ok(Value::List(items));
-            }
-            items.push(self.value(event, line, depth + 1)?);
-        }
+    if let Some(error) = loader.error() {
+        return Err(fault(error));
     }
-
-    fn map(&mut self, depth: usize) -> Result<Value, Fault> {
-        let mut entries = Vec::new();
-        loop {
-            let (event, line) = self.next()?;
-            if matches!(event, Event::MappingEnd) {
-                return Ok(Value::Map(entries));
-            }
-            let key = self.value(event, line, depth + 1)?;
-            let (event, line) = self.next()?;
-            let value = self.value(event, line, depth + 1)?;
-            entries.push((key.text().unwrap_or_default().to_owned(), value));
+    match loader.into_documents().into_iter().next().map(|root| root.data) {
+        Some(YamlData::Mapping(entries)) => Ok(Some(fields(entries))),
+        Some(YamlData::Representation(text, ScalarStyle::Plain, _)) if text.is_empty() => {
+            Ok(Some(Vec::new()))
         }
-    }
-
-    fn count(&mut self, more: usize, line: usize) -> Result<(), Fault> {
-        self.values += more;
-        if self.values > MOST_VALUES {
-            return Err(Fault { line, message: format!("more than {MOST_VALUES} values") });
-        }
-        Ok(())
+        Some(YamlData::BadValue) | None => Ok(Some(Vec::new())),
+        Some(_) => Ok(None),
     }
 }
 
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Text(_) | Value::Bare(_) => 1,
-        Value::List(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Map(entries) => 1 + entries.iter().map(|(_, value)| size(value)).sum::<usize>(),
+/// The entries of the top-level map. A merge key (`<<`) adds the entries of its map.
+fn fields(entries: AnnotatedMapping<'_, MarkedYaml<'_>>) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for (key, node) in entries {
+        let line = key.span.start.line();
+        match (value(key).text(), value(node)) {
+            (Some("<<"), Value::Map(merged)) => {
+                let merged = merged.into_iter().map(|(key, value)| Field { key, line, value });
+                fields.extend(merged);
+            }
+            (Some(key), value) => fields.push(Field { key: key.to_owned(), line, value }),
+            (None, _) => {}
+        }
+    }
+    fields
+}
+
+fn value(node: MarkedYaml<'_>) -> Value {
+    match node.data {
+        YamlData::Representation(text, ScalarStyle::Plain, _) => Value::Bare(text.into_owned()),
+        YamlData::Representation(text, ..) => Value::Text(text.into_owned()),
+        YamlData::Sequence(items) => Value::List(items.into_iter().map(value).collect()),
+        YamlData::Mapping(entries) => {
+            let text = |key| value(key).text().unwrap_or_default().to_owned();
+            Value::Map(entries.into_iter().map(|(key, node)| (text(key), value(node))).collect())
+        }
+        YamlData::Tagged(_, node) => value(*node),
+        YamlData::Value(_) | YamlData::Alias(_) | YamlData::BadValue => Value::Bare(String::new()),
     }
 }
 
