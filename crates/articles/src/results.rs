@@ -1,191 +1,192 @@
-//! What is answered, and why a question is not.
+//! The results of questions to a store, and the errors.
 //!
-//! The types serialise to the JSON that clients see as `structuredContent`. They own their text:
-//! an answer outlives the snapshot that it was taken from.
+//! The types serialize to the JSON that clients get as `structuredContent`; the schemas of the tools
+//! are derived from them, with these comments as descriptions.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// An article without its text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// `category/slug`; an article at the top of the folder has its slug alone.
+    /// category/slug, or the slug alone for an article in the top folder
     pub id: String,
-    /// The first folder of its path.
+    /// The first folder of the path
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// The rest of its path, without the ending of the file.
+    /// The rest of the path, without the file extension
     pub slug: String,
-    /// What the author, the first heading or the file name says.
+    /// The title in the frontmatter, else the first heading, else the file name
     pub title: String,
-    /// What the author or the first paragraph says.
+    /// The description in the frontmatter, else the first paragraph
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The author's tags.
+    /// The tags in the frontmatter
     pub tags: Vec<String>,
-    /// The author's status.
+    /// The status in the frontmatter
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// When the author first published it: a day, or a day and a time.
+    /// Publication date in the frontmatter (ISO 8601)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_date: Option<String>,
-    /// When the author last changed it: a day, or a day and a time.
+    /// Date of the last update in the frontmatter (ISO 8601)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
-    /// When the file was last written (RFC 3339).
+    /// When the file was written (RFC 3339)
     pub last_modified: String,
-    /// The bytes of its Markdown, without the frontmatter.
+    /// Size of the Markdown without the frontmatter, in bytes
     pub size: u64,
-    /// `article:///category/slug`.
+    /// The URI of the article as a resource
     pub uri: String,
 }
 
-/// One section of an article, by its heading.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A section of an article
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SectionSummary {
-    /// What to ask for: the anchor of the heading.
+    /// The anchor of the heading
     pub id: String,
-    /// The heading.
+    /// The heading
     pub title: String,
-    /// The level of the heading, from 1. 0: what stands above the first heading.
+    /// The level of the heading; 0 for the text above the first heading
     pub level: u8,
-    /// The bytes of the section, its subsections included.
+    /// Size in bytes, including subsections
     pub size: usize,
 }
 
-/// An article with its text, or with one section of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An article with its text, or with one section of it
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Article {
-    /// What is known of it.
+    /// Everything but the text.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The Markdown, without the frontmatter.
+    /// The Markdown without the frontmatter
     pub content: String,
-    /// The section that `content` is, if one was asked for.
+    /// The section that was requested
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<SectionSummary>,
-    /// All sections that can be asked for.
+    /// All sections of the article
     pub sections: Vec<SectionSummary>,
-    /// Everything that the author wrote above the text.
+    /// The whole frontmatter
     pub frontmatter: Map<String, Value>,
 }
 
-/// How far the first reading of the folder has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The folder is still being indexed: results may be incomplete
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Indexing {
-    /// Files read.
+    /// Files indexed so far
     pub done: usize,
-    /// Files found. 0: still looking.
+    /// Files found; 0 while the folder is being scanned
     pub total: usize,
 }
 
-/// Articles, newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Articles, newest first
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct List {
-    /// As many as were asked for.
+    /// Newest first
     pub articles: Vec<Summary>,
-    /// How many there are.
+    /// The number of articles in all
     pub total: usize,
-    /// The folder is still being read: more may come.
+    /// Present while the folder is being indexed: the list may be incomplete
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexing: Option<Indexing>,
 }
 
-/// Articles that answer a query, best first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Articles that match a query, best first
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Search {
-    /// As many as were asked for.
+    /// Best first
     pub hits: Vec<Hit>,
-    /// How many articles match; for a phrase of common words, at least so many.
+    /// The number of matching articles; a lower bound for a phrase of common words
     pub total: usize,
-    /// Words that stand in no article and were taken for others.
+    /// Words of the query that appear in no article, and what was searched for instead
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub corrections: Vec<Correction>,
-    /// The folder is still being read: more may come.
+    /// Present while the folder is being indexed: matches may be missing
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexing: Option<Indexing>,
 }
 
-/// One article that answers a query.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An article that matches a query
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
-    /// What is known of it.
+    /// Everything but the text.
     #[serde(flatten)]
     pub summary: Summary,
-    /// How well it matches. Scores of different queries cannot be compared.
+    /// Comparable within one search only
     pub score: f32,
-    /// The place that matches best, if it is in the text.
+    /// The part of the text that matches best
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippet: Option<Snippet>,
-    /// The whole Markdown, if it was asked for.
+    /// The Markdown, if it was requested
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
 
-/// A piece of an article's text around the words that match.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A part of an article that matches a query
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snippet {
-    /// The text, without Markdown. `…` stands where it was cut.
+    /// Plain text, cut between words
     pub text: String,
-    /// The words in it that match, as they are written there.
+    /// The words in it that match, as written there
     pub words: Vec<String>,
-    /// The section that it stands in.
+    /// The section that contains it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<SectionSummary>,
 }
 
-/// A word that was taken for others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A word that was replaced by others
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Correction {
-    /// What was asked.
+    /// The word in the query
     pub word: String,
-    /// What was looked for.
+    /// The words that were searched for
     pub taken_for: Vec<String>,
 }
 
-/// Values that complete what a person is typing.
+/// Completions of a partial value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {
-    /// At most a hundred.
+    /// At most 100.
     pub values: Vec<String>,
-    /// How many there are.
+    /// The number of completions in all.
     pub total: usize,
-    /// Whether some were left out.
+    /// Whether there are more than `values`.
     pub has_more: bool,
 }
 
-/// Articles that came, went or changed, by id.
+/// The ids of articles that were added, removed or changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// New articles.
     pub added: Vec<String>,
-    /// Articles that are no longer there, or no longer visible.
+    /// Articles that were removed, or are no longer visible.
     pub removed: Vec<String>,
-    /// Articles that say something else now.
+    /// Articles with changed content.
     pub updated: Vec<String>,
-    /// More changed than is worth naming: the lists are empty, and anything may have changed.
+    /// Too many to list: the lists are empty, and any article may have changed.
     pub many: bool,
 }
 
 impl Change {
-    /// Whether articles came or went, so that a list of them is out of date.
+    /// Whether articles were added or removed, so that a list of them is outdated.
     pub fn changes_list(&self) -> bool {
         self.many || !self.added.is_empty() || !self.removed.is_empty()
     }
 }
 
-/// Why a question has no answer. All but the last are the asker's to put right.
+/// Why a question failed. Except for the last, the caller can correct it.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// No article has this name.
@@ -193,13 +194,13 @@ pub enum AskError {
     NotFound {
         /// The name.
         asked: String,
-        /// Ids of articles that may be meant.
+        /// Ids of similar articles.
         suggestions: Vec<String>,
-        /// The folder is still being read.
+        /// The folder is still being indexed.
         indexing: Option<Indexing>,
     },
     /// Several articles have this name.
-    #[error("`{asked}` stands in several categories; ask for one of: {}", .choices.join(", "))]
+    #[error("`{asked}` is ambiguous (expected one of: {})", .choices.join(", "))]
     Ambiguous {
         /// The name.
         asked: String,
@@ -207,21 +208,21 @@ pub enum AskError {
         choices: Vec<String>,
     },
     /// The article has no such section.
-    #[error("`{id}` has no section `{asked}`; its sections are: {}", sections_of(.sections))]
+    #[error("`{id}` has no section `{asked}` ({})", sections_of(.sections))]
     NoSection {
         /// The article.
         id: String,
-        /// What was asked for.
+        /// The requested section.
         asked: String,
-        /// What can be asked for.
+        /// The sections that exist.
         sections: Vec<SectionSummary>,
     },
-    /// No article is in this category.
-    #[error("no category `{asked}`; the categories are: {}", .categories.join(", "))]
+    /// The category does not exist.
+    #[error("unknown category `{asked}` (expected one of: {})", .categories.join(", "))]
     NoCategory {
         /// The category.
         asked: String,
-        /// Those that there are.
+        /// The categories that exist.
         categories: Vec<String>,
     },
     /// A limit below one.
@@ -230,15 +231,15 @@ pub enum AskError {
     /// A query without a letter or digit.
     #[error("the query has no word to search for")]
     NoWords,
-    /// A query beyond the bound.
-    #[error("the query has {size} bytes; {most} are allowed")]
+    /// A query that is too long.
+    #[error("the query is too long: {size} bytes (limit {most})")]
     QueryTooLong {
         /// The bytes of the query.
         size: usize,
-        /// The bound.
+        /// The limit.
         most: usize,
     },
-    /// The index failed. This is ours.
+    /// The index failed.
     #[error("the index of the articles failed: {0}")]
     Index(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -250,8 +251,8 @@ impl From<tantivy::TantivyError> for AskError {
 }
 
 impl AskError {
-    /// Whether the fault is ours, not the asker's.
-    pub fn is_ours(&self) -> bool {
+    /// Whether the error is internal, not the caller's.
+    pub fn is_internal(&self) -> bool {
         matches!(self, Self::Index(_))
     }
 }
@@ -268,7 +269,8 @@ fn still(indexing: &Option<Indexing>) -> String {
 
 fn sections_of(sections: &[SectionSummary]) -> String {
     if sections.is_empty() {
-        return "none".to_owned();
+        return "it has no sections".to_owned();
     }
-    sections.iter().map(|section| section.id.as_str()).collect::<Vec<_>>().join(", ")
+    let ids: Vec<&str> = sections.iter().map(|section| section.id.as_str()).collect();
+    format!("expected one of: {}", ids.join(", "))
 }

@@ -65,15 +65,15 @@ fn limits_and_categories_are_checked() {
     assert_eq!(store.list(None, Some(i64::MAX)).unwrap().articles.len(), 4);
     assert_eq!(
         error(store.list(Some("nope"), None)),
-        "no category `nope`; the categories are: concepts, patterns"
+        "unknown category `nope` (expected one of: concepts, patterns)"
     );
     assert_eq!(
         error(store.list(Some(""), None)),
-        "no category ``; the categories are: concepts, patterns"
+        "unknown category `` (expected one of: concepts, patterns)"
     );
     assert_eq!(
         error(store.list(Some("../concepts"), None)),
-        "no category `../concepts`; the categories are: concepts, patterns"
+        "unknown category `../concepts` (expected one of: concepts, patterns)"
     );
     let search = |limit| {
         store.search("context", SearchOptions { limit: Some(limit), ..SearchOptions::default() })
@@ -137,11 +137,11 @@ fn a_section_is_given_alone_and_a_wrong_one_names_the_right_ones() {
     assert_eq!(article.sections.len(), 4);
     assert_eq!(
         error(store.article("concepts/context", Some("nope"))),
-        "`concepts/context` has no section `nope`; its sections are: intro, context, why-it-matters, how"
+        "`concepts/context` has no section `nope` (expected one of: intro, context, why-it-matters, how)"
     );
     assert_eq!(
         error(store.article("about", Some("x"))),
-        "`about` has no section `x`; its sections are: none"
+        "`about` has no section `x` (it has no sections)"
     );
 }
 
@@ -151,7 +151,7 @@ fn a_name_in_two_categories_is_answered_with_both() {
     let store = home.store();
     assert_eq!(
         error(store.article("context", None)),
-        "`context` stands in several categories; ask for one of: concepts/context, patterns/context"
+        "`context` is ambiguous (expected one of: concepts/context, patterns/context)"
     );
     assert_eq!(
         store.article("patterns/context", None).unwrap().summary.title,

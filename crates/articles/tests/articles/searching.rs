@@ -204,7 +204,7 @@ fn no_query_is_dangerous() {
     let long = "context ".repeat(12_500);
     assert_eq!(
         error(store.search(&long, SearchOptions::default())),
-        "the query has 100000 bytes; 4096 are allowed"
+        "the query is too long: 100000 bytes (limit 4096)"
     );
     for query in [
         "title:context",

@@ -3,21 +3,21 @@
 /// How a folder of articles appears to clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appearance {
-    /// Tells this folder from others of the same server: the tools are `name_list_articles` and so
-    /// on, the addresses `article://name/id`.
+    /// Distinguishes this folder from others of the same server: it is the prefix of the tool names
+    /// (`name_list_articles`) and part of the URIs (`article://name/id`).
     pub name: Option<String>,
-    /// What the articles are about, to end a sentence that begins with "articles about".
+    /// The topic of the articles; it completes "articles about …" in the tool descriptions.
     pub about: Option<String>,
-    /// How a slug that does not exist is answered.
+    /// The response to an unknown slug.
     pub not_found: NotFound,
 }
 
-/// How a slug that does not exist is answered.
+/// The response to an unknown slug.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NotFound {
-    /// By a failed result, which the model can read.
+    /// A failed result, which the model can read.
     #[default]
     Result,
-    /// By the error -32602, whose `data.slug` is what was asked for.
+    /// The error -32602 with the requested slug in `data.slug`.
     InvalidParams,
 }

@@ -4,7 +4,7 @@
 
 mod appearance; // how a folder appears to clients
 mod follow; // announces changes to clients
-mod listed; // articles as resources
+mod resources; // articles as resources
 mod schema; // the schemas of the tools
 mod source; // a store as a source
 mod text; // results as text

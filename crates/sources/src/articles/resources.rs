@@ -1,47 +1,44 @@
-//! Articles as resources: which are listed, where the others are, how long each may be kept.
+//! Articles as resources: the list, the templates, and how long clients may cache them.
 //!
-//! The list holds up to [`MOST_LISTED`] articles. A folder with more is not listed at all, because
-//! half a list looks like a whole one: then the templates lead to its articles, and the tools.
+//! Up to [`MOST_LISTED`] articles are listed. In a larger folder none is listed, because a partial
+//! list looks like a complete one: its articles are found with the tools and the templates.
 //!
-//! The list is kept beside the store and changed article by article, so that saving one file of
-//! ten thousand does not read the others again.
+//! The list is cached and updated article by article, so that a change of one file does not read
+//! ten thousand others again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use sabir_articles::{Addresses, AskError, Change, Store, Summary};
 use sabir_registry::Offer;
 use sabir_wire::types::{Annotations, CacheHint, Completion, Resource, ResourceTemplate};
 
-use sabir_articles::Addresses;
-use sabir_articles::Store;
-use sabir_articles::{AskError, Change, Summary};
-
-/// Articles that are listed one by one.
+/// The most articles that are listed.
 pub(super) const MOST_LISTED: usize = 10_000;
 
-/// What every article is.
+/// The media type of every article.
 pub(super) const MARKDOWN: &str = "text/markdown";
 
-/// The shortest and the longest time that an article may be kept, in milliseconds.
+/// The bounds of the time that clients may cache an article, in milliseconds.
 const SHORTEST: i64 = 5_000;
 const LONGEST: i64 = 3_600_000;
 
-/// What clients see of the folder as resources.
+/// The resources that are offered.
 pub(super) struct OfferedResources {
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<ResourceTemplate>,
     pub(super) cache: CacheHint,
 }
 
-/// The articles that are listed, as far as they were looked at.
-pub(super) struct Listed {
+/// The list of articles.
+pub(super) struct ResourceList {
     addresses: Addresses,
-    /// By id. `None`: not looked at yet, or too many.
+    /// By id. `None`: not read yet, or too many.
     articles: Mutex<Option<BTreeMap<String, Summary>>>,
 }
 
-impl Listed {
+impl ResourceList {
     pub(super) fn new(addresses: Addresses) -> Self {
         Self { addresses, articles: Mutex::default() }
     }
@@ -50,15 +47,15 @@ impl Listed {
         self.addresses.uri_of(id)
     }
 
-    /// Forgets everything: the next offer looks again.
-    pub(super) fn forget(&self) {
+    /// Empties the cache.
+    pub(super) fn clear(&self) {
         *self.lock() = None;
     }
 
-    /// Looks again at what has changed.
+    /// Updates the articles that have changed.
     pub(super) fn apply(&self, store: &Store, change: &Change) -> Result<(), AskError> {
         if change.many {
-            self.forget();
+            self.clear();
             return Ok(());
         }
         let mut articles = self.lock();
@@ -83,12 +80,12 @@ impl Listed {
             *articles = None;
         } else if articles.is_none() {
             *articles = read(store, &ids)
-                .inspect_err(|error| tracing::error!(%error, "the articles cannot be listed"))
+                .inspect_err(|error| tracing::error!(%error, "cannot list the articles"))
                 .ok();
         }
         let listed = articles.iter().flat_map(BTreeMap::values);
         let resources = listed.clone().map(|summary| self.resource(summary)).collect();
-        // While the folder is being read, nothing that is said of it stays true for long.
+        // During indexing the list changes all the time.
         let cache = match store.indexing() {
             Some(_) => hint(SHORTEST),
             None => fresh_for(listed),
@@ -117,13 +114,13 @@ impl Listed {
 
 fn read(store: &Store, ids: &[String]) -> Result<BTreeMap<String, Summary>, AskError> {
     let known = ids.iter().filter_map(|id| {
-        // What has just gone is not there any more; the change that says so comes after.
+        // An article that has just been removed is left out.
         store.summary(id).transpose().map(|summary| summary.map(|it| (id.clone(), it)))
     });
     known.collect()
 }
 
-/// A link to an article, with no more than is needed to follow it.
+/// A link to an article, with the required fields only.
 pub(super) fn link(summary: &Summary) -> Resource {
     Resource {
         uri: summary.uri.clone(),
@@ -134,9 +131,8 @@ pub(super) fn link(summary: &Summary) -> Resource {
     }
 }
 
-/// How long these may be kept: a tenth of the time since the youngest was written, as web caches
-/// guess when nobody tells them. What was saved a minute ago may be saved again; what has stood for
-/// a week can be trusted for an hour.
+/// How long clients may cache these articles: a tenth of the age of the newest, the heuristic of
+/// HTTP caches.
 pub(super) fn fresh_for<'a>(articles: impl IntoIterator<Item = &'a Summary>) -> CacheHint {
     let now = Timestamp::now().as_millisecond();
     let written = |article: &Summary| article.last_modified.parse::<Timestamp>().ok();
@@ -152,7 +148,7 @@ fn hint(milliseconds: i64) -> CacheHint {
     CacheHint { ttl_ms: milliseconds.unsigned_abs(), ..Offer::default().cache }
 }
 
-/// The families of addresses that there are: with a category, without one, or both.
+/// The templates for the ids that exist: with a category, without one, or both.
 fn templates(ids: &[String], prefix: &str) -> Vec<ResourceTemplate> {
     let has_flat = ids.iter().any(|id| !id.contains('/'));
     let has_categories = ids.iter().any(|id| id.contains('/'));
@@ -166,7 +162,7 @@ fn templates(ids: &[String], prefix: &str) -> Vec<ResourceTemplate> {
         ..ResourceTemplate::default()
     };
     let mut templates = Vec::new();
-    // An empty folder says what most folders are like.
+    // An empty folder gets the usual template.
     if has_categories || !has_flat {
         let path = if is_deep { "{category}/{+slug}" } else { "{category}/{slug}" };
         templates.push(template(path, "article", "An article, by its category and slug"));
@@ -181,17 +177,17 @@ fn templates(ids: &[String], prefix: &str) -> Vec<ResourceTemplate> {
     templates
 }
 
-/// Slugs that begin like this, of all categories or of articles that have none.
+/// Slugs with this prefix, of all categories or of articles without one.
 pub(super) fn complete_slug(ids: &[String], in_category: bool, prefix: &str) -> Completion {
     let slug = |id: &'_ String| match (id.split_once('/'), in_category) {
         (Some((_, slug)), true) => Some(slug.to_owned()),
         (None, false) => Some(id.clone()),
         _ => None,
     };
-    let fitting: BTreeSet<String> =
+    let matching: BTreeSet<String> =
         ids.iter().filter_map(slug).filter(|slug| slug.starts_with(prefix)).collect();
-    let total = Some(fitting.len()).filter(|total| *total > Completion::MAX);
-    Completion { values: fitting.into_iter().take(Completion::MAX).collect(), total }
+    let total = Some(matching.len()).filter(|total| *total > Completion::MAX);
+    Completion { values: matching.into_iter().take(Completion::MAX).collect(), total }
 }
 
 #[cfg(test)]
@@ -203,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_those_that_the_folder_has() {
+    fn templates_match_the_ids_of_the_folder() {
         let of = |list: &[&str]| -> Vec<String> {
             let templates = templates(&ids(list), "article:///");
             templates.into_iter().map(|template| template.uri_template).collect()
@@ -217,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_article_is_kept_for_a_tenth_of_its_age() {
+    fn an_article_is_cached_for_a_tenth_of_its_age() {
         const HOUR: i64 = 3_600_000;
         assert_eq!(tenth_of_age(-HOUR), SHORTEST);
         assert_eq!(tenth_of_age(0), SHORTEST);
@@ -229,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn slugs_are_completed_once_each_and_a_hundred_at_most() {
+    fn slugs_are_completed_without_duplicates_and_at_most_a_hundred() {
         let some = ids(&["top", "c/pages", "d/pages", "c/parts", "c/deep/parts"]);
         assert_eq!(complete_slug(&some, true, "p").values, ["pages", "parts"]);
         assert_eq!(complete_slug(&some, true, "deep/").values, ["deep/parts"]);
