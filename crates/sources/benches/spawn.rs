@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use sabir_sources::command::{Program, run};
-use sabir_sources::keeper::{KeeperSettings, Keepers};
+use sabir_supervisor::{Supervisor, SupervisorSettings};
 
 const PROMISED: f64 = 1.5;
 
@@ -36,18 +36,18 @@ fn main() -> ExitCode {
 }
 
 async fn measure(calls: usize) -> [Vec<Duration>; 4] {
-    let keepers = Keepers::new(KeeperSettings::default());
+    let supervisor = Supervisor::new(SupervisorSettings::default());
     let plain = Program::new("/bin/true".into(), "/".into());
     let mut limited = plain.clone();
     limited.limits.cpu_seconds = Some(10);
     let mut times = [const { Vec::new() }; 4];
     for _ in 0..calls {
         times[0].push(time(async { bare() }).await);
-        times[1].push(time(call(&keepers, &plain)).await);
+        times[1].push(time(call(&supervisor, &plain)).await);
         times[2].push(time(by_tokio()).await);
-        times[3].push(time(call(&keepers, &limited)).await);
+        times[3].push(time(call(&supervisor, &limited)).await);
     }
-    keepers.close(Duration::from_secs(10)).await;
+    supervisor.close(Duration::from_secs(10)).await;
     times
 }
 
@@ -68,12 +68,12 @@ fn bare() {
     assert!(command.status().expect("a child").success());
 }
 
-async fn call(keepers: &Keepers, program: &Program) {
-    let finish = run(keepers, program, vec![], None, None).await.expect("a call");
+async fn call(supervisor: &Supervisor, program: &Program) {
+    let finish = run(supervisor, program, vec![], None, None).await.expect("a call");
     assert!(finish.success);
 }
 
-/// What one would write without keepers: no group, no descendants, but both outputs.
+/// What one would write without supervisor: no group, no descendants, but both outputs.
 async fn by_tokio() {
     let mut command = tokio::process::Command::new("/bin/true");
     command.env_clear().stdin(Stdio::null());

@@ -8,7 +8,7 @@
 //! No value ever reaches a shell, becomes a second argument, or becomes a flag unless the author
 //! of the command said so.
 //!
-//! Not here: the keeping of processes (`keeper`), the protocol, and the reading of `sabir.toml`.
+//! Not here: the supervision of processes (`sabir-supervisor`), the protocol, and the reading of `sabir.toml`.
 
 mod capture; // reading output within bounds
 mod exec; // putting on limits and sandbox

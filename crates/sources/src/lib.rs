@@ -2,15 +2,13 @@
 
 #[cfg(feature = "articles")]
 pub mod articles; // a folder of Markdown
-#[cfg(all(unix, feature = "commands"))]
+#[cfg(feature = "commands")]
 pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
-#[cfg(all(unix, feature = "commands"))]
+#[cfg(feature = "commands")]
 mod hidden; // modes of the executable that need a process of their own
-#[cfg(all(unix, feature = "commands"))]
-pub mod keeper; // children that never outlive us
-#[cfg(all(unix, feature = "commands"))]
+#[cfg(feature = "commands")]
 pub mod text; // prompts and resources that are written down
 
-#[cfg(all(unix, feature = "commands"))]
+#[cfg(feature = "commands")]
 pub use hidden::hidden_mode;

@@ -10,7 +10,7 @@ use sabir_sources::command::{
     self, CommandLine, CommandSource, FindError, Finder, MimeType, Output, Place, Program, RunItem,
     Stdin, TemplateError, TextTemplate,
 };
-use sabir_sources::keeper::Keepers;
+use sabir_supervisor::Supervisor;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -61,14 +61,14 @@ pub(super) fn settle(
     file: &Command,
     text: &Text<'_>,
     call_time: Option<Duration>,
-    keepers: &Keepers,
+    supervisor: &Supervisor,
     finder: &mut Finder,
 ) -> Result<(CommandSource, Duration), Mistake> {
     let owner = format!("command `{}`", file.name.get_ref());
     let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
     let (line, stdin) = templates(file, &described, &owner, text)?;
     let program = program(file, line.program(), call_time, &owner, text, finder)?;
-    let kill_after = program.patience.after_term;
+    let kill_after = program.grace.after_term;
     let command = command::Command {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
@@ -83,7 +83,7 @@ pub(super) fn settle(
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
     };
-    Ok((CommandSource::new(command, keepers.clone()), kill_after))
+    Ok((CommandSource::new(command, supervisor.clone()), kill_after))
 }
 
 /// `run`, `allow_dash` and `stdin`, which agree with the input.
@@ -179,7 +179,7 @@ fn program(
         return Err(text.mistake(written.span(), what).hint(hint));
     }
     if let Some(kill_after) = duration(file.kill_after.as_ref(), text)? {
-        program.patience.after_term = kill_after;
+        program.grace.after_term = kill_after;
     }
     program.max_output = size(file.max_output.as_ref(), text)?.unwrap_or(program.max_output);
     if let Some(codes) = &file.success_codes {

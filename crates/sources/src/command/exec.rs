@@ -1,7 +1,7 @@
 //! Puts limits and a sandbox on a program, from the inside.
 //!
 //! They must be put on between `fork` and the program's first instruction. To run code of ours
-//! there would be unsafe; so the keeper starts this executable again, in a hidden mode that puts
+//! there would be unsafe; so the monitor starts this executable again, in a hidden mode that puts
 //! them on itself and then *becomes* the program. It costs the start of one more executable (a few
 //! milliseconds), and only commands that ask for a limit or a sandbox pay it.
 //!
@@ -20,7 +20,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::program::{Files, Limits, Program, Sandbox};
 use super::sandbox;
-use crate::keeper::{StartError, refusal, this_program};
+use sabir_supervisor::{StartError, current_executable};
 
 /// The hidden mode, as the first argument of this executable.
 pub(crate) const EXEC: &str = "__exec";
@@ -56,7 +56,7 @@ impl Wrapped {
         all.push("--".into());
         all.push(program.path.clone().into());
         all.extend_from_slice(args);
-        Some(Self { path: this_program(), args: all, word })
+        Some(Self { path: current_executable(), args: all, word })
     }
 
     /// Whether the program was not started, from what the starter left.
@@ -67,7 +67,9 @@ impl Wrapped {
         let reason = stderr.strip_prefix(self.word.as_bytes())?;
         let reason = String::from_utf8_lossy(reason).trim().to_owned();
         Some(match reason.strip_prefix("exec ").and_then(|errno| errno.parse().ok()) {
-            Some(errno) => Refused::Start(refusal(errno, &program.path, &program.cwd)),
+            Some(errno) => {
+                Refused::Start(StartError::from_errno(errno, &program.path, &program.cwd))
+            }
             None => Refused::Sandbox(reason),
         })
     }
@@ -122,7 +124,7 @@ pub(crate) fn exec(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn put_on(limits: &Limits, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
-    // For good measure: the keeper ends us, and the warden does so if the keeper is killed.
+    // An additional safeguard: the monitor stops this process, or else the supervisor process.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(|error| format!("the parent-death signal was refused: {error}"))?;

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::keeper::Patience;
+use sabir_supervisor::GracePeriod;
 
 /// A program, and how a call of it is run.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub struct Program {
     pub max_output: usize,
     /// The exit codes that mean success.
     pub success_codes: Vec<i32>,
-    /// How patiently it is ended.
-    pub patience: Patience,
+    /// How long it may take to exit when it is stopped.
+    pub grace: GracePeriod,
     /// What the system grants it.
     pub limits: Limits,
     /// What it may touch. `None`: what we may.
@@ -43,7 +43,7 @@ impl Program {
             timeout: Duration::from_secs(60),
             max_output: 4 << 20,
             success_codes: vec![0],
-            patience: Patience { after_stdin: Duration::ZERO, after_term: Duration::from_secs(2) },
+            grace: GracePeriod { after_stdin: Duration::ZERO, after_term: Duration::from_secs(2) },
             limits: Limits::default(),
             sandbox: None,
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::capture::Stream;
 use super::program::Program;
 use super::run::{Finish, Limit};
-use crate::keeper::Exit;
+use sabir_supervisor::Exit;
 
 /// What a command gives.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,11 +19,14 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Refused, Wrapped};
 use super::program::Program;
-use crate::keeper::{Child, Exit, Keepers, Order, StartError, WaitError, YEAR, refusal};
+use sabir_supervisor::{Child, Exit, StartError, StartRequest, Supervisor, WaitError};
 
-/// How long beyond its patience we wait for a program that is being ended. One that does not even
-/// end by SIGKILL hangs in the kernel; its keeper stays with it, and the call is answered.
+/// How long beyond the grace period a program that is being stopped is waited for. A program that
+/// SIGKILL does not stop is blocked in the kernel; the call is answered without it.
 const STUCK: Duration = Duration::from_secs(5);
+
+/// The longest timeout: longer durations overflow clocks.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How long we go on reading when nothing of the program is left. Only somebody else to whom it
 /// gave its output can still hold it open.
@@ -71,27 +74,27 @@ pub enum RunError {
     /// Its limits or its sandbox could not be put on, so it was not started.
     #[error("the program was not started, because it could not be confined: {0}")]
     Sandbox(String),
-    /// Its keeper was killed. The program is being ended.
-    #[error("the keeper of this program was killed")]
-    KeeperLost,
+    /// The program's monitor was killed. The program is being stopped.
+    #[error("the monitor process of this program was killed")]
+    MonitorLost,
 }
 
 /// Runs a program once: with these arguments, and this on its standard input.
 pub async fn run(
-    keepers: &Keepers,
+    supervisor: &Supervisor,
     program: &Program,
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
     observer: Option<&mut Observer<'_>>,
 ) -> Result<Finish, RunError> {
-    run_until(std::future::pending(), keepers, program, args, stdin, observer).await
+    run_until(std::future::pending(), supervisor, program, args, stdin, observer).await
 }
 
 /// The same, but when `unwanted` comes back the program is ended, and this returns when nothing
 /// of it is left.
 pub async fn run_until(
     unwanted: impl Future<Output = ()>,
-    keepers: &Keepers,
+    supervisor: &Supervisor,
     program: &Program,
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
@@ -103,15 +106,15 @@ pub async fn run_until(
         Some(wrapped) => (wrapped.path.clone(), wrapped.args.clone()),
         None => (program.path.clone(), args),
     };
-    let order = Order {
+    let order = StartRequest {
         program: path,
         args,
         env: program.env.clone(),
         cwd: program.cwd.clone(),
         stdin: stdin.is_some(),
-        patience: program.patience,
+        grace: program.grace,
     };
-    let start = timeout_at(deadline, keepers.launch(&order)).await;
+    let start = timeout_at(deadline, supervisor.launch(&order)).await;
     let mut child = start.map_err(|_| RunError::NotStartedInTime)??;
     let mut call = Call {
         input: Input { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
@@ -216,7 +219,9 @@ impl Call {
     fn on_deadline(&mut self, program: &Program) {
         match self.phase {
             // The program has left in time; it is what it left that has not yet.
-            Phase::Running if self.child.has_left() => self.enter(Phase::Ending, patience(program)),
+            Phase::Running if self.child.has_exited() => {
+                self.enter(Phase::Ending, stop_time(program))
+            }
             Phase::Running => {
                 self.limit.get_or_insert(Limit::Time);
                 self.end(program);
@@ -227,8 +232,8 @@ impl Call {
 
     fn end(&mut self, program: &Program) {
         self.input.close();
-        self.child.end();
-        self.enter(Phase::Ending, patience(program));
+        self.child.stop();
+        self.enter(Phase::Ending, stop_time(program));
     }
 
     fn enter(&mut self, phase: Phase, at_most: Duration) {
@@ -256,18 +261,16 @@ impl Call {
 
 fn not_run(error: WaitError, program: &Program) -> RunError {
     match error {
-        WaitError::NotStarted(errno) => refusal(errno, &program.path, &program.cwd).into(),
-        WaitError::KeeperLost => RunError::KeeperLost,
+        WaitError::NotStarted(errno) => {
+            StartError::from_errno(errno, &program.path, &program.cwd).into()
+        }
+        WaitError::MonitorLost => RunError::MonitorLost,
     }
 }
 
-/// How long the ending of a program may take in all.
-fn patience(program: &Program) -> Duration {
-    [program.patience.after_stdin, program.patience.after_term]
-        .map(|time| time.min(YEAR))
-        .iter()
-        .sum::<Duration>()
-        + STUCK
+/// The longest time that stopping a program may take.
+fn stop_time(program: &Program) -> Duration {
+    program.grace.total() + STUCK
 }
 
 /// What is still to be written to the program.

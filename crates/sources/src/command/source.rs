@@ -23,7 +23,7 @@ use super::reply::{Output, reply};
 use super::run::{Finish, RunError, run_until};
 use super::template::{CommandLine, Stdin};
 use super::values::{RenderError, Values};
-use crate::keeper::{Keepers, StartError};
+use sabir_supervisor::{StartError, Supervisor};
 
 /// A command, as decided.
 #[derive(Clone, Debug)]
@@ -61,15 +61,15 @@ pub struct CommandSource(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     command: Command,
-    keepers: Keepers,
+    supervisor: Supervisor,
     gate: Gate,
 }
 
 impl CommandSource {
-    /// Serves a command, whose program `keepers` will start and keep.
-    pub fn new(command: Command, keepers: Keepers) -> Self {
+    /// Serves a command, whose program `supervisor` will start and keep.
+    pub fn new(command: Command, supervisor: Supervisor) -> Self {
         let gate = Gate::new(command.concurrency, command.max_waiting);
-        Self(Arc::new(Inner { command, keepers, gate }))
+        Self(Arc::new(Inner { command, supervisor, gate }))
     }
 
     /// Everything about a call that is done before it waits for anybody.
@@ -180,7 +180,7 @@ impl Inner {
         };
         let observer: Option<&mut Observer<'_>> =
             (tells_lines || *log_stderr).then_some(&mut observe);
-        Some(run_until(unwanted, &self.keepers, program, args, stdin, observer).await)
+        Some(run_until(unwanted, &self.supervisor, program, args, stdin, observer).await)
     }
 
     /// What the client is told when the program did not run. Where it is the operator's concern,
@@ -196,7 +196,7 @@ impl Inner {
                 let reason = format!("the program of `{name}` could not be started");
                 Problem::ToolFailed(reason.into())
             }
-            RunError::KeeperLost => {
+            RunError::MonitorLost => {
                 tracing::error!("command `{name}`: {error}");
                 Problem::ToolFailed(format!("the program of `{name}` was lost").into())
             }

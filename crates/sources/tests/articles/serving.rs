@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use sabir_articles::{Settings, Store};
 use sabir_registry::{
     Catalog, CompleteCall, Context, Line, Outcome, Registry, ResourceCall, ToolCall,
 };
-use sabir_sources::articles::{Appearance, ArticleSource, NotFound, Settings, Store};
+use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
 use sabir_wire::types::{
     ClientCapabilities, ContentKind, Level, Reference, ResourceReply, ToolReply, Topic,
 };
@@ -269,15 +270,15 @@ async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
         assert_eq!(told, "the query has no word to search for", "{wordless:?}");
     }
     let told = search("word ".repeat(20_480)).await;
-    assert!(told.starts_with("the query has 102400 bytes; "), "{told}");
+    assert!(told.starts_with("the query is too long: 102400 bytes"), "{told}");
     let get = |arguments: Value| shop.failure("get_article", arguments);
     assert_eq!(
         get(json!({"slug": "pages"})).await,
-        "`pages` stands in several categories; ask for one of: concepts/pages, patterns/pages"
+        "`pages` is ambiguous (expected one of: concepts/pages, patterns/pages)"
     );
     assert_eq!(
         get(json!({"slug": "eras", "section": "nope"})).await,
-        "`concepts/eras` has no section `nope`; its sections are: two-eras, bridges"
+        "`concepts/eras` has no section `nope` (expected one of: two-eras, bridges)"
     );
     for slug in ["", "/", "..", "../concepts/eras", "concepts/../concepts/eras", "%2e%2e/eras"] {
         let told = get(json!({ "slug": slug })).await;
@@ -295,7 +296,7 @@ async fn an_unknown_slug_may_be_an_error_with_the_slug_in_it() {
     assert_eq!(error.code, -32602);
     assert_eq!(error.data.unwrap().read::<Value>().unwrap(), json!({"slug": "nope"}));
     // What is there, but not as asked for, is no unknown slug.
-    assert!(shop.failure("get_article", json!({"slug": "pages"})).await.contains("several"));
+    assert!(shop.failure("get_article", json!({"slug": "pages"})).await.contains("ambiguous"));
 }
 
 #[tokio::test]

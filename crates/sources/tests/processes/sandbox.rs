@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 use sabir_sources::command::{Files, Finish, Limit, Limits, Program, RunError, Sandbox, run};
-use sabir_sources::keeper::{Exit, StartError};
+use sabir_supervisor::{Exit, StartError};
 
-use super::{PLAY, keepers, script, shell};
+use super::{PLAY, script, shell, supervisor};
 
 async fn call(program: &Program, shell: &str) -> Finish {
-    run(&keepers(), program, script(shell), None, None).await.unwrap()
+    run(&supervisor(), program, script(shell), None, None).await.unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -36,7 +36,7 @@ async fn too_much_work_and_too_large_a_file_are_told() {
     let mut program = Program::new("/bin/dd".into(), folder.path().into());
     program.limits.file_size = Some(1000);
     let args = ["if=/dev/zero", "of=large", "bs=100", "count=11"].map(Into::into).to_vec();
-    let finish = run(&keepers(), &program, args, None, None).await.unwrap();
+    let finish = run(&supervisor(), &program, args, None, None).await.unwrap();
     assert_eq!((finish.success, finish.limit), (false, Some(Limit::FileSize)));
     assert_eq!(fs::metadata(folder.path().join("large")).unwrap().len(), 1000);
 }
@@ -106,12 +106,12 @@ async fn without_network_there_are_no_sockets_but_unix_ones() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let mut program = Program::new(PLAY.into(), "/".into());
-    let keepers = keepers();
+    let supervisor = supervisor();
     for (network, outcome) in [(true, "Ok(())"), (false, "PermissionDenied")] {
         program.sandbox = Some(Sandbox { files: None, network });
         for args in [vec!["connect", &address], vec!["datagram"]] {
             let args = args.into_iter().map(Into::into).collect();
-            let finish = run(&keepers, &program, args, None, None).await.unwrap();
+            let finish = run(&supervisor, &program, args, None, None).await.unwrap();
             assert!(text(&finish.stdout).contains(outcome), "{}", text(&finish.stdout));
         }
     }
@@ -122,7 +122,7 @@ async fn a_sandbox_that_cannot_be_put_on_starts_nothing() {
     let (folder, mut program) = folders();
     let missing = folder.path().join("none");
     program.sandbox.as_mut().unwrap().files.as_mut().unwrap().read.push(missing.clone());
-    let refused = run(&keepers(), &program, script("echo it ran"), None, None).await;
+    let refused = run(&supervisor(), &program, script("echo it ran"), None, None).await;
     match refused {
         Err(RunError::Sandbox(why)) => assert!(why.contains(missing.to_str().unwrap()), "{why}"),
         other => panic!("{other:?}"),
@@ -144,7 +144,7 @@ async fn a_missing_program_is_named_in_a_sandbox_too() {
         program.path = path.into();
         program.sandbox = None;
         program.limits.file_size = Some(1 << 30);
-        match run(&keepers(), &program, vec![], None, None).await {
+        match run(&supervisor(), &program, vec![], None, None).await {
             Err(RunError::Start(StartError::NoProgram(named))) => {
                 assert_eq!((&*named, file), (Path::new(path), None))
             }

@@ -1,0 +1,330 @@
+//! What the folder holds, as a list in memory: an immutable snapshot.
+//!
+//! One small entry per file, hidden ones included, so that a change is known from the disk alone;
+//! titles and texts stay in the index. Ids, names and dates are sorted once per snapshot, so
+//! looking up, listing and completing read no disk and copy no list.
+//!
+//! The id of an article is its path without the ending: `category/slug`. The category is the first
+//! folder; an article at the top has none. An article may be asked for by any ending of its id
+//! that is whole parts: `slug`, `deep/slug`, `category/deep/slug`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::folder::Stamp;
+use crate::format::Format;
+use crate::problem::Problem;
+
+/// Values that one completion gives, as many as the protocol allows.
+pub(crate) const MOST_COMPLETIONS: usize = 100;
+
+/// Choices that an ambiguous name is answered with.
+const MOST_CHOICES: usize = 20;
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Relative to the folder, with its ending.
+    pub(crate) path: Box<str>,
+    pub(crate) stamp: Stamp,
+    pub(crate) hash: u64,
+    /// Seconds since 1970: what the author says, else when the file was written.
+    pub(crate) updated: i64,
+    pub(crate) visible: bool,
+    pub(crate) linked: bool,
+    /// Read so soon after it was written that a later write may bear the same time.
+    pub(crate) unsure: bool,
+}
+
+impl Entry {
+    /// Whether a file with this stamp is the one that was read.
+    pub(crate) fn is_current(&self, stamp: Stamp) -> bool {
+        self.stamp == stamp && !self.unsure
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        id_of(&self.path)
+    }
+
+    pub(crate) fn category(&self) -> Option<&str> {
+        self.id().split_once('/').map(|(category, _)| category)
+    }
+
+    pub(crate) fn slug(&self) -> &str {
+        self.id().split_once('/').map_or(self.id(), |(_, slug)| slug)
+    }
+
+    fn name(&self) -> &str {
+        self.id().rsplit('/').next().unwrap_or_default()
+    }
+
+    /// One line that [`Entry::from_record`] reads.
+    pub(crate) fn record(&self) -> String {
+        let Self { path, stamp, hash, updated, .. } = self;
+        let flags: String = [self.visible, self.linked, self.unsure]
+            .map(|flag| if flag { '1' } else { '0' })
+            .iter()
+            .collect();
+        format!("{path}\t{}\t{}\t{hash:x}\t{updated}\t{flags}", stamp.size, stamp.mtime)
+    }
+
+    pub(crate) fn from_record(record: &str) -> Option<Self> {
+        let mut parts = record.split('\t');
+        let path = parts.next()?.into();
+        let stamp = Stamp { size: parts.next()?.parse().ok()?, mtime: parts.next()?.parse().ok()? };
+        let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
+        let updated = parts.next()?.parse().ok()?;
+        let &[visible, linked, unsure] = parts.next()?.as_bytes() else { return None };
+        let [visible, linked, unsure] = [visible, linked, unsure].map(|flag| flag == b'1');
+        Some(Self { path, stamp, hash, updated, visible, linked, unsure })
+    }
+}
+
+/// The path without its ending.
+pub(crate) fn id_of(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(id, _)| id)
+}
+
+/// What a name stands for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Resolved<'a> {
+    One(&'a Arc<Entry>),
+    /// The name stands in several places: their ids.
+    Many(Vec<&'a str>),
+    Nothing,
+}
+
+/// Values that begin as asked, and how many there are in all.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Completions {
+    pub(crate) values: Vec<String>,
+    pub(crate) total: usize,
+}
+
+/// All files, and the articles among them.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Every file, by path.
+    files: Vec<Arc<Entry>>,
+    /// The articles, by id. Files that share an id are one article.
+    articles: Vec<Arc<Entry>>,
+    /// Places in `articles`, by name and then id.
+    by_name: Vec<u32>,
+    /// Places in `articles`, newest first.
+    by_date: Vec<u32>,
+    /// Categories by name, each with its places in `articles`, newest first.
+    categories: BTreeMap<Box<str>, Vec<u32>>,
+    shadowed: Vec<Problem>,
+}
+
+impl Listing {
+    pub(crate) fn new(mut files: Vec<Arc<Entry>>) -> Self {
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let (articles, shadowed) = articles(&files);
+        let places = || (0..articles.len()).filter_map(|place| u32::try_from(place).ok());
+        let at = |place: u32| &articles[place as usize];
+        let mut by_name: Vec<u32> = places().collect();
+        by_name.sort_by_cached_key(|&place| at(place).name());
+        let mut by_date: Vec<u32> = places().collect();
+        by_date.sort_by_key(|&place| std::cmp::Reverse(at(place).updated));
+        let mut categories: BTreeMap<Box<str>, Vec<u32>> = BTreeMap::new();
+        for &place in &by_date {
+            match at(place).category() {
+                None => {}
+                Some(name) => match categories.get_mut(name) {
+                    Some(places) => places.push(place),
+                    None => drop(categories.insert(name.into(), vec![place])),
+                },
+            }
+        }
+        Self { files, articles, by_name, by_date, categories, shadowed }
+    }
+
+    /// A listing with these files changed, added or (`None`) gone.
+    pub(crate) fn with(&self, mut changes: Vec<(Box<str>, Option<Entry>)>) -> Self {
+        changes.sort_by(|a, b| a.0.cmp(&b.0));
+        let kept = self
+            .files
+            .iter()
+            .filter(|file| changes.binary_search_by(|(path, _)| path.cmp(&file.path)).is_err());
+        let mut files: Vec<_> = kept.cloned().collect();
+        files.extend(changes.iter().filter_map(|(_, entry)| entry.clone()).map(Arc::new));
+        Self::new(files)
+    }
+
+    pub(crate) fn files(&self) -> &[Arc<Entry>] {
+        &self.files
+    }
+
+    /// The articles, by id.
+    pub(crate) fn articles(&self) -> &[Arc<Entry>] {
+        &self.articles
+    }
+
+    /// The categories by name, with the number of their articles.
+    pub(crate) fn categories(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.categories.iter().map(|(name, places)| (&**name, places.len()))
+    }
+
+    /// Files that are not served because another has the same id.
+    pub(crate) fn shadowed(&self) -> &[Problem] {
+        &self.shadowed
+    }
+
+    pub(crate) fn file(&self, path: &str) -> Option<&Arc<Entry>> {
+        self.files.binary_search_by(|file| (*file.path).cmp(path)).ok().map(|at| &self.files[at])
+    }
+
+    /// The files at `path` or in the folder of that name.
+    pub(crate) fn under<'s>(
+        &'s self,
+        path: &str,
+    ) -> impl Iterator<Item = &'s Arc<Entry>> + use<'s> {
+        let below = format!("{path}/");
+        let from = self.files.partition_point(|file| *file.path < *below);
+        let inside =
+            self.files[from..].iter().take_while(move |file| file.path.starts_with(&below));
+        let all = if path.is_empty() { &self.files[..] } else { &[] };
+        self.file(path).into_iter().chain(inside).chain(all)
+    }
+
+    pub(crate) fn article(&self, id: &str) -> Option<&Arc<Entry>> {
+        self.articles.binary_search_by(|entry| entry.id().cmp(id)).ok().map(|at| &self.articles[at])
+    }
+
+    /// The article of this file, unless it is hidden or another file has its id.
+    pub(crate) fn serves(&self, path: &str) -> Option<&Arc<Entry>> {
+        self.article(id_of(path)).filter(|entry| *entry.path == *path)
+    }
+
+    /// What `asked` stands for: an id, or whole parts at the end of one.
+    pub(crate) fn resolve(&self, asked: &str) -> Resolved<'_> {
+        let asked = asked.trim().trim_matches('/');
+        let bare = if Format::of(asked).is_some() { id_of(asked) } else { asked };
+        if let Some(entry) = self.article(asked).or_else(|| self.article(bare)) {
+            return Resolved::One(entry);
+        }
+        let mut same = self.ending_in(bare);
+        if same.is_empty() {
+            let loose = self.articles.iter().filter(|entry| ends_in_parts(entry.id(), bare));
+            same = loose.take(MOST_CHOICES).collect();
+        }
+        match same[..] {
+            [] => Resolved::Nothing,
+            [entry] => Resolved::One(entry),
+            _ => Resolved::Many(same.iter().map(|entry| entry.id()).collect()),
+        }
+    }
+
+    fn ending_in(&self, asked: &str) -> Vec<&Arc<Entry>> {
+        let name = asked.rsplit('/').next().unwrap_or_default();
+        let entries = self.named_from(name).take_while(|entry| entry.name() == name);
+        entries
+            .filter(|entry| entry.id().ends_with(asked) && ends_in_parts(entry.id(), asked))
+            .take(MOST_CHOICES)
+            .collect()
+    }
+
+    /// The articles whose name is `name` or comes after it, by name.
+    fn named_from<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Arc<Entry>> + use<'s> {
+        let from =
+            self.by_name.partition_point(|&place| self.articles[place as usize].name() < name);
+        self.by_name[from..].iter().map(|&place| &self.articles[place as usize])
+    }
+
+    /// The articles of a category, or all, newest first. `None` if there is no such category.
+    pub(crate) fn newest(
+        &self,
+        category: Option<&str>,
+    ) -> Option<impl ExactSizeIterator<Item = &Arc<Entry>>> {
+        let places = match category {
+            None => &self.by_date,
+            Some(category) => self.categories.get(category)?,
+        };
+        Some(places.iter().map(|&place| &self.articles[place as usize]))
+    }
+
+    pub(crate) fn complete_category(&self, prefix: &str) -> Completions {
+        let names = || self.categories.keys().map(|name| &**name);
+        let begins = names().filter(|name| name.starts_with(prefix));
+        let (first, total) = best(begins, names().filter(|name| contains(name, prefix)));
+        Completions { values: first.into_iter().map(str::to_owned).collect(), total }
+    }
+
+    /// Slugs of a category, or names of all articles; a name that is not unique comes as its id.
+    pub(crate) fn complete_slug(&self, category: Option<&str>, prefix: &str) -> Completions {
+        let Some(category) = category else { return self.complete_name(prefix) };
+        let start = format!("{category}/{prefix}");
+        let from = self.articles.partition_point(|entry| entry.id() < start.as_str());
+        let begins =
+            self.articles[from..].iter().take_while(|entry| entry.id().starts_with(&start));
+        let inside = self.articles.iter().filter(|entry| entry.category() == Some(category));
+        let (first, total) = best(begins, inside.filter(|entry| contains(entry.slug(), prefix)));
+        Completions {
+            values: first.into_iter().map(|entry| entry.slug().to_owned()).collect(),
+            total,
+        }
+    }
+
+    fn complete_name(&self, prefix: &str) -> Completions {
+        let shortest = |entry: &Arc<Entry>| match self.resolve(entry.name()) {
+            Resolved::One(one) if one.path == entry.path => entry.name().to_owned(),
+            _ => entry.id().to_owned(),
+        };
+        let begins = self.named_from(prefix).take_while(|entry| entry.name().starts_with(prefix));
+        let (first, total) =
+            best(begins, self.articles.iter().filter(|entry| contains(entry.id(), prefix)));
+        Completions { values: first.into_iter().map(shortest).collect(), total }
+    }
+}
+
+/// The first completions that begin as asked; if none does, those that contain it.
+fn best<T>(
+    begins: impl Iterator<Item = T>,
+    containing: impl Iterator<Item = T>,
+) -> (Vec<T>, usize) {
+    let found = first_of(begins);
+    if found.1 > 0 { found } else { first_of(containing) }
+}
+
+fn first_of<T>(mut all: impl Iterator<Item = T>) -> (Vec<T>, usize) {
+    let first: Vec<T> = all.by_ref().take(MOST_COMPLETIONS).collect();
+    let total = first.len() + all.count();
+    (first, total)
+}
+
+fn contains(name: &str, part: &str) -> bool {
+    name.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// Whether an id ends in these whole parts, in any case.
+fn ends_in_parts(id: &str, asked: &str) -> bool {
+    let Some(start) = id.len().checked_sub(asked.len()).filter(|_| !asked.is_empty()) else {
+        return false;
+    };
+    id.as_bytes()[start..].eq_ignore_ascii_case(asked.as_bytes())
+        && (start == 0 || id.as_bytes()[start - 1] == b'/')
+}
+
+/// The visible files by id. Of files with the same id the first in [`Format`]'s order is served.
+fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
+    let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.visible).cloned().collect();
+    articles.sort_unstable_by(|a, b| {
+        (a.id(), Format::of(&a.path), &a.path).cmp(&(b.id(), Format::of(&b.path), &b.path))
+    });
+    let mut shadowed = Vec::new();
+    articles.dedup_by(|other, kept| {
+        let same = other.id() == kept.id();
+        if same {
+            shadowed.push(Problem::of(
+                &other.path,
+                format!("not served: {} has the same id", kept.path),
+            ));
+        }
+        same
+    });
+    (articles, shadowed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! A frontmatter value, as it was written.
+//!
+//! `title: 1.10` must stay `1.10` where a title is wanted and be a number in JSON; so scalars keep
+//! their text, and their type is looked at only when JSON is asked for.
+
+use serde_json::{Map, Number};
+
+/// One value, with its nested ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// Text beyond doubt: it was quoted.
+    Text(String),
+    /// A bare word: text, a number, a truth value or nothing, by what it says.
+    Bare(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A map, in the order of the file.
+    Map(Vec<(String, Value)>),
+}
+
+/// One `key: value` of the top level, and the line of the file it stands in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    pub(crate) key: String,
+    pub(crate) line: usize,
+    pub(crate) value: Value,
+}
+
+impl Value {
+    /// The value as one text, if it is a scalar that says something.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+            Self::Bare(text) => Some(text.trim()).filter(|text| !is_null(text)),
+            Self::List(_) | Self::Map(_) => None,
+        }
+    }
+
+    /// Every text in the value; nested lists are flattened, the keys of maps are left out.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Text(_) | Self::Bare(_) => self.text().into_iter().collect(),
+            Self::List(items) => items.iter().flat_map(Self::texts).collect(),
+            Self::Map(entries) => entries.iter().flat_map(|(_, value)| value.texts()).collect(),
+        }
+    }
+
+    /// Whether the value says yes or no, in the words that YAML authors use.
+    pub(crate) fn truth(&self) -> Option<bool> {
+        let text = self.text()?.to_ascii_lowercase();
+        match text.as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The value as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Bare(text) => bare_json(text.trim()),
+            Self::List(items) => items.iter().map(Self::json).collect(),
+            Self::Map(entries) => {
+                let entries = entries.iter().map(|(key, value)| (key.clone(), value.json()));
+                serde_json::Value::Object(entries.collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+/// The core schema of YAML, without its octal and hexadecimal numbers: `0x10` in a frontmatter
+/// is a name more often than a number.
+fn bare_json(text: &str) -> serde_json::Value {
+    match text {
+        _ if is_null(text) => serde_json::Value::Null,
+        "true" | "True" | "TRUE" => true.into(),
+        "false" | "False" | "FALSE" => false.into(),
+        _ => number(text).map_or_else(|| text.into(), serde_json::Value::Number),
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    // `007` is a name; JSON would turn it into 7.
+    let leading_zero = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+    if leading_zero || !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        let whole = text.strip_prefix('+').unwrap_or(text);
+        return whole
+            .parse::<i64>()
+            .map(Number::from)
+            .or_else(|_| whole.parse::<u64>().map(Number::from))
+            .ok();
+    }
+    let decimal =
+        digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+'));
+    if decimal { text.parse().ok().and_then(Number::from_f64) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn bare(text: &str) -> Value {
+        Value::Bare(text.into())
+    }
+
+    #[test]
+    fn a_bare_word_is_what_it_says_in_json_and_keeps_its_text() {
+        for (text, wanted) in [
+            ("1.10", json!(1.1)),
+            ("42", json!(42)),
+            ("-7", json!(-7)),
+            ("18446744073709551615", json!(18_446_744_073_709_551_615_u64)),
+            ("99999999999999999999", json!("99999999999999999999")),
+            ("007", json!("007")),
+            ("1e400", json!("1e400")),
+            ("2025-01-31", json!("2025-01-31")),
+            ("0x10", json!("0x10")),
+            ("true", json!(true)),
+            ("yes", json!("yes")),
+            ("~", json!(null)),
+            ("inf", json!("inf")),
+            (".5", json!(".5")),
+        ] {
+            assert_eq!(bare(text).json(), wanted, "{text}");
+        }
+        assert_eq!(bare("1.10").text(), Some("1.10"));
+        assert_eq!(bare("null").text(), None);
+        assert_eq!(Value::Text("null".into()).text(), Some("null"));
+        assert_eq!(Value::Text("42".into()).json(), json!("42"));
+    }
+
+    #[test]
+    fn nested_lists_are_flattened_and_empty_items_fall_out() {
+        let value = Value::List(vec![
+            bare("a"),
+            bare("~"),
+            Value::List(vec![bare("b")]),
+            Value::Text(" c ".into()),
+        ]);
+        assert_eq!(value.texts(), ["a", "b", "c"]);
+        let map = Value::Map(vec![("x".into(), bare("d"))]);
+        assert_eq!(map.texts(), ["d"]);
+    }
+
+    #[test]
+    fn yes_and_no_have_many_names() {
+        assert_eq!(bare("Yes").truth(), Some(true));
+        assert_eq!(Value::Text("false".into()).truth(), Some(false));
+        assert_eq!(bare("maybe").truth(), None);
+        assert_eq!(Value::List(vec![]).truth(), None);
+    }
+}
