@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sabir_articles::{Change, Store};
-use sabir_registry::Handle;
+use sabir_registry::SourceHandle;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -33,7 +33,7 @@ pub(super) struct Follower {
     pub(super) store: Weak<Store>,
     pub(super) listed: Arc<ResourceList>,
     pub(super) subscription: Subscription,
-    pub(super) handle: Handle,
+    pub(super) handle: SourceHandle,
 }
 
 impl Follower {

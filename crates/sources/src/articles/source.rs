@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sabir_articles::{Addresses, Store, Summary};
 use sabir_registry::{
-    CompleteCall, Handle, Offer, Outcome, Pending, ResourceCall, Source, ToolCall,
+    CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
+    Starting, ToolCall,
 };
 use sabir_wire::Problem;
 use sabir_wire::types::{
@@ -76,21 +77,36 @@ impl Source for ArticleSource {
         Box::pin(async move { Ok(Outcome::Done(inner.complete(&call))) })
     }
 
-    fn attach(&self, handle: Handle) {
+    /// Ready when the folder was read once.
+    fn start(&self, handle: SourceHandle) -> Starting {
         let Inner { store, listed, subscription, .. } = &*self.0;
         let subscription = lock(subscription).take();
         let follower = Follower {
             store: Arc::downgrade(store),
             listed: listed.clone(),
-            // If it is attached a second time, the subscription starts now.
+            // If it is started a second time, the subscription starts now.
             subscription: subscription.unwrap_or_else(|| Subscription::now(store)),
             handle,
         };
         if let Err(error) = follower.start() {
             tracing::error!(%error, "cannot announce changes of articles to clients");
         }
+        let store = Arc::downgrade(store);
+        // Looks again and again, so that it holds no store that nobody needs any more.
+        let is_read = move || while store.upgrade().is_some_and(|s| !s.wait_ready(HOLD)) {};
+        Box::pin(async {
+            let read = tokio::task::spawn_blocking(is_read).await;
+            read.map_err(|error| StartError::new(format!("cannot read the folder: {error}")))
+        })
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.0.store.problems().iter().map(ToString::to_string).collect()
     }
 }
+
+/// How long the store is held at a time while its first reading is waited for.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(250);
 
 impl Inner {
     fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {

@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use sabir_registry::{Line, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_registry::{CallHandle, Offer, Outcome, Pending, Source, ToolCall};
 use sabir_wire::types::{Level, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw};
 use tokio::sync::oneshot;
@@ -118,14 +118,14 @@ impl Source for CommandSource {
             Err(problem) => return Box::pin(async { Err(problem) }),
         };
         let inner = self.0.clone();
-        let line = call.context.line;
+        let handle = call.context.call;
         Box::pin(async move {
             // Dropped with this future, however it ends.
             let (_wanted, unwanted) = oneshot::channel();
-            let work = inner.clone().work(prepared, line.clone(), unwanted);
+            let work = inner.clone().work(prepared, handle.clone(), unwanted);
             let finish = tokio::select! {
                 biased;
-                () = line.cancelled() => None,
+                () = handle.cancelled() => None,
                 finish = tokio::spawn(work) => finish.ok().flatten(),
             };
             match finish {
@@ -146,7 +146,7 @@ impl Inner {
     async fn work(
         self: Arc<Self>,
         prepared: Prepared,
-        line: Arc<dyn Line>,
+        handle: Arc<dyn CallHandle>,
         unwanted: oneshot::Receiver<()>,
     ) -> Option<Result<Finish, RunError>> {
         let Prepared { args, stdin, turn } = prepared;
@@ -157,7 +157,7 @@ impl Inner {
             pass = turn => pass,
         };
         // The channel says it a moment later.
-        if line.is_cancelled() {
+        if handle.is_cancelled() {
             return None;
         }
         let Command { output, program, log_stderr, name, .. } = &self.command;
@@ -168,11 +168,11 @@ impl Inner {
             match stream {
                 Stream::Output if tells_lines => {
                     lines += 1;
-                    line.progress(f64::from(lines), None, Some(text()));
+                    handle.progress(f64::from(lines), None, Some(text()));
                 }
                 Stream::Error if *log_stderr => {
                     if let Ok(data) = Raw::of(&text()) {
-                        line.log(Level::Debug, Some(name.clone()), data);
+                        handle.log(Level::Debug, Some(name.clone()), data);
                     }
                 }
                 Stream::Output | Stream::Error => {}
