@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sabir_sources::command::{
-    FindError, Gate, Limit, Program, RunError, Stream, find_program, run,
+    CallQueue, FindError, Limit, Program, RunError, Stream, find_program, run,
 };
 use sabir_supervisor::{Exit, GracePeriod, StartError};
 
@@ -275,17 +275,17 @@ async fn a_call_whose_program_cannot_be_ended_is_answered_all_the_same() {
 #[tokio::test]
 async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_never() {
     let folder = tempfile::tempdir().unwrap();
-    let (supervisor, gate) = (supervisor(), Gate::new(4, 64));
+    let (supervisor, queue) = (supervisor(), CallQueue::new(4, 64));
     let program = Arc::new(shell(folder.path().to_str().unwrap()));
     let inside = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
     for number in 0..64usize {
-        let turn = gate.enter().unwrap();
+        let queued = queue.enter().unwrap();
         let (supervisor, program) = (supervisor.clone(), Arc::clone(&program));
         let (inside, order) = (Arc::clone(&inside), Arc::clone(&order));
         let call = tokio::spawn(async move {
-            let _pass = turn.await;
+            let _running = queued.await;
             order.lock().unwrap().push(number);
             let now = inside.0.fetch_add(1, Ordering::SeqCst) + 1;
             inside.1.fetch_max(now, Ordering::SeqCst);
