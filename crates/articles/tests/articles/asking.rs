@@ -1,4 +1,4 @@
-use sabir_articles::{AskError, SearchOptions};
+use sabir_articles::{SearchOptions, StoreError};
 use serde_json::json;
 
 use crate::support::{Home, error, found, listed};
@@ -184,15 +184,15 @@ fn what_is_hidden_or_elsewhere_is_not_found_by_any_way() {
         &"a/".repeat(50_000),
     ] {
         let result = store.article(name, None);
-        assert!(matches!(result, Err(AskError::NotFound { .. })), "{name:?}");
+        assert!(matches!(result, Err(StoreError::NotFound { .. })), "{name:?}");
     }
     for query in ["secret", "\"secret plan\"", "hidden", "outside", "draft"] {
         assert_eq!(found(&store, query), Vec::<String>::new(), "{query}");
     }
-    assert_eq!(store.complete_slug(Some("patterns"), "").values, ["context"]);
-    assert_eq!(store.complete_slug(None, "dra").values, Vec::<String>::new());
+    assert_eq!(store.complete_slug("patterns", "").values, ["context"]);
+    assert_eq!(store.complete_slug("patterns", "dra").values, Vec::<String>::new());
     assert_eq!(store.complete_category("").values, ["concepts", "patterns"]);
-    assert!(store.summaries(0, 100).unwrap().iter().all(|summary| summary.id != "patterns/draft"));
+    assert!(store.ids().iter().all(|id| id != "patterns/draft"));
 }
 
 #[test]
@@ -204,24 +204,6 @@ fn a_name_that_is_nearly_right_is_helped() {
         "no article `context-enginering`; perhaps one of: concepts/context, patterns/context"
     );
     assert_eq!(error(store.article("qqqq", None)), "no article `qqqq`");
-}
-
-#[test]
-fn all_articles_can_be_gone_through_in_pages() {
-    let home = home();
-    let store = home.store();
-    let mut ids = Vec::new();
-    while let Some(last) =
-        store.summaries(ids.len(), 3).unwrap().into_iter().map(|summary| summary.id).reduce(
-            |a, b| {
-                ids.push(a);
-                b
-            },
-        )
-    {
-        ids.push(last);
-    }
-    assert_eq!(ids, ["about", "concepts/context", "concepts/deep/tools", "patterns/context"]);
 }
 
 #[test]
@@ -237,10 +219,10 @@ fn problems_are_named_by_file_and_line() {
     assert!(problems[0].starts_with("concepts/broken.md:2: "), "{problems:#?}");
     assert_eq!(
         problems[1],
-        "concepts/broken.md:3: `lastUpdated` is no date that can be read: soon"
+        "concepts/broken.md:3: invalid date in `lastUpdated`: soon"
     );
     assert_eq!(problems[2], "concepts/tools.txt: not served: concepts/tools.md has the same id");
-    assert!(problems[3].starts_with("hosts.md: this link leads out"), "{problems:#?}");
+    assert!(problems[3].starts_with("hosts.md: not served: the link leads outside"), "{problems:#?}");
     assert_eq!(found(&store, "walrus"), Vec::<String>::new());
     assert_eq!(store.article("broken", None).unwrap().summary.title, "a: b");
 }
@@ -277,7 +259,7 @@ fn the_store_answers_from_the_start_and_tells_how_far_it_is() {
     assert!(early.indexing.is_some() || early.total == 700);
     let unread = store.article("c/a699", None);
     assert!(
-        matches!(unread, Ok(_) | Err(AskError::NotFound { indexing: Some(_), .. }))
+        matches!(unread, Ok(_) | Err(StoreError::NotFound { indexing: Some(_), .. }))
             || store.indexing().is_none()
     );
     assert!(store.wait_ready(crate::support::LONG));

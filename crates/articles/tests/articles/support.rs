@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir_articles::{AskError, Change, SearchOptions, Settings, Store};
+use sabir_articles::{Change, SearchOptions, Settings, Store, StoreError};
 use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
 
@@ -85,7 +85,7 @@ pub(crate) fn listed(store: &Store) -> Vec<String> {
     list.articles.into_iter().map(|article| article.id).collect()
 }
 
-pub(crate) fn error(result: Result<impl Sized, AskError>) -> String {
+pub(crate) fn error(result: Result<impl Sized, StoreError>) -> String {
     result.err().map_or_else(|| "no error".to_owned(), |error| error.to_string())
 }
 
