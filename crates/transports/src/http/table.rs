@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use nanoid::nanoid;
+use sabir_engine::{Progress, Waiting};
 use sabir_wire::Caller;
 use subtle::ConstantTimeEq as _;
 
@@ -66,24 +67,34 @@ pub(crate) struct StoredSession {
 }
 
 impl StoredSession {
-    /// Changes the session, then runs what that started, outside of the lock. `None` once it has
-    /// ended.
+    /// Changes the session, then runs what that started, outside of the lock; tasks go on with calls
+    /// that have to wait. `None` once the session has ended.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> Option<T> {
+        self.with_waiting(change).map(|(changed, _)| changed)
+    }
+
+    /// The same, but the caller goes on with calls that have to wait.
+    pub(crate) fn with_waiting<T>(
+        &self,
+        change: impl FnOnce(&mut Streams) -> T,
+    ) -> Option<(T, Vec<Waiting>)> {
+        let mut waiting = Vec::new();
         let mut guard = self.lock();
         let streams = guard.as_mut()?;
         let changed = change(streams);
         let mut next = streams.take_work();
         drop(guard);
         while let Some(work) = next {
-            let done = work.run();
+            let progress = work.run();
             let mut guard = self.lock();
             let Some(streams) = guard.as_mut() else { break };
-            if let Some(done) = done {
-                streams.complete(done);
+            match progress {
+                Progress::Done(done) => streams.complete(done),
+                Progress::Waiting(call) => waiting.push(call),
             }
             next = streams.take_work();
         }
-        Some(changed)
+        Some((changed, waiting))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {

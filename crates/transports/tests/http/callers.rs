@@ -87,7 +87,7 @@ async fn record(settings: Settings) -> (Arc<Recorder>, Server) {
     (source, Server::bind(engine, settings).await.unwrap())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_handler_that_blocks_does_not_hold_its_session() {
     let (source, server) = record(Settings::default()).await;
     let (release, released) = std::sync::mpsc::channel();
@@ -103,7 +103,9 @@ async fn a_handler_that_blocks_does_not_hold_its_session() {
     let note = Request::note("notifications/initialized", json!({}));
     client.send(&note.header("mcp-session-id", &id)).await;
 
+    // Its task is there before a thread is blocked, which could hold a new one back.
     let mut other = Client::connect(address).await;
+    assert_eq!(other.send(&call(&id, 0, "who", json!({}))).await.text(), "anonymous");
     client.write(&call(&id, 1, "block", json!({})).bytes()).await;
     while !source.is_blocked.load(Ordering::SeqCst) {
         tokio::time::sleep(Duration::from_millis(1)).await;
