@@ -6,8 +6,8 @@ use sabir_registry::Ask;
 use sabir_wire::Raw;
 use sabir_wire::types::{
     Annotations, CacheHint, CacheScope, Completion, Content, ContentKind, Elicit, ModelPreferences,
-    PromptMessage, PromptReply, Question, Resource, ResourceContents, ResourceReply, Role, Sample,
-    SamplingContent, SamplingMessage, Tool, ToolChoice, ToolReply,
+    PromptMessage, PromptReply, Question, Resource, ResourceBody, ResourceContents, ResourceReply,
+    Role, Sample, SamplingContent, SamplingMessage, Tool, ToolChoice, ToolReply,
 };
 use serde_json::Value;
 
@@ -162,7 +162,10 @@ fn content(json: &Raw) -> Content {
 }
 
 fn contents(json: &Raw) -> ResourceContents {
-    let body = text(json, "text").map_or_else(|| Err(said(json, "blob")), Ok);
+    let body = match text(json, "text") {
+        Some(text) => ResourceBody::Text(text),
+        None => ResourceBody::Blob(said(json, "blob")),
+    };
     let mime_type = text(json, "mimeType");
     ResourceContents { uri: said(json, "uri"), mime_type, body, meta: part(json, "_meta") }
 }

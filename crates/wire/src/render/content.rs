@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Lowered, Object, object};
 use crate::types::{
-    Annotations, Content, ContentKind, Resource, ResourceContents, SamplingContent,
+    Annotations, Content, ContentKind, Resource, ResourceBody, ResourceContents, SamplingContent,
 };
 
 impl Serialize for Lowered<'_, Content> {
@@ -32,7 +32,7 @@ impl Serialize for Lowered<'_, Content> {
                 let contents = ResourceContents {
                     uri: "embedded:audio".into(),
                     mime_type: Some(mime_type.clone()),
-                    body: Err(data.clone()),
+                    body: ResourceBody::Blob(data.clone()),
                     meta: None,
                 };
                 map.set("type", "resource")?;
@@ -91,8 +91,8 @@ impl Serialize for Lowered<'_, ResourceContents> {
         map.set("uri", &contents.uri)?;
         map.may("mimeType", contents.mime_type.as_ref())?;
         match &contents.body {
-            Ok(text) => map.set("text", text)?,
-            Err(blob) => map.set("blob", blob)?,
+            ResourceBody::Text(text) => map.set("text", text)?,
+            ResourceBody::Blob(blob) => map.set("blob", blob)?,
         }
         if self.features.structured {
             map.may("_meta", contents.meta.as_ref())?;

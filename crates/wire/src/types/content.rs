@@ -114,10 +114,29 @@ pub struct ResourceContents {
     pub uri: String,
     /// What it is.
     pub mime_type: Option<String>,
-    /// Text, or else the Base64 of bytes.
-    pub body: Result<String, String>,
+    /// The text, or the bytes.
+    pub body: ResourceBody,
     /// For programs.
     pub meta: Option<Raw>,
+}
+
+/// The body of a resource: text or bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResourceBody {
+    /// UTF-8 text.
+    Text(String),
+    /// Bytes, encoded as Base64.
+    Blob(String),
+}
+
+impl ResourceBody {
+    /// The text; `None` for bytes.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Blob(_) => None,
+        }
+    }
 }
 
 impl ResourceContents {
@@ -128,12 +147,12 @@ impl ResourceContents {
         text: impl Into<String>,
     ) -> Self {
         let (uri, mime_type) = (uri.into(), Some(mime_type.into()));
-        Self { uri, mime_type, body: Ok(text.into()), meta: None }
+        Self { uri, mime_type, body: ResourceBody::Text(text.into()), meta: None }
     }
 
     /// Bytes.
     pub fn blob(uri: impl Into<String>, mime_type: impl Into<String>, bytes: &[u8]) -> Self {
         let (uri, mime_type) = (uri.into(), Some(mime_type.into()));
-        Self { uri, mime_type, body: Err(STANDARD.encode(bytes)), meta: None }
+        Self { uri, mime_type, body: ResourceBody::Blob(STANDARD.encode(bytes)), meta: None }
     }
 }

@@ -15,7 +15,7 @@ mod tools;
 
 pub use capabilities::{ClientCapabilities, Icon, Implementation, ServerCapabilities};
 pub use completion::{Completion, Reference};
-pub use content::{Annotations, Content, ContentKind, ResourceContents, Role};
+pub use content::{Annotations, Content, ContentKind, ResourceBody, ResourceContents, Role};
 pub use input::{
     Action, Elicit, Elicited, Question, Root, Roots, Sample, Sampled, SamplingContent,
 };
