@@ -5,7 +5,7 @@
 
 mod parsed; // a request, its params read
 mod error; // what can be wrong, and the code that each revision gives it
-mod framing; // bytes to lines, with a bound
+mod framing; // bytes to lines and server-sent events, with bounds
 mod id; // request ids, kept exactly
 pub mod render; // newest shape to older shapes
 mod message; // the JSON-RPC envelope
@@ -20,7 +20,7 @@ mod uri; // URI templates
 
 pub use bytestring::ByteString;
 pub use error::{Code, ErrorObject, Problem};
-pub use framing::{Line, LineSplitter};
+pub use framing::{EventTooLong, Line, LineSplitter, SseEvent, SseReader};
 pub use id::Id;
 pub use message::{Incoming, MAX_BATCH, Malformed, MalformedKind, Message, decode};
 pub use message::{write_batch, write_error, write_notification, write_request, write_result};
