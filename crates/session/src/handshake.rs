@@ -46,7 +46,7 @@ impl Client {
             Some(pinned) => pinned,
             None => wished.unwrap_or(Revision::NEWEST_LEGACY),
         };
-        self.capabilities = hello.capabilities;
+        self.capabilities = hello.capabilities.clone();
         // A copy of its own: a session outlives the message that the name came in.
         self.name = hello.client.as_ref().map(Raw::compact);
         Ok(())
@@ -56,7 +56,7 @@ impl Client {
     pub(crate) fn ask(&self, meta: Meta) -> RequestMeta {
         RequestMeta {
             revision: self.revision,
-            capabilities: self.capabilities,
+            capabilities: self.capabilities.clone(),
             client: self.name.clone(),
             log_level: Some(self.log_level),
             meta,
@@ -115,7 +115,9 @@ fn self_described(meta: Meta) -> Result<RequestMeta, Problem> {
     let Some(revision) = spoken else {
         return Err(Problem::Version { requested: (&**version).into(), supported: modern_dates() });
     };
-    let Some(capabilities) = meta.capabilities else { return Err(missing("clientCapabilities")) };
+    let Some(capabilities) = meta.capabilities.clone() else {
+        return Err(missing("clientCapabilities"));
+    };
     let (client, log_level) = (meta.client.clone(), meta.log_level);
     Ok(RequestMeta { revision, capabilities, client, log_level, meta })
 }

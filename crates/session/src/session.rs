@@ -319,7 +319,7 @@ impl Session {
             stream: reply_to.stream,
             batch: reply_to.batch,
             revision: from.revision,
-            capabilities: from.capabilities,
+            capabilities: from.capabilities.clone(),
             log_level: from.log_level,
             deadline: deadline(now, self.config.limits.call_time),
             progress_token: from.meta.progress_token.clone(),
@@ -407,7 +407,7 @@ impl Session {
     ) {
         let question_time = self.config.limits.question_time;
         let Some(call) = self.calls.find(key) else { return };
-        if let Some(missing) = call.capabilities.lacks(questions.needs()) {
+        if let Some(missing) = call.capabilities.lacks(&questions.needs()) {
             return self.finish(key, Err(Problem::MissingCapability(missing)), out);
         }
         if call.restart.is_none() {
@@ -456,7 +456,7 @@ impl Session {
         let result = match result {
             Ok(result) => {
                 if let ServerResult::InitializeResult(welcome) = &result {
-                    self.client.offered = welcome.capabilities;
+                    self.client.offered = welcome.capabilities.clone();
                 }
                 self.take_effect(call.effect);
                 answer::finish(result, &self.config.dialect)

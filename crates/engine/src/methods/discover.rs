@@ -11,10 +11,11 @@ pub(crate) fn initialize(context: &MethodContext) -> Reply {
     Ok(ServerResult::InitializeResult(Box::new(InitializeResult {
         // The session has agreed on it.
         revision: context.from.revision,
-        capabilities: context.catalog.capabilities(),
+        capabilities: context.catalog.capabilities().clone(),
         server: settings.server.clone(),
         instructions: settings.instructions.clone(),
         flat: settings.dialect.flat_server_info,
+        ..InitializeResult::default()
     })))
 }
 
@@ -26,9 +27,10 @@ pub(crate) fn discover(context: &MethodContext) -> Reply {
     };
     Ok(ServerResult::DiscoverResult(Box::new(DiscoverResult {
         revisions,
-        capabilities: context.catalog.capabilities(),
+        capabilities: context.catalog.capabilities().clone(),
         instructions: settings.instructions.clone(),
         cache: context.engine.discovery_cache(),
+        ..DiscoverResult::default()
     })))
 }
 

@@ -94,7 +94,7 @@ impl Round {
                 None => return Outcome::Failed(Problem::Internal("Internal error".into())),
             }
         };
-        Outcome::NeedInput(Questions { questions, state })
+        Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
     }
 
     fn binding(&self) -> Binding<'_> {
@@ -110,7 +110,7 @@ impl Round {
 /// What the source is told of the call.
 pub(crate) fn context(context: MethodContext, round: &Round) -> Context {
     Context {
-        capabilities: context.from.capabilities,
+        capabilities: context.from.capabilities.clone(),
         client: context.from.client,
         meta: context.from.meta.raw,
         answers: round.kept.answers.clone(),

@@ -191,7 +191,8 @@ pub(super) fn complete_slug(ids: &[String], in_category: bool, prefix: &str) -> 
     let fitting: BTreeSet<String> =
         ids.iter().filter_map(slug).filter(|slug| slug.starts_with(prefix)).collect();
     let total = Some(fitting.len()).filter(|total| *total > Completion::MAX);
-    Completion { values: fitting.into_iter().take(Completion::MAX).collect(), total }
+    let values = fitting.into_iter().take(Completion::MAX).collect();
+    Completion { values, total, ..Completion::default() }
 }
 
 #[cfg(test)]

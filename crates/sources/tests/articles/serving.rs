@@ -326,7 +326,7 @@ async fn articles_are_resources_with_what_is_known_of_them() {
         }
     }
     assert!(shop.catalog().capabilities().subscribe);
-    assert!(shop.catalog().capabilities().list_changed);
+    assert!(shop.catalog().capabilities().resources_list_changed);
     assert!(shop.catalog().capabilities().completions);
 }
 

@@ -1,56 +1,87 @@
 //! Prompts. Spec: server/prompts.
 
+use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, object};
 use crate::raw::Raw;
+use crate::revision::Features;
 use crate::types::{Content, Icon, Role};
 
-/// A prompt, as listed.
+/// A prompt, as a list has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
-    /// Its name, for programs.
+    /// Unique name, used in requests.
     pub name: String,
-    /// Its name, for people.
+    /// Display name.
     pub title: Option<String>,
-    /// What it is for.
+    /// Description for people.
     pub description: Option<String>,
-    /// What it takes.
+    /// Arguments, in the order in which a form should show them.
     pub arguments: Vec<PromptArgument>,
-    /// How it looks.
+    /// Images for a user interface, best first.
     pub icons: Vec<Icon>,
-    /// For programs.
+    /// The `_meta` object.
     pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
-/// An argument of a prompt. Always a string.
+object!(Prompt, prompt, to {
+    required "name": name;
+    optional "title": title if to.structured;
+    optional "description": description;
+    optional "arguments": arguments;
+    optional "icons": icons if to.icons;
+    optional "_meta": meta if to.structured;
+});
+
+/// An argument of a prompt. Its value is always a string.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptArgument {
-    /// Its name, for programs.
+    /// Unique name within the prompt.
     pub name: String,
-    /// Its name, for people.
+    /// Display name.
     pub title: Option<String>,
-    /// What it means.
+    /// Description for people.
     pub description: Option<String>,
-    /// Whether the prompt cannot do without.
+    /// Whether a request without it is refused.
     pub required: bool,
+    /// Unknown members.
+    pub extra: Extra,
 }
+
+object!(PromptArgument, argument, to {
+    required "name": name;
+    optional "title": title if to.structured;
+    optional "description": description;
+    optional "required": required;
+});
 
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptMessage {
-    /// Who says it.
+    /// The speaker.
     pub role: Role,
-    /// What is said.
+    /// One block of content.
     pub content: Content,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
-/// A prompt, filled in.
+object!(PromptMessage, message, to {
+    required "role": role;
+    required "content": content;
+});
+
+/// The result of `prompts/get`: the prompt with its arguments filled in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptReply {
-    /// What it is for.
+    /// Description for people.
     pub description: Option<String>,
-    /// What to say to the model.
+    /// Messages for the model.
     pub messages: Vec<PromptMessage>,
-    /// For programs.
+    /// The `_meta` object.
     pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 impl PromptReply {
@@ -59,9 +90,28 @@ impl PromptReply {
         Self::default().says(Role::User, Content::text(text))
     }
 
-    /// One message more.
+    /// Adds a message.
     pub fn says(mut self, role: Role, content: Content) -> Self {
-        self.messages.push(PromptMessage { role, content });
+        self.messages.push(PromptMessage { role, content, extra: Extra::NONE });
         self
+    }
+}
+
+impl Object for PromptReply {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        members.take_raw("resultType")?;
+        let (description, messages) = (members.take("description")?, members.take("messages")?);
+        Ok(Self { description, messages, meta: members.take("_meta")?, extra: members.rest() })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        writer.result_type("complete");
+        writer.optional("description", &self.description);
+        writer.required("messages", &self.messages);
+        writer.result_meta(self.meta.as_ref(), None);
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
     }
 }

@@ -1,65 +1,201 @@
 //! Resources and their templates. Spec: server/resources.
 
-use crate::raw::Raw;
-use crate::types::{Annotations, CacheHint, Icon, ResourceContents};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
-/// A resource, as listed or linked.
+use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, object};
+use crate::raw::Raw;
+use crate::revision::Features;
+use crate::types::{Annotations, CacheHint, Icon};
+
+/// A resource, as a list or a link has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resource {
-    /// Where it is.
+    /// Unique URI.
     pub uri: String,
-    /// Its name, for programs.
+    /// Name for programs.
     pub name: String,
-    /// Its name, for people.
+    /// Display name.
     pub title: Option<String>,
-    /// What it is about.
+    /// Description for the model.
     pub description: Option<String>,
-    /// What it is.
+    /// MIME type of the contents.
     pub mime_type: Option<String>,
-    /// Hints for its use.
+    /// Hints for the use of the contents.
     pub annotations: Option<Annotations>,
-    /// In bytes.
+    /// Size of the contents in bytes, before Base64.
     pub size: Option<u64>,
-    /// How it looks.
+    /// Images for a user interface, best first.
     pub icons: Vec<Icon>,
-    /// For programs.
+    /// The `_meta` object.
     pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
-/// A family of resources, as listed.
+object!(Resource, resource, to {
+    required "uri": uri;
+    required "name": name;
+    optional "title": title if to.structured;
+    optional "description": description;
+    optional "mimeType": mime_type;
+    optional "annotations": annotations;
+    optional "size": size;
+    optional "icons": icons if to.icons;
+    optional "_meta": meta if to.structured;
+});
+
+/// A family of resources, as a list has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceTemplate {
-    /// Where they are, with variables.
+    /// URI with variables (RFC 6570).
     pub uri_template: String,
-    /// Its name, for programs.
+    /// Name for programs.
     pub name: String,
-    /// Its name, for people.
+    /// Display name.
     pub title: Option<String>,
-    /// What they are about.
+    /// Description for the model.
     pub description: Option<String>,
-    /// What they are, if all are the same.
+    /// MIME type of the contents, if all resources have the same.
     pub mime_type: Option<String>,
-    /// Hints for their use.
+    /// Hints for the use of the contents.
     pub annotations: Option<Annotations>,
-    /// How it looks.
+    /// Images for a user interface, best first.
     pub icons: Vec<Icon>,
-    /// For programs.
+    /// The `_meta` object.
     pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
-/// A resource, read.
+object!(ResourceTemplate, template, to {
+    required "uriTemplate": uri_template;
+    required "name": name;
+    optional "title": title if to.structured;
+    optional "description": description;
+    optional "mimeType": mime_type;
+    optional "annotations": annotations;
+    optional "icons": icons if to.icons;
+    optional "_meta": meta if to.structured;
+});
+
+/// The contents of one resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceContents {
+    /// URI of the resource.
+    pub uri: String,
+    /// MIME type of the body.
+    pub mime_type: Option<String>,
+    /// The text, or the bytes.
+    pub body: ResourceBody,
+    /// The `_meta` object.
+    pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
+}
+
+/// The body of a resource: text or bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResourceBody {
+    /// UTF-8 text.
+    Text(String),
+    /// Bytes, encoded as Base64.
+    Blob(String),
+}
+
+impl ResourceBody {
+    /// The text; `None` for bytes.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Blob(_) => None,
+        }
+    }
+}
+
+impl ResourceContents {
+    /// Contents with this body.
+    pub fn new(uri: impl Into<String>, mime_type: impl Into<String>, body: ResourceBody) -> Self {
+        let (uri, mime_type) = (uri.into(), Some(mime_type.into()));
+        Self { uri, mime_type, body, meta: None, extra: Extra::NONE }
+    }
+
+    /// Text.
+    pub fn text(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self::new(uri, mime_type, ResourceBody::Text(text.into()))
+    }
+
+    /// Bytes.
+    pub fn blob(uri: impl Into<String>, mime_type: impl Into<String>, bytes: &[u8]) -> Self {
+        Self::new(uri, mime_type, ResourceBody::Blob(STANDARD.encode(bytes)))
+    }
+}
+
+impl Object for ResourceContents {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let body = match members.take("text")? {
+            Some(text) => ResourceBody::Text(text),
+            None => ResourceBody::Blob(members.take("blob")?),
+        };
+        let (uri, mime_type) = (members.take("uri")?, members.take("mimeType")?);
+        Ok(Self { uri, mime_type, body, meta: members.take("_meta")?, extra: members.rest() })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        writer.required("uri", &self.uri);
+        writer.optional("mimeType", &self.mime_type);
+        match &self.body {
+            ResourceBody::Text(text) => writer.required("text", text),
+            ResourceBody::Blob(blob) => writer.required("blob", blob),
+        }
+        if writer.to.structured {
+            writer.optional("_meta", &self.meta);
+        }
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
+    }
+}
+
+/// The result of `resources/read`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceReply {
-    /// What it holds; several for a folder.
+    /// Contents of the resource; several for a folder.
     pub contents: Vec<ResourceContents>,
-    /// How long it may be kept.
+    /// How long a client may keep the contents.
     pub cache: CacheHint,
-    /// For programs.
+    /// The `_meta` object.
     pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 impl From<ResourceContents> for ResourceReply {
     fn from(contents: ResourceContents) -> Self {
         Self { contents: vec![contents], ..Self::default() }
+    }
+}
+
+impl Object for ResourceReply {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        members.take_raw("resultType")?;
+        let (contents, cache) = (members.take("contents")?, CacheHint::take(members)?);
+        Ok(Self { contents, cache, meta: members.take("_meta")?, extra: members.rest() })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        writer.result_type("complete");
+        writer.required("contents", &self.contents);
+        writer.cache(self.cache);
+        writer.result_meta(self.meta.as_ref(), None);
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
     }
 }

@@ -1,40 +1,44 @@
-//! Who listens to what. Spec: basic/patterns/subscriptions.
+//! Subscriptions to changes. Spec: basic/patterns/subscriptions.
 
-use serde::{Deserialize, Serialize};
+use crate::json::{Extra, object};
 
-/// What a listener wants to hear, or is going to hear.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// The changes that a listener wants to hear of, or will hear of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscriptionFilter {
-    /// The list of tools changed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Changes in the list of tools.
     pub tools_list_changed: bool,
-    /// The list of prompts changed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Changes in the list of prompts.
     pub prompts_list_changed: bool,
-    /// The list of resources changed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Changes in the list of resources.
     pub resources_list_changed: bool,
-    /// One of these resources changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Changes in the contents of the resources with these URIs.
     pub resource_subscriptions: Vec<Box<str>>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
-/// Something that changed.
+object!(SubscriptionFilter, filter, to {
+    optional "toolsListChanged": tools_list_changed;
+    optional "promptsListChanged": prompts_list_changed;
+    optional "resourcesListChanged": resources_list_changed;
+    optional "resourceSubscriptions": resource_subscriptions;
+});
+
+/// Something that can change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     /// The list of tools.
     Tools,
     /// The list of prompts.
     Prompts,
-    /// The list of resources or of templates.
+    /// The list of resources or of resource templates.
     Resources,
-    /// What one resource holds.
+    /// The contents of the resource with this URI.
     Resource(Box<str>),
 }
 
 impl Topic {
-    /// The notification that tells of it.
+    /// The notification that announces a change.
     pub fn method(&self) -> &'static str {
         match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -56,7 +60,7 @@ impl SubscriptionFilter {
         }
     }
 
-    /// How much it takes to keep: one for the filter and one for each resource.
+    /// What it counts towards a limit: one for the filter and one for each resource.
     pub fn weight(&self) -> usize {
         1 + self.resource_subscriptions.len()
     }

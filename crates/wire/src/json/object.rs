@@ -1,0 +1,271 @@
+//! The members of an object, read and written in the order of their author.
+
+use super::extra::{Extra, Member};
+use super::{Invalid, ReadJson, WriteJson, with_members};
+use crate::id::{Id, write_json_string};
+use crate::raw::Raw;
+use crate::revision::Features;
+use crate::types::CacheHint;
+
+/// A type that is an object on the wire.
+pub trait Object: Sized {
+    /// Takes the members that the type knows.
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid>;
+
+    /// Writes the members that the type knows, as far as the revision has them.
+    fn write_members(&self, writer: &mut MemberWriter<'_>);
+
+    /// The members that the type does not know.
+    fn extra(&self, to: &Features) -> &Extra;
+
+    /// The JSON to write instead of members, for a kind of object that is not known.
+    fn whole(&self) -> Option<&Raw> {
+        None
+    }
+}
+
+/// Lists the members of a type in their usual order, for reading and writing: whether each is
+/// `required` or `optional`, its name on the wire, its field, and the condition under which a
+/// revision (`$to`, its [`Features`]) has it.
+macro_rules! object {
+    ($type:ty, $value:ident, $to:ident {
+        $($mode:ident $name:literal: $field:ident $(if $condition:expr)?;)*
+    }) => {
+        impl $crate::json::Object for $type {
+            fn read_members(
+                members: &mut $crate::json::MemberReader,
+            ) -> Result<Self, $crate::json::Invalid> {
+                Ok(Self { $($field: members.take($name)?,)* extra: members.rest() })
+            }
+
+            fn write_members(&self, writer: &mut $crate::json::MemberWriter<'_>) {
+                let ($value, $to) = (self, writer.to);
+                let _ = ($value, $to);
+                $(if true $(&& $condition)? {
+                    writer.$mode($name, &self.$field);
+                })*
+            }
+
+            fn extra(&self, _: &$crate::Features) -> &$crate::Extra {
+                &self.extra
+            }
+        }
+    };
+}
+pub(crate) use object;
+
+/// The members of an object that is read.
+pub struct MemberReader {
+    whole: Raw,
+    members: Vec<Member>,
+}
+
+impl MemberReader {
+    pub(crate) fn new(json: &Raw) -> Result<Self, Invalid> {
+        let members = json.named_members().ok_or_else(|| Invalid::new("an object"))?;
+        let unknown = |(name, value)| Member { name, text: Some(value), is_known: false };
+        Ok(Self { whole: json.clone(), members: members.into_iter().map(unknown).collect() })
+    }
+
+    /// Reads the member `name`. `null` is absent, where the member may be absent.
+    pub(crate) fn take<T: ReadJson>(&mut self, name: &str) -> Result<T, Invalid> {
+        let text = self.known(name, T::keeps_text())?;
+        match (text, T::absent()) {
+            (None, None) => Err(Invalid::missing(name)),
+            (None, Some(absent)) => Ok(absent),
+            (Some(text), Some(absent)) if text.is_null() => Ok(absent),
+            (Some(text), _) => T::read_json(&text).map_err(|error| error.in_member(name)),
+        }
+    }
+
+    /// The member `name` as it is, even if it is `null`.
+    pub(crate) fn take_raw(&mut self, name: &str) -> Result<Option<Raw>, Invalid> {
+        self.known(name, false)
+    }
+
+    /// The member `name`, which stays unknown.
+    pub(crate) fn peek(&self, name: &str) -> Option<&Raw> {
+        let member = self.members.iter().find(|member| &*member.name == name);
+        member.and_then(|member| member.text.as_ref())
+    }
+
+    /// The whole object; none of its members is kept besides.
+    pub(crate) fn take_whole(&mut self) -> Raw {
+        self.members.clear();
+        self.whole.clone()
+    }
+
+    /// What was not taken, and the order of all.
+    pub(crate) fn rest(&mut self) -> Extra {
+        Extra::new(std::mem::take(&mut self.members))
+    }
+
+    fn known(&mut self, name: &str, keep_text: bool) -> Result<Option<Raw>, Invalid> {
+        let mut found = self.members.iter_mut().filter(|member| &*member.name == name);
+        let Some(member) = found.next() else { return Ok(None) };
+        if found.next().is_some() {
+            return Err(Invalid::new("one of that name").in_member(name));
+        }
+        member.is_known = true;
+        Ok(if keep_text { member.text.clone() } else { member.text.take() })
+    }
+}
+
+/// Writes the members of an object.
+pub struct MemberWriter<'w> {
+    /// What the revision can say.
+    pub(crate) to: &'static Features,
+    out: &'w mut Vec<u8>,
+    /// The server that every result names, while a result is written.
+    server: Option<&'w Raw>,
+    pass: Pass<'w>,
+    is_first: bool,
+}
+
+/// Which members are written. An object that was read is gone through once for each of its members,
+/// in their order.
+#[derive(Clone, Copy)]
+enum Pass<'w> {
+    All,
+    One(&'w Member),
+    /// Those that were not there when it was read.
+    Rest(&'w Extra),
+}
+
+/// Writes an object; a result names `server` where the revision wants that.
+pub(crate) fn write_object(
+    object: &impl Object,
+    to: &'static Features,
+    server: Option<&Raw>,
+    out: &mut Vec<u8>,
+) {
+    if let Some(whole) = object.whole() {
+        return out.extend_from_slice(whole.as_bytes());
+    }
+    let extra = object.extra(to);
+    out.push(b'{');
+    let mut writer = MemberWriter { to, out, server, pass: Pass::All, is_first: true };
+    for member in extra.members() {
+        match &member.text {
+            Some(text) if !member.is_known => {
+                writer.name(&member.name);
+                writer.out.extend_from_slice(text.as_bytes());
+            }
+            _ => {
+                writer.pass = Pass::One(member);
+                object.write_members(&mut writer);
+            }
+        }
+    }
+    if !extra.members().is_empty() {
+        writer.pass = Pass::Rest(extra);
+    }
+    object.write_members(&mut writer);
+    out.push(b'}');
+}
+
+impl MemberWriter<'_> {
+    /// Writes a member that is always there.
+    pub(crate) fn required(&mut self, name: &str, value: &(impl WriteJson + ?Sized)) {
+        self.member(name, value, value.is_none());
+    }
+
+    /// Writes a member, if it has a value.
+    pub(crate) fn optional(&mut self, name: &str, value: &(impl WriteJson + ?Sized)) {
+        self.member(name, value, value.is_default());
+    }
+
+    /// Writes a member, if there is a value.
+    pub(crate) fn maybe(&mut self, name: &str, value: Option<&(impl WriteJson + ?Sized)>) {
+        if let Some(value) = value {
+            self.required(name, value);
+        }
+    }
+
+    fn member(&mut self, name: &str, value: &(impl WriteJson + ?Sized), is_left_out: bool) {
+        match self.pass {
+            Pass::All if !is_left_out => {}
+            Pass::Rest(extra) if !is_left_out && !extra.has(name) => {}
+            Pass::One(member) if &*member.name == name && !value.is_none() => {
+                if let Some(text) = member.text.as_ref().filter(|text| value.still_says(text)) {
+                    self.name(name);
+                    return self.out.extend_from_slice(text.as_bytes());
+                }
+            }
+            _ => return,
+        }
+        self.name(name);
+        value.write_json(self.to, self.out);
+    }
+
+    /// Says what kind of result it is, where the revision wants that.
+    pub(crate) fn result_type(&mut self, kind: &str) {
+        if self.to.stateless {
+            self.required("resultType", kind);
+        }
+    }
+
+    /// Says how long a result may be kept, where the revision wants that.
+    pub(crate) fn cache(&mut self, cache: CacheHint) {
+        if self.to.stateless {
+            self.required("ttlMs", &cache.ttl_ms);
+            self.required("cacheScope", cache.scope.name());
+        }
+    }
+
+    /// The metadata of a result: its own, and who answers.
+    pub(crate) fn result_meta(&mut self, own: Option<&Raw>, subscription: Option<&Id>) {
+        let server = self.server.filter(|_| self.to.stateless);
+        self.optional("_meta", &ResultMeta { server, subscription, own });
+    }
+
+    fn name(&mut self, name: &str) {
+        if !std::mem::replace(&mut self.is_first, false) {
+            self.out.push(b',');
+        }
+        write_json_string(name, self.out);
+        self.out.push(b':');
+    }
+}
+
+/// The key of the server's name in the metadata of a result.
+pub(crate) const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+/// The key of the request that opened a subscription, in all that is said on its stream.
+pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The metadata of a result. A result that was relayed names its maker; who answers is us.
+struct ResultMeta<'a> {
+    server: Option<&'a Raw>,
+    subscription: Option<&'a Id>,
+    own: Option<&'a Raw>,
+}
+
+impl WriteJson for ResultMeta<'_> {
+    fn is_none(&self) -> bool {
+        self.server.is_none() && self.subscription.is_none() && self.own.is_none()
+    }
+
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        let none = Raw::empty_object();
+        let own = self.own.unwrap_or(&none);
+        if to.stateless && self.server.is_none() && self.subscription.is_none() {
+            return out.extend_from_slice(own.as_bytes());
+        }
+        let subscription = self.subscription.map(|id| id.to_string());
+        let changes =
+            [(SERVER, self.server.map(Raw::text)), (SUBSCRIPTION, subscription.as_deref())];
+        with_members(own, &changes, out);
+    }
+}
+
+impl<T: Object> ReadJson for T {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        Self::read_members(&mut MemberReader::new(json)?)
+    }
+}
+
+impl<T: Object> WriteJson for T {
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        write_object(self, to, None, out);
+    }
+}
