@@ -12,6 +12,7 @@ mod message; // the JSON-RPC envelope
 mod meta; // what a request says about itself
 mod method; // every method and its params
 mod raw; // JSON left as text
+pub mod raise; // messages of another server in the newest shape
 pub mod render; // messages of a server in the client's revision
 mod revision; // the dated revisions
 pub mod scan; // JSON in one pass, where it is plain

@@ -4,6 +4,7 @@
 //! `Fields::request` and one in the engine's router, which the compiler finds.
 
 mod params; // what each method reads
+mod write; // what a client writes
 
 use std::collections::BTreeMap;
 
