@@ -113,13 +113,16 @@ impl SessionPlayer {
         let server =
             Implementation { name: "s".into(), version: "1".into(), ..Implementation::default() };
         Some(Outcome::Done(match &call.request {
-            Request::Initialize(_) => ServerResult::InitializeResult(Box::new(InitializeResult {
-                revision: call.from.revision,
-                capabilities: self.offered.clone(),
-                server,
-                flat: self.flat,
-                ..InitializeResult::default()
-            })),
+            Request::Initialize(_) => {
+                let result = InitializeResult {
+                    revision: call.from.revision,
+                    capabilities: self.offered.clone(),
+                    server,
+                    ..InitializeResult::default()
+                };
+                let result = if self.flat { result.flat() } else { result };
+                ServerResult::InitializeResult(Box::new(result))
+            }
             Request::Discover => ServerResult::DiscoverResult(Box::new(DiscoverResult {
                 revisions: Revision::ALL.to_vec(),
                 capabilities: self.offered.clone(),

@@ -87,11 +87,6 @@ impl Raw {
         Self(ByteString::from_static("{}"))
     }
 
-    /// The JSON Schema of any object.
-    pub(crate) fn any_object_schema() -> Self {
-        Self(ByteString::from_static(r#"{"type":"object"}"#))
-    }
-
     /// Reads the value as a `T`, which may borrow from the text.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
@@ -115,6 +110,13 @@ impl Raw {
     /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
         &*self.0 == "null"
+    }
+}
+
+/// An empty object.
+impl Default for Raw {
+    fn default() -> Self {
+        Self::empty_object()
     }
 }
 

@@ -8,15 +8,16 @@ use crate::context::MethodContext;
 
 pub(crate) fn initialize(context: &MethodContext) -> Reply {
     let settings = &context.engine.settings;
-    Ok(ServerResult::InitializeResult(Box::new(InitializeResult {
+    let result = InitializeResult {
         // The session has agreed on it.
         revision: context.from.revision,
         capabilities: context.catalog.capabilities().clone(),
         server: settings.server.clone(),
         instructions: settings.instructions.clone(),
-        flat: settings.dialect.flat_server_info,
         ..InitializeResult::default()
-    })))
+    };
+    let result = if settings.dialect.flat_server_info { result.flat() } else { result };
+    Ok(ServerResult::InitializeResult(Box::new(result)))
 }
 
 pub(crate) fn discover(context: &MethodContext) -> Reply {

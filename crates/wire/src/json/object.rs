@@ -5,7 +5,7 @@ use super::{Invalid, ReadJson, WriteJson, with_members};
 use crate::id::{Id, write_json_string};
 use crate::raw::Raw;
 use crate::revision::Features;
-use crate::types::CacheHint;
+use crate::types::{CacheHint, CacheScope};
 
 /// A type that is an object on the wire.
 pub trait Object: Sized {
@@ -24,25 +24,55 @@ pub trait Object: Sized {
     }
 }
 
-/// Lists the members of a type in their usual order, for reading and writing: whether each is
-/// `required` or `optional`, its name on the wire, its field, and the condition under which a
-/// revision (`$to`, its [`Features`]) has it.
+/// Defines a type that is an object on the wire. Each field has, after its type, how its member is
+/// read and written (a method of [`MemberReader`] and [`MemberWriter`]), the member's name, and where
+/// needed:
+/// - `via W`: the type that is read and written instead, a wrapper of a `Cow` of the field;
+/// - `as (e)`: what is written instead of the field;
+/// - `if c`: the condition under which a revision has the member.
+///
+/// The names between the bars are those of the value and the revision's [`Features`] in `e` and `c`.
+/// A `result` says its kind where the revision wants that.
 macro_rules! object {
-    ($type:ty, $value:ident, $to:ident {
-        $($mode:ident $name:literal: $field:ident $(if $condition:expr)?;)*
-    }) => {
+    (
+        $(#[$attribute:meta])*
+        $type:ident $(|$value:ident, $to:ident|)? $(result $kind:literal)? {
+            $(
+                $(#[$doc:meta])*
+                $field:ident: $field_type:ty = $mode:ident $name:literal
+                    $(via $via:ident)? $(as ($as:expr))? $(if $condition:expr)?;
+            )*
+        }
+    ) => {
+        $(#[$attribute])*
+        pub struct $type {
+            $($(#[$doc])* pub $field: $field_type,)*
+            /// Members that this type does not know.
+            pub extra: $crate::Extra,
+        }
+
         impl $crate::json::Object for $type {
             fn read_members(
                 members: &mut $crate::json::MemberReader,
             ) -> Result<Self, $crate::json::Invalid> {
-                Ok(Self { $($field: members.take($name)?,)* extra: members.rest() })
+                $(members.result_type($kind)?;)?
+                Ok(Self {
+                    $($field: $crate::json::object!(@read members, $mode, $name $(, $via)?),)*
+                    extra: members.rest(),
+                })
             }
 
             fn write_members(&self, writer: &mut $crate::json::MemberWriter<'_>) {
-                let ($value, $to) = (self, writer.to);
-                let _ = ($value, $to);
+                $(
+                    let ($value, $to) = (self, writer.to);
+                    let _ = $value;
+                )?
+                $(writer.result_type($kind);)?
                 $(if true $(&& $condition)? {
-                    writer.$mode($name, &self.$field);
+                    writer.$mode(
+                        $name,
+                        $crate::json::object!(@write self.$field $(, via $via)? $(, as $as)?),
+                    );
                 })*
             }
 
@@ -50,6 +80,21 @@ macro_rules! object {
                 &self.extra
             }
         }
+    };
+    (@read $members:ident, $mode:ident, $name:literal) => {
+        $members.$mode($name)?
+    };
+    (@read $members:ident, $mode:ident, $name:literal, $via:ident) => {
+        $members.$mode::<$via<'_>>($name)?.0.into_owned()
+    };
+    (@write $value:ident.$field:ident) => {
+        &$value.$field
+    };
+    (@write $value:ident.$field:ident, via $via:ident) => {
+        &$via(std::borrow::Cow::Borrowed(&$value.$field))
+    };
+    (@write $value:ident.$field:ident, as $as:expr) => {
+        $as
     };
 }
 pub(crate) use object;
@@ -67,6 +112,33 @@ impl MemberReader {
         Ok(Self { whole: json.clone(), members: members.into_iter().map(unknown).collect() })
     }
 
+    /// Reads a member that is always written.
+    pub(crate) fn required<T: ReadJson>(&mut self, name: &str) -> Result<T, Invalid> {
+        self.take(name)
+    }
+
+    /// Reads a member that is written if it has a value.
+    pub(crate) fn optional<T: ReadJson>(&mut self, name: &str) -> Result<T, Invalid> {
+        self.take(name)
+    }
+
+    /// Reads the metadata of a result.
+    pub(crate) fn result_meta(&mut self, name: &str) -> Result<Option<Raw>, Invalid> {
+        self.take(name)
+    }
+
+    /// Reads how long a result may be kept.
+    pub(crate) fn cache(&mut self, name: &str) -> Result<CacheHint, Invalid> {
+        let (ttl_ms, scope): (Option<u64>, Option<CacheScope>) =
+            (self.take(name)?, self.take("cacheScope")?);
+        Ok(CacheHint { ttl_ms: ttl_ms.unwrap_or_default(), scope: scope.unwrap_or_default() })
+    }
+
+    /// Passes over the kind of a result, which its type says.
+    pub(crate) fn result_type(&mut self, _kind: &str) -> Result<(), Invalid> {
+        self.known("resultType", false).map(drop)
+    }
+
     /// Reads the member `name`. `null` is absent, where the member may be absent.
     pub(crate) fn take<T: ReadJson>(&mut self, name: &str) -> Result<T, Invalid> {
         let text = self.known(name, T::keeps_text())?;
@@ -79,7 +151,7 @@ impl MemberReader {
     }
 
     /// The member `name` as it is, even if it is `null`.
-    pub(crate) fn take_raw(&mut self, name: &str) -> Result<Option<Raw>, Invalid> {
+    pub(crate) fn maybe(&mut self, name: &str) -> Result<Option<Raw>, Invalid> {
         self.known(name, false)
     }
 
@@ -206,17 +278,22 @@ impl MemberWriter<'_> {
     }
 
     /// Says how long a result may be kept, where the revision wants that.
-    pub(crate) fn cache(&mut self, cache: CacheHint) {
+    pub(crate) fn cache(&mut self, name: &str, cache: &CacheHint) {
         if self.to.stateless {
-            self.required("ttlMs", &cache.ttl_ms);
+            self.required(name, &cache.ttl_ms);
             self.required("cacheScope", cache.scope.name());
         }
     }
 
     /// The metadata of a result: its own, and who answers.
-    pub(crate) fn result_meta(&mut self, own: Option<&Raw>, subscription: Option<&Id>) {
+    pub(crate) fn result_meta(&mut self, name: &str, own: &Option<Raw>) {
+        self.subscription_meta(name, own, None);
+    }
+
+    /// The same for the result of a subscription, which names the request that opened it.
+    pub(crate) fn subscription_meta(&mut self, name: &str, own: &Option<Raw>, opened: Option<&Id>) {
         let server = self.server.filter(|_| self.to.stateless);
-        self.optional("_meta", &ResultMeta { server, subscription, own });
+        self.optional(name, &ResultMeta { server, subscription: opened, own: own.as_ref() });
     }
 
     fn name(&mut self, name: &str) {

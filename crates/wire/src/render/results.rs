@@ -113,7 +113,7 @@ impl Object for Bare<'_> {
 
     fn write_members(&self, writer: &mut MemberWriter<'_>) {
         writer.result_type("complete");
-        writer.result_meta(None, self.0);
+        writer.subscription_meta("_meta", &None, self.0);
     }
 
     fn extra(&self, _: &Features) -> &Extra {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
-use crate::json::{deserialize, object};
+use crate::json::{deserialize, object, with_members};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 use crate::types::{Icon, Topic};
@@ -69,30 +69,30 @@ impl ClientCapabilities {
 
 impl Object for ClientCapabilities {
     fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        let roots: Option<Flags<Roots>> = members.take("roots")?;
-        let sampling: Option<Flags<Sampling>> = members.take("sampling")?;
-        let elicitation: Option<Flags<Elicitation>> = members.take("elicitation")?;
+        let [roots, sampling, elicitation] =
+            ["roots", "sampling", "elicitation"].map(|name| members.take::<Option<Ability>>(name));
+        let (sampling, elicitation) = (sampling?, elicitation?);
         Ok(Self {
-            roots: roots.is_some(),
+            roots: roots?.is_some(),
             sampling: sampling.is_some(),
-            sampling_tools: sampling.is_some_and(|sampling| sampling.first),
-            elicitation_form: elicitation.as_ref().is_some_and(|modes| modes.first),
-            elicitation_url: elicitation.is_some_and(|modes| modes.second),
+            sampling_tools: has(&sampling, "tools"),
+            // An empty object has always meant forms.
+            elicitation_form: elicitation.is_some()
+                && (has(&elicitation, "form") || !has(&elicitation, "url")),
+            elicitation_url: has(&elicitation, "url"),
             extra: members.rest(),
         })
     }
 
     fn write_members(&self, writer: &mut MemberWriter<'_>) {
         let to = writer.to;
-        writer.optional("roots", &self.roots.then(|| Flags::<Roots>::new(false, false)));
-        let tools = self.sampling_tools && to.icons;
-        let sampling = self.sampling || tools;
-        writer.optional("sampling", &sampling.then(|| Flags::<Sampling>::new(tools, false)));
-        let (form, url) = (self.elicitation_form, self.elicitation_url && to.icons);
-        if to.elicitation {
-            let modes = (form || url).then(|| Flags::<Elicitation>::new(form, url));
-            writer.optional("elicitation", &modes);
-        }
+        let (tools, url) = (self.sampling_tools && to.icons, self.elicitation_url && to.icons);
+        let form = self.elicitation_form;
+        writer.maybe("roots", self.roots.then_some(&Flags::<0>([], "{}")));
+        let sampling = Flags([("tools", tools, false)], "{}");
+        writer.maybe("sampling", (self.sampling || tools).then_some(&sampling));
+        let modes = Flags([("form", form, !url), ("url", url, false)], "{}");
+        writer.maybe("elicitation", (to.elicitation && (form || url)).then_some(&modes));
     }
 
     fn extra(&self, _: &Features) -> &Extra {
@@ -163,37 +163,34 @@ impl ServerCapabilities {
 
 impl Object for ServerCapabilities {
     fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        let mut take = |name| members.take::<Option<Flags<List>>>(name);
+        let mut take = |name| members.take::<Option<Ability>>(name);
         let (logging, completions) = (take("logging")?, take("completions")?);
         let (prompts, resources, tools) = (take("prompts")?, take("resources")?, take("tools")?);
-        let changes = |list: &Option<Flags<List>>| list.as_ref().is_some_and(|list| list.second);
         Ok(Self {
             logging: logging.is_some(),
             completions: completions.is_some(),
-            prompts_list_changed: changes(&prompts),
             prompts: prompts.is_some(),
-            resources_list_changed: changes(&resources),
-            tools_list_changed: changes(&tools),
-            tools: tools.is_some(),
-            subscribe: resources.as_ref().is_some_and(|list| list.first),
+            prompts_list_changed: has(&prompts, "listChanged"),
             resources: resources.is_some(),
+            resources_list_changed: has(&resources, "listChanged"),
+            subscribe: has(&resources, "subscribe"),
+            tools: tools.is_some(),
+            tools_list_changed: has(&tools, "listChanged"),
             extra: members.rest(),
         })
     }
 
     fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        let flags = |has: bool, subscribe, list_changed| {
-            has.then(|| Flags::<List>::new(subscribe, list_changed))
-        };
-        writer.optional("logging", &flags(self.logging, false, false));
+        let list = |changes| Flags([("listChanged", changes, false)], "true");
+        writer.maybe("logging", self.logging.then_some(&Flags::<0>([], "")));
         // 2024-11-05 has the method, but no capability for it.
-        if writer.to.audio {
-            writer.optional("completions", &flags(self.completions, false, false));
-        }
-        writer.optional("prompts", &flags(self.prompts, false, self.prompts_list_changed));
-        let resources = flags(self.resources, self.subscribe, self.resources_list_changed);
-        writer.optional("resources", &resources);
-        writer.optional("tools", &flags(self.tools, false, self.tools_list_changed));
+        let completions = self.completions && writer.to.audio;
+        writer.maybe("completions", completions.then_some(&Flags::<0>([], "")));
+        writer.maybe("prompts", self.prompts.then_some(&list(self.prompts_list_changed)));
+        let (subscribe, changes) = (self.subscribe, self.resources_list_changed);
+        let flags = [("subscribe", subscribe, false), ("listChanged", changes, false)];
+        writer.maybe("resources", self.resources.then_some(&Flags(flags, "true")));
+        writer.maybe("tools", self.tools.then_some(&list(self.tools_list_changed)));
     }
 
     fn extra(&self, _: &Features) -> &Extra {
@@ -201,62 +198,12 @@ impl Object for ServerCapabilities {
     }
 }
 
-/// An ability with up to two flags. Its text is kept, for what else it may hold.
-#[derive(PartialEq)]
-struct Flags<T> {
-    first: bool,
-    second: bool,
-    of: std::marker::PhantomData<T>,
-}
+/// An ability: an object, whose text is kept for what else it may hold.
+struct Ability(MemberReader);
 
-/// The names of the flags of an ability.
-trait Named {
-    const NAMES: [&'static str; 2];
-    /// What is written for a flag that is set.
-    const SET: &'static str = "{}";
-    /// Whether an object without a flag sets the first, which then is not written.
-    const FIRST_IS_IMPLIED: bool = false;
-}
-
-struct Roots;
-struct Sampling;
-struct Elicitation;
-struct List;
-
-impl Named for Roots {
-    const NAMES: [&'static str; 2] = [""; 2];
-}
-
-impl Named for Sampling {
-    const NAMES: [&'static str; 2] = ["tools", ""];
-}
-
-/// An empty object has always meant forms.
-impl Named for Elicitation {
-    const NAMES: [&'static str; 2] = ["form", "url"];
-    const FIRST_IS_IMPLIED: bool = true;
-}
-
-impl Named for List {
-    const NAMES: [&'static str; 2] = ["subscribe", "listChanged"];
-    const SET: &'static str = "true";
-}
-
-impl<T: Named> Flags<T> {
-    fn new(first: bool, second: bool) -> Self {
-        Self { first, second, of: std::marker::PhantomData }
-    }
-}
-
-impl<T: Named> ReadJson for Flags<T> {
+impl ReadJson for Ability {
     fn read_json(json: &Raw) -> Result<Self, Invalid> {
-        let members = MemberReader::new(json)?;
-        let is_set = |name| {
-            let value: Option<&Raw> = members.peek(name);
-            value.is_some_and(|value| !matches!(value.text(), "null" | "false"))
-        };
-        let [first, second] = T::NAMES.map(is_set);
-        Ok(Self::new(first || (T::FIRST_IS_IMPLIED && !second), second))
+        MemberReader::new(json).map(Self)
     }
 
     fn keeps_text() -> bool {
@@ -264,46 +211,46 @@ impl<T: Named> ReadJson for Flags<T> {
     }
 }
 
-impl<T: Named> WriteJson for Flags<T> {
-    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
-        // Before 2025-11-25 the one mode of elicitation has no name.
-        let is_implied = T::FIRST_IS_IMPLIED && (!self.second || !to.icons);
-        let set = [self.first && !is_implied, self.second];
-        let named = T::NAMES.iter().zip(set).filter(|(_, is_set)| *is_set);
-        let members: Vec<_> = named.map(|(name, _)| format!("\"{name}\":{}", T::SET)).collect();
-        out.extend_from_slice(format!("{{{}}}", members.join(",")).as_bytes());
+/// Whether the flag `name` is set: `true`, or an object.
+fn has(ability: &Option<Ability>, name: &str) -> bool {
+    let flag = ability.as_ref().and_then(|ability| ability.0.peek(name));
+    flag.is_some_and(|flag| !matches!(flag.text(), "null" | "false"))
+}
+
+/// An ability, to be written: the name of each flag, whether it is set, and whether it is implied,
+/// so that it need not be written; and what is written for a flag.
+struct Flags<const N: usize>([(&'static str, bool, bool); N], &'static str);
+
+impl<const N: usize> WriteJson for Flags<N> {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        let written = self.0.iter().filter(|(_, is_set, is_implied)| *is_set && !is_implied);
+        let written: Vec<_> = written.map(|(name, ..)| (*name, Some(self.1))).collect();
+        with_members(&Raw::empty_object(), &written, out);
     }
 
     fn still_says(&self, text: &Raw) -> bool {
-        let said = Self::read_json(text).ok();
-        said.is_some_and(|said| (said.first, said.second) == (self.first, self.second))
+        let ability = Ability::read_json(text).ok();
+        self.0.iter().all(|(name, is_set, is_implied)| {
+            has(&ability, name) == *is_set || (*is_set && *is_implied)
+        })
     }
 }
 
-/// The name and version of a client or a server.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Implementation {
-    /// Name for programs.
-    pub name: String,
-    /// Version, in any format.
-    pub version: String,
-    /// Display name.
-    pub title: Option<String>,
-    /// Description for people.
-    pub description: Option<String>,
-    /// Address of its web site.
-    pub website_url: Option<String>,
-    /// Images for a user interface, best first.
-    pub icons: Vec<Icon>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The name and version of a client or a server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Implementation |implementation, to| {
+        /// Name for programs.
+        name: String = required "name";
+        /// Version, in any format.
+        version: String = required "version";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for people.
+        description: Option<String> = optional "description" if to.icons;
+        /// Address of its web site.
+        website_url: Option<String> = optional "websiteUrl" if to.icons;
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
+    }
 }
-
-object!(Implementation, implementation, to {
-    required "name": name;
-    required "version": version;
-    optional "title": title if to.structured;
-    optional "description": description if to.icons;
-    optional "websiteUrl": website_url if to.icons;
-    optional "icons": icons if to.icons;
-});

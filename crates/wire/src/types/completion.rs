@@ -50,7 +50,7 @@ impl<T: Into<String>> FromIterator<T> for Completion {
 
 impl Object for Completion {
     fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
+        members.result_type("complete")?;
         let Values { values, total } = members.take("completion")?;
         Ok(Self { values, total, meta: members.take("_meta")?, extra: members.rest() })
     }
@@ -61,7 +61,7 @@ impl Object for Completion {
         let shown = &values[..values.len().min(Self::MAX)];
         let total = self.total.filter(|total| *total > values.len()).unwrap_or(values.len());
         writer.required("completion", &Shown { values: shown, total });
-        writer.result_meta(self.meta.as_ref(), None);
+        writer.result_meta("_meta", &self.meta);
     }
 
     fn extra(&self, _: &Features) -> &Extra {

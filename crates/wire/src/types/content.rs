@@ -96,7 +96,7 @@ impl Object for Content {
         if !["text", "image", "audio", "resource", "resource_link"].contains(&name.as_str()) {
             return Ok(ContentKind::Other(members.take_whole()).into());
         }
-        members.take_raw("type")?;
+        members.maybe("type")?;
         let kind = match name.as_str() {
             "text" => ContentKind::Text(members.take("text")?),
             "resource" => ContentKind::Resource(members.take("resource")?),
@@ -186,24 +186,18 @@ fn link_text(resource: &Resource) -> String {
     }
 }
 
-/// Hints for the use of content.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Annotations {
-    /// Intended readers; all if empty.
-    pub audience: Vec<Role>,
-    /// Importance from 0 (optional) to 1 (required).
-    pub priority: Option<f64>,
-    /// Time of the last change, in ISO 8601.
-    pub last_modified: Option<String>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// Hints for the use of content.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Annotations |annotations, to| {
+        /// Intended readers; all if empty.
+        audience: Vec<Role> = optional "audience";
+        /// Importance from 0 (optional) to 1 (required).
+        priority: Option<f64> = optional "priority";
+        /// Time of the last change, in ISO 8601.
+        last_modified: Option<String> = optional "lastModified" if to.structured;
+    }
 }
-
-object!(Annotations, annotations, to {
-    optional "audience": audience;
-    optional "priority": priority;
-    optional "lastModified": last_modified if to.structured;
-});
 
 /// The speaker of a message, or the reader of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,24 +221,17 @@ impl WriteJson for Role {
     }
 }
 
-/// A picture for a user interface. Spec: basic, "icons".
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Icon {
-    /// `https:` or `data:` URI of the picture.
-    pub src: String,
-    /// Format of the picture, if its URI does not tell.
-    pub mime_type: Option<String>,
-    /// Sizes in which it can be shown, such as `48x48` or `any`.
-    pub sizes: Vec<String>,
-    /// Background that it is made for: `light` or `dark`.
-    pub theme: Option<String>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A picture for a user interface. Spec: basic, "icons".
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Icon {
+        /// `https:` or `data:` URI of the picture.
+        src: String = required "src";
+        /// Format of the picture, if its URI does not tell.
+        mime_type: Option<String> = optional "mimeType";
+        /// Sizes in which it can be shown, such as `48x48` or `any`.
+        sizes: Vec<String> = optional "sizes";
+        /// Background that it is made for: `light` or `dark`.
+        theme: Option<String> = optional "theme";
+    }
 }
-
-object!(Icon, icon, to {
-    required "src": src;
-    optional "mimeType": mime_type;
-    optional "sizes": sizes;
-    optional "theme": theme;
-});

@@ -66,86 +66,50 @@ pub(crate) fn subscription_meta(subscription: &Id) -> Raw {
     Raw::written(format!("{{\"{SUBSCRIPTION}\":{subscription}}}").into_bytes())
 }
 
-/// Progress of a request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Token that the request gave.
-    pub token: ProgressToken,
-    /// Progress so far; it only grows.
-    pub progress: f64,
-    /// Progress at the end, if known.
-    pub total: Option<f64>,
-    /// Description for people, since 2025-03-26.
-    pub message: Option<String>,
-    /// Unknown members.
-    pub extra: Extra,
-}
-
-impl Object for Progress {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        let (meta, token) = (members.take("_meta")?, members.take("progressToken")?);
-        let (progress, total) = (members.take("progress")?, members.take("total")?);
-        let message = members.take("message")?;
-        Ok(Self { meta, token, progress, total, message, extra: members.rest() })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.optional("_meta", &self.meta);
-        writer.required("progressToken", &self.token);
-        writer.required("progress", &Number(self.progress));
-        writer.optional("total", &self.total.map(Number));
-        if writer.to.audio {
-            writer.optional("message", &self.message);
-        }
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
+object! {
+    /// Progress of a request.
+    #[derive(Clone, Debug, PartialEq)]
+    Progress |progress, to| {
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta";
+        /// Token that the request gave.
+        token: ProgressToken = required "progressToken";
+        /// Progress so far; it only grows.
+        progress: f64 = required "progress" as (&Number(progress.progress));
+        /// Progress at the end, if known.
+        total: Option<f64> = optional "total" as (&progress.total.map(Number));
+        /// Description for people, since 2025-03-26.
+        message: Option<String> = optional "message" if to.audio;
     }
 }
 
-/// A log message.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LogMessage {
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Severity.
-    pub level: Level,
-    /// Name of the component that sent it.
-    pub logger: Option<String>,
-    /// The message: any JSON value.
-    pub data: Raw,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A log message.
+    #[derive(Clone, Debug, PartialEq)]
+    LogMessage {
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta";
+        /// Severity.
+        level: Level = required "level";
+        /// Name of the component that sent it.
+        logger: Option<String> = optional "logger";
+        /// The message: any JSON value.
+        data: Raw = required "data";
+    }
 }
 
-object!(LogMessage, message, to {
-    optional "_meta": meta;
-    required "level": level;
-    optional "logger": logger;
-    required "data": data;
-});
-
-/// A request that is no longer wanted, or a subscription that ends.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cancelled {
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Id of the request.
-    pub request: Id,
-    /// Reason, for the log.
-    pub reason: Option<String>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A request that is no longer wanted, or a subscription that ends.
+    #[derive(Clone, Debug, PartialEq)]
+    Cancelled {
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta";
+        /// Id of the request.
+        request: Id = required "requestId";
+        /// Reason, for the log.
+        reason: Option<String> = optional "reason";
+    }
 }
-
-object!(Cancelled, cancelled, to {
-    optional "_meta": meta;
-    required "requestId": request;
-    optional "reason": reason;
-});
 
 impl Cancelled {
     /// Reads the params; `None` if they name no request. A wrong notification is not answered.
@@ -195,31 +159,22 @@ impl Object for Changed {
     }
 }
 
-/// The begin of a subscription.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Acknowledged {
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Changes that the listener will hear of.
-    pub filter: SubscriptionFilter,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The begin of a subscription.
+    #[derive(Clone, Debug, PartialEq)]
+    Acknowledged {
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta";
+        /// Changes that the listener will hear of.
+        filter: SubscriptionFilter = required "notifications";
+    }
 }
 
-object!(Acknowledged, acknowledged, to {
-    optional "_meta": meta;
-    required "notifications": filter;
-});
-
-/// The end of a visit to a web page.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ElicitationComplete {
-    /// Name of the visit.
-    pub id: String,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The end of a visit to a web page.
+    #[derive(Clone, Debug, PartialEq)]
+    ElicitationComplete {
+        /// Name of the visit.
+        id: String = required "elicitationId";
+    }
 }
-
-object!(ElicitationComplete, complete, to {
-    required "elicitationId": id;
-});

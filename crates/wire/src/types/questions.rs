@@ -171,21 +171,16 @@ impl Object for Elicit {
     }
 }
 
-/// The user's answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Elicited {
-    /// What the user did with the question.
-    pub action: Action,
-    /// The values of the form, if it was accepted.
-    pub content: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The user's answer.
+    #[derive(Clone, Debug, PartialEq)]
+    Elicited {
+        /// What the user did with the question.
+        action: Action = required "action";
+        /// The values of the form, if it was accepted.
+        content: Option<Raw> = optional "content";
+    }
 }
-
-object!(Elicited, elicited, to {
-    required "action": action;
-    optional "content": content;
-});
 
 impl<'de> Deserialize<'de> for Elicited {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -217,18 +212,14 @@ impl WriteJson for Action {
     }
 }
 
-/// The client's roots.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Roots {
-    /// Roots, in the client's order.
-    pub roots: Vec<Root>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The client's roots.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    Roots {
+        /// Roots, in the client's order.
+        roots: Vec<Root> = required "roots";
+    }
 }
-
-object!(Roots, roots, to {
-    required "roots": roots;
-});
 
 impl<'de> Deserialize<'de> for Roots {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -236,18 +227,13 @@ impl<'de> Deserialize<'de> for Roots {
     }
 }
 
-/// A folder that a server may use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Root {
-    /// `file:` URI of the folder.
-    pub uri: String,
-    /// Display name.
-    pub name: Option<String>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A folder that a server may use.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    Root {
+        /// `file:` URI of the folder.
+        uri: String = required "uri";
+        /// Display name.
+        name: Option<String> = optional "name";
+    }
 }
-
-object!(Root, root, to {
-    required "uri": uri;
-    optional "name": name;
-});

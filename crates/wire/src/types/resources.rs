@@ -8,76 +8,53 @@ use crate::raw::Raw;
 use crate::revision::Features;
 use crate::types::{Annotations, CacheHint, Icon};
 
-/// A resource, as a list or a link has it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Resource {
-    /// Unique URI.
-    pub uri: String,
-    /// Name for programs.
-    pub name: String,
-    /// Display name.
-    pub title: Option<String>,
-    /// Description for the model.
-    pub description: Option<String>,
-    /// MIME type of the contents.
-    pub mime_type: Option<String>,
-    /// Hints for the use of the contents.
-    pub annotations: Option<Annotations>,
-    /// Size of the contents in bytes, before Base64.
-    pub size: Option<u64>,
-    /// Images for a user interface, best first.
-    pub icons: Vec<Icon>,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A resource, as a list or a link has it.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Resource |resource, to| {
+        /// Unique URI.
+        uri: String = required "uri";
+        /// Name for programs.
+        name: String = required "name";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for the model.
+        description: Option<String> = optional "description";
+        /// MIME type of the contents.
+        mime_type: Option<String> = optional "mimeType";
+        /// Hints for the use of the contents.
+        annotations: Option<Annotations> = optional "annotations";
+        /// Size of the contents in bytes, before Base64.
+        size: Option<u64> = optional "size";
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta" if to.structured;
+    }
 }
 
-object!(Resource, resource, to {
-    required "uri": uri;
-    required "name": name;
-    optional "title": title if to.structured;
-    optional "description": description;
-    optional "mimeType": mime_type;
-    optional "annotations": annotations;
-    optional "size": size;
-    optional "icons": icons if to.icons;
-    optional "_meta": meta if to.structured;
-});
-
-/// A family of resources, as a list has it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ResourceTemplate {
-    /// URI with variables (RFC 6570).
-    pub uri_template: String,
-    /// Name for programs.
-    pub name: String,
-    /// Display name.
-    pub title: Option<String>,
-    /// Description for the model.
-    pub description: Option<String>,
-    /// MIME type of the contents, if all resources have the same.
-    pub mime_type: Option<String>,
-    /// Hints for the use of the contents.
-    pub annotations: Option<Annotations>,
-    /// Images for a user interface, best first.
-    pub icons: Vec<Icon>,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A family of resources, as a list has it.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    ResourceTemplate |template, to| {
+        /// URI with variables (RFC 6570).
+        uri_template: String = required "uriTemplate";
+        /// Name for programs.
+        name: String = required "name";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for the model.
+        description: Option<String> = optional "description";
+        /// MIME type of the contents, if all resources have the same.
+        mime_type: Option<String> = optional "mimeType";
+        /// Hints for the use of the contents.
+        annotations: Option<Annotations> = optional "annotations";
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta" if to.structured;
+    }
 }
-
-object!(ResourceTemplate, template, to {
-    required "uriTemplate": uri_template;
-    required "name": name;
-    optional "title": title if to.structured;
-    optional "description": description;
-    optional "mimeType": mime_type;
-    optional "annotations": annotations;
-    optional "icons": icons if to.icons;
-    optional "_meta": meta if to.structured;
-});
 
 /// The contents of one resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,40 +139,21 @@ impl Object for ResourceContents {
     }
 }
 
-/// The result of `resources/read`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ResourceReply {
-    /// Contents of the resource; several for a folder.
-    pub contents: Vec<ResourceContents>,
-    /// How long a client may keep the contents.
-    pub cache: CacheHint,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The result of `resources/read`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    ResourceReply result "complete" {
+        /// Contents of the resource; several for a folder.
+        contents: Vec<ResourceContents> = required "contents";
+        /// How long a client may keep the contents.
+        cache: CacheHint = cache "ttlMs";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
 }
 
 impl From<ResourceContents> for ResourceReply {
     fn from(contents: ResourceContents) -> Self {
         Self { contents: vec![contents], ..Self::default() }
-    }
-}
-
-impl Object for ResourceReply {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
-        let (contents, cache) = (members.take("contents")?, CacheHint::take(members)?);
-        Ok(Self { contents, cache, meta: members.take("_meta")?, extra: members.rest() })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.result_type("complete");
-        writer.required("contents", &self.contents);
-        writer.cache(self.cache);
-        writer.result_meta(self.meta.as_ref(), None);
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
     }
 }

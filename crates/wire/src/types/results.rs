@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
 use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
-use crate::json::{read_word, text_of};
+use crate::json::{object, read_word, text_of};
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
@@ -77,99 +77,47 @@ impl ServerResult {
     }
 }
 
-/// The result of `initialize`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct InitializeResult {
-    /// The revision of the session.
-    pub revision: Revision,
-    /// Abilities of the server.
-    pub capabilities: ServerCapabilities,
-    /// Name and version of the server.
-    pub server: Implementation,
-    /// Instructions for the model.
-    pub instructions: Option<String>,
+object! {
+    /// The result of `initialize`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    InitializeResult result "complete" {
+        /// The revision of the session.
+        revision: Revision = required "protocolVersion";
+        /// Abilities of the server.
+        capabilities: ServerCapabilities = required "capabilities";
+        /// Name and version of the server.
+        server: Implementation = required "serverInfo";
+        /// Instructions for the model.
+        instructions: Option<String> = optional "instructions";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
+}
+
+impl InitializeResult {
     /// Repeats the server's name and version at the top of the result, for clients that look there.
-    pub flat: bool,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
-}
-
-impl Object for InitializeResult {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
-        Ok(Self {
-            revision: members.take("protocolVersion")?,
-            capabilities: members.take("capabilities")?,
-            server: members.take("serverInfo")?,
-            instructions: members.take("instructions")?,
-            flat: false,
-            meta: members.take("_meta")?,
-            extra: members.rest(),
-        })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.result_type("complete");
-        if self.flat {
-            writer.required("name", &self.server.name);
-            writer.required("version", &self.server.version);
-        }
-        writer.required("protocolVersion", &self.revision);
-        writer.required("capabilities", &self.capabilities);
-        writer.required("serverInfo", &self.server);
-        writer.optional("instructions", &self.instructions);
-        writer.result_meta(self.meta.as_ref(), None);
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
+    #[must_use]
+    pub fn flat(mut self) -> Self {
+        self.extra.set("name", self.server.name.to_raw(self.revision));
+        self.extra.set("version", self.server.version.to_raw(self.revision));
+        self
     }
 }
 
-/// The result of `server/discover`. The server's name and version are in its metadata.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DiscoverResult {
-    /// Revisions that the server speaks. Reading leaves out those that this crate does not know.
-    pub revisions: Vec<Revision>,
-    /// Abilities of the server.
-    pub capabilities: ServerCapabilities,
-    /// Instructions for the model.
-    pub instructions: Option<String>,
-    /// How long a client may keep the result.
-    pub cache: CacheHint,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
-}
-
-impl Object for DiscoverResult {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
-        let Revisions(revisions) = members.take("supportedVersions")?;
-        Ok(Self {
-            revisions: revisions.into_owned(),
-            capabilities: members.take("capabilities")?,
-            instructions: members.take("instructions")?,
-            cache: CacheHint::take(members)?,
-            meta: members.take("_meta")?,
-            extra: members.rest(),
-        })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.result_type("complete");
-        writer.required("supportedVersions", &Revisions(Cow::Borrowed(&self.revisions)));
-        writer.required("capabilities", &self.capabilities);
-        writer.optional("instructions", &self.instructions);
-        writer.cache(self.cache);
-        writer.result_meta(self.meta.as_ref(), None);
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
+object! {
+    /// The result of `server/discover`. The server's name and version are in its metadata.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    DiscoverResult result "complete" {
+        /// Revisions that the server speaks. Reading leaves out those that this crate does not know.
+        revisions: Vec<Revision> = required "supportedVersions" via Revisions;
+        /// Abilities of the server.
+        capabilities: ServerCapabilities = required "capabilities";
+        /// Instructions for the model.
+        instructions: Option<String> = optional "instructions";
+        /// How long a client may keep the result.
+        cache: CacheHint = cache "ttlMs";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
     }
 }
 
@@ -270,8 +218,8 @@ impl<'a, T: Listed> ListPage<'a, T> {
     }
 
     fn with_items(items: Vec<T>, members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
-        let (next, cache) = (members.take("nextCursor")?, CacheHint::take(members)?);
+        members.result_type("complete")?;
+        let (next, cache) = (members.take("nextCursor")?, members.cache("ttlMs")?);
         let (meta, extra) = (members.take("_meta")?, members.rest());
         Ok(Self { items: Cow::Owned(items), next, cache, meta, extra })
     }
@@ -287,8 +235,8 @@ impl<T: Listed> Object for ListPage<'_, T> {
         writer.result_type("complete");
         writer.required(T::LIST, &self.items);
         writer.optional("nextCursor", &self.next);
-        writer.cache(self.cache);
-        writer.result_meta(self.meta.as_ref(), None);
+        writer.cache("ttlMs", &self.cache);
+        writer.result_meta("_meta", &self.meta);
     }
 
     fn extra(&self, _: &Features) -> &Extra {
@@ -296,17 +244,17 @@ impl<T: Listed> Object for ListPage<'_, T> {
     }
 }
 
-/// Questions that must be answered before a call can go on.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Questions {
-    /// Questions, each with a key that is unique within the call.
-    pub questions: Vec<(String, Question)>,
-    /// State of the call, which the client sends back with the answers.
-    pub state: Option<String>,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// Questions that must be answered before a call can go on.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Questions result "input_required" {
+        /// Questions, each with a key that is unique within the call.
+        questions: Vec<(String, Question)> = optional "inputRequests" via Requests;
+        /// State of the call, which the client sends back with the answers.
+        state: Option<String> = optional "requestState";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
 }
 
 impl Questions {
@@ -314,30 +262,6 @@ impl Questions {
     pub fn needs(&self) -> ClientCapabilities {
         let all = self.questions.iter().map(|(_, question)| question.needs());
         all.fold(ClientCapabilities::default(), |all, needs| all.union(&needs))
-    }
-}
-
-impl Object for Questions {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
-        let requests = members.take::<Option<Requests<'_>>>("inputRequests")?;
-        Ok(Self {
-            questions: requests.map(|requests| requests.0.into_owned()).unwrap_or_default(),
-            state: members.take("requestState")?,
-            meta: members.take("_meta")?,
-            extra: members.rest(),
-        })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.result_type("input_required");
-        writer.optional("inputRequests", &Requests(Cow::Borrowed(&self.questions)));
-        writer.optional("requestState", &self.state);
-        writer.result_meta(self.meta.as_ref(), None);
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
     }
 }
 
@@ -352,6 +276,10 @@ impl ReadJson for Requests<'_> {
             Ok((key.to_string(), question.map_err(|error| error.in_member(&key))?))
         });
         read.collect::<Result<_, _>>().map(|questions| Self(Cow::Owned(questions)))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(Cow::Borrowed(&[])))
     }
 }
 
@@ -381,15 +309,6 @@ pub struct CacheHint {
     pub ttl_ms: u64,
     /// Whether a cache may be shared.
     pub scope: CacheScope,
-}
-
-impl CacheHint {
-    /// Reads the hint from the members of a result.
-    pub(crate) fn take(members: &mut MemberReader) -> Result<Self, Invalid> {
-        let (ttl_ms, scope): (Option<u64>, Option<CacheScope>) =
-            (members.take("ttlMs")?, members.take("cacheScope")?);
-        Ok(Self { ttl_ms: ttl_ms.unwrap_or_default(), scope: scope.unwrap_or_default() })
-    }
 }
 
 /// Who may keep a result.

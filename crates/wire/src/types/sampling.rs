@@ -1,36 +1,38 @@
 //! Questions to the client's model, and its answers. Spec: client/sampling.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
-use crate::json::{deserialize, read_word, text_of, write_word};
+use crate::json::{deserialize, object, read_word, text_of, write_word};
 use crate::raw::Raw;
 use crate::revision::Features;
 use crate::types::{Content, Role, Tool};
 
-/// A question to the client's model. Others of its members, such as `includeContext`, are unknown.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// The conversation so far.
-    pub messages: Vec<SamplingMessage>,
-    /// Greatest length of the answer.
-    pub max_tokens: u64,
-    /// System prompt for the model.
-    pub system_prompt: Option<String>,
-    /// Preferences in the choice of the model.
-    pub preferences: Option<ModelPreferences>,
-    /// Randomness of the answer.
-    pub temperature: Option<f64>,
-    /// Texts that end the answer.
-    pub stop_sequences: Vec<String>,
-    /// An object for the model's provider.
-    pub metadata: Option<Raw>,
-    /// Tools that the model may ask for. The server runs them and asks again.
-    pub tools: Vec<Tool>,
-    /// Whether the model has to use a tool.
-    pub tool_choice: Option<ToolChoice>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A question to the client's model.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Sample |sample, to| {
+        /// The conversation so far.
+        messages: Vec<SamplingMessage> = required "messages" as (&*sample.messages_in(to));
+        /// Preferences in the choice of the model.
+        preferences: Option<ModelPreferences> = optional "modelPreferences";
+        /// System prompt for the model.
+        system_prompt: Option<String> = optional "systemPrompt";
+        /// Randomness of the answer.
+        temperature: Option<f64> = optional "temperature";
+        /// Greatest length of the answer.
+        max_tokens: u64 = required "maxTokens";
+        /// Texts that end the answer.
+        stop_sequences: Vec<String> = optional "stopSequences";
+        /// An object for the model's provider.
+        metadata: Option<Raw> = optional "metadata";
+        /// Tools that the model may ask for. The server runs them and asks again.
+        tools: Vec<Tool> = optional "tools" if to.icons;
+        /// Whether the model has to use a tool.
+        tool_choice: Option<ToolChoice> = optional "toolChoice" if to.icons;
+    }
 }
 
 impl Sample {
@@ -47,67 +49,33 @@ impl Sample {
         tells || !self.tools.is_empty() || self.tool_choice.is_some()
     }
 
+    /// Before 2025-11-25 each message has one block: several blocks become several messages.
+    fn messages_in(&self, to: &Features) -> Cow<'_, [SamplingMessage]> {
+        if to.icons {
+            return Cow::Borrowed(&self.messages);
+        }
+        let split = self.messages.iter().flat_map(|message| {
+            let blocks = message.content.iter().map(|block| vec![block.clone()]);
+            blocks.map(|content| SamplingMessage { content, ..message.clone() })
+        });
+        split.collect()
+    }
+
     /// The content of all messages.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &SamplingContent> {
         self.messages.iter().flat_map(|message| &message.content)
     }
 }
 
-impl Object for Sample {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        Ok(Self {
-            messages: members.take("messages")?,
-            max_tokens: members.take("maxTokens")?,
-            system_prompt: members.take("systemPrompt")?,
-            preferences: members.take("modelPreferences")?,
-            temperature: members.take("temperature")?,
-            stop_sequences: members.take("stopSequences")?,
-            metadata: members.take("metadata")?,
-            tools: members.take("tools")?,
-            tool_choice: members.take("toolChoice")?,
-            extra: members.rest(),
-        })
+object! {
+    /// One message of a conversation with a model.
+    #[derive(Clone, Debug, PartialEq)]
+    SamplingMessage {
+        /// The speaker.
+        role: Role = required "role";
+        /// Blocks of content. Before 2025-11-25 each becomes a message.
+        content: Vec<SamplingContent> = required "content" via Blocks;
     }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        let to = writer.to;
-        if to.icons {
-            writer.required("messages", &self.messages);
-        } else {
-            // Each message has one block; several blocks become several messages.
-            let split = self.messages.iter().flat_map(|message| {
-                let alone = |block: &SamplingContent| vec![block.clone()];
-                let blocks = message.content.iter().map(alone);
-                blocks.map(|content| SamplingMessage { content, ..message.clone() })
-            });
-            writer.required("messages", &split.collect::<Vec<_>>());
-        }
-        writer.optional("modelPreferences", &self.preferences);
-        writer.optional("systemPrompt", &self.system_prompt);
-        writer.optional("temperature", &self.temperature);
-        writer.required("maxTokens", &self.max_tokens);
-        writer.optional("stopSequences", &self.stop_sequences);
-        writer.optional("metadata", &self.metadata);
-        if to.icons {
-            writer.optional("tools", &self.tools);
-            writer.optional("toolChoice", &self.tool_choice);
-        }
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
-    }
-}
-
-/// One message of a conversation with a model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SamplingMessage {
-    /// The speaker.
-    pub role: Role,
-    /// Blocks of content. Before 2025-11-25 each becomes a message.
-    pub content: Vec<SamplingContent>,
-    /// Unknown members.
-    pub extra: Extra,
 }
 
 impl SamplingMessage {
@@ -117,34 +85,24 @@ impl SamplingMessage {
     }
 }
 
-impl Object for SamplingMessage {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        let Blocks(content) = members.take("content")?;
-        Ok(Self { role: members.take("role")?, content, extra: members.rest() })
-    }
+/// One block, or an array of blocks.
+struct Blocks<'a>(Cow<'a, [SamplingContent]>);
 
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.required("role", &self.role);
-        match self.content.as_slice() {
-            [one] => writer.required("content", one),
-            several => writer.required("content", several),
+impl ReadJson for Blocks<'_> {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        if json.is_object() {
+            return SamplingContent::read_json(json).map(|block| Self(vec![block].into()));
         }
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
+        Vec::read_json(json).map(|blocks| Self(Cow::Owned(blocks)))
     }
 }
 
-/// One block, or an array of blocks.
-struct Blocks(Vec<SamplingContent>);
-
-impl ReadJson for Blocks {
-    fn read_json(json: &Raw) -> Result<Self, Invalid> {
-        if json.is_object() {
-            return SamplingContent::read_json(json).map(|block| Self(vec![block]));
+impl WriteJson for Blocks<'_> {
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        match &*self.0 {
+            [one] => one.write_json(to, out),
+            several => several.write_json(to, out),
         }
-        ReadJson::read_json(json).map(Self)
     }
 }
 
@@ -182,12 +140,12 @@ impl Object for SamplingContent {
         let name = members.peek("type").and_then(|name| text_of(name).ok());
         Ok(match name.as_deref() {
             Some("tool_use") => {
-                members.take_raw("type")?;
+                members.maybe("type")?;
                 let (id, name) = (members.take("id")?, members.take("name")?);
                 Self::ToolUse { id, name, input: members.take("input")?, extra: members.rest() }
             }
             Some("tool_result") => {
-                members.take_raw("type")?;
+                members.maybe("type")?;
                 let (tool_use_id, content) = (members.take("toolUseId")?, members.take("content")?);
                 let is_error = members.take("isError")?;
                 Self::ToolResult { tool_use_id, content, is_error, extra: members.rest() }
@@ -229,53 +187,34 @@ impl Object for SamplingContent {
     }
 }
 
-/// Preferences in the choice of a model. Each priority is from 0 to 1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelPreferences {
-    /// Names or parts of names, best first.
-    pub hints: Vec<String>,
-    /// Importance of a low price.
-    pub cost_priority: Option<f64>,
-    /// Importance of speed.
-    pub speed_priority: Option<f64>,
-    /// Importance of capability.
-    pub intelligence_priority: Option<f64>,
-    /// Unknown members.
-    pub extra: Extra,
-}
-
-impl Object for ModelPreferences {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        Ok(Self {
-            hints: members.take::<Option<Hints>>("hints")?.map(|hints| hints.0).unwrap_or_default(),
-            cost_priority: members.take("costPriority")?,
-            speed_priority: members.take("speedPriority")?,
-            intelligence_priority: members.take("intelligencePriority")?,
-            extra: members.rest(),
-        })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.optional("hints", &Hints(self.hints.clone()));
-        writer.optional("costPriority", &self.cost_priority);
-        writer.optional("speedPriority", &self.speed_priority);
-        writer.optional("intelligencePriority", &self.intelligence_priority);
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
+object! {
+    /// Preferences in the choice of a model. Each priority is from 0 to 1.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    ModelPreferences {
+        /// Names or parts of names, best first.
+        hints: Vec<String> = optional "hints" via Hints;
+        /// Importance of a low price.
+        cost_priority: Option<f64> = optional "costPriority";
+        /// Importance of speed.
+        speed_priority: Option<f64> = optional "speedPriority";
+        /// Importance of capability.
+        intelligence_priority: Option<f64> = optional "intelligencePriority";
     }
 }
 
 /// Hints, each an object with a name. Their text is kept, for what else they may hold.
 #[derive(PartialEq)]
-struct Hints(Vec<String>);
+struct Hints<'a>(Cow<'a, [String]>);
 
-impl ReadJson for Hints {
+impl ReadJson for Hints<'_> {
     fn read_json(json: &Raw) -> Result<Self, Invalid> {
         let hints: Vec<Raw> = ReadJson::read_json(json)?;
         let names = hints.iter().filter_map(|hint| hint.member("name"));
         names.map(|name| text_of(&name)).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(Cow::Borrowed(&[])))
     }
 
     fn keeps_text() -> bool {
@@ -283,7 +222,7 @@ impl ReadJson for Hints {
     }
 }
 
-impl WriteJson for Hints {
+impl WriteJson for Hints<'_> {
     fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
         let hints: serde_json::Value =
             self.0.iter().map(|name| serde_json::json!({ "name": name })).collect();
@@ -335,20 +274,21 @@ impl WriteJson for ToolChoice {
     }
 }
 
-/// The model's answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
-    /// The speaker: the assistant.
-    pub role: Role,
-    /// One block of content, or an array of blocks. Before 2025-11-25 an array is written as one
-    /// block: its texts together, or else its first block.
-    pub content: Raw,
-    /// Name of the model.
-    pub model: String,
-    /// Why the answer ended, such as `endTurn` or `toolUse`.
-    pub stop_reason: Option<String>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The model's answer.
+    #[derive(Clone, Debug, PartialEq)]
+    Sampled |sampled, to| {
+        /// The speaker: the assistant.
+        role: Role = required "role";
+        /// One block of content, or an array of blocks. Before 2025-11-25 an array is written as one
+        /// block: its texts together, or else its first block.
+        content: Raw = required "content"
+            as (&if to.icons { sampled.content.clone() } else { sampled.single() });
+        /// Name of the model.
+        model: String = required "model";
+        /// Why the answer ended, such as `endTurn` or `toolUse`.
+        stop_reason: Option<String> = optional "stopReason";
+    }
 }
 
 impl Sampled {
@@ -370,28 +310,6 @@ impl Sampled {
             return Content::text(self.text()).to_raw(crate::Revision::V2024_11_05);
         }
         blocks.swap_remove(0)
-    }
-}
-
-impl Object for Sampled {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        let (role, content) = (members.take("role")?, members.take("content")?);
-        let (model, stop_reason) = (members.take("model")?, members.take("stopReason")?);
-        Ok(Self { role, content, model, stop_reason, extra: members.rest() })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        writer.required("role", &self.role);
-        match writer.to.icons {
-            true => writer.required("content", &self.content),
-            false => writer.required("content", &self.single()),
-        }
-        writer.required("model", &self.model);
-        writer.optional("stopReason", &self.stop_reason);
-    }
-
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
     }
 }
 

@@ -1,28 +1,21 @@
 //! Subscriptions to changes. Spec: basic/patterns/subscriptions.
 
-use crate::json::{Extra, object};
+use crate::json::object;
 
-/// The changes that a listener wants to hear of, or will hear of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SubscriptionFilter {
-    /// Changes in the list of tools.
-    pub tools_list_changed: bool,
-    /// Changes in the list of prompts.
-    pub prompts_list_changed: bool,
-    /// Changes in the list of resources.
-    pub resources_list_changed: bool,
-    /// Changes in the contents of the resources with these URIs.
-    pub resource_subscriptions: Vec<Box<str>>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The changes that a listener wants to hear of, or will hear of.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    SubscriptionFilter {
+        /// Changes in the list of tools.
+        tools_list_changed: bool = optional "toolsListChanged";
+        /// Changes in the list of prompts.
+        prompts_list_changed: bool = optional "promptsListChanged";
+        /// Changes in the list of resources.
+        resources_list_changed: bool = optional "resourcesListChanged";
+        /// Changes in the contents of the resources with these URIs.
+        resource_subscriptions: Vec<Box<str>> = optional "resourceSubscriptions";
+    }
 }
-
-object!(SubscriptionFilter, filter, to {
-    optional "toolsListChanged": tools_list_changed;
-    optional "promptsListChanged": prompts_list_changed;
-    optional "resourcesListChanged": resources_list_changed;
-    optional "resourceSubscriptions": resource_subscriptions;
-});
 
 /// Something that can change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,45 +1,37 @@
 //! Tools. Spec: server/tools.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, object};
+use crate::json::object;
 use crate::raw::Raw;
 use crate::revision::Features;
 use crate::types::{Content, Icon};
 
-/// A tool, as a list has it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
-    /// Unique name, used in calls.
-    pub name: String,
-    /// Display name.
-    pub title: Option<String>,
-    /// Description for the model.
-    pub description: Option<String>,
-    /// JSON Schema of the arguments; always of type `object`.
-    pub input_schema: Raw,
-    /// JSON Schema of the structured result. Before 2026-07-28 only of type `object`.
-    pub output_schema: Option<Raw>,
-    /// Hints about the behaviour.
-    pub annotations: Option<ToolAnnotations>,
-    /// Images for a user interface, best first.
-    pub icons: Vec<Icon>,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// A tool, as a list has it.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Tool |tool, to| {
+        /// Unique name, used in calls.
+        name: String = required "name";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for the model.
+        description: Option<String> = optional "description";
+        /// JSON Schema of the arguments; always of type `object`.
+        input_schema: Raw = required "inputSchema";
+        /// JSON Schema of the structured result. Before 2026-07-28 only of type `object`.
+        output_schema: Option<Raw> = optional "outputSchema"
+            if to.structured && (to.stateless || tool.gives_object());
+        /// Hints about the behaviour.
+        annotations: Option<ToolAnnotations> = optional "annotations" if to.audio;
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta" if to.structured;
+    }
 }
-
-object!(Tool, tool, to {
-    required "name": name;
-    optional "title": title if to.structured;
-    optional "description": description;
-    required "inputSchema": input_schema;
-    optional "outputSchema": output_schema if to.structured && (to.stateless || tool.gives_object());
-    optional "annotations": annotations if to.audio;
-    optional "icons": icons if to.icons;
-    optional "_meta": meta if to.structured;
-});
 
 impl Tool {
     /// A tool with a name, a description and the schema of its arguments.
@@ -54,62 +46,37 @@ impl Tool {
     }
 }
 
-/// A tool without a name that takes any object.
-impl Default for Tool {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            title: None,
-            description: None,
-            input_schema: Raw::any_object_schema(),
-            output_schema: None,
-            annotations: None,
-            icons: Vec::new(),
-            meta: None,
-            extra: Extra::NONE,
-        }
+object! {
+    /// Hints about the behaviour of a tool, which a client need not trust.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    ToolAnnotations {
+        /// Display name, for clients that do not know [`Tool::title`].
+        title: Option<String> = optional "title";
+        /// The tool does not change its environment.
+        read_only_hint: Option<bool> = optional "readOnlyHint";
+        /// The tool may delete or overwrite.
+        destructive_hint: Option<bool> = optional "destructiveHint";
+        /// Repeating a call with the same arguments has no further effect.
+        idempotent_hint: Option<bool> = optional "idempotentHint";
+        /// The tool reaches systems beyond this server, such as the web.
+        open_world_hint: Option<bool> = optional "openWorldHint";
     }
 }
 
-/// Hints about the behaviour of a tool, which a client need not trust.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolAnnotations {
-    /// Display name, for clients that do not know [`Tool::title`].
-    pub title: Option<String>,
-    /// The tool does not change its environment.
-    pub read_only_hint: Option<bool>,
-    /// The tool may delete or overwrite.
-    pub destructive_hint: Option<bool>,
-    /// Repeating a call with the same arguments has no further effect.
-    pub idempotent_hint: Option<bool>,
-    /// The tool reaches systems beyond this server, such as the web.
-    pub open_world_hint: Option<bool>,
-    /// Unknown members.
-    pub extra: Extra,
-}
-
-object!(ToolAnnotations, annotations, to {
-    optional "title": title;
-    optional "readOnlyHint": read_only_hint;
-    optional "destructiveHint": destructive_hint;
-    optional "idempotentHint": idempotent_hint;
-    optional "openWorldHint": open_world_hint;
-});
-
-/// The result of a tool call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolReply {
-    /// Content for the model.
-    pub content: Vec<Content>,
-    /// A JSON value that fits the tool's output schema. Before 2026-07-28 only an object. If there
-    /// is no other content, it is written as text too.
-    pub structured: Option<Raw>,
-    /// The call failed, and the content says why.
-    pub is_error: bool,
-    /// The `_meta` object.
-    pub meta: Option<Raw>,
-    /// Unknown members.
-    pub extra: Extra,
+object! {
+    /// The result of a tool call.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    ToolReply |reply, to| result "complete" {
+        /// Content for the model.
+        content: Vec<Content> = required "content" as (&*reply.content_or_text());
+        /// A JSON value that fits the tool's output schema. Before 2026-07-28 only an object. If
+        /// there is no other content, it is written as text too.
+        structured: Option<Raw> = maybe "structuredContent" as (reply.structured_in(to));
+        /// The call failed, and the content says why.
+        is_error: bool = optional "isError";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
 }
 
 impl ToolReply {
@@ -133,36 +100,16 @@ impl ToolReply {
     pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         Ok(Self { structured: Some(Raw::of(value)?), ..Self::default() })
     }
-}
 
-impl Object for ToolReply {
-    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
-        members.take_raw("resultType")?;
-        Ok(Self {
-            content: members.take("content")?,
-            structured: members.take_raw("structuredContent")?,
-            is_error: members.take("isError")?,
-            meta: members.take("_meta")?,
-            extra: members.rest(),
-        })
-    }
-
-    fn write_members(&self, writer: &mut MemberWriter<'_>) {
-        let to = writer.to;
-        writer.result_type("complete");
+    fn content_or_text(&self) -> Cow<'_, [Content]> {
         match &self.structured {
-            Some(value) if self.content.is_empty() => {
-                writer.required("content", [Content::text(value.text())].as_slice());
-            }
-            _ => writer.required("content", &self.content),
+            Some(value) if self.content.is_empty() => vec![Content::text(value.text())].into(),
+            _ => Cow::Borrowed(&self.content),
         }
-        let has_place = |value: &&Raw| to.stateless || (to.structured && value.is_object());
-        writer.maybe("structuredContent", self.structured.as_ref().filter(has_place));
-        writer.optional("isError", &self.is_error);
-        writer.result_meta(self.meta.as_ref(), None);
     }
 
-    fn extra(&self, _: &Features) -> &Extra {
-        &self.extra
+    fn structured_in(&self, to: &Features) -> Option<&Raw> {
+        let has_place = |value: &&Raw| to.stateless || (to.structured && value.is_object());
+        self.structured.as_ref().filter(has_place)
     }
 }
