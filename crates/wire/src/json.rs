@@ -122,6 +122,3 @@ where
     let json = <Raw as serde::Deserialize>::deserialize(deserializer)?;
     T::read_json(&json).map_err(serde::de::Error::custom)
 }
-
-#[cfg(test)]
-mod tests;

@@ -34,6 +34,11 @@ impl Extra {
         &NONE
     }
 
+    /// Whether the value was not read, and has no unknown members.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The unknown member `name`.
     pub fn get(&self, name: &str) -> Option<&Raw> {
         self.unknown().find(|member| member.0 == name).map(|member| member.1)

@@ -68,9 +68,10 @@ object! {
     #[derive(Clone, Debug, Default, PartialEq)]
     ToolReply |reply, to| result "complete" {
         /// Content for the model.
-        content: Vec<Content> = required "content" as (&*reply.content_or_text());
+        content: Vec<Content> = required "content" as (&*reply.content_in(to));
         /// A JSON value that fits the tool's output schema. Before 2026-07-28 only an object. If
-        /// there is no other content, it is written as text too.
+        /// there is no other content, it is written as text too, unless it was read so and the
+        /// revision has it.
         structured: Option<Raw> = maybe "structuredContent" as (reply.structured_in(to));
         /// The call failed, and the content says why.
         is_error: bool = optional "isError";
@@ -101,9 +102,12 @@ impl ToolReply {
         Ok(Self { structured: Some(Raw::of(value)?), ..Self::default() })
     }
 
-    fn content_or_text(&self) -> Cow<'_, [Content]> {
+    fn content_in(&self, to: &Features) -> Cow<'_, [Content]> {
+        let is_alone = self.extra.is_empty() || self.structured_in(to).is_none();
         match &self.structured {
-            Some(value) if self.content.is_empty() => vec![Content::text(value.text())].into(),
+            Some(value) if self.content.is_empty() && is_alone => {
+                vec![Content::text(value.text())].into()
+            }
             _ => Cow::Borrowed(&self.content),
         }
     }
