@@ -220,7 +220,9 @@ pub(crate) fn write_object(
     for member in extra.members() {
         match &member.text {
             Some(text) if !member.is_known => {
-                writer.name(&member.name);
+                writer.comma();
+                write_json_string(&member.name, writer.out);
+                writer.out.push(b':');
                 writer.out.extend_from_slice(text.as_bytes());
             }
             _ => {
@@ -296,12 +298,18 @@ impl MemberWriter<'_> {
         self.optional(name, &ResultMeta { server, subscription: opened, own: own.as_ref() });
     }
 
+    /// Writes the name of a known member, which has no escapes.
     fn name(&mut self, name: &str) {
+        self.comma();
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    fn comma(&mut self) {
         if !std::mem::replace(&mut self.is_first, false) {
             self.out.push(b',');
         }
-        write_json_string(name, self.out);
-        self.out.push(b':');
     }
 }
 
@@ -323,15 +331,21 @@ impl WriteJson for ResultMeta<'_> {
     }
 
     fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
-        let none = Raw::empty_object();
-        let own = self.own.unwrap_or(&none);
-        if to.stateless && self.server.is_none() && self.subscription.is_none() {
-            return out.extend_from_slice(own.as_bytes());
-        }
+        let own = match (self.own, self.server, self.subscription) {
+            (Some(own), None, None) if to.stateless => return own.write_json(to, out),
+            (None, Some(server), None) => {
+                out.extend_from_slice(b"{\"");
+                out.extend_from_slice(SERVER.as_bytes());
+                out.extend_from_slice(b"\":");
+                out.extend_from_slice(server.as_bytes());
+                return out.push(b'}');
+            }
+            (own, ..) => own.cloned().unwrap_or_default(),
+        };
         let subscription = self.subscription.map(|id| id.to_string());
         let changes =
             [(SERVER, self.server.map(Raw::text)), (SUBSCRIPTION, subscription.as_deref())];
-        with_members(own, &changes, out);
+        with_members(&own, &changes, out);
     }
 }
 

@@ -38,6 +38,10 @@ fn an_older_client_gets_what_its_revision_has() {
         relayed(Method::ReadResource, read, Revision::V2024_11_05),
         r#"{"contents":[{"uri":"a:b","text":"t"}]}"#
     );
+    assert_eq!(
+        relayed(Method::ReadResource, read, Revision::V2025_11_25),
+        r#"{"contents":[{"uri":"a:b","text":"t","_meta":{}}]}"#
+    );
     let wrong = r#"{"content":"no list","resultType":"complete"}"#;
     assert_eq!(relayed(Method::CallTool, wrong, Revision::V2024_11_05), r#"{"content":"no list"}"#);
 }
