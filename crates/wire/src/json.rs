@@ -21,7 +21,7 @@ use crate::revision::{Features, Revision};
 
 pub(crate) use edit::with_members;
 pub use extra::Extra;
-pub(crate) use object::{MemberReader, MemberWriter, Object, SERVER, SUBSCRIPTION};
+pub(crate) use object::{Flat, MemberReader, MemberWriter, Object, SERVER, SUBSCRIPTION};
 pub(crate) use object::{object, write_object};
 pub(crate) use values::{Number, read_word, text_of, write_word};
 

@@ -10,10 +10,11 @@ mod id; // request ids, kept exactly
 mod json; // reading and writing without loss
 mod message; // the JSON-RPC envelope
 mod meta; // what a request says about itself
-mod method; // every method and its params
+mod method; // every method of the protocol
 mod raw; // JSON left as text
 pub mod raise; // messages of another server in the newest shape
 pub mod render; // messages of a server in the client's revision
+mod request; // the requests of a client
 mod revision; // the dated revisions
 pub mod scan; // JSON in one pass, where it is plain
 mod strict; // an object is an object
@@ -28,10 +29,11 @@ pub use json::{Extra, Invalid, ReadJson, WriteJson};
 pub use message::{Incoming, MAX_BATCH, Malformed, MalformedKind, Message, decode};
 pub use message::{write_batch, write_error, write_notification, write_request, write_result};
 pub use meta::{Meta, ProgressToken, TraceContext};
-pub use method::{CallTool, Complete, GetPrompt, Initialize, Listen};
-pub use method::{Method, Page, ReadResource, Request, Resume, Sender};
+pub use method::{Method, Sender};
 pub use parsed::ParsedRequest;
 pub use raw::Raw;
+pub use request::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
+pub use request::{Request, Resume};
 pub use revision::{Era, Features, Revision};
 pub use types::Cancelled;
 pub use uri::{BadTemplate, UriTemplate};

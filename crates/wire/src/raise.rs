@@ -78,10 +78,9 @@ pub fn error(method: &Method, from: Revision, error: ErrorObject) -> Result<Ques
     let missing =
         if from.features().stateless { Code::INVALID_PARAMS } else { Code::RESOURCE_NOT_FOUND };
     let data = |name| error.data.as_ref().and_then(|data| data.member(name));
-    if *method == Method::ReadResource && error.code == missing {
-        if let Some(uri) = data("uri").and_then(|uri| text_of(&uri).ok()) {
-            return Err(Problem::UnknownResource(uri.into()));
-        }
+    let uri = data("uri").and_then(|uri| text_of(&uri).ok());
+    if let (Method::ReadResource, true, Some(uri)) = (method, error.code == missing, uri) {
+        return Err(Problem::UnknownResource(uri.into()));
     }
     if error.code == Code::URL_ELICITATION_REQUIRED {
         let visits = data("elicitations").and_then(|all| Vec::<Elicit>::read_json(&all).ok());

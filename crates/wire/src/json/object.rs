@@ -5,7 +5,6 @@ use super::{Invalid, ReadJson, WriteJson, with_members};
 use crate::id::{Id, write_json_string};
 use crate::raw::Raw;
 use crate::revision::Features;
-use crate::types::{CacheHint, CacheScope};
 
 /// A type that is an object on the wire.
 pub trait Object: Sized {
@@ -22,6 +21,12 @@ pub trait Object: Sized {
     fn whole(&self) -> Option<&Raw> {
         None
     }
+}
+
+/// A value that is several members of an object.
+pub(crate) trait Flat: Sized {
+    fn read_flat(members: &mut MemberReader) -> Result<Self, Invalid>;
+    fn write_flat(&self, writer: &mut MemberWriter<'_>);
 }
 
 /// Defines a type that is an object on the wire. Each field has, after its type, how its member is
@@ -127,11 +132,9 @@ impl MemberReader {
         self.take(name)
     }
 
-    /// Reads how long a result may be kept.
-    pub(crate) fn cache(&mut self, name: &str) -> Result<CacheHint, Invalid> {
-        let (ttl_ms, scope): (Option<u64>, Option<CacheScope>) =
-            (self.take(name)?, self.take("cacheScope")?);
-        Ok(CacheHint { ttl_ms: ttl_ms.unwrap_or_default(), scope: scope.unwrap_or_default() })
+    /// Reads a value that is several members.
+    pub(crate) fn flat<T: Flat>(&mut self, _name: &str) -> Result<T, Invalid> {
+        T::read_flat(self)
     }
 
     /// Passes over the kind of a result, which its type says.
@@ -279,12 +282,9 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// Says how long a result may be kept, where the revision wants that.
-    pub(crate) fn cache(&mut self, name: &str, cache: &CacheHint) {
-        if self.to.stateless {
-            self.required(name, &cache.ttl_ms);
-            self.required("cacheScope", cache.scope.name());
-        }
+    /// Writes a value that is several members.
+    pub(crate) fn flat(&mut self, _name: &str, value: &impl Flat) {
+        value.write_flat(self);
     }
 
     /// The metadata of a result: its own, and who answers.

@@ -4,7 +4,6 @@
 use crate::id::Id;
 use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Number, Object, ReadJson};
 use crate::json::{SUBSCRIPTION, object};
-use crate::meta::ProgressToken;
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::Features;
@@ -73,7 +72,7 @@ object! {
         /// The `_meta` object.
         meta: Option<Raw> = optional "_meta";
         /// Token that the request gave.
-        token: ProgressToken = required "progressToken";
+        token: Id = required "progressToken";
         /// Progress so far; it only grows.
         progress: f64 = required "progress" as (&Number(progress.progress));
         /// Progress at the end, if known.

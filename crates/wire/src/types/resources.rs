@@ -146,7 +146,7 @@ object! {
         /// Contents of the resource; several for a folder.
         contents: Vec<ResourceContents> = required "contents";
         /// How long a client may keep the contents.
-        cache: CacheHint = cache "ttlMs";
+        cache: CacheHint = flat "ttlMs";
         /// The `_meta` object.
         meta: Option<Raw> = result_meta "_meta";
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
-use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
+use crate::json::{Extra, Flat, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
 use crate::json::{object, read_word, text_of};
 use crate::method::Method;
 use crate::raw::Raw;
@@ -115,7 +115,7 @@ object! {
         /// Instructions for the model.
         instructions: Option<String> = optional "instructions";
         /// How long a client may keep the result.
-        cache: CacheHint = cache "ttlMs";
+        cache: CacheHint = flat "ttlMs";
         /// The `_meta` object.
         meta: Option<Raw> = result_meta "_meta";
     }
@@ -219,7 +219,7 @@ impl<'a, T: Listed> ListPage<'a, T> {
 
     fn with_items(items: Vec<T>, members: &mut MemberReader) -> Result<Self, Invalid> {
         members.result_type("complete")?;
-        let (next, cache) = (members.take("nextCursor")?, members.cache("ttlMs")?);
+        let (next, cache) = (members.take("nextCursor")?, members.flat("ttlMs")?);
         let (meta, extra) = (members.take("_meta")?, members.rest());
         Ok(Self { items: Cow::Owned(items), next, cache, meta, extra })
     }
@@ -235,7 +235,7 @@ impl<T: Listed> Object for ListPage<'_, T> {
         writer.result_type("complete");
         writer.required(T::LIST, &self.items);
         writer.optional("nextCursor", &self.next);
-        writer.cache("ttlMs", &self.cache);
+        writer.flat("ttlMs", &self.cache);
         writer.result_meta("_meta", &self.meta);
     }
 
@@ -309,6 +309,21 @@ pub struct CacheHint {
     pub ttl_ms: u64,
     /// Whether a cache may be shared.
     pub scope: CacheScope,
+}
+
+impl Flat for CacheHint {
+    fn read_flat(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let ttl_ms: Option<u64> = members.take("ttlMs")?;
+        let scope: Option<CacheScope> = members.take("cacheScope")?;
+        Ok(Self { ttl_ms: ttl_ms.unwrap_or_default(), scope: scope.unwrap_or_default() })
+    }
+
+    fn write_flat(&self, writer: &mut MemberWriter<'_>) {
+        if writer.to.stateless {
+            writer.required("ttlMs", &self.ttl_ms);
+            writer.required("cacheScope", self.scope.name());
+        }
+    }
 }
 
 /// Who may keep a result.

@@ -307,7 +307,8 @@ impl Sampled {
         let is_text = |block: &Raw| block.member("text").is_some();
         let mut blocks = self.blocks();
         if blocks.len() != 1 && blocks.iter().all(is_text) {
-            return Content::text(self.text()).to_raw(crate::Revision::V2024_11_05);
+            let text = serde_json::json!({ "type": "text", "text": self.text() });
+            return Raw::of(&text).unwrap_or_default();
         }
         blocks.swap_remove(0)
     }

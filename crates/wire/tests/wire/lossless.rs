@@ -397,8 +397,11 @@ fn again<T: ReadJson + WriteJson>(json: &Raw, revision: Revision) -> Raw {
     T::read_json(json).unwrap_or_else(|error| panic!("{json:?}: {error}")).to_raw(revision)
 }
 
+/// Makes the members of a type.
+type Members = fn() -> Vec<Known>;
+
 /// Each type, the first revision that has it, and its members.
-const TYPES: &[(Again, Revision, fn() -> Vec<Known>)] = &[
+const TYPES: &[(Again, Revision, Members)] = &[
     (again::<Tool>, FIRST, tool),
     (again::<Content>, FIRST, text),
     (again::<Content>, FIRST, image),

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Method, Page};
+use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Page};
 use super::{ReadResource, Request, Resume};
 use crate::error::Problem;
 use crate::json::{Extra, ReadJson};
 use crate::meta::{Fields as MetaFields, Meta, present};
+use crate::method::Method;
 use crate::raw::Raw;
 use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;

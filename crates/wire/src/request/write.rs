@@ -1,8 +1,9 @@
 //! The requests of a client, written.
 
-use super::{Complete, Initialize, Method, Request, Resume};
+use super::{Complete, Initialize, Request, Resume};
 use crate::json::WriteJson;
 use crate::meta::Meta;
+use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 
