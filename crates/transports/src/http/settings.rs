@@ -40,6 +40,13 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+impl Settings {
+    /// The default, at another address.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, ..Self::default() }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
