@@ -95,28 +95,34 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
         self
     }
 
-    /// Sets where the server deviates from the specification.
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.settings.dialect = dialect;
+    /// Changes where the server deviates from the specification.
+    pub fn dialect(mut self, change: impl FnOnce(&mut Dialect)) -> Self {
+        change(&mut self.settings.dialect);
         self
     }
 
-    /// Sets the limits of each client.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.settings.limits = limits;
+    /// Changes the limits of each client.
+    ///
+    /// ```
+    /// use sabir::Server;
+    ///
+    /// let server = Server::new("port", "1.0.0").limits(|limits| limits.calls = 8);
+    /// ```
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.settings.limits);
         self
     }
 
-    /// Sets the limits of messages and lists, the same for all clients.
-    pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
-        self.settings.engine_limits = limits;
+    /// Changes the limits of messages and lists, which are the same for all clients.
+    pub fn engine_limits(mut self, change: impl FnOnce(&mut EngineLimits)) -> Self {
+        change(&mut self.settings.engine_limits);
         self
     }
 
-    /// Sets how [`Server::serve`] serves HTTP. Its `address` says who can reach the listener: if it
-    /// is a loopback address, only requests to `localhost` are answered.
-    pub fn http(mut self, settings: HttpSettings) -> Self {
-        self.http = settings;
+    /// Changes how [`Server::serve`] serves HTTP. The `address` says who can reach the listener: if
+    /// it is a loopback address, as by default, only requests to `localhost` are answered.
+    pub fn http(mut self, change: impl FnOnce(&mut HttpSettings)) -> Self {
+        change(&mut self.http);
         self
     }
 

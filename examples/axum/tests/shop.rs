@@ -1,5 +1,7 @@
 //! The shop over HTTP: its own route, and MCP clients of both eras.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 

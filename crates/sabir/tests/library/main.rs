@@ -1,5 +1,7 @@
 //! The library as its users write it, through the client in memory.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod errors; // what becomes of a handler's error
 mod handlers; // which functions can be handlers
 mod kinds; // prompts and resources

@@ -71,7 +71,11 @@ async fn a_server_serves_a_listener_until_its_shutdown() -> io::Result<()> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         "done"
     };
-    let server = server().source(Follower(diary.clone())).tool("slow", "", slowly);
+    let server = server()
+        .source(Follower(diary.clone()))
+        .tool("slow", "", slowly)
+        .http(|http| http.endpoint = "/here".into())
+        .limits(|limits| limits.grace = Duration::from_secs(3));
     let serving = tokio::spawn(server.serve(listener, shutdown));
 
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
@@ -85,7 +89,7 @@ async fn a_server_serves_a_listener_until_its_shutdown() -> io::Result<()> {
     let body = body.to_string();
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+        "POST /here HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {}\r\n\
          Mcp-Method: tools/call\r\nMcp-Name: slow\r\nContent-Length: {}\r\n\r\n{body}",
         Revision::NEWEST.date(),

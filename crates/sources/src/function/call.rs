@@ -68,9 +68,7 @@ impl<S> Call<'_, S> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a handler with the state `{S}`",
-    note = "a parameter is `State<T>`, `Args<A>` or a plain `A` that implements `Deserialize` and \
-            `JsonSchema`, `Context`, `Caller`, `Uri`, `Raw`, an `Arc<T>` of the state, or a type \
-            that implements `FromCall`"
+    note = "expected an extractor, or a type that implements `Deserialize` and `JsonSchema`"
 )]
 pub trait FromCall<S, Kind = Extractor>: Sized {
     /// The schema of the call's arguments, if this parameter takes them.

@@ -16,10 +16,10 @@ use crate::function::reply::IntoReply;
 /// functions of different parameters apart and is never written by hand.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a handler of a server with the state `{S}`",
-    note = "a handler is an `async fn`, or a closure that returns a `Send` future; its parameters \
-            implement `FromCall<{S}>`",
-    note = "an `async move` closure that captures variables cannot be called twice by reference: \
-            write `move |args: Args| {{ let x = x.clone(); async move {{ … }} }}`, or use `State`"
+    note = "a handler is an `async fn`, or a closure that returns a `Send` future",
+    note = "its parameters are `State<T>` (call `.state(…)` before it is added), `Args<A>` or a plain \
+            `A` with `Deserialize` and `JsonSchema`, `Context`, `Caller`, `Uri`, `Raw`, or other \
+            types that implement `FromCall<{S}>`"
 )]
 pub trait Handler<S, Form>: Send + Sync + 'static {
     /// What it returns, in the end.
