@@ -191,6 +191,18 @@ impl Connection {
         }
     }
 
+    /// Gives back the memory that an idle connection does not need.
+    pub fn rest(&mut self) {
+        if self.session.running() == 0 && self.frames.is_empty() {
+            self.events = None;
+            self.running = Vec::new();
+            self.parked = Vec::new();
+            self.work = VecDeque::new();
+            self.outputs = Vec::new();
+            self.frames = VecDeque::new();
+        }
+    }
+
     fn take_events(&mut self) {
         while let Some(event) = self.events.as_ref().and_then(|events| events.take()) {
             match event {

@@ -153,7 +153,8 @@ fn open(in_flight: &InFlight, caller: Caller, message: PostedMessage, revision: 
     if frame.kind != MessageKind::Answer(None) {
         return reply;
     }
-    let streams = Streams::new(connection, state.bounds.clone());
+    let mut streams = Streams::new(connection, state.bounds.clone());
+    streams.rest();
     let Some(stored) = state.table.insert(streams, false) else { return too_many_sessions() };
     if let Ok(id) = HeaderValue::from_bytes(stored.id.as_bytes()) {
         reply.headers.push((HeaderName::from_static(SESSION), id));
