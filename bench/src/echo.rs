@@ -1,7 +1,7 @@
 //! The server under test, as a user of the library writes it: `echo` answers at once, `wait` yields
 //! to the runtime once before it answers. Further tools with two or three arguments are only listed.
 
-use sabir::{Error, HttpSettings, ServeError, Server};
+use sabir::{HttpSettings, ServeError, Server};
 
 /// The default number of tools besides `echo` and `wait`: 21 tools in all.
 pub const FURTHER_TOOLS: usize = 19;
@@ -33,20 +33,20 @@ struct Move {
 /// Returns the server, with `further` tools besides `echo` and `wait`.
 pub fn server(further: usize) -> Server {
     let mut server = Server::new("echo-server", env!("CARGO_PKG_VERSION"))
-        .tool("echo", "Says what it is told", async |Echo { text }| Ok::<_, Error>(text))
+        .tool("echo", "Says what it is told", async |Echo { text }| text)
         .tool("wait", "Waits once, then says what it is told", async |Echo { text }| {
-            Ok::<_, Error>(wait(text).await)
+            wait(text).await
         });
     for at in 0..further {
         let n = at / 2 + 1;
         server = if at % 2 == 0 {
             server.tool(format!("search_{n}"), "Looks for something", async |search: Search| {
                 let Search { query, folder, limit } = search;
-                Ok(format!("{query} in {folder:?}, at most {limit:?}"))
+                format!("{query} in {folder:?}, at most {limit:?}")
             })
         } else {
             server.tool(format!("move_{n}"), "Moves something", async |Move { from, to }| {
-                Ok(format!("{from} to {to}"))
+                format!("{from} to {to}")
             })
         };
     }
@@ -94,9 +94,7 @@ impl Options {
         let server = server(self.further);
         match self.http {
             None => server.serve_stdio().await,
-            Some(address) => {
-                server.serve_http(HttpSettings { address, ..HttpSettings::default() }).await
-            }
+            Some(address) => server.serve_http(HttpSettings::new(address)).await,
         }
     }
 }

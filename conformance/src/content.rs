@@ -21,32 +21,32 @@ const WAV: &[u8] =
 
 pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
     let tools = [
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_simple_text",
             "Returns text",
             async |_: Nothing| "This is a simple text response for testing.",
         ),
-        ToolFunction::typed("test_image_content", "Returns a picture", async |_: Nothing| image()),
-        ToolFunction::typed("test_audio_content", "Returns a sound", async |_: Nothing| {
+        ToolFunction::new("test_image_content", "Returns a picture", async |_: Nothing| image()),
+        ToolFunction::new("test_audio_content", "Returns a sound", async |_: Nothing| {
             Content::audio(WAV, "audio/wav")
         }),
-        ToolFunction::typed("test_embedded_resource", "Returns a resource", async |_: Nothing| {
+        ToolFunction::new("test_embedded_resource", "Returns a resource", async |_: Nothing| {
             resource()
         }),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_multiple_content_types",
             "Returns text, a picture and a resource",
             async |_: Nothing| vec![Content::text("Mixed content:"), image(), resource()],
         ),
-        ToolFunction::typed("test_error_handling", "Fails", async |_: Nothing| {
+        ToolFunction::new("test_error_handling", "Fails", async |_: Nothing| {
             Err::<(), _>(Error::failed("This tool fails on purpose."))
         }),
-        ToolFunction::typed("test_tool_with_progress", "Reports progress", with_progress),
-        ToolFunction::typed("test_tool_with_logging", "Writes to the log", with_logging).logs(),
-        ToolFunction::typed("test_reconnection", "Takes longer than a stream", slowly),
-        ToolFunction::typed("test_logging_tool", "Tries to write to the log", log_once).logs(),
+        ToolFunction::new("test_tool_with_progress", "Reports progress", with_progress),
+        ToolFunction::new("test_tool_with_logging", "Writes to the log", with_logging).logs(),
+        ToolFunction::new("test_reconnection", "Takes longer than a stream", slowly),
+        ToolFunction::new("test_logging_tool", "Tries to write to the log", log_once).logs(),
     ];
-    tools.into_iter().try_for_each(|tool| handle.offer(tool.build()).map(drop))
+    tools.into_iter().try_for_each(|tool| handle.add_source(tool).map(drop))
 }
 
 fn image() -> Content {

@@ -38,8 +38,8 @@ const STREAM_TIME: Duration = Duration::from_millis(700);
 
 async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
     let address = address.parse().map_err(io::Error::other)?;
-    let poll_after = Some(STREAM_TIME);
-    let settings = HttpSettings { address, poll_after, ..HttpSettings::default() };
+    let mut settings = HttpSettings::new(address);
+    settings.poll_after = Some(STREAM_TIME);
     let server = handle.bind_http(settings).await?;
     say(&format!("listening on http://{}/mcp", server.address()));
     server.run(std::future::pending()).await;

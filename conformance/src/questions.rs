@@ -1,7 +1,7 @@
 //! Tools that ask the client: as requests in the legacy era, as results in the modern one. The
 //! tools do not know which.
 
-use sabir::{BadOffer, Context, Elicited, Error, Handle, Raw, Sample, ToolFunction};
+use sabir::{BadOffer, Context, Elicited, Error, Handle, Sample, ToolFunction};
 use serde_json::{Value, json};
 
 use crate::Nothing;
@@ -20,22 +20,22 @@ struct Message {
 
 pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
     let tools = [
-        ToolFunction::typed("test_sampling", "Asks the client's model", sampling),
-        ToolFunction::typed("test_elicitation", "Asks the user", elicitation),
-        ToolFunction::typed(
+        ToolFunction::new("test_sampling", "Asks the client's model", sampling),
+        ToolFunction::new("test_elicitation", "Asks the user", elicitation),
+        ToolFunction::new(
             "test_elicitation_sep1034_defaults",
             "Asks the user, with defaults",
             async |_: Nothing, context: Context| ask(&context, "Please review", &defaults()),
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_elicitation_sep1330_enums",
             "Asks the user to choose",
             async |_: Nothing, context: Context| ask(&context, "Please choose", &choices()),
         ),
-        ToolFunction::typed("test_missing_capability", "Needs a model", needs_sampling),
-        ToolFunction::typed("test_streaming_elicitation", "Asks the user", streaming),
+        ToolFunction::new("test_missing_capability", "Needs a model", needs_sampling),
+        ToolFunction::new("test_streaming_elicitation", "Asks the user", streaming),
     ];
-    tools.into_iter().try_for_each(|tool| handle.offer(tool.build()).map(drop))
+    tools.into_iter().try_for_each(|tool| handle.add_source(tool).map(drop))
 }
 
 async fn sampling(Prompt { prompt }: Prompt, context: Context) -> Result<String, Error> {
@@ -65,7 +65,7 @@ async fn streaming(_: Nothing, context: Context) -> Result<String, Error> {
 }
 
 fn ask(context: &Context, message: &str, schema: &Value) -> Result<String, Error> {
-    let answer: Elicited<Value> = context.elicit_with("user", message, Raw::of(schema)?)?;
+    let answer: Elicited<Value> = context.elicit_with("user", message, schema.clone())?;
     Ok(match answer {
         Elicited::Accepted(content) => {
             format!("Elicitation completed: action=accept, content={content}")

@@ -1,42 +1,43 @@
 //! Resources.
 
-use std::collections::BTreeMap;
-
-use sabir::{BadOffer, Handle, ResourceContents, ResourceFunction, TemplateFunction};
+use sabir::{BadOffer, Handle, ResourceFunction};
 
 use crate::content::PNG;
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Data {
+    id: String,
+}
+
 pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
-    let text = ResourceFunction::at("test://static-text", "Static Text Resource")
+    let resources = [
+        ResourceFunction::new(
+            "test://static-text",
+            "Static Text Resource",
+            async || "This is the content of the static text resource.",
+        )
         .description("A text that never changes")
-        .mime_type("text/plain")
-        .read_by(async |uri: String| {
-            let text = "This is the content of the static text resource.";
-            Ok(ResourceContents::text(uri, "text/plain", text).into())
-        });
-    let binary = ResourceFunction::at("test://static-binary", "Static Binary Resource")
+        .mime_type("text/plain"),
+        ResourceFunction::new("test://static-binary", "Static Binary Resource", async || {
+            PNG.to_vec()
+        })
         .description("A picture that never changes")
-        .mime_type("image/png")
-        .read_by(async |uri: String| Ok(ResourceContents::blob(uri, "image/png", PNG).into()));
-    let watched = ResourceFunction::at("test://watched-resource", "Watched Resource")
+        .mime_type("image/png"),
+        ResourceFunction::new(
+            "test://watched-resource",
+            "Watched Resource",
+            async || "Watched resource content",
+        )
         .description("A text that may change")
         .mime_type("text/plain")
-        .updates()
-        .read_by(async |uri: String| {
-            Ok(ResourceContents::text(uri, "text/plain", "Watched resource content").into())
-        });
-    let family = TemplateFunction::over("test://template/{id}/data", "Resource Template")
+        .updates(),
+        ResourceFunction::template(
+            "test://template/{id}/data",
+            "Resource Template",
+            async |Data { id }| serde_json::json!({ "id": id, "templateTest": true }).to_string(),
+        )
         .description("A text for each id")
-        .mime_type("application/json")
-        .read_by(async |variables: BTreeMap<String, String>| {
-            let id = &variables["id"];
-            let text = serde_json::json!({ "id": id, "templateTest": true }).to_string();
-            let uri = format!("test://template/{id}/data");
-            Ok(ResourceContents::text(uri, "application/json", text).into())
-        });
-    for resource in [text, binary, watched] {
-        handle.offer(resource)?;
-    }
-    handle.offer(family)?;
-    Ok(())
+        .mime_type("application/json"),
+    ];
+    resources.into_iter().try_for_each(|resource| handle.add_source(resource).map(drop))
 }

@@ -1,63 +1,61 @@
 //! Tools whose scenarios look at how `input_required` results are made.
 
-use sabir::{
-    BadOffer, Context, Elicit, Elicited, Error, Handle, Question, Raw, Sample, ToolFunction,
-};
+use sabir::{BadOffer, Context, Elicit, Elicited, Error, Handle, Question, Sample, ToolFunction};
 use serde_json::{Value, json};
 
 use crate::Nothing;
 
 pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
     let tools = [
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_elicitation",
             "Asks for a name",
-            async |_: Nothing, context: Context| {
+            async |_: Nothing, context: Context| -> Result<_, Error> {
                 Ok(format!("Hello, {}!", name(&context, "user_name", "What is your name?")?))
             },
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_sampling",
             "Asks the client's model",
-            async |_: Nothing, context: Context| {
+            async |_: Nothing, context: Context| -> Result<_, Error> {
                 let question = Sample::user("What is the capital of France?", 100);
                 Ok(context.sample("capital_question", question)?.text())
             },
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_list_roots",
             "Asks for the client's folders",
-            async |_: Nothing, context: Context| {
+            async |_: Nothing, context: Context| -> Result<_, Error> {
                 Ok(format!("{} roots", context.roots("client_roots")?.len()))
             },
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_request_state",
             "Keeps a state while it asks",
             request_state,
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_multiple_inputs",
             "Asks three things at once",
             multiple_inputs,
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_multi_round",
             "Asks one thing after the other",
             multi_round,
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_tampered_state",
             "Keeps a state that cannot be changed",
             request_state,
         ),
-        ToolFunction::typed(
+        ToolFunction::new(
             "test_input_required_result_capabilities",
             "Asks only what the client can be asked",
             by_capability,
         ),
     ];
-    tools.into_iter().try_for_each(|tool| handle.offer(tool.build()).map(drop))
+    tools.into_iter().try_for_each(|tool| handle.add_source(tool).map(drop))
 }
 
 fn name_form() -> Value {
@@ -67,7 +65,7 @@ fn name_form() -> Value {
 
 /// Asks for a name. The suite answers some questions with forms of its own.
 fn name(context: &Context, key: &str, message: &str) -> Result<String, Error> {
-    match context.elicit_with::<Value>(key, message, Raw::of(&name_form())?)? {
+    match context.elicit_with::<Value>(key, message, name_form())? {
         Elicited::Accepted(form) => Ok(form["name"].as_str().unwrap_or("somebody").to_owned()),
         Elicited::Declined | Elicited::Cancelled => Ok("stranger".into()),
     }
@@ -81,7 +79,7 @@ async fn request_state(_: Nothing, context: Context) -> Result<String, Error> {
 }
 
 async fn multiple_inputs(_: Nothing, context: Context) -> Result<String, Error> {
-    let form = Elicit::form("Your name?", Raw::of(&name_form())?);
+    let form = Elicit::form("Your name?", name_form());
     let greeting = Sample::user("Write a greeting.", 50);
     context.keep("three questions")?;
     context.ask_all([

@@ -4,12 +4,10 @@ use sabir::{BadOffer, Handle, Raw, ToolFunction};
 use serde_json::{Value, json};
 
 pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
-    let schema = |value: &Value| Raw::of(value).unwrap_or_else(|_| Raw::empty_object());
-    let address = ToolFunction::raw(
+    let address = ToolFunction::new(
         "json_schema_2020_12_tool",
         "Has a schema with everything in it",
-        schema(&address_schema()),
-        async |_: Raw| "never called",
+        async || "never called",
     );
     let header = json!({
         "type": "object",
@@ -18,14 +16,13 @@ pub(crate) fn offer(handle: &Handle) -> Result<(), BadOffer> {
         },
         "required": ["value"],
     });
-    let custom_header = ToolFunction::raw(
+    let custom_header = ToolFunction::new(
         "test_custom_header",
         "Has an argument that HTTP repeats in a header",
-        schema(&header),
         async |arguments: Raw| format!("got {}", arguments.text()),
     );
-    handle.offer(address.build())?;
-    handle.offer(custom_header.build())?;
+    handle.add_source(address.input_schema(address_schema()))?;
+    handle.add_source(custom_header.input_schema(header))?;
     Ok(())
 }
 

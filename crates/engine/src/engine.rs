@@ -48,6 +48,7 @@ impl Default for Settings {
 
 /// How much is taken in, whoever sends it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EngineLimits {
     /// The longest message, in bytes. A longer one is dropped and answered with an error.
     pub message_size: usize,
@@ -79,6 +80,7 @@ impl Default for EngineLimits {
 
 /// Something that happened to a client.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ClientEvent {
     /// A legacy client completed its handshake: as it named itself.
     Ready(Option<Raw>),

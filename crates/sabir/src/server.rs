@@ -1,67 +1,34 @@
-//! A server: what it is called, what it offers, and where it listens.
+//! A server, before it serves: its name, what it offers, and how it behaves.
 
-use std::io;
 use std::sync::Arc;
 
 use sabir_engine::{ClientEvent, Engine, EngineLimits, SealKey, Settings};
-use sabir_registry::{BadOffer, Source, SourceId};
+use sabir_registry::{BadOffer, Source};
 use sabir_session::{Dialect, Limits};
-use sabir_sources::function::{Handler, IntoReply, ToolFunction};
-use sabir_transports::http::{BindError, Server as HttpServer, Settings as HttpSettings};
-use sabir_wire::types::Implementation;
-use sabir_wire::{Caller, Raw};
-use serde_json::Value;
+use sabir_sources::function::{
+    FunctionOptions, Handler, IntoReply, IntoSource, PromptFunction, ResourceFunction, ToolFunction,
+};
+use sabir_transports::http::{Listener, Settings as HttpSettings};
+use sabir_wire::types::{Implementation, PromptReply, ResourceReply};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A server, before it serves.
+use crate::handle::{Handle, ServeError};
+
+/// A server, before it serves. `S` is the state that its handlers share.
 ///
 /// Everything is checked when serving begins; the first mistake is reported then.
-pub struct Server {
+#[must_use = "a server does nothing until it serves"]
+pub struct Server<S = ()> {
     settings: Settings,
-    sources: Vec<Arc<dyn Source>>,
+    http: HttpSettings,
+    state: S,
+    options: FunctionOptions,
+    sources: Vec<Unbuilt>,
     on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
 }
 
-/// Why a server does not serve.
-#[derive(Debug)]
-pub enum ServeError {
-    /// Something that it offers is no good.
-    Offer(BadOffer),
-    /// It could not read or write.
-    Io(io::Error),
-    /// It could not listen.
-    Bind(BindError),
-}
-
-impl std::fmt::Display for ServeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Offer(offer) => offer.fmt(f),
-            Self::Io(error) => error.fmt(f),
-            Self::Bind(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}
-
-impl From<BadOffer> for ServeError {
-    fn from(offer: BadOffer) -> Self {
-        Self::Offer(offer)
-    }
-}
-
-impl From<io::Error> for ServeError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<BindError> for ServeError {
-    fn from(error: BindError) -> Self {
-        Self::Bind(error)
-    }
-}
+/// A source that waits for the options of the whole server.
+type Unbuilt = Box<dyn FnOnce(FunctionOptions) -> Arc<dyn Source> + Send>;
 
 impl Server {
     /// A server that offers nothing yet.
@@ -69,68 +36,128 @@ impl Server {
         let (name, version) = (name.into(), version.into());
         let server = Implementation { name, version, ..Implementation::default() };
         let settings = Settings { server, ..Settings::default() };
-        Self { settings, sources: Vec::new(), on_event: None }
+        Self {
+            settings,
+            http: HttpSettings::default(),
+            state: (),
+            options: FunctionOptions::default(),
+            sources: Vec::new(),
+            on_event: None,
+        }
+    }
+}
+
+impl<S: Clone + Send + Sync + 'static> Server<S> {
+    /// Sets the state of the handlers that are added after it. They take it as
+    /// [`State<T>`](crate::State), or as an `Arc<T>`; a handler that takes another one does not
+    /// compile.
+    ///
+    /// ```
+    /// use sabir::{Server, State};
+    ///
+    /// #[derive(Clone)]
+    /// struct Pool;
+    ///
+    /// async fn ping(State(pool): State<Pool>) -> &'static str {
+    ///     let _connection = pool;
+    ///     "pong"
+    /// }
+    ///
+    /// let server = Server::new("db", "1.0.0").state(Pool).tool("ping", "Asks the database", ping);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// # use sabir::{Server, State};
+    /// # #[derive(Clone)] struct Pool;
+    /// # async fn ping(State(_): State<Pool>) -> &'static str { "pong" }
+    /// let no_state = Server::new("db", "1.0.0").tool("ping", "Asks the database", ping);
+    /// ```
+    pub fn state<T: Clone + Send + Sync + 'static>(self, state: T) -> Server<T> {
+        let Self { settings, http, options, sources, on_event, .. } = self;
+        Server { settings, http, state, options, sources, on_event }
     }
 
-    /// A name for people.
+    /// Sets a name for people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.settings.server.title = Some(title.into());
         self
     }
 
-    /// How to use it, for the model.
+    /// Sets what the model should know to use the server well.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.settings.instructions = Some(instructions.into());
         self
     }
 
-    /// All that it says about itself.
+    /// Replaces everything that the server says about itself, its name and version included.
     pub fn implementation(mut self, server: Implementation) -> Self {
         self.settings.server = server;
         self
     }
 
-    /// How it deviates from the specification.
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.settings.dialect = dialect;
+    /// Changes where the server deviates from the specification.
+    pub fn dialect(mut self, change: impl FnOnce(&mut Dialect)) -> Self {
+        change(&mut self.settings.dialect);
         self
     }
 
-    /// How much one client may have.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.settings.limits = limits;
+    /// Changes the limits of each client.
+    ///
+    /// ```
+    /// use sabir::Server;
+    ///
+    /// let server = Server::new("port", "1.0.0").limits(|limits| limits.calls = 8);
+    /// ```
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.settings.limits);
         self
     }
 
-    /// How much is taken in, whoever sends it.
-    pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
-        self.settings.engine_limits = limits;
+    /// Changes the limits of messages and lists, which are the same for all clients.
+    pub fn engine_limits(mut self, change: impl FnOnce(&mut EngineLimits)) -> Self {
+        change(&mut self.settings.engine_limits);
         self
     }
 
-    /// Seals what clients keep for us between two rounds of a call. Replicas share it.
+    /// Changes how [`Server::serve`] serves HTTP. The `address` says who can reach the listener: if
+    /// it is a loopback address, as by default, only requests to `localhost` are answered.
+    pub fn http(mut self, change: impl FnOnce(&mut HttpSettings)) -> Self {
+        change(&mut self.http);
+        self
+    }
+
+    /// Sets the key that seals what clients keep between two parts of a call. Replicas of a server
+    /// share it; without it a random key is used.
     pub fn seal_key(mut self, key: SealKey) -> Self {
         self.settings.seal_key = Some(key);
         self
     }
 
-    /// Is told what happens to clients.
+    /// Hides the messages of all errors from clients: the model reads "the tool failed", and the log
+    /// has the rest. The text of [`Error::failed`](crate::Error::failed), which is written for the
+    /// model, is still shown.
+    pub fn mask_errors(mut self) -> Self {
+        self.options.mask_errors = true;
+        self
+    }
+
+    /// Calls `on_event` whenever a client is ready or has left.
     ///
     /// ```
     /// use sabir::{ClientEvent, Server};
     ///
     /// let server = Server::new("editor", "0.1.0").on_event(|event| match event {
     ///     ClientEvent::Ready(client) => eprintln!("connected: {client:?}"),
-    ///     ClientEvent::Left => eprintln!("gone"),
+    ///     _ => eprintln!("gone"),
     /// });
-    /// # let _ = server;
     /// ```
     pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Box::new(on_event));
         self
     }
 
-    /// Offers a function as a tool. Its argument type tells the schema.
+    /// Adds a tool: its name, what the model reads about it, and the function that runs it. The
+    /// input schema is derived from the argument type.
     ///
     /// ```
     /// use sabir::{Content, Server};
@@ -147,113 +174,101 @@ impl Server {
     /// }
     ///
     /// let server = Server::new("shapes", "1.0.0").tool("circle", "Draws a circle", circle);
-    /// # let _ = server;
     /// ```
-    pub fn tool<A, H, Form>(
+    ///
+    /// A title, annotations, an output schema or a schema of your own: see [`ToolFunction`] and
+    /// [`Server::source`].
+    pub fn tool<H, Form>(
         self,
         name: impl Into<String>,
         description: impl Into<String>,
         handler: H,
     ) -> Self
     where
-        A: serde::de::DeserializeOwned + schemars::JsonSchema + Send,
-        H: Handler<A, Form, Output: IntoReply>,
+        H: Handler<S, Form, Output: IntoReply>,
     {
-        self.offer(ToolFunction::typed(name, description, handler).build())
+        self.source(ToolFunction::new(name, description, handler))
     }
 
-    /// Offers a function as a tool whose arguments are described by a JSON Schema and given to it
-    /// as the client wrote them.
+    /// Adds a prompt: its name, its description, and the function that fills it in.
+    ///
+    /// The fields of its argument type are its arguments; see [`PromptFunction`].
+    pub fn prompt<H, Form>(
+        self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<S, Form, Output: IntoReply<PromptReply>>,
+    {
+        self.source(PromptFunction::new(name, description, handler))
+    }
+
+    /// Adds a resource: its URI, its name, and the function that reads it.
+    ///
+    /// A description, a media type or a URI template: see [`ResourceFunction`] and
+    /// [`Server::source`].
+    pub fn resource<H, Form>(
+        self,
+        uri: impl Into<String>,
+        name: impl Into<String>,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<S, Form, Output: IntoReply<ResourceReply>>,
+    {
+        self.source(ResourceFunction::new(uri, name, handler))
+    }
+
+    /// Adds a described [`ToolFunction`], [`PromptFunction`] or [`ResourceFunction`], or a
+    /// [`Source`] of your own.
     ///
     /// ```
-    /// use sabir::{Raw, Server};
+    /// use sabir::{Raw, Server, ToolFunction};
     /// use serde_json::json;
     ///
     /// let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
-    /// let server = Server::new("echo", "1.0.0")
-    ///     .register_tool("echo", schema, async |arguments: Raw| arguments.text().to_owned());
-    /// # let _ = server;
+    /// let echo = ToolFunction::new("echo", "Repeats", async |given: Raw| given.text().to_owned())
+    ///     .input_schema(schema)
+    ///     .read_only();
+    /// let server = Server::new("echo", "1.0.0").source(echo);
     /// ```
-    pub fn register_tool<H, Form>(self, name: impl Into<String>, schema: Value, handler: H) -> Self
-    where
-        H: Handler<Raw, Form, Output: IntoReply>,
-    {
-        self.offer(raw_tool(name, &schema, handler))
-    }
-
-    /// Offers whatever a source offers: a described [`ToolFunction`], a
-    /// [`PromptFunction`](crate::PromptFunction), a [`ResourceFunction`](crate::ResourceFunction),
-    /// or a [`Source`] of your own.
-    ///
-    /// ```
-    /// use sabir::{PromptFunction, PromptReply, ResourceContents, ResourceFunction, Server};
-    ///
-    /// let review = PromptFunction::named("review", "Reviews code")
-    ///     .argument("code", "What to review")
-    ///     .filled_in_by(async |arguments: std::collections::BTreeMap<String, String>| {
-    ///         Ok(PromptReply::user(format!("Review this:\n{}", arguments["code"])))
-    ///     });
-    /// let motto = ResourceFunction::at("text://motto", "motto")
-    ///     .read_by(async |uri: String| Ok(ResourceContents::text(uri, "text/plain", "Deal!").into()));
-    /// let server = Server::new("port", "1.0.0").offer(review).offer(motto);
-    /// # let _ = server;
-    /// ```
-    pub fn offer(mut self, source: impl Source + 'static) -> Self {
-        self.sources.push(Arc::new(source));
+    pub fn source(mut self, source: impl IntoSource<S> + Send + 'static) -> Self {
+        let state = self.state.clone();
+        self.sources.push(Box::new(move |options| source.into_source(state, options)));
         self
     }
 
-    /// Checks everything, and gives the engine that all transports share.
+    /// Checks everything and returns the engine, to be served by transports of your own.
     pub fn build(self) -> Result<Arc<Engine>, BadOffer> {
-        let engine = Engine::observed(self.settings, self.on_event);
-        engine.registry().add_all(self.sources).map_err(|(_, bad)| bad)?;
-        Ok(engine)
+        self.into_handle().map(|handle| handle.engine().clone())
     }
 
-    /// Serves, and gives a handle by which tools can be registered and removed meanwhile. Clients
-    /// are told.
-    ///
-    /// ```
-    /// use sabir::{Raw, Server};
-    /// use serde_json::json;
-    ///
-    /// # fn main() -> Result<(), sabir::BadOffer> {
-    /// let handle = Server::new("editor", "0.1.0").handle()?;
-    /// handle.register_tool("openFile", json!({ "type": "object" }), async |_: Raw| "opened")?;
-    /// assert!(handle.remove_tool("openFile"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn handle(self) -> Result<Handle, BadOffer> {
-        let engine = self.build()?;
-        engine.registry().allow_changes();
-        Ok(Handle { engine })
+    /// Checks everything and returns a handle, which serves in several ways at once, and can add and
+    /// remove tools while clients are connected.
+    pub fn handle(self) -> Result<Handle<S>, BadOffer> {
+        let handle = self.into_handle()?;
+        handle.engine().registry().allow_changes();
+        Ok(handle)
     }
 
-    /// Serves the client that started this process, until it has left.
+    fn into_handle(self) -> Result<Handle<S>, BadOffer> {
+        let Self { settings, http, state, options, sources, on_event } = self;
+        let engine = Engine::observed(settings, on_event);
+        let sources = sources.into_iter().map(|source| source(options)).collect();
+        engine.registry().add_all(sources).map_err(|(_, bad)| bad)?;
+        Ok(Handle { engine, http, state, options })
+    }
+
+    /// Serves the client that started this process, over its standard input and output, until the
+    /// client has left.
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
-        Ok(sabir_transports::stdio::serve(&self.build()?).await?)
+        let handle = self.into_handle()?;
+        handle.until_closed(handle.serve_stdio()).await
     }
 
-    /// Serves any number of clients over HTTP, of both eras on one endpoint (`/mcp`), until the
-    /// process ends.
-    ///
-    /// ```no_run
-    /// use sabir::{HttpSettings, Server};
-    ///
-    /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-    /// let settings = HttpSettings { address: "127.0.0.1:7331".parse()?, ..Default::default() };
-    /// Server::new("port", "1.0.0").serve_http(settings).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn serve_http(self, settings: HttpSettings) -> Result<(), ServeError> {
-        let server = HttpServer::bind(self.build()?, settings).await?;
-        server.run(std::future::pending()).await;
-        Ok(())
-    }
-
-    /// Serves one client over any byte stream, one message a line.
+    /// Serves one client over any byte stream, one message a line, until the client has left.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -280,108 +295,56 @@ impl Server {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        Ok(sabir_transports::stream::serve(&self.build()?, Caller::local(), reader, writer).await?)
-    }
-}
-
-/// A server that can be changed while it serves. Clones are the same server.
-#[derive(Clone, Debug)]
-pub struct Handle {
-    engine: Arc<Engine>,
-}
-
-impl Handle {
-    /// Offers one more tool; clients are told.
-    pub fn register_tool<H, Form>(
-        &self,
-        name: impl Into<String>,
-        schema: Value,
-        handler: H,
-    ) -> Result<(), BadOffer>
-    where
-        H: Handler<Raw, Form, Output: IntoReply>,
-    {
-        self.offer(raw_tool(name, &schema, handler)).map(drop)
+        let handle = self.into_handle()?;
+        handle.until_closed(handle.serve_stream(reader, writer)).await
     }
 
-    /// Offers one more source; clients are told.
-    pub fn offer(&self, source: impl Source + 'static) -> Result<SourceId, BadOffer> {
-        self.engine.registry().add(Arc::new(source))
-    }
-
-    /// Takes a source away; clients are told. `false` if it is not there any more.
-    pub fn withdraw(&self, source: SourceId) -> bool {
-        self.engine.registry().remove(source).is_some()
-    }
-
-    /// Takes a tool away; clients are told. `false` if there is none of that name.
-    pub fn remove_tool(&self, name: &str) -> bool {
-        let registry = self.engine.registry();
-        registry.provider_of_tool(name).is_some_and(|id| registry.remove(id).is_some())
-    }
-
-    /// Tells whoever listens that what a resource holds has changed.
-    pub fn resource_updated(&self, uri: impl Into<Box<str>>) {
-        self.engine.registry().updated(uri);
-    }
-
-    /// Whether a client is there that has completed its handshake.
-    pub fn is_connected(&self) -> bool {
-        self.engine.ready_clients() > 0
-    }
-
-    /// Serves the client that started this process, until it has left or [`Handle::stop`].
-    pub async fn serve_stdio(&self) -> Result<(), ServeError> {
-        Ok(sabir_transports::stdio::serve(&self.engine).await?)
-    }
-
-    /// Serves one client over any byte stream, one message a line.
-    pub async fn serve_stream<R, W>(&self, reader: R, writer: W) -> Result<(), ServeError>
-    where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
-    {
-        Ok(sabir_transports::stream::serve(&self.engine, Caller::local(), reader, writer).await?)
-    }
-
-    /// Binds an HTTP server, which serves any number of clients once it is
-    /// [run](HttpServer::run).
+    /// Serves any number of clients over HTTP, of both eras on one endpoint (`/mcp`), until the
+    /// process ends. [`Server::serve`] can be shut down.
     ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// ```no_run
     /// use sabir::{HttpSettings, Server};
     ///
-    /// let handle = Server::new("port", "1.0.0").handle()?;
-    /// let settings = HttpSettings { address: "127.0.0.1:0".parse()?, ..Default::default() };
-    /// let server = handle.bind_http(settings).await?;
-    /// println!("http://{}/mcp", server.address());
-    /// let stop = async { /* until whatever you wait for */ };
-    /// server.run(stop).await;
+    /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    /// let settings = HttpSettings::new("127.0.0.1:7331".parse()?);
+    /// Server::new("port", "1.0.0").serve_http(settings).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn bind_http(&self, settings: HttpSettings) -> Result<HttpServer, ServeError> {
-        Ok(HttpServer::bind(self.engine.clone(), settings).await?)
+    pub async fn serve_http(self, settings: HttpSettings) -> Result<(), ServeError> {
+        let handle = self.into_handle()?;
+        let server = handle.bind_http(settings).await?;
+        handle.until_closed(server.run(std::future::pending())).await;
+        Ok(())
     }
 
-    /// Ends all conversations; running calls may finish within the grace.
-    pub fn stop(&self) {
-        self.engine.stop();
-    }
-
-    /// What all transports share.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+    /// Serves HTTP on any listener (TCP, a Unix socket, a socket of systemd) until `shutdown`
+    /// completes. Then running calls may finish within the grace period, and the sources are closed.
+    ///
+    /// ```no_run
+    /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    /// use sabir::Server;
+    /// use tokio::net::TcpListener;
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:7331").await?;
+    /// let shutdown = async { drop(tokio::signal::ctrl_c().await) };
+    /// Server::new("port", "1.0.0").serve(listener, shutdown).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn serve<L: Listener>(
+        self,
+        listener: L,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let handle = self.into_handle()?;
+        handle.until_closed(handle.serve(listener, shutdown)).await;
+        Ok(())
     }
 }
 
-fn raw_tool<H, Form>(name: impl Into<String>, schema: &Value, handler: H) -> ToolFunction
-where
-    H: Handler<Raw, Form, Output: IntoReply>,
-{
-    // An editor's schema may carry its own description; a tool without one is hard to use.
-    let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-    let schema = Raw::of(schema).unwrap_or_else(|_| Raw::empty_object());
-    ToolFunction::raw(name, description, schema, handler).build()
+impl<S> std::fmt::Debug for Server<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("name", &self.settings.server.name).finish_non_exhaustive()
+    }
 }

@@ -43,6 +43,7 @@ impl ElicitationIds {
 
 /// How much one client may have.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// Calls at once. One more is refused.
     pub calls: usize,

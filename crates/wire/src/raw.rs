@@ -138,6 +138,12 @@ impl From<&RawValue> for Raw {
     }
 }
 
+impl From<serde_json::Value> for Raw {
+    fn from(value: serde_json::Value) -> Self {
+        Self(on_one_line(value.to_string().into()))
+    }
+}
+
 impl Serialize for Raw {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value: &RawValue = self.read().map_err(serde::ser::Error::custom)?;

@@ -22,13 +22,12 @@ use sabir_testkit::{SessionPlayer, play};
 use sabir_wire::{Raw, Revision};
 
 fn rules() -> SessionConfig {
+    let mut limits = Limits::default();
+    limits.call_time = Some(Duration::from_secs(30));
+    limits.question_time = Some(Duration::from_secs(60));
     SessionConfig {
         dialect: Dialect::default(),
-        limits: Limits {
-            call_time: Some(Duration::from_secs(30)),
-            question_time: Some(Duration::from_secs(60)),
-            ..Limits::default()
-        },
+        limits,
         server: Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap(),
         elicitation_ids: ElicitationIds::new("page"),
     }

@@ -1,4 +1,4 @@
-//! What a function may say and ask while it works.
+//! What a handler may report and ask while it works.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use sabir_wire::types::{
     Action, ClientCapabilities, Elicit, Elicited as RawElicited, Level, Question, Root, Roots,
     Sample, Sampled,
 };
-use sabir_wire::{Problem, Raw, TraceContext};
+use sabir_wire::{Caller, Problem, Raw, TraceContext};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,27 +15,27 @@ use serde::de::DeserializeOwned;
 use crate::function::error::Error;
 use crate::function::schema;
 
-/// A running call, as its function sees it.
+/// A running call: reports to its client, learns that it was cancelled, and asks.
 ///
 /// # Questions
 ///
-/// A question is asked with `?`. The first time there is no answer yet: the function ends there,
-/// the client is asked, and the function is **called again from the start** with the answer. So
-/// whatever stands before a question runs once for each round; it should read, not change.
+/// A question is asked with `?`. The first time there is no answer yet: the handler ends there,
+/// the client is asked, and the handler is **called again from the start** with the answer. So the
+/// code before a question runs again for each question; it should read, not change anything.
 #[derive(Debug)]
 pub struct Context {
     call: CallContext,
     keep: Mutex<Option<Raw>>,
 }
 
-/// What became of a question to the user.
+/// What the user did with a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elicited<T> {
     /// The user answered.
     Accepted(T),
-    /// The user said no.
+    /// The user refused.
     Declined,
-    /// The user went away.
+    /// The user closed the question without an answer.
     Cancelled,
 }
 
@@ -44,29 +44,36 @@ impl Context {
         Self { call, keep: Mutex::new(None) }
     }
 
-    /// Tells how far the call has come. The client hears of it if it wants to, and if it grew.
+    /// Reports progress. Sent only if the client asked for it and the number has grown.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.call.call.progress(progress, total, message.map(str::to_owned));
     }
 
-    /// Says something for the client's log. The server must have declared that it logs.
+    /// Writes to the client's log, if the client asked for this level. The function must have declared
+    /// that it [logs](crate::function::ToolFunction::logs).
     pub fn log(&self, level: Level, data: &(impl Serialize + ?Sized)) {
         if let Ok(data) = Raw::of(data) {
             self.call.call.log(level, None, data);
         }
     }
 
-    /// Whether nobody wants the result any more.
+    /// Whether the call was cancelled: its result will not be sent.
     pub fn is_cancelled(&self) -> bool {
         self.call.call.is_cancelled()
     }
 
-    /// Comes back when nobody wants the result any more. There is a short grace to clean up.
+    /// Completes when the call is cancelled. The handler has a short time to clean up, then it is
+    /// dropped.
     pub async fn cancelled(&self) {
         self.call.call.cancelled().await;
     }
 
-    /// What the client can be asked.
+    /// Who makes the call, as the transport has established.
+    pub fn caller(&self) -> &Caller {
+        &self.call.caller
+    }
+
+    /// What the client can be asked, as it has declared.
     pub fn capabilities(&self) -> ClientCapabilities {
         self.call.capabilities.clone()
     }
@@ -76,7 +83,7 @@ impl Context {
         self.call.client.as_ref()
     }
 
-    /// What the request says about itself (`_meta`).
+    /// The `_meta` of the request.
     pub fn meta(&self) -> Option<&Raw> {
         self.call.meta.as_ref()
     }
@@ -95,12 +102,12 @@ impl Context {
         self.elicit_with(key, message, schema::of::<T>())
     }
 
-    /// Asks the user to fill in a form, described by a JSON Schema.
+    /// Asks the user to fill in a form that is described by a JSON Schema.
     pub fn elicit_with<T: DeserializeOwned>(
         &self,
         key: &str,
         message: &str,
-        schema: Raw,
+        schema: impl Into<Raw>,
     ) -> Result<Elicited<T>, Error> {
         let form = Elicit::form(message, schema);
         let elicited: RawElicited = self.ask(key, Question::Elicit(form))?;
@@ -135,7 +142,7 @@ impl Context {
         self.ask::<Roots>(key, Question::Roots).map(|roots| roots.roots)
     }
 
-    /// Asks several questions at once; each is then asked again by its key, and has its answer.
+    /// Asks several questions at once. Ask each again by its key to get its answer.
     pub fn ask_all(
         &self,
         questions: impl IntoIterator<Item = (String, Question)>,
@@ -145,7 +152,7 @@ impl Context {
         if open.is_empty() { Ok(()) } else { Err(self.question(open)) }
     }
 
-    /// The answer to a question, as it came; asks it if there is none yet.
+    /// Asks any question and reads its answer as a `T`.
     pub fn ask<T: DeserializeOwned>(&self, key: &str, question: Question) -> Result<T, Error> {
         match self.call.answer(key) {
             Some(answer) => answer.read().map_err(|error| misfit(key, &error)),
@@ -153,20 +160,20 @@ impl Context {
         }
     }
 
-    /// Keeps something for the next round: the client carries it, but can neither read nor change
-    /// it.
+    /// Keeps a value until the handler is called again with the answers. The client carries it, but
+    /// can neither read nor change it.
     pub fn keep(&self, state: &(impl Serialize + ?Sized)) -> Result<(), Error> {
         *self.keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(Raw::of(state)?);
         Ok(())
     }
 
-    /// What the last round has kept.
+    /// The value that was kept when the handler last asked.
     pub fn kept<T: DeserializeOwned>(&self) -> Option<T> {
         self.call.state.as_ref().and_then(|state| state.read().ok())
     }
 
-    /// Ends this round with what [`Context::keep`] has kept and no question: the client comes back
-    /// by itself.
+    /// Ends this call without a question: the client calls again by itself, with the value that
+    /// [`Context::keep`] has kept.
     pub fn come_back(&self) -> Error {
         self.question(Vec::new())
     }

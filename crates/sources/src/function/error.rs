@@ -1,36 +1,79 @@
 //! Why a function gives no result.
 
+use std::error::Error as StdError;
+
 use sabir_registry::{Answer, Ask, Outcome};
 use sabir_wire::{ErrorObject, Problem};
 
-/// Why a function gives no result: it failed, or it must ask the client first.
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Why a handler gives no result: it failed, or it must ask the client first.
 ///
-/// Any error of Rust's becomes one with `?`; its text is what the model reads. So it does not
-/// implement [`std::error::Error`] itself.
+/// Any error becomes one with `?`, `anyhow::Error` and `&str` included; so it does not implement
+/// [`std::error::Error`] itself. The model reads the message of the error, without its causes, and
+/// may correct itself; the log gets the causes too.
+///
+/// ```
+/// use sabir_sources::function::Error;
+///
+/// async fn double(number: String) -> Result<String, Error> {
+///     let number: i64 = number.parse()?;            // the model reads why it is no number
+///     let double = number.checked_mul(2).ok_or("the number is too large")?;
+///     std::fs::read("/etc/secret").map_err(Error::internal)?; // only the log says why
+///     if double == 0 {
+///         return Err(Error::failed("zero cannot be doubled"));
+///     }
+///     Ok(double.to_string())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Error(Kind);
 
 #[derive(Debug)]
 enum Kind {
     Failed(String),
+    Caused { error: BoxError, is_internal: bool },
     Problem(Problem),
     Ask(Ask),
 }
 
+/// How functions behave, the same for all functions of a server.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct FunctionOptions {
+    /// Whether the messages of errors are hidden from clients, as by [`Error::internal`].
+    pub mask_errors: bool,
+}
+
+/// A function, as its errors are reported.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// `tool`, `prompt` or `resource`.
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) options: FunctionOptions,
+}
+
 impl Error {
-    /// The function failed; the model is told why, and may try something else.
+    /// The handler failed for a reason that is written for the model, which may try something else.
+    /// It is shown even if the server masks errors.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self(Kind::Failed(reason.into()))
     }
 
-    /// The request itself is at fault: a JSON-RPC error with a code of yours.
-    pub fn protocol(code: i64, message: impl Into<String>) -> Self {
-        Self(Kind::Problem(Problem::Chosen(ErrorObject::new(code, message.into()))))
+    /// The handler failed, and why is only written to the log: the model reads "the tool failed".
+    pub fn internal(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self(Kind::Caused { error: error.into(), is_internal: true })
     }
 
-    /// There is no such resource.
+    /// The request itself is at fault: the client gets a JSON-RPC error with this code.
+    pub fn protocol(code: i64, message: impl Into<String>) -> Self {
+        Self::problem(Problem::Chosen(ErrorObject::new(code, message.into())))
+    }
+
+    /// There is no resource of this URI.
     pub fn no_such_resource(uri: impl Into<Box<str>>) -> Self {
-        Self(Kind::Problem(Problem::UnknownResource(uri.into())))
+        Self::problem(Problem::UnknownResource(uri.into()))
     }
 
     pub(crate) fn ask(ask: Ask) -> Self {
@@ -41,26 +84,49 @@ impl Error {
         Self(Kind::Problem(problem))
     }
 
-    /// As the source of a tool says it: a failure is for the model to read.
-    pub(crate) fn into_tool_answer<T>(self) -> Answer<T> {
-        match self.0 {
-            Kind::Failed(reason) => Err(Problem::ToolFailed(reason.into())),
-            other => Self(other).into_answer(),
-        }
-    }
-
-    /// As the source of a prompt or a resource says it.
-    pub(crate) fn into_answer<T>(self) -> Answer<T> {
-        match self.0 {
-            Kind::Failed(reason) => Err(Problem::Internal(reason.into())),
-            Kind::Problem(problem) => Err(problem),
-            Kind::Ask(ask) => Ok(Outcome::NeedInput(ask)),
-        }
+    /// The answer of the source that offers `function`.
+    pub(crate) fn into_answer<T>(self, function: &Function) -> Answer<T> {
+        let Function { kind, name, options } = function;
+        let reason = match self.0 {
+            Kind::Ask(ask) => return Ok(Outcome::NeedInput(ask)),
+            Kind::Problem(problem) => return Err(problem),
+            Kind::Failed(reason) => reason,
+            Kind::Caused { error, is_internal } => {
+                tracing::warn!("{kind} `{name}` failed: {}", with_causes(&*error));
+                let is_hidden = is_internal || options.mask_errors;
+                if is_hidden { format!("the {kind} failed") } else { error.to_string() }
+            }
+        };
+        // Only tools are called by models, who read why they failed.
+        let is_tool = *kind == "tool";
+        Err(if is_tool {
+            Problem::ToolFailed(reason.into())
+        } else {
+            Problem::Internal(reason.into())
+        })
     }
 }
 
-impl<E: std::error::Error> From<E> for Error {
+/// The message of an error, then those of its causes.
+fn with_causes(error: &dyn StdError) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+impl<E: Into<BoxError>> From<E> for Error {
     fn from(error: E) -> Self {
-        Self::failed(error.to_string())
+        Self(Kind::Caused { error: error.into(), is_internal: false })
+    }
+}
+
+/// What the model would read.
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Kind::Failed(reason) => f.write_str(reason),
+            Kind::Caused { error, .. } => error.fmt(f),
+            Kind::Problem(problem) => f.write_str(&problem.to_error().message),
+            Kind::Ask(ask) => write!(f, "{} questions are not answered yet", ask.questions.len()),
+        }
     }
 }

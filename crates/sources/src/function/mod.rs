@@ -1,21 +1,25 @@
 //! A Rust function, as a tool, a prompt or a resource.
 //!
-//! Each is a source of its own, so that it can be added and removed while the server runs. Generic
-//! at the door, boxed inside: what is typed here is forgotten once it is registered.
+//! Each is a source of its own, so that it can be added and removed while the server runs. The types
+//! of a function are known where it is added and forgotten behind it.
 
-mod context; // what a function may say and ask while it works
-mod error; // why a function gives no result
-mod handler; // which functions can be tools
+mod call; // the parameters of handlers
+mod context; // what a handler may report and ask while it works
+mod error; // why a handler gives no result
+mod handler; // which functions can be handlers
 mod prompt; // a function that fills in a prompt
-mod reply; // what a tool may return
-mod resource; // a function that reads a resource
+mod reply; // what handlers may return
+mod resource; // a function that reads resources
 mod schema; // JSON Schemas of Rust types
+mod source; // functions with their state are sources
 mod tool; // a function that is a tool
 
+pub use call::{Args, Call, Extractor, FromCall, FromRef, Plain, State, Uri};
 pub use context::{Context, Elicited};
-pub use error::Error;
+pub use error::{Error, FunctionOptions};
 pub use handler::Handler;
-pub use prompt::{PromptBuilder, PromptFunction};
+pub use prompt::PromptFunction;
 pub use reply::{IntoReply, Json};
-pub use resource::{ResourceBuilder, ResourceFunction, TemplateBuilder, TemplateFunction};
-pub use tool::{ToolBuilder, ToolFunction};
+pub use resource::ResourceFunction;
+pub use source::IntoSource;
+pub use tool::ToolFunction;

@@ -2,153 +2,130 @@
 
 use std::sync::Arc;
 
-use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
+use sabir_registry::{Offer, Pending, Source, ToolCall};
+use sabir_wire::Raw;
 use sabir_wire::types::{Icon, Tool, ToolAnnotations, ToolReply};
-use sabir_wire::{Problem, Raw};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 
-use crate::function::context::Context;
-use crate::function::handler::Handler;
+use crate::function::error::FunctionOptions;
+use crate::function::handler::{Handler, Run, run};
 use crate::function::reply::IntoReply;
 use crate::function::schema;
+use crate::function::source::{Bound, IntoSource};
 
-type Run = Arc<dyn Fn(ToolCall) -> Pending<ToolReply> + Send + Sync>;
-
-/// A tool that is a Rust function.
-#[derive(Clone)]
-pub struct ToolFunction {
+/// A tool that is a Rust function, with more to say about it than its name and description.
+///
+/// ```
+/// use sabir_sources::function::{Json, ToolFunction};
+///
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
+/// struct Time {
+///     hours: u8,
+/// }
+///
+/// let clock: ToolFunction = ToolFunction::new("time", "Tells the time", async || Json(Time { hours: 7 }))
+///     .title("Clock")
+///     .read_only()
+///     .output::<Time>();
+/// ```
+#[must_use]
+pub struct ToolFunction<S = ()> {
     tool: Tool,
     logs: bool,
-    run: Run,
+    run: Run<S, ToolReply>,
 }
 
-impl ToolFunction {
-    /// A tool whose arguments are a type: its schema is derived from it.
-    pub fn typed<A, H, Form>(
-        name: impl Into<String>,
-        description: impl Into<String>,
-        handler: H,
-    ) -> ToolBuilder
+impl<S> ToolFunction<S> {
+    /// A tool. The input schema is derived from the parameter that takes the arguments.
+    pub fn new<H, Form>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
     where
-        A: DeserializeOwned + JsonSchema + Send,
-        H: Handler<A, Form, Output: IntoReply>,
+        H: Handler<S, Form, Output: IntoReply>,
     {
-        ToolBuilder::new(Tool::new(name, description, schema::of_arguments::<A>()), run(handler))
+        let schema = H::schema().unwrap_or_else(schema::of_any_object);
+        let tool = Tool::new(name, description, schema::raw(&schema));
+        Self { tool, logs: false, run: run(handler) }
     }
 
-    /// A tool whose arguments are described by a JSON Schema, and given as they came.
-    pub fn raw<H, Form>(
-        name: impl Into<String>,
-        description: impl Into<String>,
-        schema: Raw,
-        handler: H,
-    ) -> ToolBuilder
-    where
-        H: Handler<Raw, Form, Output: IntoReply>,
-    {
-        ToolBuilder::new(Tool::new(name, description, schema), run(handler))
-    }
-}
-
-/// Describes a tool further.
-#[derive(Clone)]
-pub struct ToolBuilder(ToolFunction);
-
-impl ToolBuilder {
-    fn new(tool: Tool, run: Run) -> Self {
-        Self(ToolFunction { tool, logs: false, run })
-    }
-
-    /// A name for people.
+    /// Sets a name for people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.0.tool.title = Some(title.into());
+        self.tool.title = Some(title.into());
         self
     }
 
-    /// What it gives: results are checked against the schema of `T`.
+    /// Replaces the input schema by any JSON Schema of an object. The handler may take the arguments
+    /// as the client wrote them, as [`Raw`].
+    ///
+    /// ```
+    /// use sabir_sources::function::ToolFunction;
+    /// use sabir_wire::Raw;
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+    /// let echo: ToolFunction =
+    ///     ToolFunction::new("echo", "Returns its arguments", async |given: Raw| given.text().to_owned())
+    ///         .input_schema(schema);
+    /// ```
+    pub fn input_schema(mut self, schema: impl Into<Raw>) -> Self {
+        self.tool.input_schema = schema.into();
+        self
+    }
+
+    /// Sets the output schema to that of `T`, which results are checked against.
     pub fn output<T: JsonSchema>(self) -> Self {
         self.output_schema(schema::of::<T>())
     }
 
-    /// What it gives: results are checked against a JSON Schema.
-    pub fn output_schema(mut self, schema: Raw) -> Self {
-        self.0.tool.output_schema = Some(schema);
+    /// Sets the output schema, which results are checked against.
+    pub fn output_schema(mut self, schema: impl Into<Raw>) -> Self {
+        self.tool.output_schema = Some(schema.into());
         self
     }
 
-    /// Hints for its use.
+    /// Sets the hints for clients. They replace what [`ToolFunction::read_only`] has set.
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
-        self.0.tool.annotations = Some(annotations);
+        self.tool.annotations = Some(annotations);
         self
     }
 
-    /// It changes nothing.
+    /// Declares that the tool changes nothing, so that clients may call it without asking.
     pub fn read_only(mut self) -> Self {
-        self.0.tool.annotations.get_or_insert_default().read_only_hint = Some(true);
+        self.tool.annotations.get_or_insert_default().read_only_hint = Some(true);
         self
     }
 
-    /// How it looks.
+    /// Adds an icon that clients may show.
     pub fn icon(mut self, icon: Icon) -> Self {
-        self.0.tool.icons.push(icon);
+        self.tool.icons.push(icon);
         self
     }
 
-    /// What it says about itself to programs.
-    pub fn meta(mut self, meta: Raw) -> Self {
-        self.0.tool.meta = Some(meta);
+    /// Sets the `_meta` of the tool, a JSON object for programs.
+    pub fn meta(mut self, meta: impl Into<Raw>) -> Self {
+        self.tool.meta = Some(meta.into());
         self
     }
 
-    /// It writes to the client's log, so the server must declare that.
+    /// Declares that the tool writes to the client's log, so that the server declares it too.
     pub fn logs(mut self) -> Self {
-        self.0.logs = true;
+        self.logs = true;
         self
     }
+}
 
-    /// The tool.
-    pub fn build(self) -> ToolFunction {
-        self.0
+impl<S: Send + Sync + 'static> IntoSource<S> for ToolFunction<S> {
+    fn into_source(self, state: S, options: FunctionOptions) -> Arc<dyn Source> {
+        let name = self.tool.name.clone();
+        Arc::new(Bound::new(self, "tool", &name, state, options))
     }
 }
 
-impl From<ToolBuilder> for ToolFunction {
-    fn from(builder: ToolBuilder) -> Self {
-        builder.0
-    }
-}
-
-impl Source for ToolFunction {
+impl<S: Send + Sync> Source for Bound<ToolFunction<S>, S> {
     fn offer(&self) -> Offer {
-        Offer { tools: vec![self.tool.clone()], logs: self.logs, ..Offer::default() }
+        let ToolFunction { tool, logs, .. } = &self.described;
+        Offer { tools: vec![tool.clone()], logs: *logs, ..Offer::default() }
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        (self.run)(call)
+        self.call(&self.described.run, call.arguments, None, call.context)
     }
-}
-
-fn run<A, H, Form>(handler: H) -> Run
-where
-    A: DeserializeOwned + Send,
-    H: Handler<A, Form, Output: IntoReply>,
-{
-    Arc::new(move |call| {
-        // The schema let it pass, but the type may be stricter than its schema.
-        let argument: A = match call.arguments.read() {
-            Ok(argument) => argument,
-            Err(error) => {
-                let problem = Problem::Arguments(error.to_string().into());
-                return Box::pin(async { Err(problem) });
-            }
-        };
-        let work = handler.call(argument, Context::new(call.context));
-        Box::pin(async move {
-            match work.await.into_reply() {
-                Ok(reply) => Ok(Outcome::Done(reply)),
-                Err(error) => error.into_tool_answer(),
-            }
-        })
-    })
 }

@@ -39,6 +39,11 @@ fn rules(choices: &mut Choices<'_>) -> SessionConfig {
     let pins = [None, None, Some(Revision::V2025_03_26), Some(Revision::V2026_07_28)];
     let ready = [None, Some(RequireReady::Tools), Some(RequireReady::All)];
     let null = [NullId::Refuse, NullId::Answer];
+    let mut limits = Limits::default();
+    limits.calls = MAX_CALLS;
+    limits.call_time = Some(Duration::from_secs(30));
+    limits.question_time = Some(Duration::from_secs(60));
+    limits.subscriptions = 3;
     SessionConfig {
         dialect: Dialect {
             revision: *choices.of(&pins),
@@ -46,13 +51,7 @@ fn rules(choices: &mut Choices<'_>) -> SessionConfig {
             null_id: *choices.of(&null),
             ..Dialect::default()
         },
-        limits: Limits {
-            calls: MAX_CALLS,
-            call_time: Some(Duration::from_secs(30)),
-            question_time: Some(Duration::from_secs(60)),
-            subscriptions: 3,
-            grace: Duration::from_secs(5),
-        },
+        limits,
         server: Raw::empty_object(),
         elicitation_ids: ElicitationIds::new("page"),
     }

@@ -7,7 +7,19 @@ use std::time::Duration;
 use super::auth::Authenticate;
 
 /// How an HTTP server behaves. Every field has a good default.
+///
+/// ```
+/// # fn main() -> Result<(), std::net::AddrParseError> {
+/// use sabir_transports::http::Settings;
+///
+/// let mut settings = Settings::new("127.0.0.1:7331".parse()?);
+/// settings.hosts.push("mcp.example.com".into());
+/// settings.limits.connections = 500;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Settings {
     /// Where to listen. Port 0 lets the system choose.
     pub address: SocketAddr,
@@ -40,6 +52,13 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+impl Settings {
+    /// The default settings, to listen on `address`.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, ..Self::default() }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -61,6 +80,7 @@ impl Default for Settings {
 
 /// How much is taken in and kept, whoever sends it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// Connections at once. One more waits until another has ended.
     pub connections: usize,

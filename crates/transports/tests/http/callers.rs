@@ -73,7 +73,8 @@ async fn record(settings: Settings) -> (Arc<Recorder>, Server) {
     let source = Arc::new(Recorder::default());
     let engine = Engine::new(EngineSettings::default());
     engine.registry().add(source.clone()).unwrap();
-    let settings = Settings { address: "127.0.0.1:0".parse().unwrap(), ..settings };
+    let mut settings = settings;
+    settings.address.set_port(0);
     (source, Server::bind(engine, settings).await.unwrap())
 }
 
@@ -101,7 +102,8 @@ impl Authenticate for Directory {
 #[tokio::test]
 async fn an_authenticator_may_take_its_time() {
     let authenticate: Arc<dyn Authenticate> = Arc::new(Directory);
-    let settings = Settings { authenticate: Some(authenticate), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.authenticate = Some(authenticate);
     let (source, server) = record(settings).await;
     let address = server.address();
     let (stop, stopped) = oneshot::channel::<()>();

@@ -129,8 +129,7 @@ async fn other_paths_and_methods_get_a_clean_answer() {
 #[tokio::test]
 async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
     let bind = async |change: fn(&mut Settings)| {
-        let mut settings =
-            Settings { address: "0.0.0.0:0".parse().unwrap(), ..Settings::default() };
+        let mut settings = Settings::new("0.0.0.0:0".parse().unwrap());
         change(&mut settings);
         Server::bind(Engine::new(sabir_engine::Settings::default()), settings).await
     };
@@ -139,7 +138,7 @@ async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
     assert!(bind(|settings| settings.allow_public = true).await.is_ok());
     assert!(bind(|settings| settings.tokens = token("s3cret")).await.is_ok());
     let taken = start().await;
-    let settings = Settings { address: taken.address, ..Settings::default() };
+    let settings = Settings::new(taken.address);
     let second = Server::bind(taken.engine.clone(), settings).await;
     assert!(matches!(second, Err(BindError::System { .. })));
     taken.stop().await;

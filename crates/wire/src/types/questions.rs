@@ -114,8 +114,8 @@ pub enum Elicit {
 
 impl Elicit {
     /// A form to fill in; `schema` describes its fields.
-    pub fn form(message: impl Into<String>, schema: Raw) -> Self {
-        Self::Form { message: message.into(), schema, extra: Extra::NONE }
+    pub fn form(message: impl Into<String>, schema: impl Into<Raw>) -> Self {
+        Self::Form { message: message.into(), schema: schema.into(), extra: Extra::NONE }
     }
 
     /// A web page to visit.
