@@ -1,4 +1,4 @@
-//! How a store grows: generates a folder of articles and measures it.
+//! Measures how a store scales: generates a folder of articles and indexes it.
 //!
 //! ```text
 //! cargo run --release -p sabir-articles --example articles_scale -- COUNT [FOLDER]
@@ -8,7 +8,7 @@
 //! `FOLDER/.cache` and removed first. Figures go to stdout, one per line, so that they can be
 //! compared and drawn.
 
-#![allow(clippy::print_stdout, reason = "printing figures is all that this program is for")]
+#![allow(clippy::print_stdout, reason = "this program prints figures")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,10 +23,10 @@ use sabir_articles::{SearchOptions, Settings, Store};
 /// The size of one article.
 const BYTES: usize = 5 * 1024;
 
-/// Different words in all articles.
+/// The number of different words.
 const VOCABULARY: usize = 60_000;
 
-/// Questions that are measured.
+/// The number of measured queries.
 const QUESTIONS: usize = 4_000;
 
 type Failure = Box<dyn std::error::Error>;
@@ -53,7 +53,7 @@ fn main() -> Result<(), Failure> {
             if home.join(".cache").exists() {
                 fs::remove_dir_all(home.join(".cache"))?;
             }
-            // Each in a process of its own, so that each has its own memory.
+            // Each in its own process, so that its memory can be measured.
             for phase in ["index", "ask"] {
                 let me = std::env::current_exe()?;
                 let status = Command::new(me).arg(&args[0]).arg(&home).arg(phase).status()?;
@@ -128,7 +128,7 @@ fn size_of(folder: &Path) -> Result<u64, Failure> {
     Ok(size)
 }
 
-/// The kinds of queries, equally frequent; the phrases of common words are counted apart.
+/// The kinds of queries, equally frequent. Phrases of common words are counted separately.
 fn kinds() -> [(&'static str, MakeQuery); 8] {
     [
         ("one_word", |random, words| words.some(random, 20, VOCABULARY / 4).to_owned()),
@@ -145,7 +145,7 @@ fn kinds() -> [(&'static str, MakeQuery); 8] {
             )
         }),
         ("phrase", |random, words| {
-            // Words that do stand together, wherever that is.
+            // Words that are adjacent in some article.
             let text = article(random.below(1000), words).unwrap_or_default();
             let body: Vec<&str> =
                 text.rsplit("---").next().unwrap_or_default().split(' ').collect();
@@ -233,14 +233,14 @@ fn change_one(store: &Store, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How long something took on the clock, and how long of that it was computing.
+/// The wall-clock time and the CPU time of something.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, [Duration; 2]) {
     let (start, computed) = (Instant::now(), computing());
     let result = work();
     (result, [start.elapsed(), computing().saturating_sub(computed)])
 }
 
-/// How long this thread has been computing: unlike the clock, not longer on a busy machine.
+/// The CPU time of this thread, which does not depend on the load of the machine.
 fn computing() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -269,7 +269,7 @@ impl Times {
     }
 }
 
-/// What the system says of our memory: ours alone, mapped files, and the most so far.
+/// The memory of this process: private, mapped files, and peak.
 fn memory(when: &str) {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     for (key, label) in [("RssAnon", "own"), ("RssFile", "mapped"), ("VmHWM", "most")] {
@@ -281,7 +281,7 @@ fn memory(when: &str) {
     }
 }
 
-/// What this process has used of all processors: unlike the time, it is the same on a busy machine.
+/// The CPU time of this process, which does not depend on the load of the machine.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
@@ -326,7 +326,7 @@ fn article(number: usize, words: &Words) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// Made-up words with the frequencies of a real language: the n-th is about n times rarer than the first.
+/// Generated words with the frequencies of a natural language (Zipf's law).
 struct Words {
     words: Vec<String>,
     sums: Vec<f64>,
@@ -382,7 +382,7 @@ impl Words {
     }
 }
 
-/// SplitMix64: the same numbers on every machine.
+/// SplitMix64, a reproducible random number generator.
 struct Random(u64);
 
 impl Random {

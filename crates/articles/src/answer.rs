@@ -1,31 +1,29 @@
-//! Answers from a snapshot: lists, articles, completions.
-//!
-//! Nothing here touches the folder: what is asked for is looked up in memory and read from the index.
+//! Lists, articles and completions from a snapshot. The folder itself is not read.
 
 use crate::date::rfc3339;
 use crate::format::Format;
 use crate::index::{Meta, Stored, View};
 use crate::listing::{Completions, Entry, MOST_COMPLETIONS, Resolved};
-use crate::results::{Article, AskError, Completion, Indexing, List, SectionSummary, Summary};
+use crate::results::{Article, Completion, Indexing, List, SectionSummary, StoreError, Summary};
 use crate::sections::{Outline, Section};
 use crate::snapshot::Snapshot;
-use crate::uri::uri_of;
+use crate::uri::ArticleUris;
 
-/// Articles in a list, if nothing else is asked for.
-const USUAL_LIST: usize = 50;
+/// The default length of a list.
+const DEFAULT_LIST: usize = 50;
 
-/// Articles in a list at most; the answer says how many there are.
+/// The longest list. The result has the total number.
 const LONGEST_LIST: usize = 1000;
 
-/// Categories that an error names.
+/// The most categories in an error.
 const MOST_CATEGORIES: usize = 50;
 
-/// A limit as it was asked for: at least one, and no more than `most`.
-pub(crate) fn limit(asked: Option<i64>, usual: usize, most: usize) -> Result<usize, AskError> {
+/// A requested limit: at least one, and at most `max`.
+pub(crate) fn limit(asked: Option<i64>, default: usize, max: usize) -> Result<usize, StoreError> {
     match asked {
-        None => Ok(usual),
-        Some(asked) if asked < 1 => Err(AskError::Limit(asked)),
-        Some(asked) => Ok(usize::try_from(asked).unwrap_or(most).min(most)),
+        None => Ok(default),
+        Some(asked) if asked < 1 => Err(StoreError::Limit(asked)),
+        Some(asked) => Ok(usize::try_from(asked).unwrap_or(max).min(max)),
     }
 }
 
@@ -35,8 +33,8 @@ pub(crate) fn list(
     category: Option<&str>,
     asked: Option<i64>,
     indexing: Option<Indexing>,
-) -> Result<List, AskError> {
-    let limit = limit(asked, USUAL_LIST, LONGEST_LIST)?;
+) -> Result<List, StoreError> {
+    let limit = limit(asked, DEFAULT_LIST, LONGEST_LIST)?;
     let newest =
         snapshot.listing.newest(category).ok_or_else(|| no_category(snapshot, category))?;
     let total = newest.len();
@@ -45,18 +43,8 @@ pub(crate) fn list(
     Ok(List { articles, total, indexing })
 }
 
-/// Articles by id, from one place on: to go through all of them.
-pub(crate) fn summaries(
-    snapshot: &Snapshot,
-    from: usize,
-    most: usize,
-) -> Result<Vec<Summary>, AskError> {
-    let page = snapshot.listing.articles().iter().skip(from).take(most.min(LONGEST_LIST));
-    page.map(|entry| summary(snapshot, entry)).collect()
-}
-
-/// What is known of the article with exactly this id.
-pub(crate) fn summary_of(snapshot: &Snapshot, id: &str) -> Result<Option<Summary>, AskError> {
+/// The summary of the article with exactly this id.
+pub(crate) fn summary_of(snapshot: &Snapshot, id: &str) -> Result<Option<Summary>, StoreError> {
     snapshot.listing.article(id).map(|entry| summary(snapshot, entry)).transpose()
 }
 
@@ -65,12 +53,12 @@ pub(crate) fn article(
     snapshot: &Snapshot,
     asked: &str,
     section: Option<&str>,
-) -> Result<Article, AskError> {
+) -> Result<Article, StoreError> {
     let entry = match snapshot.listing.resolve(asked) {
         Resolved::One(entry) => entry,
         Resolved::Many(choices) => {
             let choices = choices.into_iter().map(str::to_owned).collect();
-            return Err(AskError::Ambiguous { asked: asked.to_owned(), choices });
+            return Err(StoreError::Ambiguous { asked: asked.to_owned(), choices });
         }
         Resolved::Nothing => return Err(not_found(asked)),
     };
@@ -84,7 +72,7 @@ pub(crate) fn article(
         None => (text, None),
         Some(asked) => {
             let Some(found) = outline.section(asked) else {
-                return Err(AskError::NoSection {
+                return Err(StoreError::NoSection {
                     id: entry.id().to_owned(),
                     asked: asked.to_owned(),
                     sections,
@@ -93,7 +81,7 @@ pub(crate) fn article(
             (text[found.range.clone()].to_owned(), Some(section_summary(found)))
         }
     };
-    Ok(Article { frontmatter, summary: summarised(entry, meta, size), content, section, sections })
+    Ok(Article { frontmatter, summary: summarize(entry, meta, size), content, section, sections })
 }
 
 pub(crate) fn completion(found: Completions) -> Completion {
@@ -104,8 +92,8 @@ pub(crate) fn completion(found: Completions) -> Completion {
     }
 }
 
-/// What is known of an article whose Markdown has `size` bytes.
-pub(crate) fn summarised(entry: &Entry, meta: Meta, size: usize) -> Summary {
+/// The summary of an article whose Markdown has `size` bytes.
+pub(crate) fn summarize(entry: &Entry, meta: Meta, size: usize) -> Summary {
     Summary {
         id: entry.id().to_owned(),
         category: entry.category().map(str::to_owned),
@@ -118,7 +106,7 @@ pub(crate) fn summarised(entry: &Entry, meta: Meta, size: usize) -> Summary {
         last_updated: meta.updated,
         last_modified: rfc3339(entry.stamp.mtime.div_euclid(1_000_000_000)),
         size: size as u64,
-        uri: uri_of(entry.id()),
+        uri: ArticleUris::default().uri_of(entry.id()),
     }
 }
 
@@ -131,12 +119,12 @@ pub(crate) fn section_summary(section: &Section) -> SectionSummary {
     }
 }
 
-fn summary(snapshot: &Snapshot, entry: &Entry) -> Result<Summary, AskError> {
-    stored(snapshot, entry).map(|stored| summarised(entry, stored.meta, stored.text.len()))
+fn summary(snapshot: &Snapshot, entry: &Entry) -> Result<Summary, StoreError> {
+    stored(snapshot, entry).map(|stored| summarize(entry, stored.meta, stored.text.len()))
 }
 
-/// What the index has of an article that is on the listing.
-fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, AskError> {
+/// The stored fields of an article.
+fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, StoreError> {
     let lost =
         || tantivy::TantivyError::InternalError(format!("{} is not in the index", entry.path));
     let view: &View = snapshot.view.as_ref().ok_or_else(lost)?;
@@ -144,14 +132,14 @@ fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, AskError> {
     Ok(view.read(address)?)
 }
 
-fn not_found(asked: &str) -> AskError {
-    AskError::NotFound { asked: asked.to_owned(), suggestions: Vec::new(), indexing: None }
+fn not_found(asked: &str) -> StoreError {
+    StoreError::NotFound { asked: asked.to_owned(), suggestions: Vec::new(), indexing: None }
 }
 
-fn no_category(snapshot: &Snapshot, asked: Option<&str>) -> AskError {
+fn no_category(snapshot: &Snapshot, asked: Option<&str>) -> StoreError {
     let categories =
         snapshot.listing.categories().take(MOST_CATEGORIES).map(|(name, _)| name.to_owned());
-    AskError::NoCategory {
+    StoreError::NoCategory {
         asked: asked.unwrap_or_default().to_owned(),
         categories: categories.collect(),
     }

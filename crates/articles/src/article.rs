@@ -1,11 +1,11 @@
-//! One file, read: from bytes to an article.
+//! Parses a file into an article.
 //!
-//! Reading never fails for what an author wrote: a file is served with what can be read, and what
-//! is wrong is named by line. Only what is no text at all is left out.
+//! Parsing never fails: a file is served as far as it can be read, and mistakes are reported with
+//! their lines. Only binary files are left out.
 //!
-//! **Visibility is decided here and nowhere else.** A file that says `status` is visible if the
-//! status is one of those allowed, and a status that cannot be read is not. `draft: true` and
-//! `published: false`, which other tools use for the same, hide a file too.
+//! **Visibility is decided here and nowhere else.** A file with a `status` is visible if the status is
+//! one of those allowed; a status that cannot be read is not. `draft: true` and `published: false`
+//! also hide a file.
 
 use serde_json::Map;
 
@@ -15,34 +15,34 @@ use crate::frontmatter::{self, Frontmatter};
 use crate::problem::Problem;
 use crate::sections::Outline;
 
-/// The description made from a first paragraph is cut to this many characters.
+/// The longest description from a first paragraph, in characters.
 const DESCRIPTION: usize = 300;
 
-/// Tags of one article; further ones are dropped.
+/// The most tags of an article. Further ones are dropped.
 const MOST_TAGS: usize = 100;
 
-/// What a file says.
+/// A parsed file.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ParsedArticle {
     pub(crate) title: String,
     pub(crate) description: Option<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) status: Option<String>,
     pub(crate) published: Option<When>,
     pub(crate) updated: Option<When>,
-    /// Everything that the author wrote above the text.
+    /// All fields of the frontmatter.
     pub(crate) frontmatter: Map<String, serde_json::Value>,
-    /// The text below the frontmatter, as it stands in the file.
+    /// The text below the frontmatter, unchanged.
     pub(crate) text: String,
     pub(crate) outline: Outline,
     pub(crate) visible: bool,
     pub(crate) problems: Vec<Problem>,
-    /// The file looks as if it was still being written.
+    /// Whether the file looks as if it is still being written.
     pub(crate) unfinished: bool,
 }
 
-/// Reads a file. `path` is relative to the folder, with its ending.
-pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> Reading {
+/// Parses a file. `path` is relative to the folder.
+pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> ParsedArticle {
     let format = Format::of(path).unwrap_or(Format::Text);
     let (file, mut problems, is_text) = decode(path, bytes);
     let (matter, text) = frontmatter::split(&file);
@@ -69,7 +69,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> Reading {
         &mut problems,
     );
     let (status, visible) = visibility(&matter, path, statuses, &mut problems);
-    Reading {
+    ParsedArticle {
         title,
         description,
         tags: tags(&matter),
@@ -81,7 +81,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> Reading {
             .iter()
             .map(|field| (field.key.clone(), field.value.json()))
             .collect(),
-        // Nothing, or nothing but the beginning of a fence.
+        // Empty, or only the beginning of a fence.
         unfinished: matter.unclosed || file.trim().trim_matches(['-', '+']).is_empty(),
         text: text.to_owned(),
         outline,
@@ -90,9 +90,9 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> Reading {
     }
 }
 
-/// A file that could not be read: nothing but the problem.
-pub(crate) fn unread(problem: Problem) -> Reading {
-    Reading {
+/// A file that could not be read.
+pub(crate) fn unread(problem: Problem) -> ParsedArticle {
+    ParsedArticle {
         title: String::new(),
         description: None,
         tags: Vec::new(),
@@ -108,7 +108,7 @@ pub(crate) fn unread(problem: Problem) -> Reading {
     }
 }
 
-/// The text of a file, whatever its encoding; and whether it is text at all.
+/// Decodes a file. Returns whether it is text.
 fn decode(path: &str, bytes: &[u8]) -> (String, Vec<Problem>, bool) {
     let units = |pair: fn([u8; 2]) -> u16| {
         let units =
@@ -124,7 +124,7 @@ fn decode(path: &str, bytes: &[u8]) -> (String, Vec<Problem>, bool) {
     if bytes.contains(&0) {
         return (
             String::new(),
-            vec![Problem::of(path, "this is no text; it is not served")],
+            vec![Problem::of(path, "not served: this is a binary file")],
             false,
         );
     }
@@ -132,8 +132,7 @@ fn decode(path: &str, bytes: &[u8]) -> (String, Vec<Problem>, bool) {
         Ok(text) => (text.to_owned(), Vec::new(), true),
         Err(error) => {
             let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
-            let problem =
-                Problem::at(path, line, "this is not UTF-8; the wrong bytes are shown as \u{FFFD}");
+            let problem = Problem::at(path, line, "invalid UTF-8, shown as \u{FFFD}");
             (String::from_utf8_lossy(bytes).into_owned(), vec![problem], true)
         }
     }
@@ -146,7 +145,7 @@ fn date_field(
     problems: &mut Vec<Problem>,
 ) -> Option<When> {
     for field in matter.named(names) {
-        // `published: true` is no date and no mistake.
+        // `published: true` is neither a date nor a mistake.
         let Some(text) = field.value.text().filter(|_| field.value.truth().is_none()) else {
             continue;
         };
@@ -155,7 +154,7 @@ fn date_field(
             None => problems.push(Problem::at(
                 path,
                 field.line,
-                &format!("`{}` is no date that can be read: {text}", field.key),
+                &format!("invalid date in `{}`: {text}", field.key),
             )),
         }
     }
@@ -166,7 +165,7 @@ fn tags(matter: &Frontmatter) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for field in matter.named(&["tags", "tag", "keywords"]) {
         for text in field.value.texts() {
-            // `tags: a, b` is a list to the author.
+            // `tags: a, b` is meant as a list.
             let parts =
                 if field.value.text().is_some() { text.split(',').collect() } else { vec![text] };
             for part in parts.iter().map(|part| part.trim().trim_start_matches('#')) {
@@ -180,7 +179,7 @@ fn tags(matter: &Frontmatter) -> Vec<String> {
     tags
 }
 
-/// The status as written, and whether the article exists for clients.
+/// The status as written, and whether the article is visible.
 fn visibility(
     matter: &Frontmatter,
     path: &str,
@@ -192,11 +191,7 @@ fn visibility(
     for field in matter.named(&["status"]) {
         let texts = field.value.texts();
         if texts.is_empty() {
-            problems.push(Problem::at(
-                path,
-                field.line,
-                "`status` is empty; the article is not served",
-            ));
+            problems.push(Problem::at(path, field.line, "not served: `status` is empty"));
         }
         let allowed = |text: &&str| statuses.iter().any(|status| status.eq_ignore_ascii_case(text));
         visible &= !texts.is_empty() && texts.iter().all(allowed);
@@ -207,7 +202,7 @@ fn visibility(
     (status, visible && !is_draft && !unpublished)
 }
 
-/// A title from a file name: `deep/context-engineering.md` is `Context engineering`.
+/// A title from a file name: `deep/context-engineering.md` becomes `Context engineering`.
 fn title_of(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -219,9 +214,9 @@ fn title_of(path: &str) -> String {
         .map_or_else(|| stem.to_owned(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// The beginning of a text, cut between words.
-pub fn shortened(text: &str, most: usize) -> String {
-    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+/// The start of a text, up to `limit` characters, cut between words.
+pub fn shortened(text: &str, limit: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
     let cut = text[..end].rfind(char::is_whitespace).filter(|&at| at > end / 2).unwrap_or(end);
     format!("{}…", text[..cut].trim_end())
 }

@@ -1,33 +1,33 @@
-//! Dates in the forms that authors write.
+//! Parses dates in the formats that authors use.
 //!
-//! A date is kept as it is shown (`2025-01-31`, or with its time) and as a number to sort by.
-//! Times without a zone count as UTC: the order matters, the hour does not.
+//! A date is kept as text (`2025-01-31`, or with its time) and as a number for sorting. Times without
+//! a zone count as UTC.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::{rfc2822, strtime};
 use jiff::tz::TimeZone;
 
-/// A longer text is no date.
+/// The longest date in bytes.
 const LONGEST: usize = 64;
 
-/// A point in time, as precise as it was written.
+/// A date, with a time if one was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct When {
-    /// ISO 8601: a day, or a day and a time.
+    /// ISO 8601.
     pub(crate) shown: String,
     /// Seconds since 1970.
     pub(crate) seconds: i64,
 }
 
-/// Forms beyond ISO 8601. Where day and month could be either, slashes are American
-/// and dots are European, as people of those places write them.
+/// Formats besides ISO 8601. Where the order of day and month is ambiguous, slashes are American and
+/// dots are European.
 const DAYS: [&str; 11] = [
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%B %d %Y",
     "%b %d %Y", "%d %B %Y", "%d %b %Y",
 ];
 
-/// Reads a date, or says that it is none.
+/// Parses a date.
 pub(crate) fn parse(text: &str) -> Option<When> {
     let text = text.trim();
     if text.is_empty() || text.len() > LONGEST {
@@ -42,7 +42,7 @@ pub(crate) fn rfc3339(seconds: i64) -> String {
 }
 
 fn exact(text: &str) -> Option<When> {
-    // YAML lets a space stand before the zone: `2025-01-31 17:45:00 +02:00`.
+    // YAML allows a space before the zone: `2025-01-31 17:45:00 +02:00`.
     let zone = text.rsplit_once(' ').filter(|(_, zone)| zone.starts_with(['+', '-', 'Z']));
     let joined = zone.map(|(time, zone)| format!("{time}{zone}"));
     if let Ok(stamp) = joined.as_deref().unwrap_or(text).parse::<Timestamp>() {
@@ -51,7 +51,7 @@ fn exact(text: &str) -> Option<When> {
     if let Ok(zoned) = rfc2822::parse(text) {
         return Some(from_stamp(zoned.timestamp()));
     }
-    // A day alone is also a valid date-time; it must not be shown with a midnight nobody wrote.
+    // A day alone is also a valid date-time, but must not be shown with a time.
     if text.contains(':') {
         let civil = text.parse::<DateTime>().ok()?;
         let seconds = TimeZone::UTC.to_timestamp(civil).ok()?.as_second();
@@ -71,16 +71,16 @@ fn from_day(day: Date) -> When {
 
 /// A day in words or with other separators: `January 31st, 2025`, `31.1.2025`.
 fn day(text: &str) -> Option<Date> {
-    let plain = without_ornaments(text);
+    let plain = simplified(text);
     DAYS.iter().find_map(|form| {
         let parsed = strtime::parse(form, &plain).ok()?;
-        // "March 2025" also reads as the 20th of March in the year 25.
+        // "March 2025" could also be parsed as March 20 in the year 25.
         parsed.to_date().ok().filter(|day| day.year() >= 1000)
     })
 }
 
-/// Commas, weekdays and the endings of ordinals taken away.
-fn without_ornaments(text: &str) -> String {
+/// Removes commas, weekdays and ordinal suffixes.
+fn simplified(text: &str) -> String {
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty() && !is_weekday(word));
     let words: Vec<&str> = words
         .map(|word| {
@@ -102,7 +102,7 @@ fn is_weekday(word: &str) -> bool {
         .any(|day| word.len() >= 3 && day.starts_with(&word))
 }
 
-/// `2025-01`, `January 2025`, `2025`: the first day of it.
+/// The first day of a month or year: `2025-01`, `January 2025`, `2025`.
 fn month_or_year(text: &str) -> Option<Date> {
     let first =
         |form: &str, first_day: String| strtime::parse(form, first_day).ok()?.to_date().ok();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn days_in_all_their_forms_are_the_same_day() {
+    fn all_formats_of_a_day_are_the_same_day() {
         for text in [
             "2025-01-31",
             "2025-1-31",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn other_texts_are_not_dates() {
         for text in [
             "",
             "soon",

@@ -1,10 +1,8 @@
-//! The folder on the disk: what is in it, and how it is read.
+//! Scans the folder and reads its files.
 //!
 //! Every path is opened relative to a handle of the folder, and the operating system refuses to
-//! leave it: no `..`, no link, no race between looking and opening leads out. Links that stay
-//! inside are followed once. Hidden files are not there, not even behind a link.
-//!
-//! Nothing here knows what an article is; only which names can be one.
+//! leave it: neither `..`, nor a symbolic link, nor a race leads outside. Links that stay inside are
+//! followed once. Hidden files are ignored, even behind a link.
 
 use std::io::{self, Read};
 use std::panic::resume_unwind;
@@ -18,13 +16,13 @@ use cap_std::fs::{Dir, DirEntry, File, Metadata};
 use crate::format::Format;
 use crate::problem::Problem;
 
-/// Folders within folders. Deeper ones are named as a problem and not read.
+/// The deepest level of folders. Deeper ones are not read, and reported as a problem.
 const DEEPEST: usize = 32;
 
-/// Bytes of one file. A larger one is named as a problem and not served.
+/// The largest file in bytes. A larger one is not served, and reported as a problem.
 pub(crate) const LARGEST_FILE: u64 = 8 * 1024 * 1024;
 
-/// What tells that a file has not changed, without reading it.
+/// Shows whether a file has changed, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
@@ -49,14 +47,14 @@ impl Stamp {
 /// A file that may be an article.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Relative to the folder, with `/` between its parts.
+    /// Relative to the folder, with `/`.
     pub(crate) path: Box<str>,
     pub(crate) stamp: Stamp,
-    /// Reached through a link: changes of the file are seen at another path.
+    /// Reached through a link: its changes are reported at another path.
     pub(crate) linked: bool,
 }
 
-/// What a look at the folder gave.
+/// The result of a scan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
     pub(crate) found: Vec<Found>,
@@ -66,14 +64,14 @@ pub(crate) struct Scan {
 /// Why a file could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
-    /// It changed while it was read: try again when it is quiet.
+    /// It changed while it was read.
     Changing,
     /// It has this many bytes.
     TooLarge(u64),
     Io(io::Error),
 }
 
-/// The folder that is served.
+/// A folder of articles.
 pub(crate) struct Folder {
     root: Dir,
     path: PathBuf,
@@ -85,12 +83,12 @@ impl Folder {
         Ok(Self { root: Dir::open_ambient_dir(&path, ambient_authority())?, path })
     }
 
-    /// The folder itself, without links.
+    /// The canonical path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of something inside, relative to the folder; `None` if it is elsewhere or hidden.
+    /// Makes a path relative to the folder; `None` if it is outside or hidden.
     pub(crate) fn relative(&self, path: &Path) -> Option<String> {
         let relative = path.strip_prefix(&self.path).ok()?;
         let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
@@ -138,13 +136,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// One path that something happened to: a file, a folder, or no longer anything.
+    /// Scans one path: a file, a folder, or nothing.
     fn path(&mut self, path: &str) {
         let root = &self.folder.root;
         if path.split('/').any(|part| part.is_empty() || is_hidden(part)) {
             return;
         }
-        // A link above it makes it a linked file, and where that leads must be looked at too.
+        // A link in the path makes it a linked file, whose target must be checked too.
         let linked = path.match_indices('/').any(|(at, _)| is_link(root, &path[..at]));
         if linked || is_link(root, path) {
             return self.link(path, false);
@@ -159,8 +157,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The whole folder, the categories by as many threads as there are processors: to ask the
-    /// system about a hundred thousand files takes most of a start.
+    /// Scans the whole folder, its subfolders in parallel: for many files this takes most of the
+    /// time of a start.
     fn whole(&mut self) {
         let entries = match self.folder.root.entries() {
             Ok(entries) => entries,
@@ -203,7 +201,8 @@ impl Walk<'_> {
 
     fn folder(&mut self, dir: &Dir, path: &str, depth: usize, linked: bool) {
         if depth > DEEPEST {
-            return self.problem(path, format!("more than {DEEPEST} folders deep; not served"));
+            return self
+                .problem(path, format!("not served: nested too deep (limit {DEEPEST} folders)"));
         }
         let entries = match dir.entries() {
             Ok(entries) => entries,
@@ -221,7 +220,7 @@ impl Walk<'_> {
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
             return self
-                .problem(parent, format!("a name that is not UTF-8: {}", name.to_string_lossy()));
+                .problem(parent, format!("file name is not UTF-8: {}", name.to_string_lossy()));
         };
         if is_hidden(name) {
             return;
@@ -229,7 +228,10 @@ impl Walk<'_> {
         if name.contains(|c: char| c.is_control() || c == '\\') {
             return self.problem(
                 parent,
-                format!("a name with strange characters: {}", name.escape_debug()),
+                format!(
+                    "file name with control characters or backslashes: {}",
+                    name.escape_debug()
+                ),
             );
         }
         let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
@@ -244,31 +246,31 @@ impl Walk<'_> {
         } else if kind.is_file() && Format::of(name).is_some() {
             match entry.metadata() {
                 Ok(metadata) => self.file(&path, &metadata, linked),
-                // It went away in between.
+                // It has been removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => self.problem(&path, error.to_string()),
             }
         }
     }
 
-    /// A link, or a path with a link in it.
+    /// Scans a link, or a path that contains one.
     fn link(&mut self, path: &str, linked: bool) {
         let root = &self.folder.root;
         let Ok(target) = root.canonicalize(path) else {
             if root.symlink_metadata(path).is_ok() {
-                self.problem(path, "this link leads out of the folder or nowhere; not served");
+                self.problem(path, "not served: the link leads outside the folder, or nowhere");
             }
             return;
         };
-        // The folder itself comes as `.`, which is neither hidden nor outside.
+        // The folder itself is `.`, which is neither hidden nor outside.
         let target: PathBuf =
             target.components().filter(|part| *part != Component::CurDir).collect();
         if target.iter().any(|part| part.to_str().is_none_or(is_hidden)) {
-            return self.problem(path, "this link leads to something hidden; not served");
+            return self.problem(path, "not served: the link leads to a hidden file");
         }
         match root.metadata(&target) {
             Ok(metadata) if metadata.is_file() => self.file(path, &metadata, true),
-            // A link inside a linked folder may lead back up; following one is enough.
+            // Only one link is followed: a link inside a linked folder may lead back up.
             Ok(metadata)
                 if metadata.is_dir() && !linked && !Path::new(path).starts_with(&target) =>
             {

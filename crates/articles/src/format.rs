@@ -1,6 +1,6 @@
-//! The kinds of files that are articles.
+//! The file formats of articles.
 
-/// How a file is written, by its ending.
+/// A file format, by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Format {
     Markdown,
@@ -9,7 +9,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of a file of this name, if it is one of ours.
+    /// The format of a file with this name.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let (stem, ending) = path.rsplit_once('.')?;
         if stem.is_empty() || stem.ends_with('/') {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_known_by_their_endings() {
+    fn formats_are_known_by_their_extensions() {
         assert_eq!(Format::of("a/b.MD"), Some(Format::Markdown));
         assert_eq!(Format::of("a.b.mdx"), Some(Format::Mdx));
         assert_eq!(Format::of("a.txt"), Some(Format::Text));

@@ -1,10 +1,8 @@
-//! The frontmatter of a file: where it is, and what it says.
+//! Finds and parses the frontmatter of a file.
 //!
-//! YAML between `---` lines and TOML between `+++` lines. A file may have none. A frontmatter that
-//! is wrong is read as far as possible, and the wrong lines are named; a fence that is never
-//! closed ends at the first line that cannot belong to it.
-//!
-//! What the fields mean is decided in `article`.
+//! It is YAML between `---` lines or TOML between `+++` lines. An invalid frontmatter is read as far as
+//! possible, and its faults are reported with their lines; a fence that is never closed ends at the
+//! first line that cannot belong to it. `article` interprets the fields.
 
 use toml::de::DeTable;
 use toml::de::DeValue;
@@ -12,22 +10,22 @@ use toml::de::DeValue;
 use crate::value::{Field, Value};
 use crate::yaml::{self, Fault};
 
-/// A closing fence further down than this many bytes belongs to something else.
+/// The largest frontmatter in bytes. A closing fence further down is not considered.
 const LARGEST: usize = 64 * 1024;
 
-/// What stands above the text.
+/// The frontmatter of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Frontmatter {
-    /// The fields, in the order of the file. Lines count from the top of the file.
+    /// The fields in the order of the file. Lines count from the top of the file.
     pub(crate) fields: Vec<Field>,
-    /// What is wrong with it.
+    /// Its mistakes.
     pub(crate) faults: Vec<Fault>,
-    /// The file starts with a fence that has no end: it may be half written.
+    /// Whether the opening fence is never closed: the file may be half written.
     pub(crate) unclosed: bool,
 }
 
 impl Frontmatter {
-    /// The fields with one of these names, best name first. `lastUpdated`, `last_updated` and
+    /// The fields with these names, in the order of the names. `lastUpdated`, `last_updated` and
     /// `Last-Updated` are the same name.
     pub(crate) fn named(&self, names: &[&str]) -> impl Iterator<Item = &Field> {
         names
@@ -48,7 +46,7 @@ enum Language {
     Toml,
 }
 
-/// Cuts a file into its frontmatter and its text.
+/// Splits a file into its frontmatter and its text.
 pub(crate) fn split(file: &str) -> (Frontmatter, &str) {
     let start = file.len() - file.trim_start_matches([' ', '\t', '\r', '\n']).len();
     let lines_above = file[..start].bytes().filter(|&b| b == b'\n').count();
@@ -58,7 +56,7 @@ pub(crate) fn split(file: &str) -> (Frontmatter, &str) {
     let inside = &file[start + opening..];
     let first_line = lines_above + 2;
     let Some((length, rest)) = closing_fence(inside, language) else {
-        // Below blank lines, a rule is a rule.
+        // Below blank lines it is a thematic break.
         if start > 0 {
             return (Frontmatter::default(), file);
         }
@@ -66,12 +64,12 @@ pub(crate) fn split(file: &str) -> (Frontmatter, &str) {
     };
     match read(&inside[..length], language, first_line) {
         Some(matter) if start == 0 || !matter.fields.is_empty() => (matter, &inside[rest..]),
-        // Two rules with prose between them.
+        // Two thematic breaks with prose between them.
         _ => (Frontmatter::default(), file),
     }
 }
 
-/// The language and the length of the first line, if that is a fence.
+/// The language and the length of an opening fence.
 fn opening_fence(text: &str) -> Option<(Language, usize)> {
     let line = text.lines().next()?;
     let length = text.find('\n').map_or(text.len(), |at| at + 1);
@@ -82,7 +80,7 @@ fn opening_fence(text: &str) -> Option<(Language, usize)> {
     }
 }
 
-/// Where the closing fence starts, and where the text after it does.
+/// The start of the closing fence, and the start of the text after it.
 fn closing_fence(inside: &str, language: Language) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in inside.split_inclusive('\n') {
@@ -115,7 +113,7 @@ fn read(text: &str, language: Language, first_line: usize) -> Option<Frontmatter
     Some(matter)
 }
 
-/// Takes the lines that look like fields, and leaves the rest as text.
+/// Takes the lines that look like fields; the rest is text.
 fn unclosed<'a>(
     file: &'a str,
     inside: &'a str,
@@ -132,7 +130,7 @@ fn unclosed<'a>(
             blank += line.len();
             continue;
         }
-        // Below a blank line only a new key belongs here: it may be the `status`.
+        // Below a blank line, only a new key is accepted: it may be the `status`.
         let continues = language == Language::Yaml && blank == 0 && continues_field(line);
         if !continues && !starts_field(line, language) {
             break;
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_none() {
+    fn a_file_may_have_no_frontmatter() {
         for file in [
             "",
             "# Title\n",
@@ -257,13 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_frontmatter_is_taken_away() {
+    fn an_empty_frontmatter_is_removed() {
         check("---\n---\nText", "", "Text");
         check("---\n# comment\n---\nText", "", "Text");
     }
 
     #[test]
-    fn rules_with_prose_between_them_are_text() {
+    fn thematic_breaks_with_prose_between_them_are_text() {
         for file in
             ["---\nSome prose here.\n---\nMore", "---\n\nprose\n", "---\n", "\n\n---\nprose\n---\n"]
         {
@@ -277,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_yaml_names_its_line_in_the_file() {
+    fn invalid_yaml_is_reported_with_its_line_in_the_file() {
         check(
             "---\ntitle: a: b\nstatus: Draft\n---\nText",
             "2:title=a: b 3:status=Draft !2",
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_toml_keeps_its_other_lines() {
+    fn invalid_toml_keeps_its_other_lines() {
         let (matter, body) = split("+++\ntitle = \"T\"\nbad = \nstatus = \"Draft\"\n+++\nText");
         assert!(matter.named(&["title"]).next().is_some());
         assert!(matter.named(&["status"]).next().is_some());
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn names_match_in_every_spelling_and_the_best_name_wins() {
+    fn names_match_in_every_spelling_and_the_first_name_wins() {
         let (matter, _) =
             split("---\ndate: 1\nLast-Updated: 2\nlast_updated: 3\nlastUpdated: 4\n---\n");
         let found: Vec<_> =

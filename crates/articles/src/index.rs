@@ -1,11 +1,10 @@
-//! The search index: its fields, its documents, and where it lies.
+//! The search index: its fields, its documents, and where it is kept.
 //!
-//! The index is the only place where titles and texts are kept, and it keeps its own manifest: each
-//! document carries the record of its file (path, size, time, hash). So what is indexed and what is
-//! known to be indexed can never disagree, whatever happens between two commits.
+//! The index contains all titles and texts, and its own manifest: each document has the record of its
+//! file (path, size, time, hash). So the manifest always matches the indexed files.
 //!
-//! Hidden files are documents too, with a record and no text: nothing can find them, and they
-//! need not be read again.
+//! Hidden files are documents with a record and no text: no search finds them, and they are not read
+//! again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,16 +23,16 @@ use tantivy::{
     TERMINATED, TantivyDocument, Term,
 };
 
-use crate::article::Reading;
+use crate::article::ParsedArticle;
 use crate::listing::Entry;
 use crate::problem::Problem;
 use crate::words::{SpellingTokenizer, StemTokenizer};
 
-/// Raised whenever the fields, the records or the splitting of words change: older indexes are
-/// then built anew.
+/// The version of the fields, the records and the tokenizers. An index with another version is not
+/// used.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The fields that are searched, and what a match in them is worth.
+/// The searched fields, and their weights.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =
     [("title", 3.0), ("tags", 2.0), ("description", 1.0), ("headings", 0.7), ("body", 0.4)];
 
@@ -43,9 +42,9 @@ const WRITER_BUDGET: std::ops::RangeInclusive<usize> = 15_000_000..=80_000_000;
 /// The fields of a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields {
-    /// Those of [`WEIGHTS`], in that order: stems.
+    /// The fields of [`WEIGHTS`], in that order: stems.
     pub(crate) searched: [Field; 5],
-    /// Every word as it is written, for prefixes and typing errors.
+    /// Every word as written, for completions and corrections.
     pub(crate) spelling: Field,
     path: Field,
     record: Field,
@@ -56,7 +55,7 @@ pub(crate) struct Fields {
     text: Field,
 }
 
-/// What is stored of an article beside its text.
+/// The stored metadata of an article.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Meta {
     pub(crate) path: String,
@@ -68,7 +67,7 @@ pub(crate) struct Meta {
     pub(crate) updated: Option<String>,
 }
 
-/// What the index knows of the folder.
+/// The records in the index.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) entries: Vec<Arc<Entry>>,
@@ -94,12 +93,14 @@ impl Index {
         let (schema, fields) = schema();
         let index = tantivy::Index::open(MmapDirectory::open(folder)?)?;
         if index.schema() != schema {
-            return Err(tantivy::TantivyError::SchemaError("another kind of index".to_owned()));
+            return Err(tantivy::TantivyError::SchemaError(
+                "the index has another schema".to_owned(),
+            ));
         }
         Self::new(index, fields, true)
     }
 
-    /// Opens the index in this folder, or creates one. Fails if there is something else.
+    /// Opens the index in this folder, or creates one.
     pub(crate) fn on_disk(folder: &Path) -> tantivy::Result<Self> {
         let (schema, fields) = schema();
         let index = tantivy::Index::builder()
@@ -131,7 +132,7 @@ impl Index {
         self.index.writer_with_options(options)
     }
 
-    /// Makes the last commit the one that is searched.
+    /// Opens the last commit for searching.
     pub(crate) fn reload(&self) -> tantivy::Result<View> {
         self.reader.reload()?;
         Ok(View { searcher: self.reader.searcher(), fields: self.fields.clone() })
@@ -143,7 +144,7 @@ impl Index {
         Ok((meta.opstamp, meta.payload.unwrap_or_default()))
     }
 
-    /// Everything that identifies the documents of a file.
+    /// The term that identifies the document of a file.
     pub(crate) fn path_term(&self, path: &str) -> Term {
         Term::from_field_text(self.fields.path, path)
     }
@@ -152,7 +153,7 @@ impl Index {
     pub(crate) fn document(
         &self,
         entry: &Entry,
-        reading: &Reading,
+        reading: &ParsedArticle,
     ) -> tantivy::Result<TantivyDocument> {
         let fields = &self.fields;
         let mut document = TantivyDocument::default();
@@ -186,7 +187,7 @@ impl Index {
         };
         search(0, &reading.title);
         reading.tags.iter().for_each(|tag| search(1, tag));
-        // The slug is a name that people remember; where it says more than the title, it counts as a tag.
+        // People remember slugs, so a slug counts as a tag.
         search(1, entry.slug());
         reading.description.iter().for_each(|description| search(2, description));
         reading
@@ -210,7 +211,7 @@ impl Index {
                 while stream.advance() {
                     all.push(String::from_utf8_lossy(stream.key()).into_owned());
                 }
-                // Values are numbered in the order of the dictionary.
+                // The ordinals follow the order of the dictionary.
                 let ords = segment
                     .doc_ids_alive()
                     .flat_map(|doc| column.term_ords(doc).collect::<Vec<_>>());
@@ -235,7 +236,7 @@ impl Index {
     }
 }
 
-/// The index as it was at one commit.
+/// The index at one commit.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) searcher: Searcher,
@@ -263,7 +264,7 @@ impl View {
         Ok(None)
     }
 
-    /// What is stored of a document.
+    /// Reads the stored fields of a document.
     pub(crate) fn read(&self, address: DocAddress) -> tantivy::Result<Stored> {
         let document: TantivyDocument = self.searcher.doc(address)?;
         let text =
@@ -274,11 +275,11 @@ impl View {
     }
 }
 
-/// What is stored of an article.
+/// The stored fields of an article.
 pub(crate) struct Stored {
     pub(crate) meta: Meta,
     pub(crate) text: String,
-    /// JSON; few who read an article want it.
+    /// JSON, parsed on demand.
     frontmatter: String,
 }
 

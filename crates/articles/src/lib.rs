@@ -1,58 +1,61 @@
-//! A folder of Markdown, served: listed, read in sections, searched, watched.
+//! A folder of documents: read, indexed, searched, watched.
 //!
-//! Start at [`Store`]. A file goes `folder` → `page` → `article` → `index` and appears on the
-//! `listing`; a question goes `store` → `answer` or `search` → `index` and back. The two sides meet in
-//! `snapshot` only.
+//! Start at [`Store`]. A file is read through `folder`, `page` and `article`, and added to `index` and
+//! `listing`. A question goes from `store` through `answer` or `search` to `index`. The two sides share
+//! a `snapshot` only.
 //!
-//! Nothing here knows MCP: `sabir-sources` serves a store as a source.
+//! This crate knows nothing of MCP: `sabir-sources` serves a store as a source.
 
-mod settings; // what the keeper of the folder decides
+#[cfg(not(unix))]
+compile_error!("sabir-articles supports Unix only");
 
-mod folder; // the disk, and nothing outside the folder
+mod settings; // how a folder is served
+
+mod folder; // scanning and reading files
 mod format; // which files are articles
-mod page; // one file, or why not yet
+mod page; // one file, or why it is not read yet
 
-mod article; // what a file says, and whether it is visible
-mod date; // dates in all their forms
-mod frontmatter; // what stands above the text
-mod problem; // what its author should put right
-mod sections; // the outline, and the plain words
-mod value; // values of a frontmatter
-mod yaml; // YAML, right or wrong
+mod article; // parses a file
+mod date; // dates in many formats
+mod frontmatter; // metadata above the text
+mod problem; // problems for the author
+mod sections; // the outline, and the plain text
+mod value; // values in a frontmatter
+mod yaml; // YAML, valid or not
 
-mod index; // fields, documents, records
-mod listing; // ids and dates, in memory
-mod words; // text to words
+mod index; // the search index
+mod listing; // all files, in memory
+mod words; // splits text into words
 
 mod cache; // the index on the disk, and its lock
 mod context; // what the parts of the worker share
 mod events; // what the worker waits for
-mod indexer; // brings the index in line with the folder
-mod worker; // the life of the thread behind a store
-mod reader; // many files at once
-mod snapshot; // what is served at this moment
+mod indexer; // keeps the index equal to the folder
+mod reader; // reads many files in parallel
+mod snapshot; // the current state
 mod watcher; // watches the folder
+mod worker; // the thread behind a store
 
 mod answer; // lists and articles
-mod phrase; // where words stand together
-mod plan; // what each word may mean
-mod query; // what was typed
-mod rank; // which articles answer, in what order
-mod results; // what is answered, and why not
-mod search; // from a query to hits
-mod snippet; // where an article says it
-mod spelling; // completions and typing errors
-mod store; // the one entry point
-mod uri; // the address of an article
-mod window; // scores, document by document
+mod phrase; // positions of phrases
+mod plan; // the alternatives of each word
+mod query; // parses a query
+mod rank; // orders the matching articles
+mod results; // results and errors
+mod search; // searches the index
+mod snippet; // the best part of a text
+mod spelling; // completions and corrections
+mod store; // the entry point
+mod uri; // the URIs of articles
+mod window; // scores of documents
 
 pub use article::shortened;
 pub use problem::Problem;
 pub use results::{
-    Article, AskError, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary,
-    Snippet, Summary,
+    Article, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary, Snippet,
+    StoreError, Summary,
 };
 pub use search::SearchOptions;
 pub use settings::Settings;
 pub use store::{Figures, OpenError, Store};
-pub use uri::{Addresses, URI_PREFIX, id_in, uri_of};
+pub use uri::ArticleUris;

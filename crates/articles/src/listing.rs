@@ -1,12 +1,11 @@
-//! What the folder holds, as a list in memory: an immutable snapshot.
+//! An immutable list of all files, in memory.
 //!
-//! One small entry per file, hidden ones included, so that a change is known from the disk alone;
-//! titles and texts stay in the index. Ids, names and dates are sorted once per snapshot, so
-//! looking up, listing and completing read no disk and copy no list.
+//! It has one small entry per file, including hidden ones, so that changes are detected without the
+//! index; titles and texts are in the index. Ids, names and dates are sorted once.
 //!
-//! The id of an article is its path without the ending: `category/slug`. The category is the first
-//! folder; an article at the top has none. An article may be asked for by any ending of its id
-//! that is whole parts: `slug`, `deep/slug`, `category/deep/slug`.
+//! The id of an article is its path without the extension: `category/slug`. The category is the first
+//! folder; an article in the top folder has none. An article is found by the last parts of its id:
+//! `slug`, `deep/slug`, `category/deep/slug`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,29 +14,29 @@ use crate::folder::Stamp;
 use crate::format::Format;
 use crate::problem::Problem;
 
-/// Values that one completion gives, as many as the protocol allows.
+/// The most values of a completion, by MCP's limit.
 pub(crate) const MOST_COMPLETIONS: usize = 100;
 
-/// Choices that an ambiguous name is answered with.
+/// The most choices for an ambiguous name.
 const MOST_CHOICES: usize = 20;
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Relative to the folder, with its ending.
+    /// Relative to the folder.
     pub(crate) path: Box<str>,
     pub(crate) stamp: Stamp,
     pub(crate) hash: u64,
-    /// Seconds since 1970: what the author says, else when the file was written.
+    /// Seconds since 1970: the date in the frontmatter, else the modification time.
     pub(crate) updated: i64,
     pub(crate) visible: bool,
     pub(crate) linked: bool,
-    /// Read so soon after it was written that a later write may bear the same time.
+    /// Read so soon after it was written that a later write may have the same time.
     pub(crate) unsure: bool,
 }
 
 impl Entry {
-    /// Whether a file with this stamp is the one that was read.
+    /// Whether a file with this stamp is unchanged.
     pub(crate) fn is_current(&self, stamp: Stamp) -> bool {
         self.stamp == stamp && !self.unsure
     }
@@ -58,7 +57,7 @@ impl Entry {
         self.id().rsplit('/').next().unwrap_or_default()
     }
 
-    /// One line that [`Entry::from_record`] reads.
+    /// Encodes the entry for [`Entry::from_record`].
     pub(crate) fn record(&self) -> String {
         let Self { path, stamp, hash, updated, .. } = self;
         let flags: String = [self.visible, self.linked, self.unsure]
@@ -80,21 +79,21 @@ impl Entry {
     }
 }
 
-/// The path without its ending.
+/// The path without its extension.
 pub(crate) fn id_of(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(id, _)| id)
 }
 
-/// What a name stands for.
+/// The result of looking up a name.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Resolved<'a> {
     One(&'a Arc<Entry>),
-    /// The name stands in several places: their ids.
+    /// The ids of several articles with this name.
     Many(Vec<&'a str>),
     Nothing,
 }
 
-/// Values that begin as asked, and how many there are in all.
+/// Completions, and their total number.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Completions {
     pub(crate) values: Vec<String>,
@@ -104,15 +103,15 @@ pub(crate) struct Completions {
 /// All files, and the articles among them.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// Every file, by path.
+    /// All files, by path.
     files: Vec<Arc<Entry>>,
-    /// The articles, by id. Files that share an id are one article.
+    /// The articles, by id. Of files with the same id, one is an article.
     articles: Vec<Arc<Entry>>,
-    /// Places in `articles`, by name and then id.
+    /// Indices in `articles`, by name and then id.
     by_name: Vec<u32>,
-    /// Places in `articles`, newest first.
+    /// Indices in `articles`, newest first.
     by_date: Vec<u32>,
-    /// Categories by name, each with its places in `articles`, newest first.
+    /// Categories by name, each with its indices in `articles`, newest first.
     categories: BTreeMap<Box<str>, Vec<u32>>,
     shadowed: Vec<Problem>,
 }
@@ -140,7 +139,7 @@ impl Listing {
         Self { files, articles, by_name, by_date, categories, shadowed }
     }
 
-    /// A listing with these files changed, added or (`None`) gone.
+    /// A listing with these files added, changed or (`None`) removed.
     pub(crate) fn with(&self, mut changes: Vec<(Box<str>, Option<Entry>)>) -> Self {
         changes.sort_by(|a, b| a.0.cmp(&b.0));
         let kept = self
@@ -161,7 +160,7 @@ impl Listing {
         &self.articles
     }
 
-    /// The categories by name, with the number of their articles.
+    /// The categories by name, with their numbers of articles.
     pub(crate) fn categories(&self) -> impl Iterator<Item = (&str, usize)> {
         self.categories.iter().map(|(name, places)| (&**name, places.len()))
     }
@@ -192,12 +191,12 @@ impl Listing {
         self.articles.binary_search_by(|entry| entry.id().cmp(id)).ok().map(|at| &self.articles[at])
     }
 
-    /// The article of this file, unless it is hidden or another file has its id.
+    /// The article of this file, unless it is hidden or another file with its id is served.
     pub(crate) fn serves(&self, path: &str) -> Option<&Arc<Entry>> {
         self.article(id_of(path)).filter(|entry| *entry.path == *path)
     }
 
-    /// What `asked` stands for: an id, or whole parts at the end of one.
+    /// Looks up an id, or the last parts of one.
     pub(crate) fn resolve(&self, asked: &str) -> Resolved<'_> {
         let asked = asked.trim().trim_matches('/');
         let bare = if Format::of(asked).is_some() { id_of(asked) } else { asked };
@@ -225,14 +224,14 @@ impl Listing {
             .collect()
     }
 
-    /// The articles whose name is `name` or comes after it, by name.
+    /// The articles from `name` on, by name.
     fn named_from<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Arc<Entry>> + use<'s> {
         let from =
             self.by_name.partition_point(|&place| self.articles[place as usize].name() < name);
         self.by_name[from..].iter().map(|&place| &self.articles[place as usize])
     }
 
-    /// The articles of a category, or all, newest first. `None` if there is no such category.
+    /// The articles of a category, or all, newest first. `None` if the category does not exist.
     pub(crate) fn newest(
         &self,
         category: Option<&str>,
@@ -251,9 +250,8 @@ impl Listing {
         Completions { values: first.into_iter().map(str::to_owned).collect(), total }
     }
 
-    /// Slugs of a category, or names of all articles; a name that is not unique comes as its id.
-    pub(crate) fn complete_slug(&self, category: Option<&str>, prefix: &str) -> Completions {
-        let Some(category) = category else { return self.complete_name(prefix) };
+    /// The slugs of a category with this prefix, or else those that contain it.
+    pub(crate) fn complete_slug(&self, category: &str, prefix: &str) -> Completions {
         let start = format!("{category}/{prefix}");
         let from = self.articles.partition_point(|entry| entry.id() < start.as_str());
         let begins =
@@ -265,20 +263,9 @@ impl Listing {
             total,
         }
     }
-
-    fn complete_name(&self, prefix: &str) -> Completions {
-        let shortest = |entry: &Arc<Entry>| match self.resolve(entry.name()) {
-            Resolved::One(one) if one.path == entry.path => entry.name().to_owned(),
-            _ => entry.id().to_owned(),
-        };
-        let begins = self.named_from(prefix).take_while(|entry| entry.name().starts_with(prefix));
-        let (first, total) =
-            best(begins, self.articles.iter().filter(|entry| contains(entry.id(), prefix)));
-        Completions { values: first.into_iter().map(shortest).collect(), total }
-    }
 }
 
-/// The first completions that begin as asked; if none does, those that contain it.
+/// The first completions; if there are none, the first of those that contain the text.
 fn best<T>(
     begins: impl Iterator<Item = T>,
     containing: impl Iterator<Item = T>,
@@ -297,7 +284,7 @@ fn contains(name: &str, part: &str) -> bool {
     name.to_lowercase().contains(&part.to_lowercase())
 }
 
-/// Whether an id ends in these whole parts, in any case.
+/// Whether an id ends in these parts, in any case.
 fn ends_in_parts(id: &str, asked: &str) -> bool {
     let Some(start) = id.len().checked_sub(asked.len()).filter(|_| !asked.is_empty()) else {
         return false;
@@ -306,7 +293,7 @@ fn ends_in_parts(id: &str, asked: &str) -> bool {
         && (start == 0 || id.as_bytes()[start - 1] == b'/')
 }
 
-/// The visible files by id. Of files with the same id the first in [`Format`]'s order is served.
+/// The visible files by id. Of files with the same id, the first in the order of [`Format`] is served.
 fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
     let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.visible).cloned().collect();
     articles.sort_unstable_by(|a, b| {

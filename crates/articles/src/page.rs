@@ -1,13 +1,13 @@
-//! One file of the folder, from the disk to what the index takes.
+//! Reads one file for the index.
 //!
-//! A file that seems to be in the middle of a save is held back, and what was known of it stays.
+//! A file that seems to be in the middle of a save is held back, and its old state is kept.
 
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::article::{self, Reading};
+use crate::article::{self, ParsedArticle};
 use crate::folder::{Folder, Found, LARGEST_FILE, ReadError, Stamp};
 use crate::listing::Entry;
 use crate::problem::Problem;
@@ -15,19 +15,19 @@ use crate::problem::Problem;
 /// A file that looks unfinished is read anyway when it has not been written to for this long.
 pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(2);
 
-/// Within this time after a write, another may leave the same time on the file.
+/// Two writes within this time may have the same modification time.
 const CLOCK: Duration = Duration::from_millis(20);
 
-/// The same, on disks that keep whole seconds only.
+/// The same on file systems with a resolution of seconds.
 const COARSE_CLOCK: Duration = Duration::from_secs(2);
 
-/// What came of reading a file.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Read(Box<Page>),
-    /// It is being written: look again.
+    /// It is being written: read it again later.
     Held,
-    /// It is not there any more.
+    /// It does not exist any more.
     Gone,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) entry: Entry,
-    pub(crate) reading: Reading,
+    pub(crate) reading: ParsedArticle,
 }
 
 /// Reads a file that a scan found.
@@ -60,16 +60,16 @@ pub(crate) fn read(
             (found.stamp, 0, article::unread(Problem::of(path, error.to_string())))
         }
         Err(ReadError::TooLarge(size)) => {
-            let message = format!("{size} bytes; files above {LARGEST_FILE} are not served");
+            let message = format!("not served: {size} bytes (limit {LARGEST_FILE})");
             (found.stamp, 0, article::unread(Problem::of(path, message)))
         }
     };
-    let said = reading.updated.as_ref().or(reading.published.as_ref()).map(|when| when.seconds);
+    let date = reading.updated.as_ref().or(reading.published.as_ref()).map(|when| when.seconds);
     let entry = Entry {
         path: found.path.clone(),
         stamp,
         hash,
-        updated: said.unwrap_or_else(|| stamp.mtime.div_euclid(1_000_000_000)),
+        updated: date.unwrap_or_else(|| stamp.mtime.div_euclid(1_000_000_000)),
         visible: reading.visible,
         linked: found.linked,
         unsure: age(stamp, now)
@@ -78,7 +78,7 @@ pub(crate) fn read(
     Outcome::Read(Box::new(Page { entry, reading }))
 }
 
-/// How long ago the file was written. A time to come counts as long ago: it will not change by waiting.
+/// How long ago the file was written. A time in the future counts as long ago.
 fn age(stamp: Stamp, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let written = Duration::from_nanos(u64::try_from(stamp.mtime).unwrap_or(0));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_file_is_held_until_patience_ends() {
+    fn an_unfinished_file_is_held_until_it_settles() {
         for file in ["", "---\ntitle: A", "---\n"] {
             let just_before = SETTLE_TIME - Duration::from_nanos(1);
             assert!(matches!(read_at(file, Duration::ZERO), Outcome::Held), "{file:?}");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_just_written_is_not_sure() {
+    fn a_file_that_was_just_written_is_unsure() {
         assert!(page(read_at("text", Duration::ZERO)).entry.unsure);
         assert!(!page(read_at("text", COARSE_CLOCK)).entry.unsure);
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_served_is_hidden_and_named() {
+    fn a_file_that_cannot_be_served_is_hidden_and_reported() {
         let home = tempfile::TempDir::new().unwrap();
         let file = fs::File::create(home.path().join("a.md")).unwrap();
         file.set_len(LARGEST_FILE + 1).unwrap();

@@ -1,20 +1,20 @@
-//! What is wrong with a file of the folder, for the person who keeps it.
+//! Problems of files, for their authors.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that the keeper of the folder should put right. The article is served all the same,
-/// as far as it can be read.
+/// A problem of a file that its author should correct. The article is served as far as it can be
+/// read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// The file, relative to the folder, with `/` between its parts. Empty: the folder itself.
+    /// The path of the file, relative to the folder, with `/`. Empty: the folder itself.
     pub file: String,
     /// The line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 

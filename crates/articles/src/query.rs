@@ -1,21 +1,21 @@
-//! What a person types, as words and phrases.
+//! Parses a query into words and phrases.
 //!
-//! There is no query language: no operator, no field, nothing to escape. Words are searched for,
-//! `"words in quotes"` must stand together, and everything else separates. So no text is an error
-//! but one without a word, or one beyond the bound.
+//! There is no query language: no operators, no fields, nothing to escape. `"words in quotes"` must
+//! be adjacent, and everything that is not a word separates words. Only a text without a word and a
+//! text over the limit are errors.
 //!
-//! Words that say nothing by themselves ("how do I …") are left out unless there is nothing else.
+//! Stop words ("how do I …") are left out unless there are no other words.
 
-use crate::results::AskError;
+use crate::results::StoreError;
 use crate::words::{Kind, Piece, Splitter, Stems, fold};
 
-/// Bytes of a query. A longer one is refused.
+/// The longest query in bytes. A longer one is refused.
 pub(crate) const LONGEST_QUERY: usize = 4096;
 
-/// Words of a query; further ones are not looked at.
+/// The most words of a query. Further ones are ignored.
 pub(crate) const MOST_WORDS: usize = 32;
 
-/// Words and phrases to look for.
+/// Words and phrases to search for.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Query {
     pub(crate) words: Vec<Word>,
@@ -25,26 +25,26 @@ pub(crate) struct Query {
 /// One word.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Word {
-    /// Folded, as it was typed.
+    /// The folded word.
     pub(crate) text: String,
-    /// What stands for it in the index.
+    /// The stem, which is in the index.
     pub(crate) stem: String,
-    /// The last word, with nothing after it: it may not be finished.
+    /// Whether it ends the query, so that it may be unfinished.
     pub(crate) open: bool,
-    /// A word of letters: it can be misspelt.
+    /// Whether it consists of letters, so that it may be misspelt.
     pub(crate) spelt: bool,
-    /// The humps of a `camelCase` word, which may also be written apart.
+    /// The parts of a `camelCase` word, which may also be written separately.
     pub(crate) apart: Option<Phrase>,
 }
 
-/// Stems, and how far each stands from the first.
+/// Stems, and their distances from the first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Phrase(pub(crate) Vec<(usize, String)>);
 
 impl Query {
-    pub(crate) fn parse(text: &str) -> Result<Self, AskError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, StoreError> {
         if text.len() > LONGEST_QUERY {
-            return Err(AskError::QueryTooLong { size: text.len(), most: LONGEST_QUERY });
+            return Err(StoreError::QueryTooLong { size: text.len(), most: LONGEST_QUERY });
         }
         let mut stems = Stems::new();
         let mut query = Self::default();
@@ -69,19 +69,19 @@ impl Query {
             }
         });
         query.words.reverse();
-        if !query.phrases.is_empty() || query.words.iter().any(|word| !is_filler(&word.text)) {
-            query.words.retain(|word| !is_filler(&word.text));
+        if !query.phrases.is_empty() || query.words.iter().any(|word| !is_stop_word(&word.text)) {
+            query.words.retain(|word| !is_stop_word(&word.text));
         }
         query.words.truncate(MOST_WORDS);
         query.phrases.truncate(MOST_WORDS);
         if query.words.is_empty() && query.phrases.is_empty() {
-            return Err(AskError::NoWords);
+            return Err(StoreError::NoWords);
         }
         Ok(query)
     }
 }
 
-/// The text cut at its quotes; a quote that is never closed is none.
+/// Splits the text at its quotes. A quote that is never closed is ignored.
 fn parts(text: &str) -> Vec<(&str, bool)> {
     let is_quote = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»');
     let mut parts: Vec<(&str, bool)> = Vec::new();
@@ -123,7 +123,7 @@ fn words(text: &str, stems: &mut Stems) -> Vec<Word> {
                 text: typed,
             }),
             Kind::Part => {}
-            // A character that is part of a pair is asked for with it.
+            // A character in a pair is searched for as part of the pair.
             Kind::Sign => {
                 let pairs_on = pieces.peek().is_some_and(|next| next.kind == Kind::Pair);
                 if !pairs_on && !in_pair {
@@ -141,13 +141,13 @@ fn sign(text: String) -> Word {
     Word { stem: text.clone(), text, open: false, spelt: false, apart: None }
 }
 
-/// Words that every English text is full of, and the words of questions.
-pub(crate) fn is_filler(word: &str) -> bool {
-    FILLERS.binary_search(&word).is_ok()
+/// Stop words: words that are in every English text, and the words of questions.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
 }
 
 #[rustfmt::skip]
-const FILLERS: [&str; 116] = [
+const STOP_WORDS: [&str; 116] = [
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "cant",
     "could", "did", "do", "does", "doing", "dont", "else", "every", "few", "for", "from", "get",
@@ -186,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn the_fillers_are_sorted() {
-        assert!(FILLERS.is_sorted());
+    fn the_stop_words_are_sorted() {
+        assert!(STOP_WORDS.is_sorted());
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_keeps_the_words_that_say_something() {
+    fn a_question_is_searched_without_stop_words() {
         assert_eq!(
             shown("How do I keep the context small?"),
             "keep>keep context>context small>small"
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_spaces_are_asked_for_in_pairs() {
+    fn scripts_without_spaces_are_searched_in_pairs() {
         assert_eq!(shown("上下文工程"), "上下>上下 下文>下文 文工>文工 工程>工程");
         assert_eq!(shown("文"), "文>文");
         assert_eq!(shown("文 工具 x"), "文>文 工具>工具 x>x*");
@@ -247,20 +247,23 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_word_is_refused() {
+    fn a_query_without_a_word_is_refused() {
         for text in ["", " ", "&& || !", "\"\"", "\u{0}\u{1b}[\u{7f}", "🙂", "+-*/"] {
             assert_eq!(shown(text), "the query has no word to search for", "{text:?}");
         }
     }
 
     #[test]
-    fn the_bounds_hold_at_their_edges() {
+    fn the_limits_hold_at_their_edges() {
         let longest = "a".repeat(LONGEST_QUERY);
-        assert!(!matches!(Query::parse(&longest), Err(AskError::QueryTooLong { .. })));
-        assert!(matches!(Query::parse(&format!("{longest}a")), Err(AskError::QueryTooLong { .. })));
+        assert!(!matches!(Query::parse(&longest), Err(StoreError::QueryTooLong { .. })));
+        assert!(matches!(
+            Query::parse(&format!("{longest}a")),
+            Err(StoreError::QueryTooLong { .. })
+        ));
         assert!(matches!(
             Query::parse(&"x ".repeat(50_000)),
-            Err(AskError::QueryTooLong { size: 100_000, .. })
+            Err(StoreError::QueryTooLong { size: 100_000, .. })
         ));
         let many = |count: usize| (0..count).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
         assert_eq!(Query::parse(&many(MOST_WORDS)).unwrap().words.len(), MOST_WORDS);

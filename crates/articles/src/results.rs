@@ -188,7 +188,7 @@ impl Change {
 
 /// Why a question failed. Except for the last, the caller can correct it.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum StoreError {
     /// No article has this name.
     #[error("no article `{asked}`{}{}", suggest(.suggestions), still(.indexing))]
     NotFound {
@@ -244,13 +244,13 @@ pub enum AskError {
     Index(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl From<tantivy::TantivyError> for AskError {
+impl From<tantivy::TantivyError> for StoreError {
     fn from(error: tantivy::TantivyError) -> Self {
         Self::Index(Box::new(error))
     }
 }
 
-impl AskError {
+impl StoreError {
     /// Whether the error is internal, not the caller's.
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Index(_))

@@ -1,37 +1,37 @@
-//! From a query to hits: which articles answer, and where they say so.
+//! Searches a snapshot.
 
-use crate::answer::{limit, section_summary, summarised};
+use crate::answer::{limit, section_summary, summarize};
 use crate::format::Format;
 use crate::index::Stored;
 use crate::plan::Plan;
 use crate::query::Query;
 use crate::rank::rank;
-use crate::results::{AskError, Hit, Indexing, Search, Snippet};
+use crate::results::{Hit, Indexing, Search, Snippet, StoreError};
 use crate::sections::Outline;
 use crate::snapshot::Snapshot;
 use crate::snippet::Cutter;
 
-/// Hits, if nothing else is asked for, and at most.
-const USUAL_HITS: usize = 10;
+/// The default and the largest number of hits.
+const DEFAULT_HITS: usize = 10;
 const MOST_HITS: usize = 100;
 
-/// What to look for and how.
+/// Options of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SearchOptions {
-    /// Hits at most; 10 if `None`, never more than 100.
+    /// The largest number of hits (default 10, limit 100).
     pub limit: Option<i64>,
-    /// Whether hits bring their whole text.
+    /// Whether hits contain the whole text.
     pub include_content: bool,
 }
 
-/// Searches a snapshot.
+/// Finds the articles that match a query best.
 pub(crate) fn search(
     snapshot: &Snapshot,
     text: &str,
     options: SearchOptions,
     indexing: Option<Indexing>,
-) -> Result<Search, AskError> {
-    let most = limit(options.limit, USUAL_HITS, MOST_HITS)?;
+) -> Result<Search, StoreError> {
+    let most = limit(options.limit, DEFAULT_HITS, MOST_HITS)?;
     let query = Query::parse(text)?;
     let mut answer = Search { hits: Vec::new(), total: 0, corrections: Vec::new(), indexing };
     let Some(view) = &snapshot.view else { return Ok(answer) };
@@ -42,7 +42,7 @@ pub(crate) fn search(
     let mut cutter = Cutter::new(plan.stems());
     for ranked in ranking.best {
         let Stored { meta, text, .. } = view.read(ranked.address)?;
-        // An article that is on its way out is in the index a moment longer than on the listing.
+        // A removed article may be in the index a moment longer than in the listing.
         let Some(entry) = snapshot.listing.serves(&meta.path) else {
             answer.total -= 1;
             continue;
@@ -56,7 +56,7 @@ pub(crate) fn search(
         let size = text.len();
         let content = options.include_content.then_some(text);
         answer.hits.push(Hit {
-            summary: summarised(entry, meta, size),
+            summary: summarize(entry, meta, size),
             score: ranked.score,
             snippet,
             content,

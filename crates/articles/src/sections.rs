@@ -1,10 +1,9 @@
-//! The outline of a text: its sections by headings, and its plain words.
+//! The outline of a text: its sections and its plain text.
 //!
-//! One pass over the Markdown gives everything that others need: where each section starts and
-//! ends (to hand out a long article in parts), the text without marks (to index it, and to cut
-//! snippets from), and what to use as title and description when the author gave none.
+//! One pass over the Markdown finds the range of each section, the text without markup (for the index
+//! and for snippets), and a title and a description if the frontmatter has none.
 //!
-//! A section reaches to the next heading of the same or a higher level, so it contains its
+//! A section extends to the next heading of the same or a higher level, so it contains its
 //! subsections. Headings inside quotes and lists are text.
 
 use std::collections::HashSet;
@@ -15,30 +14,30 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use crate::format::Format;
 use crate::words::fold;
 
-/// The id and title of what stands above the first heading.
+/// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
 
-/// One section, by its heading.
+/// A section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) level: u8,
-    /// Where it stands in the Markdown, its subsections included.
+    /// The range in the Markdown, including subsections.
     pub(crate) range: Range<usize>,
 }
 
-/// What the Markdown says, without its marks.
+/// The outline of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) sections: Vec<Section>,
-    /// The text without headings, one block per line.
+    /// The text without markup and headings, one block per line.
     pub(crate) plain: String,
-    /// The title, if the text has one: its first heading of the first level, or its first heading.
+    /// The first heading of level 1, or else the first heading.
     pub(crate) heading: Option<String>,
     /// The first paragraph.
     pub(crate) paragraph: Option<String>,
-    /// Where in `plain` the text of each section starts.
+    /// Positions in `plain` at which sections start, and their indices.
     starts: Vec<(usize, usize)>,
 }
 
@@ -50,13 +49,13 @@ impl Outline {
         }
     }
 
-    /// The section that a place in `plain` belongs to: the innermost one.
+    /// The innermost section at a position in `plain`.
     pub(crate) fn section_at(&self, place: usize) -> Option<&Section> {
         let after = self.starts.partition_point(|&(start, _)| start <= place);
         self.starts[..after].last().map(|&(_, section)| &self.sections[section])
     }
 
-    /// Finds a section by id, by title, or by an anchor as it stands in links.
+    /// Finds a section by id, by title, or by anchor.
     pub(crate) fn section(&self, asked: &str) -> Option<&Section> {
         let asked = asked.trim().trim_start_matches('#').trim();
         let find = |matches: &dyn Fn(&Section) -> bool| {
@@ -82,7 +81,7 @@ struct Reader<'a> {
     format: Format,
     outline: Outline,
     ids: HashSet<String>,
-    /// Quotes, lists and tables around the current event.
+    /// The number of quotes, lists and tables around the current event.
     depth: usize,
     heading: Option<(HeadingLevel, String, Option<String>)>,
     paragraph: Option<String>,
@@ -115,10 +114,10 @@ impl<'a> Reader<'a> {
             match event {
                 Event::Start(tag) => self.start(tag, range),
                 Event::End(tag) => self.end(tag),
-                Event::Text(text) | Event::Code(text) => self.say(&text),
-                Event::Html(html) => self.say(without_tags(&html).trim()),
-                Event::InlineHtml(html) => self.say(&without_tags(&html)),
-                Event::SoftBreak | Event::HardBreak => self.say(" "),
+                Event::Text(text) | Event::Code(text) => self.push_text(&text),
+                Event::Html(html) => self.push_text(without_tags(&html).trim()),
+                Event::InlineHtml(html) => self.push_text(&without_tags(&html)),
+                Event::SoftBreak | Event::HardBreak => self.push_text(" "),
                 _ => {}
             }
         }
@@ -180,7 +179,7 @@ impl<'a> Reader<'a> {
             | TagEnd::TableHead => {
                 self.break_line();
             }
-            TagEnd::TableCell => self.say(" "),
+            TagEnd::TableCell => self.push_text(" "),
             _ => {}
         }
     }
@@ -199,13 +198,13 @@ impl<'a> Reader<'a> {
         self.outline.starts.push((self.outline.plain.len(), at));
     }
 
-    /// Whether a heading of the first level came before the current one.
+    /// Whether there is a heading of level 1 before the current one.
     fn has_first_level(&self) -> bool {
         let (_current, before) = self.outline.sections.split_last().unzip();
         before.is_some_and(|before| before.iter().any(|section| section.level == 1))
     }
 
-    /// Makes a section of what stands above the first heading, if it is more than white space.
+    /// Makes a section of the text above the first heading, if it is not blank.
     fn intro(&mut self, end: usize) {
         if !self.outline.sections.is_empty() || self.text[..end].trim().is_empty() {
             return;
@@ -220,7 +219,7 @@ impl<'a> Reader<'a> {
         self.outline.starts.push((0, 0));
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if let Some((_, title, _)) = &mut self.heading {
             title.push_str(text);
         } else if !self.skipping {
@@ -248,7 +247,7 @@ impl<'a> Reader<'a> {
         id
     }
 
-    /// Every section ends where the next of its level or above begins.
+    /// Ends every section where the next one of its level or above starts.
     fn close_sections(&mut self) {
         let sections = &mut self.outline.sections;
         let mut open: Vec<usize> = Vec::new();
@@ -269,14 +268,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The anchor that sites make of a heading: `Why it matters!` is `why-it-matters`.
+/// The anchor of a heading, as on web sites: `Why it matters!` becomes `why-it-matters`.
 fn anchor(title: &str) -> String {
     let lower = title.trim().to_lowercase();
     let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// HTML without its tags and comments.
+/// Removes tags and comments from HTML.
 fn without_tags(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
@@ -285,7 +284,7 @@ fn without_tags(html: &str) -> String {
         let (end, length) = if rest[open..].starts_with("<!--") { ("-->", 3) } else { (">", 1) };
         match rest[open..].find(end) {
             Some(close) => rest = &rest[open + close + length..],
-            // The tag goes on in the next event.
+            // The tag continues in the next event.
             None => return text,
         }
         text.push(' ');

@@ -1,8 +1,8 @@
-//! What the keeper of a folder decides.
+//! How a folder is served.
 
 use std::path::PathBuf;
 
-/// Bytes of files up to which the index is kept in memory and built at every start.
+/// The default of [`Settings::small`], in bytes.
 const SMALL: u64 = 16 * 1024 * 1024;
 
 /// How a folder is served.
@@ -10,18 +10,19 @@ const SMALL: u64 = 16 * 1024 * 1024;
 pub struct Settings {
     /// The folder.
     pub folder: PathBuf,
-    /// An article that has a status is served if it is one of these, in any case.
+    /// An article with a status is served if the status is one of these, in any case.
     pub statuses: Vec<String>,
-    /// Where the indexes of large folders are kept. `None`: in memory, whatever their size.
+    /// The folder for the indexes of large folders. `None`: all indexes are kept in memory.
     pub cache: Option<PathBuf>,
-    /// A folder with more bytes of articles than this is large.
+    /// The index of a folder with up to this many bytes of articles is kept in memory, and built at
+    /// every start.
     pub small: u64,
-    /// Whether changes of the folder are looked for.
+    /// Whether the folder is watched.
     pub watch: bool,
 }
 
 impl Settings {
-    /// The defaults: live and experimental articles, watched, nothing kept on the disk.
+    /// The defaults: statuses `Live` and `Experimental`, watched, no cache.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),

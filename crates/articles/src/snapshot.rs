@@ -1,10 +1,10 @@
-//! What is served at this moment, behind one pointer.
+//! The current state of the articles, behind one pointer.
 //!
-//! The indexer replaces the snapshot; whoever answers a question takes it once and keeps it to the
-//! end. So a question never waits for an index, and never sees half a change.
+//! The indexer replaces the snapshot. A question takes the snapshot once and keeps it to the end, so
+//! that it never waits for the indexer and never sees half a change.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -15,14 +15,14 @@ use crate::listing::Listing;
 use crate::problem::Problem;
 use crate::results::{Change, Indexing};
 
-/// Changes that a slow listener may fall behind. When it has, it hears that it missed some, and
-/// must take everything for changed.
+/// Changes that wait for a slow listener. When the queue is full, the oldest is dropped, and the
+/// listener learns that it missed some.
 const LISTENER_QUEUE: usize = 64;
 
-/// Ids that one change names. When there are more, it says so instead.
+/// The most ids in one change. If there are more, `many` is set instead.
 pub(crate) const MOST_NAMED: usize = 1000;
 
-/// The articles, and the index that has their texts.
+/// The articles, and the index with their texts.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     pub(crate) listing: Arc<Listing>,
@@ -31,17 +31,14 @@ pub(crate) struct Snapshot {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// What the indexer shares with those who ask.
+/// The state that the worker shares with the store.
 pub(crate) struct Shared {
     current: ArcSwap<Snapshot>,
     changes: broadcast::Sender<Arc<Change>>,
-    /// Files read and files found, while the folder is read for the first time.
-    done: AtomicUsize,
-    total: AtomicUsize,
-    ready: AtomicBool,
-    lock: Mutex<()>,
-    became_ready: Condvar,
-    /// Files read since the start: shows that nothing is read twice.
+    /// The progress of the first indexing; `None` when the folder is indexed.
+    indexing: Mutex<Option<Indexing>>,
+    finished: Condvar,
+    /// Files read since the store was opened.
     pub(crate) files_read: AtomicUsize,
     pub(crate) on_disk: AtomicBool,
 }
@@ -51,11 +48,8 @@ impl Shared {
         Self {
             current: ArcSwap::from_pointee(Snapshot::default()),
             changes: broadcast::Sender::new(LISTENER_QUEUE),
-            done: AtomicUsize::new(0),
-            total: AtomicUsize::new(0),
-            ready: AtomicBool::new(false),
-            lock: Mutex::new(()),
-            became_ready: Condvar::new(),
+            indexing: Mutex::new(Some(Indexing { done: 0, total: 0 })),
+            finished: Condvar::new(),
             files_read: AtomicUsize::new(0),
             on_disk: AtomicBool::new(false),
         }
@@ -74,7 +68,7 @@ impl Shared {
     /// Announces what changed, if anything did.
     pub(crate) fn announce(&self, change: Change) {
         if change != Change::default() {
-            // Nobody may be listening.
+            // There may be no listener.
             let _ = self.changes.send(Arc::new(change));
         }
     }
@@ -83,52 +77,46 @@ impl Shared {
         self.changes.subscribe()
     }
 
-    /// How far the first reading is; `None` when it is done.
+    /// The progress of the first indexing; `None` when the folder is indexed.
     pub(crate) fn indexing(&self) -> Option<Indexing> {
-        if self.ready.load(Ordering::Acquire) {
-            return None;
-        }
-        let total = self.total.load(Ordering::Relaxed);
-        // A file that changes during the first reading is read, and counted, twice.
-        Some(Indexing { done: self.done.load(Ordering::Relaxed).min(total), total })
+        *self.lock()
     }
 
-    /// The folder is about to be read from the beginning.
-    pub(crate) fn begin(&self) {
-        self.expect(0, 0);
-        self.ready.store(false, Ordering::Release);
-    }
-
+    /// Starts the first indexing, or updates its progress.
     pub(crate) fn expect(&self, total: usize, done: usize) {
-        self.done.store(done, Ordering::Relaxed);
-        self.total.store(total, Ordering::Relaxed);
+        *self.lock() = Some(Indexing { done, total });
     }
 
-    /// One more file is done. Returns how many.
+    /// Counts one more file. Returns how many are done.
     pub(crate) fn count_one(&self) -> usize {
-        self.done.fetch_add(1, Ordering::Relaxed) + 1
+        self.lock().as_mut().map_or(0, |indexing| {
+            // A file that changes during the first indexing is counted twice.
+            indexing.done = (indexing.done + 1).min(indexing.total);
+            indexing.done
+        })
     }
 
-    /// The folder has been read. Who waits for that hears of later changes only.
+    /// Ends the first indexing. Those who wait for it hear of later changes only.
     pub(crate) fn finish(&self, change: Change) {
-        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.ready.store(true, Ordering::Release);
+        let mut indexing = self.lock();
+        *indexing = None;
         self.announce(change);
-        self.became_ready.notify_all();
+        self.finished.notify_all();
     }
 
-    /// Waits until the folder has been read, or the time is over.
-    pub(crate) fn wait_ready(&self, most: Duration) -> bool {
-        let held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = self
-            .became_ready
-            .wait_timeout_while(held, most, |()| !self.ready.load(Ordering::Acquire));
-        drop(waiting);
-        self.ready.load(Ordering::Acquire)
+    /// Waits until the folder is indexed, or until `timeout` has passed.
+    pub(crate) fn wait_ready(&self, timeout: Duration) -> bool {
+        let waiting =
+            self.finished.wait_timeout_while(self.lock(), timeout, |state| state.is_some());
+        waiting.unwrap_or_else(PoisonError::into_inner).0.is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Indexing>> {
+        self.indexing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What changed between two listings, looking at these ids only, or (`None`) at all.
+/// The difference between two listings: of these ids only, or (`None`) of all.
 pub(crate) fn change_between(old: &Listing, new: &Listing, ids: Option<&[String]>) -> Change {
     let mut change = Change::default();
     let everything;
@@ -185,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_went_and_changed_is_named() {
+    fn added_removed_and_changed_articles_are_named() {
         let old = listing(&[("a.md", 1), ("b.md", 1), ("c.md", 1), ("d.md", 1), ("hidden.md", 0)]);
         let new = listing(&[
             ("a.md", 1),
@@ -206,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_many_names_none() {
+    fn a_change_of_many_articles_names_none() {
         let paths: Vec<String> = (0..=MOST_NAMED).map(|n| format!("{n}.md")).collect();
         let files: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 1)).collect();
         let change = change_between(&Listing::default(), &listing(&files[..MOST_NAMED]), None);
@@ -216,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_hear_changes_and_only_changes() {
+    fn listeners_get_changes_and_nothing_else() {
         let shared = Shared::new();
         let mut listener = shared.listen();
         shared.publish(Snapshot::default(), Change::default());
@@ -230,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_ends_when_the_folder_is_read_or_the_time_is_over() {
+    fn waiting_ends_when_the_folder_is_indexed_or_after_the_timeout() {
         let shared = Arc::new(Shared::new());
         assert!(!shared.wait_ready(Duration::from_millis(1)));
         shared.expect(7, 0);

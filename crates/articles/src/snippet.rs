@@ -1,26 +1,26 @@
-//! The place of a text that shows best why it was found.
+//! The part of a text that matches best.
 
 use std::collections::HashMap;
 
 use crate::sections::Outline;
 use crate::words::{Splitter, Stems, fold_into};
 
-/// Bytes between the first and the last matching word of a snippet.
+/// The most bytes between the first and the last matching word.
 const SPAN: usize = 160;
 
-/// Bytes that are shown before the first and after the last matching word.
+/// The most bytes before the first and after the last matching word.
 const AROUND: usize = 60;
 
-/// Bytes of a text that are looked at.
+/// The most bytes of a text that are searched.
 const LOOKED_AT: usize = 256 * 1024;
 
-/// A cut of a text. Where it is cut, `…` stands.
+/// A part of a text, with `…` where it was cut.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) text: String,
-    /// The matching words, as they are written.
+    /// The matching words as written.
     pub(crate) words: Vec<String>,
-    /// The place in the plain text.
+    /// The position in the plain text.
     pub(crate) place: usize,
 }
 
@@ -32,10 +32,10 @@ struct Match {
 
 /// Cuts snippets around the same words from many texts.
 pub(crate) struct Cutter {
-    /// What is looked for, and what it is worth.
+    /// The stems and their weights.
     stems: Vec<(String, f32)>,
     by_stem: HashMap<String, usize>,
-    /// The letters that a word must begin with to be looked at.
+    /// The first letters of words that may match.
     initials: [bool; 128],
     stemmer: Stems,
 }
@@ -45,7 +45,7 @@ impl Cutter {
         let by_stem = stems.iter().enumerate().map(|(at, (stem, _))| (stem.clone(), at)).collect();
         let mut initials = [false; 128];
         for first in stems.iter().filter_map(|(stem, _)| stem.bytes().next()) {
-            // Letters with accents fold to plain ones; such words are all looked at.
+            // Letters with accents fold to plain ones, so words that start with one may match.
             if let Some(initial) = initials.get_mut(usize::from(first)) {
                 *initial = true;
             }
@@ -53,7 +53,7 @@ impl Cutter {
         Self { stems, by_stem, initials, stemmer: Stems::new() }
     }
 
-    /// The place with the most different, weightiest words. `None` if the text has none.
+    /// The part with the most and heaviest different words. `None` if the text has none.
     pub(crate) fn cut(&mut self, outline: &Outline) -> Option<Cut> {
         let text = &outline.plain;
         let matches = self.matches(text);
@@ -84,7 +84,7 @@ impl Cutter {
             }
             folded.clear();
             fold_into(word, &mut folded);
-            // To stem a word costs more than to see that it cannot have one of these stems.
+            // Checking the first letters is cheaper than stemming.
             if self.stems.iter().any(|(stem, _)| begins_alike(&folded, stem)) {
                 self.stemmer.stem(&mut folded);
                 if let Some(&stem) = self.by_stem.get(&folded) {
@@ -96,13 +96,13 @@ impl Cutter {
     }
 }
 
-/// Whether a word may have this stem: a stem is the beginning of its word, but for the last letter.
+/// Whether a word may have this stem: they are equal except for the end.
 fn begins_alike(word: &str, stem: &str) -> bool {
     let head = &stem.as_bytes()[..stem.len().saturating_sub(1)];
     word.as_bytes().starts_with(head)
 }
 
-/// The first and the last match of the best stretch: the one whose different stems weigh most.
+/// The first and the last match of the part whose different stems weigh most.
 fn best_span(matches: &[Match], stems: &[(String, f32)]) -> Option<(usize, usize)> {
     let mut counts = vec![0_usize; stems.len()];
     let mut first = 0;
@@ -129,7 +129,7 @@ fn best_span(matches: &[Match], stems: &[(String, f32)]) -> Option<(usize, usize
     best.map(|(_, first, last)| (first, last))
 }
 
-/// The start of the sentence or line, if it is near; else of a word.
+/// The start of the sentence or line if it is near, else of a word.
 fn start_of(text: &str, from: usize) -> usize {
     let mut earliest = from.saturating_sub(AROUND);
     while !text.is_char_boundary(earliest) {
@@ -148,7 +148,7 @@ fn start_of(text: &str, from: usize) -> usize {
     earliest + start
 }
 
-/// The end of the sentence or line, if it is near; else of a word.
+/// The end of the sentence or line if it is near, else of a word.
 fn end_of(text: &str, to: usize) -> usize {
     let mut latest = (to + AROUND).min(text.len());
     while !text.is_char_boundary(latest) {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_with_most_different_words_is_shown() {
+    fn the_part_with_the_most_different_words_is_shown() {
         let filler = "nothing of note stands here. ".repeat(20);
         let text = format!(
             "Context and context again. {filler}Good context engineering keeps tools small. {filler}"
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_shown_whole_and_a_line_is_not_left() {
+    fn a_short_text_is_shown_whole_and_a_snippet_stays_in_its_line() {
         assert_eq!(
             shown("Small tools.\n\nOther line.", &["tool"]),
             Some(("Small tools.".into(), "tools".into()))
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn weightier_words_decide() {
+    fn heavier_words_decide() {
         let filler = "x ".repeat(200);
         let outline =
             Outline::read(&format!("common common. {filler} rare. {filler}"), Format::Markdown);

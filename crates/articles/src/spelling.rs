@@ -1,9 +1,8 @@
-//! From a word that was typed to the words that the articles use.
+//! Completions and corrections from the dictionary of the index.
 //!
-//! The index keeps every word as it is written. An unfinished word is completed from that
-//! dictionary; a word that stands in no article is taken for those that are a typing error away:
-//! one edit up to seven letters, two above. An edit is a letter too many, too few, wrong, or two
-//! letters exchanged.
+//! The index has every word as written. An unfinished word is completed from that dictionary; a word
+//! that is in no article is replaced by similar ones: one edit away up to seven letters, two above. An
+//! edit is an insertion, a deletion, a substitution, or a transposition of neighbours.
 
 use std::collections::HashMap;
 
@@ -11,38 +10,37 @@ use tantivy::Term;
 use tantivy::query::FuzzyTermQuery;
 
 use crate::index::View;
-use crate::query::is_filler;
+use crate::query::is_stop_word;
 
-/// Letters up to which one edit is allowed; above, two.
+/// The longest word, in letters, for which one edit is allowed; longer ones allow two.
 const ONE_EDIT: usize = 7;
 
-/// A shorter word has too many neighbours to guess.
+/// The shortest word, in letters, that is corrected.
 const SHORTEST_CORRECTED: usize = 3;
 
-/// Up to this length the first letter must be right: short words differ in little else.
+/// The longest word, in letters, whose first letter must match.
 const FIRST_LETTER: usize = 4;
 
-/// A shorter beginning completes to nearly anything.
+/// The shortest prefix, in letters, that is completed.
 const SHORTEST_COMPLETED: usize = 2;
 
-/// Words that a completion or correction is taken for: the most frequent.
+/// The most completions or corrections of a word: the most frequent ones.
 const MOST_WORDS: usize = 8;
 
-/// Words of the dictionary that are looked at for one beginning. A shorter one that has more
-/// is completed from the first of them.
+/// The most words of the dictionary that are considered for a prefix.
 const MOST_LOOKED_AT: usize = 4096;
 
 /// A word of the dictionary.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     pub(crate) word: String,
-    /// Articles that have it.
+    /// The number of articles with this word.
     pub(crate) articles: u64,
-    /// Typing errors between it and what was typed.
+    /// The edit distance.
     pub(crate) edits: usize,
 }
 
-/// The words that begin with `prefix`, itself left out, most frequent first.
+/// The words that start with `prefix`, except itself, most frequent first.
 pub(crate) fn completions(view: &View, prefix: &str) -> tantivy::Result<Vec<Found>> {
     if prefix.chars().count() < SHORTEST_COMPLETED {
         return Ok(Vec::new());
@@ -63,7 +61,7 @@ pub(crate) fn completions(view: &View, prefix: &str) -> tantivy::Result<Vec<Foun
     Ok(found.best(|_| Some(0)))
 }
 
-/// The words that `word` may be a misspelling of, nearest first and then most frequent.
+/// Corrections of `word`, nearest first and then most frequent.
 pub(crate) fn corrections(view: &View, word: &str) -> tantivy::Result<Vec<Found>> {
     let letters = word.chars().count();
     if letters < SHORTEST_CORRECTED {
@@ -83,21 +81,21 @@ pub(crate) fn corrections(view: &View, word: &str) -> tantivy::Result<Vec<Found>
     let mut found = found.best(|other| {
         let edits = strsim::osa_distance(word, other);
         let first_is_right = letters > FIRST_LETTER || first_letters_agree(word, other);
-        (edits > 0 && edits <= usize::from(most) && first_is_right && !is_filler(other))
+        (edits > 0 && edits <= usize::from(most) && first_is_right && !is_stop_word(other))
             .then_some(edits)
     });
-    // A word that is nearer is meant; the others are chance.
+    // Only the nearest words are used.
     let nearest = found.first().map_or(0, |found| found.edits);
     found.retain(|found| found.edits == nearest);
     Ok(found)
 }
 
-/// How many articles have something, by field.
+/// The number of articles with a word, by field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spread(pub(crate) [u64; 5]);
 
 impl Spread {
-    /// How many have it in any field: at least those of the field that has it most.
+    /// A lower bound for the number of articles with the word in any field.
     pub(crate) fn any(self) -> u64 {
         self.0.into_iter().max().unwrap_or(0)
     }
@@ -107,7 +105,7 @@ impl Spread {
     }
 }
 
-/// How many articles have this stem.
+/// The number of articles with this stem, by field.
 pub(crate) fn spread(view: &View, stem: &str) -> tantivy::Result<Spread> {
     let mut spread = Spread::default();
     for (count, field) in spread.0.iter_mut().zip(view.fields.searched) {
@@ -129,7 +127,7 @@ impl Counts {
         }
     }
 
-    /// The words that `edits` accepts: nearest, then most frequent, then by the alphabet.
+    /// The words that `edits` accepts: nearest, then most frequent, then alphabetically.
     fn best(self, edits: impl Fn(&str) -> Option<usize>) -> Vec<Found> {
         let found = self.0.into_iter();
         let mut found: Vec<Found> = found

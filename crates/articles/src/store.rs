@@ -1,8 +1,7 @@
-//! A folder of articles, ready to be asked.
+//! The store: the entry point of this crate.
 //!
-//! A store answers from the moment it is opened: what has been read so far, and whether more is to
-//! come. Its questions never wait for the disk of the folder; they are short enough to be
-//! asked where they are needed.
+//! A store answers questions from the moment it is opened, with the articles that are indexed so far.
+//! Questions never read the folder, and are short enough for any thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,47 +16,47 @@ use crate::context::Context;
 use crate::events::{self, EventSender};
 use crate::folder::Folder;
 use crate::problem::Problem;
-use crate::results::{Article, AskError, Change, Completion, Indexing, List, Search, Summary};
+use crate::results::{Article, Change, Completion, Indexing, List, Search, StoreError, Summary};
 use crate::search::{SearchOptions, search};
 use crate::settings::Settings;
 use crate::snapshot::Shared;
 use crate::worker;
 
-/// Ids that are suggested for a name that is not found.
+/// The number of suggestions for an unknown name.
 const SUGGESTIONS: i64 = 3;
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The folder is not there, is no folder, or may not be read.
+    /// The folder cannot be read.
     #[error("cannot read the folder {}: {source}", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The reason.
         source: std::io::Error,
     },
-    /// The system gives no thread.
+    /// The thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
 }
 
-/// Sizes of a store, for the curious and for tests.
+/// Statistics of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figures {
-    /// Articles that can be asked for.
+    /// Visible articles.
     pub articles: usize,
-    /// Files that were looked at, hidden ones included.
+    /// All files, including hidden ones.
     pub files: usize,
-    /// Files that were read since the store was opened.
+    /// Files read since the store was opened.
     pub files_read: usize,
-    /// Whether the index lies on the disk.
+    /// Whether the index is on the disk.
     pub on_disk: bool,
-    /// Parts of the index that are searched one after another.
+    /// Segments of the index.
     pub segments: usize,
 }
 
-/// The articles of one folder. Cheap to ask from many threads at once.
+/// The articles of one folder. Can be used from many threads at once.
 pub struct Store {
     shared: Arc<Shared>,
     events: EventSender,
@@ -65,7 +64,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a folder and starts to read it. `progress` is told how far that is, from other threads.
+    /// Opens a folder and starts to index it. `progress` is called from other threads.
     pub fn open(
         settings: Settings,
         progress: impl Fn(Indexing) + Send + Sync + 'static,
@@ -87,33 +86,28 @@ impl Store {
         Ok(Self { shared, events: sender, thread: Some(thread.map_err(OpenError::Thread)?) })
     }
 
-    /// Stops reading and waits until everything is put away.
+    /// Stops the worker thread and waits for it.
     pub fn close(mut self) {
         self.events.stop();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported where it happened.
+            // A panic of the thread has already been reported.
             let _ = thread.join();
         }
     }
 
-    /// Waits until the folder has been read for the first time, or the time is over.
-    pub fn wait_ready(&self, most: Duration) -> bool {
-        self.shared.wait_ready(most)
+    /// Waits until the folder is indexed, or until `timeout` has passed. Returns whether it is.
+    pub fn wait_ready(&self, timeout: Duration) -> bool {
+        self.shared.wait_ready(timeout)
     }
 
-    /// How far the first reading of the folder is; `None` when it is done.
+    /// The progress of the first indexing; `None` when it is finished.
     pub fn indexing(&self) -> Option<Indexing> {
         self.shared.indexing()
     }
 
-    /// The newest articles, of one category or of all. `limit` is 50 if `None`.
-    pub fn list(&self, category: Option<&str>, limit: Option<i64>) -> Result<List, AskError> {
+    /// The newest articles of one category or of all (default limit 50).
+    pub fn list(&self, category: Option<&str>, limit: Option<i64>) -> Result<List, StoreError> {
         answer::list(&self.shared.snapshot(), category, limit, self.indexing())
-    }
-
-    /// Articles by id, from one place on, to go through all of them in pages.
-    pub fn summaries(&self, from: usize, most: usize) -> Result<Vec<Summary>, AskError> {
-        answer::summaries(&self.shared.snapshot(), from, most)
     }
 
     /// The ids of all articles, in order.
@@ -122,54 +116,54 @@ impl Store {
         snapshot.listing.articles().iter().map(|entry| entry.id().to_owned()).collect()
     }
 
-    /// What is known of the article with exactly this id.
-    pub fn summary(&self, id: &str) -> Result<Option<Summary>, AskError> {
+    /// The summary of the article with exactly this id.
+    pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
         answer::summary_of(&self.shared.snapshot(), id)
     }
 
-    /// An article by id, or by the end of its id; the whole of it, or one section.
-    pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, AskError> {
+    /// An article by the last parts of its id, as a whole or one section.
+    pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, StoreError> {
         answer::article(&self.shared.snapshot(), name, section).map_err(|error| match error {
-            AskError::NotFound { asked, .. } => {
+            StoreError::NotFound { asked, .. } => {
                 let suggestions = self.suggestions(&asked);
-                AskError::NotFound { asked, suggestions, indexing: self.indexing() }
+                StoreError::NotFound { asked, suggestions, indexing: self.indexing() }
             }
             other => other,
         })
     }
 
-    /// The articles that answer a query best.
-    pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, AskError> {
+    /// The articles that match a query best.
+    pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
         search(&self.shared.snapshot(), query, options, self.indexing())
     }
 
-    /// The categories, by name, and how many articles each has.
+    /// The categories by name, with their numbers of articles.
     pub fn categories(&self) -> Vec<(String, usize)> {
         let snapshot = self.shared.snapshot();
         snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    /// Categories that begin like this.
+    /// Categories with this prefix.
     pub fn complete_category(&self, prefix: &str) -> Completion {
         answer::completion(self.shared.snapshot().listing.complete_category(prefix))
     }
 
-    /// Slugs that begin like this: of a category, or names of all articles.
-    pub fn complete_slug(&self, category: Option<&str>, prefix: &str) -> Completion {
+    /// Slugs of a category with this prefix.
+    pub fn complete_slug(&self, category: &str, prefix: &str) -> Completion {
         answer::completion(self.shared.snapshot().listing.complete_slug(category, prefix))
     }
 
-    /// What changes from now on. Who listens too slowly hears that it missed something.
+    /// Subscribes to changes from now on. A slow listener gets an error for the changes it missed.
     pub fn changes(&self) -> broadcast::Receiver<Arc<Change>> {
         self.shared.listen()
     }
 
-    /// What the keeper of the folder should put right, by file and line.
+    /// The problems of the folder and its files, by file and line.
     pub fn problems(&self) -> Vec<Problem> {
         self.shared.snapshot().problems.clone()
     }
 
-    /// Sizes, for the curious and for tests.
+    /// Statistics.
     pub fn figures(&self) -> Figures {
         let snapshot = self.shared.snapshot();
         Figures {
@@ -196,7 +190,7 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// Nobody asks any more: the thread ends by itself, after the file or commit that it is at.
+    /// The thread ends by itself, after its current file or commit.
     fn drop(&mut self) {
         self.events.stop();
     }

@@ -1,57 +1,44 @@
-//! The address of an article as a resource: `article:///category/slug`.
+//! The URIs of articles: `article:///category/slug`.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// How addresses of articles begin.
-pub const URI_PREFIX: &str = "article:///";
-
-/// What stays as it is in a path: letters, digits, and the marks that RFC 3986 leaves alone.
+/// The characters that are escaped: all but letters, digits, `/`, and the unreserved characters of
+/// RFC 3986.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The address of an article.
-pub fn uri_of(id: &str) -> String {
-    format!("{URI_PREFIX}{}", utf8_percent_encode(id, ESCAPED))
-}
-
-/// The id in an address, if it is one of ours.
-pub fn id_in(uri: &str) -> Option<String> {
-    let path = uri.strip_prefix(URI_PREFIX)?;
-    percent_decode_str(path)
-        .decode_utf8()
-        .ok()
-        .map(|id| id.into_owned())
-        .filter(|id| !id.is_empty())
-}
-
-/// The addresses of one folder: `article:///id`, or `article://name/id` for a folder with a name.
+/// The URIs of one folder: `article:///id`, or `article://name/id` for a folder with a name.
 #[derive(Clone, Debug)]
-pub struct Addresses {
+pub struct ArticleUris {
     prefix: String,
 }
 
-impl Addresses {
-    /// The addresses of a folder with this name.
+impl Default for ArticleUris {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl ArticleUris {
+    /// The URIs of a folder with this name.
     pub fn new(name: Option<&str>) -> Self {
-        let prefix =
-            name.map_or_else(|| URI_PREFIX.to_owned(), |name| format!("article://{name}/"));
-        Self { prefix }
+        Self { prefix: format!("article://{}/", name.unwrap_or_default()) }
     }
 
-    /// How the addresses begin.
+    /// The common prefix of all URIs.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The address of an article.
+    /// The URI of an article.
     pub fn uri_of(&self, id: &str) -> String {
         format!("{}{}", self.prefix, utf8_percent_encode(id, ESCAPED))
     }
 
-    /// The id in an address of this folder.
+    /// The id in a URI of this folder.
     pub fn id_in(&self, uri: &str) -> Option<String> {
-        let path = uri.strip_prefix(&self.prefix)?;
-        id_in(&format!("{URI_PREFIX}{path}"))
+        let id = percent_decode_str(uri.strip_prefix(&self.prefix)?).decode_utf8().ok()?;
+        (!id.is_empty()).then(|| id.into_owned())
     }
 }
 
@@ -60,8 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_with_a_name_has_addresses_of_its_own() {
-        let (plain, named) = (Addresses::new(None), Addresses::new(Some("wiki")));
+    fn a_folder_with_a_name_has_uris_of_its_own() {
+        let (plain, named) = (ArticleUris::new(None), ArticleUris::new(Some("wiki")));
         assert_eq!(plain.uri_of("a b/c"), "article:///a%20b/c");
         assert_eq!(named.uri_of("a b/c"), "article://wiki/a%20b/c");
         assert_eq!(named.id_in("article://wiki/a%20b/c").as_deref(), Some("a b/c"));
@@ -70,21 +57,21 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_read_back() {
+    fn a_uri_is_parsed_back() {
         for (id, uri) in [
             ("concepts/context-engineering", "article:///concepts/context-engineering"),
             ("a b/ü?#%", "article:///a%20b/%C3%BC%3F%23%25"),
             ("v1.2_x~", "article:///v1.2_x~"),
         ] {
-            assert_eq!(uri_of(id), uri);
-            assert_eq!(id_in(uri).as_deref(), Some(id));
+            assert_eq!(ArticleUris::default().uri_of(id), uri);
+            assert_eq!(ArticleUris::default().id_in(uri).as_deref(), Some(id));
         }
     }
 
     #[test]
-    fn other_addresses_are_not_ours() {
+    fn other_uris_are_not_parsed() {
         for uri in ["", "article:///", "article://a", "file:///etc/passwd", "article:///%FF"] {
-            assert_eq!(id_in(uri), None, "{uri}");
+            assert_eq!(ArticleUris::default().id_in(uri), None, "{uri}");
         }
     }
 }

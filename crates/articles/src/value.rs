@@ -1,24 +1,23 @@
-//! A frontmatter value, as it was written.
+//! The values of a frontmatter.
 //!
-//! `title: 1.10` must stay `1.10` where a title is wanted and be a number in JSON; so scalars keep
-//! their text, and their type is looked at only when JSON is asked for.
+//! `title: 1.10` is the text `1.10` as a title, but a number in JSON. So scalars keep their text, and
+//! their type is determined on conversion to JSON.
 
 use serde_json::{Map, Number};
 
-/// One value, with its nested ones.
+/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// Text beyond doubt: it was quoted.
+    /// Quoted text.
     Text(String),
-    /// A bare word: text, a number, a truth value or nothing, by what it says.
+    /// An unquoted scalar: text, a number, a boolean or null.
     Bare(String),
-    /// A list.
     List(Vec<Value>),
-    /// A map, in the order of the file.
+    /// A map in the order of the file.
     Map(Vec<(String, Value)>),
 }
 
-/// One `key: value` of the top level, and the line of the file it stands in.
+/// A top-level field, and its line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) key: String,
@@ -27,7 +26,7 @@ pub(crate) struct Field {
 }
 
 impl Value {
-    /// The value as one text, if it is a scalar that says something.
+    /// The text of a scalar that is not null or empty.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
@@ -36,7 +35,7 @@ impl Value {
         }
     }
 
-    /// Every text in the value; nested lists are flattened, the keys of maps are left out.
+    /// All texts in the value, without the keys of maps. Nested lists are flattened.
     pub(crate) fn texts(&self) -> Vec<&str> {
         match self {
             Self::Text(_) | Self::Bare(_) => self.text().into_iter().collect(),
@@ -45,7 +44,7 @@ impl Value {
         }
     }
 
-    /// Whether the value says yes or no, in the words that YAML authors use.
+    /// The boolean, in any of the words that authors use.
     pub(crate) fn truth(&self) -> Option<bool> {
         let text = self.text()?.to_ascii_lowercase();
         match text.as_str() {
@@ -55,7 +54,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON.
+    /// Converts to JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         match self {
             Self::Text(text) => text.as_str().into(),
@@ -73,8 +72,8 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// The core schema of YAML, without its octal and hexadecimal numbers: `0x10` in a frontmatter
-/// is a name more often than a number.
+/// The core schema of YAML, without octal and hexadecimal numbers: `0x10` in a frontmatter is usually
+/// a name.
 fn bare_json(text: &str) -> serde_json::Value {
     match text {
         _ if is_null(text) => serde_json::Value::Null,
@@ -86,7 +85,7 @@ fn bare_json(text: &str) -> serde_json::Value {
 
 fn number(text: &str) -> Option<Number> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    // `007` is a name; JSON would turn it into 7.
+    // `007` is a name; as JSON it would become 7.
     let leading_zero = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
     if leading_zero || !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_word_is_what_it_says_in_json_and_keeps_its_text() {
+    fn an_unquoted_scalar_has_a_type_in_json_and_keeps_its_text() {
         for (text, wanted) in [
             ("1.10", json!(1.1)),
             ("42", json!(42)),
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_lists_are_flattened_and_empty_items_fall_out() {
+    fn nested_lists_are_flattened_and_empty_items_are_left_out() {
         let value = Value::List(vec![
             bare("a"),
             bare("~"),
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn yes_and_no_have_many_names() {
+    fn booleans_have_many_names() {
         assert_eq!(bare("Yes").truth(), Some(true));
         assert_eq!(Value::Text("false".into()).truth(), Some(false));
         assert_eq!(bare("maybe").truth(), None);

@@ -1,12 +1,11 @@
-//! Text to words, the same way for what is indexed and for what is asked.
+//! Splits text into words, for the index and for queries.
 //!
-//! One splitter serves every script. Scripts that put spaces between words are cut into words
-//! and folded: lower case, no accents. Scripts that do not (Chinese, Japanese, Korean, Thai, …)
-//! are cut into characters and pairs of characters. `camelCase` counts as its parts and as the
-//! whole, so that `structuredContent` is found by either way of writing it.
+//! One splitter handles all scripts. Scripts with spaces between words are split into words, which are
+//! folded: lower case, without accents. Scripts without (Chinese, Japanese, Korean, Thai, …) are split
+//! into characters and pairs of characters. `camelCase` is split into its parts and also kept whole,
+//! so that `structuredContent` is found in both spellings.
 //!
-//! Only words of plain Latin letters are stemmed, by the rules of English. Which words are worth
-//! asking for is decided in `query`, not here.
+//! Only words of plain Latin letters are stemmed, by the rules of English.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -17,13 +16,13 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// A longer run of letters is a hash or a blob, not a word: it takes a position and is not indexed.
+/// The longest word in bytes. A longer run of letters is not indexed, but takes a position.
 pub(crate) const LONGEST_WORD: usize = 64;
 
-/// Stems remembered per tokenizer; when full, all are forgotten.
+/// The size of a tokenizer's cache of stems. When it is full, it is emptied.
 const STEMS_REMEMBERED: usize = 1 << 15;
 
-/// One piece of a text, by its place. The text itself is folded by the caller, if it is wanted.
+/// A piece of a text, by its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) from: usize,
@@ -32,12 +31,12 @@ pub(crate) struct Piece {
     pub(crate) kind: Kind,
 }
 
-/// What a [`Piece`] is.
+/// The kind of a [`Piece`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A word between spaces or punctuation.
     Word,
-    /// One hump of a `camelCase` word.
+    /// One part of a `camelCase` word.
     Part,
     /// A whole `camelCase` word, at the position of its first part.
     Whole,
@@ -47,7 +46,7 @@ pub(crate) enum Kind {
     Pair,
 }
 
-/// Cuts a text into pieces, in order of position.
+/// Splits a text into pieces, in order of position.
 pub(crate) struct Splitter<'a> {
     text: &'a str,
     at: usize,
@@ -73,28 +72,28 @@ impl<'a> Splitter<'a> {
         Piece { from, to, position, kind: Kind::Sign }
     }
 
-    /// The run of letters that starts here, or `None` when it is too long to be a word.
+    /// The word that starts here, or `None` if it is too long.
     fn word(&mut self) -> Option<Piece> {
         let from = self.at;
-        let (length, humped) = run_length(&self.text[from..]);
+        let (length, camel) = run_length(&self.text[from..]);
         self.at = from + length;
         if length > LONGEST_WORD {
             self.position += 1;
             return None;
         }
-        if humped {
-            return Some(self.humped_word(from, self.at));
+        if camel {
+            return Some(self.camel_case_word(from, self.at));
         }
         self.position += 1;
         Some(Piece { from, to: self.at, position: self.position - 1, kind: Kind::Word })
     }
 
-    /// A word with capitals inside: `camelCase`, or the plural of an abbreviation.
-    fn humped_word(&mut self, from: usize, end: usize) -> Piece {
+    /// Splits a word with capitals inside: `camelCase`, or the plural of an abbreviation.
+    fn camel_case_word(&mut self, from: usize, end: usize) -> Piece {
         let to = end - plural_of_letters(&self.text[from..end]);
         let position = self.position;
         let mut start = from;
-        for cut in humps(&self.text[from..to]) {
+        for cut in camel_case_splits(&self.text[from..to]) {
             let at = from + cut;
             self.pending.push_back(Piece {
                 from: start,
@@ -127,7 +126,7 @@ impl Iterator for Splitter<'_> {
             return Some(piece);
         }
         while let Some(&byte) = self.text.as_bytes().get(self.at) {
-            // Nearly all text is ASCII, and this is where indexing spends its time.
+            // A fast path: nearly all text is ASCII, and indexing spends its time here.
             if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
                 self.at += 1;
                 continue;
@@ -152,25 +151,25 @@ impl Iterator for Splitter<'_> {
     }
 }
 
-/// How far the word goes that starts here, and whether it has a capital that is not its first letter.
+/// The length of the word that starts here, and whether it has a capital after its first letter.
 fn run_length(text: &str) -> (usize, bool) {
     let bytes = text.as_bytes();
     let mut length = 0;
-    let mut humped = false;
+    let mut camel = false;
     while let Some(b) = bytes.get(length).filter(|b| b.is_ascii_alphanumeric()) {
-        humped |= b.is_ascii_uppercase() && length > 0;
+        camel |= b.is_ascii_uppercase() && length > 0;
         length += 1;
     }
     if bytes.get(length).is_some_and(|b| !b.is_ascii() || *b == b'\'') {
         let rest = mixed_run_length(&text[length..], length > 0);
-        humped |= bytes[length..length + rest].iter().any(u8::is_ascii_uppercase);
+        camel |= bytes[length..length + rest].iter().any(u8::is_ascii_uppercase);
         length += rest;
     }
-    (length, humped)
+    (length, camel)
 }
 
-/// How far the word goes on. An apostrophe joins a short ending (`don't`, `server's`) and parts a
-/// longer one (`l'article`).
+/// The length of the rest of a word. An apostrophe joins a short ending (`don't`, `server's`) and
+/// separates a longer one (`l'article`).
 fn mixed_run_length(text: &str, begun: bool) -> usize {
     for (at, c) in text.char_indices() {
         let joins = match c {
@@ -189,7 +188,7 @@ fn short_ending(text: &str) -> bool {
     (1..=2).contains(&letters)
 }
 
-/// The plural ending of `APIs` and `URLs`, which no stemmer knows.
+/// The length of the plural ending of `APIs` and `URLs`, which the stemmer does not know.
 fn plural_of_letters(run: &str) -> usize {
     let is_plural = run.strip_suffix('s').is_some_and(|letters| {
         letters.len() >= 2 && letters.bytes().all(|b| b.is_ascii_uppercase())
@@ -197,8 +196,8 @@ fn plural_of_letters(run: &str) -> usize {
     usize::from(is_plural)
 }
 
-/// Where a `camelCase` word is cut. Humps of one letter (`iPhone`) are no words.
-fn humps(run: &str) -> impl Iterator<Item = usize> {
+/// The positions at which a `camelCase` word is split. Parts have at least two letters.
+fn camel_case_splits(run: &str) -> impl Iterator<Item = usize> {
     let bytes = run.as_bytes();
     let mut last = 0;
     (1..bytes.len()).filter(move |&at| {
@@ -215,9 +214,9 @@ fn humps(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Scripts written without spaces between words. They are searched by characters.
+/// Whether a character belongs to a script without spaces between words.
 fn is_unspaced(c: char) -> bool {
-    // Everything below Thai has spaces; nearly all text ends here.
+    // A fast path: all scripts below Thai have spaces.
     c >= '\u{0E00}'
         && (c.is_alphanumeric() || is_combining_mark(c))
         && matches!(c,
@@ -234,7 +233,7 @@ fn is_unspaced(c: char) -> bool {
             | '\u{20000}'..='\u{3FFFF}') // Han, rare
 }
 
-/// Appends `text` to `out` as it is compared: lower case, without accents and apostrophes.
+/// Appends the folded `text` to `out`: lower case, without accents and apostrophes.
 pub(crate) fn fold_into(text: &str, out: &mut String) {
     if text.is_ascii() {
         out.extend(
@@ -250,21 +249,21 @@ pub(crate) fn fold_into(text: &str, out: &mut String) {
     out.extend(spelt.nfc());
 }
 
-/// [`fold_into`] a new string.
+/// Folds a text; see [`fold_into`].
 pub(crate) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     fold_into(text, &mut out);
     out
 }
 
-/// Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic: people search without them.
-/// The vowel signs of Indic scripts are letters in all but name and stay.
+/// Accents of Latin, Greek and Cyrillic, and points of Hebrew and Arabic, which people leave out. The
+/// vowel signs of Indic scripts are kept.
 fn is_dropped(c: char) -> bool {
     matches!(c,
         '\'' | '\u{2019}' | '\u{0300}'..='\u{036F}' | '\u{0591}'..='\u{05C7}' | '\u{064B}'..='\u{0652}' | '\u{0670}')
 }
 
-/// Letters that Unicode does not take apart, as they are spelt without them.
+/// The plain spelling of letters that Unicode does not decompose.
 fn spelling(c: char) -> (char, Option<char>) {
     match c {
         'ß' => ('s', Some('s')),
@@ -281,7 +280,7 @@ fn spelling(c: char) -> (char, Option<char>) {
     }
 }
 
-/// English stems, each computed once.
+/// A stemmer for English, with a cache.
 #[derive(Clone)]
 pub(crate) struct Stems {
     stemmer: Stemmer,
@@ -293,7 +292,7 @@ impl Stems {
         Self { stemmer: Stemmer::new(Algorithm::English), known: FxHashMap::default() }
     }
 
-    /// Replaces a folded word by its stem. Words with other letters or digits stay as they are.
+    /// Replaces a folded word by its stem. Words with other letters or digits are not changed.
     pub(crate) fn stem(&mut self, word: &mut String) {
         if word.len() < 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
             return;
@@ -318,7 +317,7 @@ impl Stems {
     }
 }
 
-/// The tokenizer of the fields that are searched: stems, characters, pairs.
+/// The tokenizer of the searched fields: stems, characters, pairs.
 #[derive(Clone)]
 pub(crate) struct StemTokenizer(Stems);
 
@@ -340,8 +339,7 @@ impl Tokenizer for StemTokenizer {
     }
 }
 
-/// The tokenizer of the dictionary: words as they are written, each once, for prefixes and typing
-/// errors.
+/// The tokenizer of the dictionary: each word once, as written.
 #[derive(Clone, Default)]
 pub(crate) struct SpellingTokenizer {
     seen: FxHashSet<u64>,
@@ -357,15 +355,14 @@ impl Tokenizer for SpellingTokenizer {
     }
 }
 
-/// What is made of a piece.
+/// How a piece becomes a token.
 enum Wanted<'a> {
     Stems(&'a mut Stems),
-    /// The hashes of the words that were given. Two words with one hash are one word less to
-    /// correct to, once in many millions.
+    /// The hashes of the words so far. On a collision, a word is missing in the dictionary.
     Spelling(&'a mut FxHashSet<u64>),
 }
 
-/// Pieces as tantivy wants them.
+/// Pieces as a stream of tokens.
 pub(crate) struct PieceStream<'a> {
     pieces: Splitter<'a>,
     wanted: Wanted<'a>,

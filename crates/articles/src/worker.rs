@@ -89,7 +89,7 @@ fn serve(
     let index = index?;
     context.shared.on_disk.store(index.is_on_disk(), Ordering::Relaxed);
     let mut indexer = Indexer::new(context, events, &watcher, index, problems)?;
-    context.shared.begin();
+    context.shared.expect(0, 0);
     indexer.start(scan)?;
     indexer.follow()
 }

@@ -1,53 +1,52 @@
-//! YAML frontmatter to fields, with lines.
+//! Parses YAML frontmatter into fields with lines.
 //!
-//! A file that is right is read as one document. A file that is wrong is read key by key, so one
-//! bad line (`title: Tools: a guide`, a tab, an open quote) costs that line alone, and the text
-//! after its colon is still taken as it stands.
+//! Valid YAML is read as one document. Invalid YAML is read key by key, so that an invalid line
+//! (`title: Tools: a guide`, a tab, an open quote) affects that line only; the text after its colon is
+//! taken literally.
 //!
-//! Anchors are followed, within a bound; tags are ignored.
+//! Aliases are resolved up to a limit; tags are ignored.
 
 use saphyr::{AnnotatedMapping, MarkedYaml, ScalarStyle, ScanError, YamlData, YamlLoader};
 use saphyr_parser::{Event, Parser, SpannedEventReceiver};
 
 use crate::value::{Field, Value};
 
-/// Values in one frontmatter, aliases counted each time. More is an attack: what follows is dropped.
+/// The most values that aliases may produce. More is an attack.
 const MOST_VALUES: usize = 10_000;
 
-/// Nesting of lists and maps. Deeper ones are refused.
+/// The deepest nesting of lists and maps. Deeper ones are refused.
 const DEEPEST: usize = 64;
 
-/// What is wrong, and the line of the text (from 1).
+/// A mistake, and its line, counted from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) line: usize,
     pub(crate) message: String,
 }
 
-/// What a text says, and what is wrong with it.
+/// The fields of a text, and its mistakes.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Reading {
+pub(crate) struct ParsedYaml {
     pub(crate) fields: Vec<Field>,
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Reads the fields of `text`. `None` if it is YAML but no map: prose between two rules.
-pub(crate) fn read(text: &str) -> Option<Reading> {
+/// Parses the fields of `text`. `None` if it is not a map, e.g. prose between two thematic breaks.
+pub(crate) fn read(text: &str) -> Option<ParsedYaml> {
     let whole = match document(text) {
-        Ok(Some(fields)) => return Some(Reading { fields, faults: Vec::new() }),
+        Ok(Some(fields)) => return Some(ParsedYaml { fields, faults: Vec::new() }),
         Ok(None) => None,
         Err(fault) => Some(fault),
     };
     let (fields, mut faults) = key_by_key(text);
-    // The parser may give up far below the line that is wrong; a line that failed by itself is the
-    // better place to point at.
+    // The parser may fail far below the invalid line; the line of a key that failed is more accurate.
     if faults.is_empty() {
         faults.extend(whole);
     }
-    if fields.is_empty() { None } else { Some(Reading { fields, faults }) }
+    if fields.is_empty() { None } else { Some(ParsedYaml { fields, faults }) }
 }
 
-/// Reads `text` as one document that is a map (or nothing).
+/// Parses `text` as one document that is a map or empty.
 fn document(text: &str) -> Result<Option<Vec<Field>>, Fault> {
     let mut loader = YamlLoader::<MarkedYaml<'_>>::default();
     loader.early_parse(false);
@@ -120,7 +119,7 @@ fn fault(error: &ScanError) -> Fault {
     Fault { line: error.marker().line().max(1), message: error.info().to_owned() }
 }
 
-/// Reads every top-level key by itself.
+/// Parses every top-level key separately.
 fn key_by_key(text: &str) -> (Vec<Field>, Vec<Fault>) {
     let mut fields = Vec::new();
     let mut faults = Vec::new();
@@ -137,17 +136,17 @@ fn key_by_key(text: &str) -> (Vec<Field>, Vec<Fault>) {
                     read.into_iter().map(|field| Field { line: line + field.line - 1, ..field }),
                 );
             }
-            Ok(None) => faults.push(Fault { line, message: "this is not `key: value`".into() }),
+            Ok(None) => faults.push(Fault { line, message: "expected `key: value`".into() }),
             Err(first) => {
                 faults.push(Fault { line: line + first.line - 1, message: first.message });
-                fields.extend(as_it_stands(&chunk).map(|(key, value)| Field { key, line, value }));
+                fields.extend(literal(&chunk).map(|(key, value)| Field { key, line, value }));
             }
         }
     }
     (fields, faults)
 }
 
-/// The text cut before each line that starts a key.
+/// Splits the text before each line that starts a key.
 fn chunks(text: &str) -> Vec<(usize, String)> {
     let mut chunks: Vec<(usize, String)> = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -163,7 +162,7 @@ fn chunks(text: &str) -> Vec<(usize, String)> {
     chunks
 }
 
-/// Whether a line begins a new top-level key: not indented, no list item, and a colon after a name.
+/// Whether a line starts a top-level key: a name at its beginning, followed by a colon.
 pub(crate) fn starts_key(line: &str) -> bool {
     let Some((key, rest)) = line.split_once(':') else { return false };
     let named =
@@ -171,8 +170,8 @@ pub(crate) fn starts_key(line: &str) -> bool {
     named && key.len() <= 100 && (rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
-/// The text after the colon, or the items of the list below it, unread.
-fn as_it_stands(chunk: &str) -> Option<(String, Value)> {
+/// Takes the text after the colon, or the items of the list below it, literally.
+fn literal(chunk: &str) -> Option<(String, Value)> {
     let mut lines = chunk.lines();
     let (key, first) = lines.next()?.split_once(':')?;
     let key = unquoted(key).to_owned();
@@ -187,7 +186,7 @@ fn as_it_stands(chunk: &str) -> Option<(String, Value)> {
     Some((key, Value::Text(text.to_owned())))
 }
 
-/// Without the spaces and quotes around it, be they closed or not.
+/// Removes spaces and quotes around a text.
 fn unquoted(text: &str) -> &str {
     let text = text.trim();
     let open = text.strip_prefix(['"', '\'']).unwrap_or(text);

@@ -1,8 +1,7 @@
-//! What a search must find: every `queries.toml` over its folder of articles.
+//! Runs the queries of a `queries.toml` on its folder of articles.
 //!
-//! An entry says what somebody types and what a reader would want: `top` must all be within the
-//! first `within` hits, `not` must not be found at all, there must be `at_least` so many, or
-//! `nothing`.
+//! An entry has a query and its expected hits: all of `top` within the first `within` hits, none of
+//! `not`, `at_least` this many, or `nothing`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,7 +29,7 @@ struct Query {
     nothing: bool,
 }
 
-/// Runs all queries and reports all failures together. Returns how many there were.
+/// Runs all queries and reports all failures together. Returns the number of queries.
 fn check(folder: &Path, queries: &Path) -> usize {
     let text = std::fs::read_to_string(queries)
         .unwrap_or_else(|error| panic!("{}: {error}", queries.display()));
@@ -98,7 +97,7 @@ fn under(path: &str) -> PathBuf {
 }
 
 #[test]
-fn the_handbook_answers_its_readers() {
+fn the_queries_of_the_handbook_find_their_articles() {
     let handbook = under("../../examples/handbook");
     let count = check(&handbook.join("content"), &handbook.join("queries.toml"));
     assert!(count >= 40, "only {count} queries");

@@ -240,7 +240,7 @@ impl Round {
     fn wait_for_the_programs_to_end(&mut self) -> Instant {
         let (tool, told) = match self.way {
             // On a very busy machine it does not even start in its time.
-            Way::TimeOut => ("brief", ["longer than 150ms", "started within its time"]),
+            Way::TimeOut => ("brief", ["longer than 150ms", "did not start before its timeout"]),
             _ => ("leaving", ["exit code 3"; 2]),
         };
         (0..self.calls).for_each(|id| self.call(tool, id));

@@ -1,8 +1,8 @@
-//! What a call of `/bin/true` costs, against a bare `posix_spawn` and wait of the same.
+//! Compares a call of `/bin/true` with a bare `posix_spawn` and wait.
 //!
-//! One of each by turns, so that a busy machine disturbs all alike; the medians are compared.
+//! They alternate, so that load on the machine affects all alike; the medians are compared.
 //! `cargo bench -p sabir-sources --bench spawn`, with the number of calls as an optional argument.
-//! Fails if a call costs more than 1.5 times the bare spawn, which is what we promise.
+//! Fails if a call takes more than 1.5 times as long as the bare spawn.
 
 #![allow(clippy::print_stdout, reason = "a bench reports to people")]
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let calls = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(2000);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    // In a task, as calls are in Sabir: `block_on` itself would add a hop between threads.
+    // In a task, like calls in Sabir: `block_on` itself would add a switch between threads.
     let measured = runtime.block_on(runtime.spawn(measure(calls)));
     let times = measured.expect("no panic");
 
@@ -73,7 +73,7 @@ async fn call(supervisor: &Supervisor, program: &Program) {
     assert!(finish.success);
 }
 
-/// What one would write without supervisor: no group, no descendants, but both outputs.
+/// The same without a supervisor: both outputs are read, but descendants are not stopped.
 async fn by_tokio() {
     let mut command = tokio::process::Command::new("/bin/true");
     command.env_clear().stdin(Stdio::null());

@@ -1,4 +1,4 @@
-//! The hidden modes of the executable: work that needs a process of its own.
+//! The hidden modes of the executable.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use crate::command;
 /// the sandboxed start of a command. Otherwise returns `None` immediately.
 ///
 /// Every executable that runs programs calls this first in `main`, before it starts a thread or
-/// looks at its arguments: `if let Some(code) = hidden_mode() { return code }`.
+/// reads its arguments: `if let Some(code) = hidden_mode() { return code }`.
 pub fn hidden_mode() -> Option<ExitCode> {
     sabir_supervisor::hidden_mode().or_else(|| {
         let mut args = std::env::args_os().skip(1);

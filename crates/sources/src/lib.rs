@@ -1,4 +1,4 @@
-//! What can be served, one module per kind of source.
+//! The kinds of sources, one module each.
 
 #[cfg(feature = "articles")]
 pub mod articles; // a folder of Markdown
@@ -6,9 +6,9 @@ pub mod articles; // a folder of Markdown
 pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
 #[cfg(feature = "commands")]
-mod hidden; // modes of the executable that need a process of their own
+mod hidden; // hidden modes of the executable
 #[cfg(feature = "commands")]
-pub mod text; // prompts and resources that are written down
+pub mod text; // prompts and resources from the configuration
 
 #[cfg(feature = "commands")]
 pub use hidden::hidden_mode;

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-fn reading(path: &str, file: &str) -> Reading {
+fn reading(path: &str, file: &str) -> ParsedArticle {
     read(path, file.as_bytes(), &["Live".to_owned(), "Experimental".to_owned()])
 }
 
@@ -30,7 +30,7 @@ fn a_full_article_is_read() {
 }
 
 #[test]
-fn what_the_author_left_out_comes_from_the_text_and_the_name() {
+fn missing_fields_are_taken_from_the_text_and_the_file_name() {
     let article = reading("deep/er/tool_design-basics.md", "# The *basics*\n\nFirst paragraph.\n");
     assert_eq!(
         (article.title.as_str(), article.description.as_deref()),
@@ -106,13 +106,13 @@ fn the_allowed_statuses_are_the_operators_choice() {
 }
 
 #[test]
-fn problems_name_file_and_line() {
+fn problems_have_a_file_and_a_line() {
     let article = reading("a/b.md", "---\ntitle: a: b\nlastUpdated: soonish\nstatus:\n---\n");
     let shown: Vec<_> = article.problems.iter().map(ToString::to_string).collect();
     assert_eq!(shown.len(), 3, "{shown:?}");
     assert!(shown[0].starts_with("a/b.md:2: "), "{shown:?}");
-    assert_eq!(shown[1], "a/b.md:3: `lastUpdated` is no date that can be read: soonish");
-    assert_eq!(shown[2], "a/b.md:4: `status` is empty; the article is not served");
+    assert_eq!(shown[1], "a/b.md:3: invalid date in `lastUpdated`: soonish");
+    assert_eq!(shown[2], "a/b.md:4: not served: `status` is empty");
     assert_eq!(article.title, "a: b");
 }
 
@@ -126,7 +126,7 @@ fn a_wrong_date_falls_back_to_the_next_name() {
 }
 
 #[test]
-fn tags_come_in_many_shapes() {
+fn tags_have_many_formats() {
     for (matter, wanted) in [
         ("tags: [a, 'b c']", vec!["a", "b c"]),
         ("tags:\n  - a\n  - [b, c]\n  - a", vec!["a", "b", "c"]),
@@ -144,7 +144,7 @@ fn tags_come_in_many_shapes() {
 }
 
 #[test]
-fn encodings_of_other_systems_are_read() {
+fn other_encodings_are_read() {
     let text = "---\ntitle: Ünï\n---\n";
     let with_mark = [b"\xEF\xBB\xBF", text.as_bytes()].concat();
     let little: Vec<u8> =
@@ -159,7 +159,7 @@ fn encodings_of_other_systems_are_read() {
 }
 
 #[test]
-fn wrong_bytes_are_shown_and_named_and_binaries_are_left_out() {
+fn invalid_bytes_are_reported_and_binary_files_are_left_out() {
     let article = read("a.md", b"---\ntitle: A\n---\n\nb\xFFd\n", &[]);
     assert!(article.visible);
     assert_eq!(article.problems[0].line, Some(5));
@@ -170,7 +170,7 @@ fn wrong_bytes_are_shown_and_named_and_binaries_are_left_out() {
 }
 
 #[test]
-fn a_half_written_draft_is_no_article() {
+fn a_half_written_draft_is_not_an_article() {
     let whole = "---\ntitle: Secret\nstatus: Draft\ntags: [a]\n---\n\nText\n";
     for end in 0..whole.len() {
         let article = reading("a.md", &whole[..end]);
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn a_draft_stays_hidden_whatever_stands_around_it(before in "[a-z]{1,8}: [ -~]{0,30}\n", after in "[a-z]{1,8}: [ -~]{0,30}\n", text in any_file()) {
+    fn a_draft_stays_hidden_whatever_surrounds_it(before in "[a-z]{1,8}: [ -~]{0,30}\n", after in "[a-z]{1,8}: [ -~]{0,30}\n", text in any_file()) {
         let file = format!("---\n{before}status: Draft\n{after}---\n{text}");
         prop_assert!(!reading("a.md", &file).visible, "{file}");
     }

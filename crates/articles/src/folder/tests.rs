@@ -41,7 +41,7 @@ fn flat_and_deep_files_are_found_and_others_are_not() {
 }
 
 #[test]
-fn hidden_files_and_folders_are_not_there() {
+fn hidden_files_and_folders_are_ignored() {
     let (_home, folder) = folder(&["a.md", ".hidden.md", ".git/b.md", "c/.d/e.md"]);
     assert_eq!(found(&look(&folder, "")), ["a.md"]);
     for path in [".hidden.md", ".git/b.md", ".git", "c/.d/e.md", "c/.d"] {
@@ -59,7 +59,7 @@ fn a_part_of_the_folder_is_scanned_alone() {
 }
 
 #[test]
-fn no_path_leads_out() {
+fn no_path_leads_outside() {
     let (home, folder) = folder(&["a.md", "c/b.md"]);
     let outside = home.path().join("outside/secret.md");
     for path in [
@@ -75,7 +75,7 @@ fn no_path_leads_out() {
 }
 
 #[test]
-fn links_that_leave_are_named_and_not_followed() {
+fn links_to_the_outside_are_reported_and_not_followed() {
     let (home, folder) = folder(&["a.md"]);
     let root = home.path().join("root");
     symlink("../outside/secret.md", root.join("relative.md")).unwrap();
@@ -94,7 +94,7 @@ fn links_that_leave_are_named_and_not_followed() {
 }
 
 #[test]
-fn links_that_stay_are_followed_once() {
+fn links_inside_are_followed_once() {
     let (home, folder) = folder(&["a.md", "c/b.md", ".hidden/h.md", ".h.md"]);
     let root = home.path().join("root");
     symlink("a.md", root.join("link.md")).unwrap();
@@ -113,7 +113,7 @@ fn links_that_stay_are_followed_once() {
 }
 
 #[test]
-fn folders_are_read_down_to_a_bound() {
+fn folders_are_read_up_to_a_depth() {
     let deep = |folders: usize| format!("{}x.md", "d/".repeat(folders));
     let (_home, folder) = folder(&[&deep(DEEPEST), &deep(DEEPEST + 1)]);
     let scan = look(&folder, "");
@@ -122,7 +122,7 @@ fn folders_are_read_down_to_a_bound() {
 }
 
 #[test]
-fn a_file_is_read_up_to_a_bound() {
+fn a_file_is_read_up_to_a_size() {
     let (home, folder) = folder(&["a.md"]);
     let path = home.path().join("root/a.md");
     let size =
@@ -143,7 +143,7 @@ fn a_stamp_changes_with_the_file() {
 }
 
 #[test]
-fn names_that_no_client_could_ask_for_are_named() {
+fn unusable_file_names_are_reported() {
     let (_home, folder) = folder(&["a\nb.md", "c\\d.md", "é ü.md"]);
     let scan = look(&folder, "");
     assert_eq!(found(&scan), ["é ü.md"]);
@@ -151,7 +151,7 @@ fn names_that_no_client_could_ask_for_are_named() {
 }
 
 #[test]
-fn a_path_of_the_disk_becomes_a_path_of_the_folder() {
+fn a_path_is_made_relative_to_the_folder() {
     let (home, folder) = folder(&["c/b.md"]);
     let root = home.path().join("root").canonicalize().unwrap();
     assert_eq!(folder.relative(&root.join("c/b.md")).as_deref(), Some("c/b.md"));

@@ -38,7 +38,7 @@ fn an_id_is_category_and_slug() {
 }
 
 #[test]
-fn a_name_is_found_by_any_whole_ending() {
+fn an_article_is_found_by_the_last_parts_of_its_id() {
     let listing = listing(&[
         "concepts/a.md",
         "concepts/deep/b.md",
@@ -78,14 +78,14 @@ fn a_name_is_found_by_any_whole_ending() {
 }
 
 #[test]
-fn an_article_at_the_top_is_its_own_name() {
+fn an_article_in_the_top_folder_has_no_category() {
     let listing = listing(&["x.md", "concepts/x.md"]);
     assert_eq!(resolve(&listing, "x"), "x.md");
     assert_eq!(resolve(&listing, "concepts/x"), "concepts/x.md");
 }
 
 #[test]
-fn of_two_files_with_one_id_markdown_is_served_and_the_other_named() {
+fn of_two_files_with_one_id_markdown_is_served_and_the_other_reported() {
     let listing = listing(&["a/x.txt", "a/x.md", "a/x.mdx"]);
     assert_eq!(listing.articles().len(), 1);
     assert_eq!(resolve(&listing, "x"), "a/x.md");
@@ -97,7 +97,7 @@ fn of_two_files_with_one_id_markdown_is_served_and_the_other_named() {
 }
 
 #[test]
-fn lists_come_newest_first_and_then_by_id() {
+fn lists_are_sorted_by_date_and_then_by_id() {
     let dated = |path: &str, updated| Arc::new(Entry { updated, ..entry(path) });
     let listing = Listing::new(vec![
         dated("b/1.md", 10),
@@ -120,7 +120,7 @@ fn categories_are_counted_once_each() {
 }
 
 #[test]
-fn completions_begin_as_asked_or_else_contain_it() {
+fn completions_start_with_the_prefix_or_else_contain_it() {
     let listing = listing(&[
         "concepts/context.md",
         "concepts/tool-design.md",
@@ -130,14 +130,11 @@ fn completions_begin_as_asked_or_else_contain_it() {
         "top.md",
     ]);
     let slugs = |category, prefix| listing.complete_slug(category, prefix).values;
-    assert_eq!(slugs(Some("concepts"), ""), ["context", "tool-design"]);
-    assert_eq!(slugs(Some("patterns"), "c"), ["context"]);
-    assert_eq!(slugs(Some("patterns"), "chain"), ["deep/chain"]);
-    assert_eq!(slugs(Some("concepts"), "Design"), ["tool-design"]);
-    assert_eq!(slugs(Some("nowhere"), ""), Vec::<String>::new());
-    assert_eq!(slugs(None, "cont"), ["concepts/context", "patterns/context"]);
-    assert_eq!(slugs(None, "t"), ["tool-design", "top"]);
-    assert_eq!(slugs(None, "zzz"), Vec::<String>::new());
+    assert_eq!(slugs("concepts", ""), ["context", "tool-design"]);
+    assert_eq!(slugs("patterns", "c"), ["context"]);
+    assert_eq!(slugs("patterns", "chain"), ["deep/chain"]);
+    assert_eq!(slugs("concepts", "Design"), ["tool-design"]);
+    assert_eq!(slugs("nowhere", ""), Vec::<String>::new());
     let categories = |prefix| listing.complete_category(prefix).values;
     assert_eq!(categories(""), ["concepts", "patterns"]);
     assert_eq!(categories("pat"), ["patterns"]);
@@ -145,16 +142,16 @@ fn completions_begin_as_asked_or_else_contain_it() {
 }
 
 #[test]
-fn completions_are_bounded_and_count_the_rest() {
+fn completions_are_limited_and_have_a_total() {
     let paths: Vec<String> = (0..=MOST_COMPLETIONS).map(|n| format!("c/x{n:04}.md")).collect();
     let listing = listing(&paths.iter().map(String::as_str).collect::<Vec<_>>());
-    let found = listing.complete_slug(Some("c"), "x");
+    let found = listing.complete_slug("c", "x");
     assert_eq!((found.values.len(), found.total), (MOST_COMPLETIONS, MOST_COMPLETIONS + 1));
-    assert_eq!(listing.complete_slug(Some("c"), "x009").total, 10);
+    assert_eq!(listing.complete_slug("c", "x009").total, 10);
 }
 
 #[test]
-fn changes_make_a_new_shelf_and_leave_the_old() {
+fn changes_make_a_new_listing_and_leave_the_old() {
     let old = listing(&["a/x.md", "a/y.md"]);
     let new = old.with(vec![
         ("a/x.md".into(), None),
@@ -179,7 +176,7 @@ fn files_under_a_path_are_the_file_or_the_folder() {
 }
 
 #[test]
-fn a_record_is_read_back() {
+fn a_record_is_decoded_as_it_was_encoded() {
     let wanted = Entry {
         stamp: Stamp { size: 5, mtime: -7 },
         hash: u64::MAX,

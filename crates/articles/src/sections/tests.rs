@@ -33,7 +33,7 @@ fn a_section_contains_its_subsections() {
 }
 
 #[test]
-fn what_stands_above_the_first_heading_is_a_section_too() {
+fn the_text_above_the_first_heading_is_a_section() {
     assert_eq!(shown("Hello.\n\n## B\ny"), ["0 intro: Hello.//", "2 b: ## B/y"]);
     assert_eq!(shown("\n\n## B\ny"), ["2 b: ## B/y"]);
     assert_eq!(shown("No headings."), Vec::<String>::new());
@@ -41,7 +41,7 @@ fn what_stands_above_the_first_heading_is_a_section_too() {
 }
 
 #[test]
-fn ids_are_the_anchors_that_sites_make_and_never_twice_the_same() {
+fn ids_are_unique_anchors() {
     let outline = markdown(
         "# Why it matters!\n# Why it matters\n# `code` and *more*\n# 上下文\n# ?\n# Own {#chosen}\nSet\n===\n",
     );
@@ -82,21 +82,21 @@ fn a_section_is_found_by_id_title_or_anchor() {
 }
 
 #[test]
-fn headings_in_code_quotes_and_lists_are_no_sections() {
+fn headings_in_code_quotes_and_lists_are_not_sections() {
     let text = "# A\n```\n# not\n```\n> # not either\n\n- # nor this\n";
     assert_eq!(markdown(text).sections.len(), 1);
     assert!(markdown(text).plain.contains("not either"));
 }
 
 #[test]
-fn plain_text_has_no_marks_and_no_headings() {
+fn plain_text_has_no_markup_and_no_headings() {
     let text = "# A\n\nSome **bold** [link](https://x.y/z) and `code`\nmore.\n\n- one\n- [x] two\n\n| a | b |\n|---|---|\n| c | d |\n\n<div>html</div>\n<!-- hidden note -->\n";
     let plain = markdown(text).plain;
     assert_eq!(plain, "Some bold link and code more.\none\ntwo\na b \nc d \nhtml\n");
 }
 
 #[test]
-fn places_in_the_plain_text_know_their_section() {
+fn positions_in_the_plain_text_have_a_section() {
     let outline = markdown("before\n# A\nalpha\n## B\nbeta\n# C\ngamma\n");
     for (word, section) in [("before", "intro"), ("alpha", "a"), ("beta", "b"), ("gamma", "c")] {
         let place = outline.plain.find(word).unwrap();
@@ -118,7 +118,7 @@ fn title_and_description_come_from_the_text() {
 }
 
 #[test]
-fn mdx_imports_are_no_text() {
+fn mdx_imports_are_not_text() {
     let text = "import { Note } from './note'\nexport const x = 1\n\n# T\n\n<Note kind=\"tip\">\n\nInside the note.\n\n</Note>\n";
     let outline = Outline::read(text, Format::Mdx);
     assert_eq!(outline.paragraph.as_deref(), Some("Inside the note."));
@@ -136,7 +136,7 @@ fn a_text_file_has_no_sections() {
 }
 
 #[test]
-fn strange_markdown_is_only_text() {
+fn unusual_markdown_is_text() {
     for text in
         ["", "#", "<", "<!--", "<div", "[[[[", "# \n# \n", "\u{0}", "> > > # x", "{/* note */}"]
     {

@@ -17,7 +17,7 @@ fn english_is_stemmed_and_numbers_are_kept() {
 }
 
 #[test]
-fn accents_fall_and_letters_without_accents_are_spelt_out() {
+fn accents_are_removed_and_other_letters_are_spelt_out() {
     assert_eq!(
         fold("Ünïcödé STRASSE Straße Ærø Łódź ΛΌΓΟΣ Ёлка"),
         "unicode strasse strasse aero lodz λογοσ елка"
@@ -35,14 +35,14 @@ fn scripts_that_need_their_marks_keep_them() {
 }
 
 #[test]
-fn scripts_without_spaces_are_cut_into_signs_and_pairs() {
+fn scripts_without_spaces_are_split_into_characters_and_pairs() {
     assert_eq!(stems("上下文"), "上@0 上下@0 下@1 下文@1 文@2");
     assert_eq!(stems("MCP工具 x"), "mcp@0 工@1 工具@1 具@2 x@3");
     assert_eq!(stems("上。下"), "上@0 下@1");
 }
 
 #[test]
-fn camel_case_counts_as_parts_and_as_whole() {
+fn camel_case_is_split_and_kept_whole() {
     assert_eq!(stems("structuredContent is"), "structuredcont@0 structur@0 content@1 is@2");
     assert_eq!(stems("HTTPServer"), "httpserver@0 http@0 server@1");
     assert_eq!(stems("MCPs iPhone URL"), "mcp@0 iphon@1 url@2");
@@ -55,19 +55,19 @@ fn an_apostrophe_joins_short_endings_only() {
 }
 
 #[test]
-fn a_blob_takes_a_place_and_is_not_a_word() {
+fn a_long_run_of_letters_takes_a_position_and_is_not_a_word() {
     let longest = "a".repeat(LONGEST_WORD);
     assert_eq!(stems(&format!("x {longest} y")).split(' ').count(), 3);
     assert_eq!(stems(&format!("x {longest}a y")), "x@0 y@2");
 }
 
 #[test]
-fn nothing_but_signs_gives_no_words() {
+fn punctuation_has_no_words() {
     assert_eq!(stems("&& || +- \"\" \u{0}\u{1b} 🙂 -- '"), "");
 }
 
 #[test]
-fn the_memory_for_stems_is_bounded() {
+fn the_cache_of_stems_is_bounded() {
     let mut stems = Stems::new();
     for n in 0..=STEMS_REMEMBERED {
         let letters: String = n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect();
@@ -78,7 +78,7 @@ fn the_memory_for_stems_is_bounded() {
 }
 
 #[test]
-fn the_dictionary_keeps_words_as_they_are_written() {
+fn the_dictionary_has_words_as_written() {
     let mut tokenizer = SpellingTokenizer::default();
     let mut stream = tokenizer.token_stream("Engineering 工具 Ünits ENGINEERING");
     let mut words = Vec::new();

@@ -72,7 +72,7 @@ fn windows_lines_and_lists_without_indentation_are_read() {
 }
 
 #[test]
-fn an_empty_text_has_no_fields_and_prose_is_no_frontmatter() {
+fn an_empty_text_has_no_fields_and_prose_is_not_frontmatter() {
     assert_eq!(fields(""), json!({}));
     assert_eq!(fields("# only a comment\n"), json!({}));
     assert_eq!(read("just a sentence"), None);
@@ -80,14 +80,14 @@ fn an_empty_text_has_no_fields_and_prose_is_no_frontmatter() {
 }
 
 #[test]
-fn a_colon_in_a_bare_title_costs_nothing_but_a_warning() {
+fn a_colon_in_an_unquoted_title_is_only_a_warning() {
     let (fields, lines) = saved("status: Draft\ntitle: Tools: a guide\ntags: [a]\n");
     assert_eq!(fields, json!({"status": "Draft", "title": "Tools: a guide", "tags": ["a"]}));
     assert_eq!(lines, [2]);
 }
 
 #[test]
-fn every_other_line_survives_a_broken_one() {
+fn an_invalid_line_does_not_affect_the_others() {
     for (broken, key, wanted) in [
         ("title: \"never closed", "title", json!("never closed")),
         ("title: 'it's wrong'", "title", json!("it's wrong")),
@@ -119,7 +119,7 @@ fn anchors_are_followed_and_maps_are_merged() {
 }
 
 #[test]
-fn a_bomb_of_aliases_is_cut_short() {
+fn an_alias_bomb_is_refused() {
     let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for n in 1..12 {
         let last = n - 1;
@@ -132,7 +132,7 @@ fn a_bomb_of_aliases_is_cut_short() {
 }
 
 #[test]
-fn nesting_is_bounded_at_its_edge() {
+fn nesting_is_limited() {
     let nested = |depth: usize| format!("a: {}{}\n", "[".repeat(depth), "]".repeat(depth));
     assert!(read(&nested(DEEPEST)).unwrap().faults.is_empty());
     assert!(!read(&nested(DEEPEST + 2)).unwrap().faults.is_empty());

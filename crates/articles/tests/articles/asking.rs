@@ -1,4 +1,4 @@
-use sabir_articles::{AskError, SearchOptions};
+use sabir_articles::{SearchOptions, StoreError};
 use serde_json::json;
 
 use crate::support::{Home, error, found, listed};
@@ -47,7 +47,7 @@ fn a_list_is_newest_first_and_hides_drafts() {
     let store = home.store();
     let ids = listed(&store);
     assert_eq!(ids.len(), 4);
-    // Without dates, the file's own time counts: those two are of today.
+    // Without a date in the frontmatter, the modification time counts, which is today.
     assert_eq!(ids[2..], ["concepts/context", "patterns/context"]);
     let list = store.list(Some("concepts"), Some(1)).unwrap();
     assert_eq!((list.articles.len(), list.total, list.indexing), (1, 2, None));
@@ -85,7 +85,7 @@ fn limits_and_categories_are_checked() {
 }
 
 #[test]
-fn an_article_comes_with_everything_its_author_wrote() {
+fn an_article_has_its_whole_frontmatter() {
     let home = home();
     let store = home.store();
     let article = store.article("concepts/context", None).unwrap();
@@ -128,7 +128,7 @@ fn an_article_comes_with_everything_its_author_wrote() {
 }
 
 #[test]
-fn a_section_is_given_alone_and_a_wrong_one_names_the_right_ones() {
+fn a_section_is_returned_alone_and_an_unknown_one_lists_the_others() {
     let home = home();
     let store = home.store();
     let article = store.article("concepts/context", Some("Why it matters")).unwrap();
@@ -146,7 +146,7 @@ fn a_section_is_given_alone_and_a_wrong_one_names_the_right_ones() {
 }
 
 #[test]
-fn a_name_in_two_categories_is_answered_with_both() {
+fn a_name_in_two_categories_is_ambiguous() {
     let home = home();
     let store = home.store();
     assert_eq!(
@@ -162,7 +162,7 @@ fn a_name_in_two_categories_is_answered_with_both() {
 }
 
 #[test]
-fn what_is_hidden_or_elsewhere_is_not_found_by_any_way() {
+fn hidden_and_outside_files_are_not_found() {
     let home = home();
     std::fs::write(home.folder().parent().unwrap().join("outside.md"), "# Outside").unwrap();
     let store = home.store();
@@ -184,19 +184,19 @@ fn what_is_hidden_or_elsewhere_is_not_found_by_any_way() {
         &"a/".repeat(50_000),
     ] {
         let result = store.article(name, None);
-        assert!(matches!(result, Err(AskError::NotFound { .. })), "{name:?}");
+        assert!(matches!(result, Err(StoreError::NotFound { .. })), "{name:?}");
     }
     for query in ["secret", "\"secret plan\"", "hidden", "outside", "draft"] {
         assert_eq!(found(&store, query), Vec::<String>::new(), "{query}");
     }
-    assert_eq!(store.complete_slug(Some("patterns"), "").values, ["context"]);
-    assert_eq!(store.complete_slug(None, "dra").values, Vec::<String>::new());
+    assert_eq!(store.complete_slug("patterns", "").values, ["context"]);
+    assert_eq!(store.complete_slug("patterns", "dra").values, Vec::<String>::new());
     assert_eq!(store.complete_category("").values, ["concepts", "patterns"]);
-    assert!(store.summaries(0, 100).unwrap().iter().all(|summary| summary.id != "patterns/draft"));
+    assert!(store.ids().iter().all(|id| id != "patterns/draft"));
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_helped() {
+fn a_similar_name_is_suggested() {
     let home = home();
     let store = home.store();
     assert_eq!(
@@ -207,25 +207,7 @@ fn a_name_that_is_nearly_right_is_helped() {
 }
 
 #[test]
-fn all_articles_can_be_gone_through_in_pages() {
-    let home = home();
-    let store = home.store();
-    let mut ids = Vec::new();
-    while let Some(last) =
-        store.summaries(ids.len(), 3).unwrap().into_iter().map(|summary| summary.id).reduce(
-            |a, b| {
-                ids.push(a);
-                b
-            },
-        )
-    {
-        ids.push(last);
-    }
-    assert_eq!(ids, ["about", "concepts/context", "concepts/deep/tools", "patterns/context"]);
-}
-
-#[test]
-fn problems_are_named_by_file_and_line() {
+fn problems_have_a_file_and_a_line() {
     let home = home();
     home.write("concepts/broken.md", "---\ntitle: a: b\nlastUpdated: soon\n---\nText.\n");
     home.write("concepts/tools.txt", "walrus");
@@ -235,18 +217,18 @@ fn problems_are_named_by_file_and_line() {
     let problems: Vec<String> = store.problems().iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 4, "{problems:#?}");
     assert!(problems[0].starts_with("concepts/broken.md:2: "), "{problems:#?}");
-    assert_eq!(
-        problems[1],
-        "concepts/broken.md:3: `lastUpdated` is no date that can be read: soon"
-    );
+    assert_eq!(problems[1], "concepts/broken.md:3: invalid date in `lastUpdated`: soon");
     assert_eq!(problems[2], "concepts/tools.txt: not served: concepts/tools.md has the same id");
-    assert!(problems[3].starts_with("hosts.md: this link leads out"), "{problems:#?}");
+    assert!(
+        problems[3].starts_with("hosts.md: not served: the link leads outside"),
+        "{problems:#?}"
+    );
     assert_eq!(found(&store, "walrus"), Vec::<String>::new());
     assert_eq!(store.article("broken", None).unwrap().summary.title, "a: b");
 }
 
 #[test]
-fn an_empty_folder_answers_and_a_missing_one_is_named() {
+fn an_empty_folder_is_served_and_a_missing_one_is_an_error() {
     let home = Home::new(&[]);
     let store = home.store();
     assert_eq!(store.list(None, None).unwrap().total, 0);
@@ -261,7 +243,7 @@ fn an_empty_folder_answers_and_a_missing_one_is_named() {
 }
 
 #[test]
-fn the_store_answers_from_the_start_and_tells_how_far_it_is() {
+fn the_store_answers_during_indexing_and_reports_progress() {
     let home = Home::new(&[]);
     for n in 0..700 {
         home.write(&format!("c/a{n}.md"), &format!("# Article {n}\n\nSome text.\n"));
@@ -272,12 +254,12 @@ fn the_store_answers_from_the_start_and_tells_how_far_it_is() {
         told.lock().unwrap().push(indexing)
     })
     .unwrap();
-    // Whatever it has read by now, it answers.
+    // It answers with the files that are indexed so far.
     let early = store.list(None, None).unwrap();
     assert!(early.indexing.is_some() || early.total == 700);
     let unread = store.article("c/a699", None);
     assert!(
-        matches!(unread, Ok(_) | Err(AskError::NotFound { indexing: Some(_), .. }))
+        matches!(unread, Ok(_) | Err(StoreError::NotFound { indexing: Some(_), .. }))
             || store.indexing().is_none()
     );
     assert!(store.wait_ready(crate::support::LONG));

@@ -10,7 +10,7 @@ const LIVE: &str = "---\ntitle: Walrus\nstatus: Live\n---\nText.\n";
 const DRAFT: &str = "---\ntitle: Walrus\nstatus: Draft\n---\nText.\n";
 
 #[tokio::test]
-async fn a_new_a_changed_and_a_removed_file_are_told_and_seen() {
+async fn new_changed_and_removed_files_are_announced() {
     let home = Home::new(&[("c/a.md", "# A\n\nalpha\n")]);
     let store = home.store();
     let mut changes = store.changes();
@@ -34,7 +34,7 @@ async fn a_change_is_seen_within_a_second() {
     let home = Home::new(&[("c/a.md", "# A\n")]);
     let store = home.store();
     let mut changes = store.changes();
-    // The best of several, so that a busy machine does not fail it.
+    // The best of several, so that a busy machine does not fail the test.
     let mut best = f64::MAX;
     for n in 0..5 {
         let start = Instant::now();
@@ -46,7 +46,7 @@ async fn a_change_is_seen_within_a_second() {
 }
 
 #[tokio::test]
-async fn an_article_that_becomes_a_draft_is_gone_and_back() {
+async fn an_article_that_becomes_a_draft_is_removed_and_comes_back() {
     let home = Home::new(&[("c/walrus.md", LIVE)]);
     let store = home.store();
     let mut changes = store.changes();
@@ -55,7 +55,7 @@ async fn an_article_that_becomes_a_draft_is_gone_and_back() {
     assert_eq!(told.removed, ["c/walrus"]);
     assert!(found(&store, "walrus").is_empty() && listed(&store).is_empty());
     assert!(store.article("walrus", None).is_err());
-    assert!(store.complete_slug(Some("c"), "").values.is_empty());
+    assert!(store.complete_slug("c", "").values.is_empty());
     home.write("c/walrus.md", LIVE);
     let told = change(&mut changes, |_| true).await;
     assert_eq!(told.added, ["c/walrus"]);
@@ -67,7 +67,7 @@ async fn a_half_written_file_never_breaks_the_old_state() {
     let home = Home::new(&[("c/walrus.md", "---\ntitle: Walrus\n---\nold text\n")]);
     let store = home.store();
     let mut changes = store.changes();
-    // An editor that empties the file, thinks, and writes it in pieces.
+    // An editor that empties the file, and writes it in pieces.
     let mut file = fs::File::create(home.path("c/walrus.md")).unwrap();
     let mut seen = Vec::new();
     for piece in ["", "---\n", "title: Wal", "rus two\nstat", "us: Live\n"] {
@@ -86,7 +86,7 @@ async fn a_half_written_file_never_breaks_the_old_state() {
 }
 
 #[tokio::test]
-async fn a_file_that_stays_unfinished_is_believed_in_the_end() {
+async fn a_file_that_stays_unfinished_is_served_in_the_end() {
     let home = Home::new(&[("c/walrus.md", LIVE)]);
     let store = home.store();
     let mut changes = store.changes();
@@ -100,7 +100,7 @@ async fn a_file_that_stays_unfinished_is_believed_in_the_end() {
 }
 
 #[tokio::test]
-async fn folders_come_move_and_go_with_all_that_is_in_them() {
+async fn folders_are_added_moved_and_removed_with_their_files() {
     let home = Home::new(&[("c/a.md", "# A\n")]);
     let store = home.store();
     let mut changes = store.changes();
@@ -121,7 +121,7 @@ async fn folders_come_move_and_go_with_all_that_is_in_them() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_made_again_is_watched_again() {
+async fn a_folder_that_is_created_again_is_watched_again() {
     let home = Home::new(&[("c/d/a.md", "# A\n"), ("e/b.md", "# B\n")]);
     let store = home.store();
     let mut changes = store.changes();
@@ -130,14 +130,14 @@ async fn a_folder_that_is_made_again_is_watched_again() {
         until(&mut changes, || listed(&store) == ["e/b"]).await;
         home.write("c/d/a.md", "# A\n");
         until(&mut changes, || listed(&store).len() == 2).await;
-        // Nothing new comes into any other folder.
+        // No other folder changes.
         fs::write(home.path("c/d/later.md"), "# Later\n").unwrap();
         until(&mut changes, || listed(&store).len() == 3).await;
     }
 }
 
 #[tokio::test]
-async fn folders_that_change_places_are_both_watched_on() {
+async fn folders_that_are_swapped_are_still_watched() {
     let home = Home::new(&[("c/deep/a.md", "# A\n\nalbatross\n"), ("d/b.md", "# B\n\nbadger\n")]);
     let store = home.store();
     let mut changes = store.changes();
@@ -173,7 +173,7 @@ async fn only_the_changed_file_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_touch_is_no_change() {
+async fn a_touched_file_is_not_a_change() {
     let home = Home::new(&[("c/a.md", "# A\n"), ("c/b.md", "# B\n")]);
     let store = home.store();
     let mut changes = store.changes();
@@ -198,7 +198,7 @@ async fn a_linked_file_changes_with_its_target() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_turned_outwards_is_no_longer_served() {
+async fn a_file_that_becomes_a_link_to_the_outside_is_not_served() {
     let home = Home::new(&[("c/a.md", "# A\n")]);
     let outside = home.folder().parent().unwrap().join("outside.md");
     fs::write(&outside, "# Outside walrus\n").unwrap();

@@ -1,4 +1,4 @@
-//! A store from the outside: what is asked, what is answered, and what happens when the folder changes.
+//! A store from the outside: questions, and changes of the folder.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod asking;

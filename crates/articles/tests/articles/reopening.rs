@@ -16,7 +16,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Articles that were written a while ago, so that their times are beyond doubt.
+/// Articles that were written a while ago, so that their times are not ambiguous.
 fn aged() -> Home {
     let home = Home::new(&[
         ("c/a.md", "# A\n\nalpha\n"),
@@ -49,7 +49,7 @@ fn an_index_is_opened_and_not_built_again() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_read_and_nothing_else() {
+fn only_files_that_changed_meanwhile_are_read() {
     let home = aged();
     home.store_on_disk().close();
     home.write("c/a.md", "# A\n\ngamma\n");
@@ -79,19 +79,19 @@ fn an_article_that_became_a_draft_meanwhile_is_never_served() {
 }
 
 #[test]
-fn a_file_of_the_same_size_and_time_is_read_if_it_was_too_young() {
+fn a_file_of_the_same_size_and_time_is_read_again_if_it_was_new() {
     let home = Home::new(&[("c/a.md", "# A\n\nalpha\n")]);
     home.store_on_disk().close();
     let time = fs::metadata(home.path("c/a.md")).unwrap().modified().unwrap();
     home.write("c/a.md", "# A\n\ngamma\n");
     fs::File::options().write(true).open(home.path("c/a.md")).unwrap().set_modified(time).unwrap();
     let store = home.store_on_disk();
-    // Unless the machine was so slow that the first reading was sure.
+    // Unless the machine was so slow that the file was not new.
     assert!(found(&store, "gamma") == ["c/a"] || store.figures().files_read == 0);
 }
 
 #[test]
-fn a_broken_index_is_built_anew() {
+fn a_damaged_index_is_built_again() {
     let home = aged();
     home.store_on_disk().close();
     for file in files(&home) {
@@ -132,7 +132,7 @@ fn other_statuses_have_another_index() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_named_and_not_needed() {
+fn a_cache_that_cannot_be_written_is_a_problem_and_not_required() {
     let home = aged();
     fs::write(home.cache(), "a file, not a folder").unwrap();
     let store = home.store_on_disk();
@@ -146,7 +146,7 @@ fn a_cache_that_cannot_be_written_is_named_and_not_needed() {
 }
 
 #[tokio::test]
-async fn changes_of_a_store_on_the_disk_last() {
+async fn changes_are_saved_in_the_index_on_the_disk() {
     let home = aged();
     let store = home.store_on_disk();
     let mut changes = store.changes();
@@ -159,7 +159,7 @@ async fn changes_of_a_store_on_the_disk_last() {
 }
 
 #[tokio::test]
-async fn a_second_program_reads_along_and_takes_over() {
+async fn a_second_process_reads_the_index_and_takes_over() {
     let home = aged();
     let first = home.store_on_disk();
     let second = home.store_on_disk();
@@ -177,7 +177,7 @@ async fn a_second_program_reads_along_and_takes_over() {
 }
 
 #[tokio::test]
-async fn a_cache_that_is_thrown_away_is_built_anew() {
+async fn a_deleted_cache_is_built_again() {
     let home = aged();
     let store = home.store_on_disk();
     let mut changes = store.changes();

@@ -2,7 +2,7 @@ use sabir_articles::SearchOptions;
 
 use crate::support::{Home, error, found};
 
-/// An article with one word in one place, and filler of the same length everywhere else.
+/// An article with one word in one field, and other words of the same length elsewhere.
 fn with_word_in(place: &str) -> String {
     let or =
         |wanted: &str, filler: &str| if place == wanted { "walrus" } else { filler }.to_owned();
@@ -29,7 +29,7 @@ fn title_counts_more_than_tags_than_description_than_headings_than_text() {
 }
 
 #[test]
-fn equal_articles_come_newest_first() {
+fn equal_articles_are_sorted_newest_first() {
     let text = |date: &str| format!("---\ntitle: Walrus\nlastUpdated: {date}\n---\nSame text.\n");
     let home = Home::new(&[
         ("c/old.md", &text("2023-05-01")),
@@ -82,7 +82,7 @@ fn words_are_found_in_all_their_forms() {
 }
 
 #[test]
-fn other_scripts_are_folded_and_cut() {
+fn other_scripts_are_folded_and_split() {
     let home = small();
     let store = home.store();
     for (query, only) in [
@@ -106,7 +106,7 @@ fn other_scripts_are_folded_and_cut() {
 }
 
 #[test]
-fn typing_is_completed_and_errors_are_forgiven() {
+fn unfinished_words_are_completed_and_misspelt_ones_corrected() {
     let home = small();
     let store = home.store();
     for (query, first) in [
@@ -114,12 +114,12 @@ fn typing_is_completed_and_errors_are_forgiven() {
         ("engineeri", "concepts/context-engineering"),
         ("context en", "concepts/context-engineering"),
         ("idem", "patterns/retry"),
-        // One edit up to seven letters: wrong, missing, added, exchanged.
+        // One edit up to seven letters: substitution, deletion, insertion, transposition.
         ("budgot", "concepts/context-engineering"),
         ("budgt", "concepts/context-engineering"),
         ("buddget", "concepts/context-engineering"),
         ("bugdet", "concepts/context-engineering"),
-        // Two above.
+        // Two edits above.
         ("enginering", "concepts/context-engineering"),
         ("engenering", "concepts/context-engineering"),
         ("idempotnet", "patterns/retry"),
@@ -127,7 +127,7 @@ fn typing_is_completed_and_errors_are_forgiven() {
     ] {
         assert_eq!(found(&store, query).first().map(String::as_str), Some(first), "{query}");
     }
-    // Two edits in a short word, three in a long one, an error in a number: another word.
+    // Two edits in a short word, three in a long one, and edits in numbers are not corrected.
     for query in ["bdugte", "emgenerinq", "idmpotnt1"] {
         assert_eq!(found(&store, query), Vec::<String>::new(), "{query}");
     }
@@ -139,7 +139,7 @@ fn typing_is_completed_and_errors_are_forgiven() {
 }
 
 #[test]
-fn a_phrase_must_stand_together_and_in_order() {
+fn the_words_of_a_phrase_must_be_adjacent_and_in_order() {
     let home = small();
     let store = home.store();
     assert_eq!(found(&store, "\"call failed\""), Vec::<String>::new());
@@ -167,7 +167,7 @@ fn a_hit_shows_its_words_and_their_section() {
 }
 
 #[test]
-fn the_text_comes_along_when_it_is_asked_for() {
+fn hits_contain_the_text_on_request() {
     let home = small();
     let store = home.store();
     let options = SearchOptions { include_content: true, ..SearchOptions::default() };
@@ -195,7 +195,7 @@ fn no_query_is_dangerous() {
     let store = home.store();
     for query in ["", "   ", "AND&&||", "\"\"", "()[]{}^~*?:\\/!+-", "\0\u{1b}\u{7f}"] {
         let message = error(store.search(query, SearchOptions::default()));
-        // "AND" is a word, if a poor one.
+        // "AND" is a word.
         assert!(
             message == "the query has no word to search for" || query.starts_with("AND"),
             "{query:?}: {message}"

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir_articles::{AskError, Change, SearchOptions, Settings, Store};
+use sabir_articles::{Change, SearchOptions, Settings, Store, StoreError};
 use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
 
-/// Far longer than anything takes, so that a slow machine fails no test.
+/// Far longer than anything takes, so that a slow machine does not fail a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A folder of articles, with a cache beside it.
+/// A folder of articles, and a cache.
 pub(crate) struct Home {
     dir: TempDir,
 }
@@ -52,12 +52,12 @@ impl Home {
         Settings::new(self.folder())
     }
 
-    /// A store in memory, that has read the folder and watches it.
+    /// A store in memory that has indexed the folder and watches it.
     pub(crate) fn store(&self) -> Store {
         ready(self.settings())
     }
 
-    /// A store on the disk, that has read the folder and watches it.
+    /// A store on the disk that has indexed the folder and watches it.
     pub(crate) fn store_on_disk(&self) -> Store {
         ready(self.settings_on_disk())
     }
@@ -85,11 +85,11 @@ pub(crate) fn listed(store: &Store) -> Vec<String> {
     list.articles.into_iter().map(|article| article.id).collect()
 }
 
-pub(crate) fn error(result: Result<impl Sized, AskError>) -> String {
+pub(crate) fn error(result: Result<impl Sized, StoreError>) -> String {
     result.err().map_or_else(|| "no error".to_owned(), |error| error.to_string())
 }
 
-/// Waits for a change that fits.
+/// Waits for a matching change.
 pub(crate) async fn change(
     changes: &mut Receiver<Arc<Change>>,
     fits: impl Fn(&Change) -> bool,
@@ -105,7 +105,7 @@ pub(crate) async fn change(
     tokio::time::timeout(LONG, waiting).await.expect("the change was not seen in time")
 }
 
-/// Waits until something is so, looking again after every change.
+/// Waits until the condition holds, checking it after every change.
 pub(crate) async fn until(changes: &mut Receiver<Arc<Change>>, is_so: impl Fn() -> bool) {
     while !is_so() {
         change(changes, |_| true).await;

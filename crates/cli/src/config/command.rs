@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sabir::ToolAnnotations;
 use sabir_sources::command::{
-    self, CommandLine, CommandSource, FindError, Finder, MimeType, Output, Place, Program, RunItem,
-    Stdin, TemplateError, TextTemplate,
+    self, CommandLine, CommandSource, DefinitionError, FindError, Finder, Location, MimeType,
+    Output, Place, Program, RunItem, Stdin, TextTemplate,
 };
 use sabir_supervisor::Supervisor;
 use serde::Deserialize;
@@ -93,8 +93,12 @@ fn templates(
     owner: &str,
     text: &Text<'_>,
 ) -> Result<(CommandLine, Stdin), Mistake> {
-    let wrong = |error: TemplateError| {
-        text.told(place(file, Some(error.place)), format!("{owner}: {error}"))
+    let wrong = |error: DefinitionError| {
+        let at = match error.location {
+            Location::Text(place, _) => Some(place),
+            _ => None,
+        };
+        text.wrong_definition(place(file, at), owner, &error)
     };
     let allow_dash = file.allow_dash.as_ref().map_or(&[][..], |names| names.get_ref());
     let run = file.run.get_ref().iter().map(|entry| run_item(entry, owner, text));
@@ -105,7 +109,7 @@ fn templates(
         Some("json") => Stdin::Json,
         Some(template) => Stdin::Text(TextTemplate::parse(template).map_err(wrong)?),
     };
-    let found = described.input.disagreements(&line, &stdin);
+    let found = described.input.mismatches(&line, &stdin);
     described.disagreement(&found, owner, text, |at| place(file, at))?;
     Ok((line, stdin))
 }
@@ -134,7 +138,7 @@ fn run_item(
     };
     let item = match entry.get_ref() {
         toml::Value::Array(list) => {
-            list.iter().map(argument).collect::<Option<_>>().map(RunItem::Together)
+            list.iter().map(argument).collect::<Option<_>>().map(RunItem::Group)
         }
         one => argument(one).map(RunItem::Argument),
     };
@@ -199,14 +203,15 @@ fn find(
     finder: &mut Finder,
 ) -> Result<PathBuf, Mistake> {
     finder.find(name, search).map(Path::to_owned).map_err(|error| {
-        let mistake =
-            text.told(place(file, Some(Place::Run(0, None))), format!("{owner}: {error}"));
+        let place = place(file, Some(Place::Run(0, None)));
+        let mistake = text.mistake(place, format!("{owner}: {error}"));
         match error {
             FindError::NoFile(_) => mistake.hint(RELATIVE),
             FindError::NotExecutable(path) if path.is_file() => {
                 mistake.hint(format!("make it one: chmod +x {}", path.display()))
             }
-            FindError::NotExecutable(_) | FindError::NotInPath(_) => mistake,
+            FindError::NotExecutable(_) => mistake,
+            FindError::NotInPath(_) => mistake.hint("install it, or write its full path"),
         }
     })
 }

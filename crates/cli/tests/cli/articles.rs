@@ -229,7 +229,7 @@ fn check_names_what_authors_should_put_right() {
     assert!(told.starts_with("exit 0\nstderr:\nwarning: content/concepts/broken.md:"), "{told}");
     assert!(
         told.contains(
-            "\nwarning: content/concepts/late.md:3: `lastUpdated` is no date that can be read: soon\n"
+            "\nwarning: content/concepts/late.md:3: invalid date in `lastUpdated`: soon\n"
         ),
         "{told}"
     );

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use sabir_articles::{Addresses, AskError, Change, Store, Summary};
+use sabir_articles::{ArticleUris, Change, Store, StoreError, Summary};
 use sabir_registry::Offer;
 use sabir_wire::types::{Annotations, CacheHint, Completion, Resource, ResourceTemplate};
 
@@ -33,18 +33,18 @@ pub(super) struct OfferedResources {
 
 /// The list of articles.
 pub(super) struct ResourceList {
-    addresses: Addresses,
+    uris: ArticleUris,
     /// By id. `None`: not read yet, or too many.
     articles: Mutex<Option<BTreeMap<String, Summary>>>,
 }
 
 impl ResourceList {
-    pub(super) fn new(addresses: Addresses) -> Self {
-        Self { addresses, articles: Mutex::default() }
+    pub(super) fn new(uris: ArticleUris) -> Self {
+        Self { uris, articles: Mutex::default() }
     }
 
     pub(super) fn uri_of(&self, id: &str) -> String {
-        self.addresses.uri_of(id)
+        self.uris.uri_of(id)
     }
 
     /// Empties the cache.
@@ -53,7 +53,7 @@ impl ResourceList {
     }
 
     /// Updates the articles that have changed.
-    pub(super) fn apply(&self, store: &Store, change: &Change) -> Result<(), AskError> {
+    pub(super) fn apply(&self, store: &Store, change: &Change) -> Result<(), StoreError> {
         if change.many {
             self.clear();
             return Ok(());
@@ -74,7 +74,7 @@ impl ResourceList {
 
     pub(super) fn offer(&self, store: &Store) -> OfferedResources {
         let ids = store.ids();
-        let templates = templates(&ids, self.addresses.prefix());
+        let templates = templates(&ids, self.uris.prefix());
         let mut articles = self.lock();
         if ids.len() > MOST_LISTED {
             *articles = None;
@@ -112,7 +112,7 @@ impl ResourceList {
     }
 }
 
-fn read(store: &Store, ids: &[String]) -> Result<BTreeMap<String, Summary>, AskError> {
+fn read(store: &Store, ids: &[String]) -> Result<BTreeMap<String, Summary>, StoreError> {
     let known = ids.iter().filter_map(|id| {
         // An article that has just been removed is left out.
         store.summary(id).transpose().map(|summary| summary.map(|it| (id.clone(), it)))

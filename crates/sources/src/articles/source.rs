@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sabir_articles::{Addresses, Store, Summary};
+use sabir_articles::{ArticleUris, Store, Summary};
 use sabir_registry::{
     CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
     Starting, ToolCall,
@@ -24,7 +24,7 @@ pub struct ArticleSource(Arc<Inner>);
 struct Inner {
     store: Arc<Store>,
     appearance: Appearance,
-    addresses: Addresses,
+    uris: ArticleUris,
     listed: Arc<ResourceList>,
     /// Taken by the follower when the source is attached.
     subscription: Mutex<Option<Subscription>>,
@@ -34,9 +34,9 @@ impl ArticleSource {
     /// Serves a store.
     pub fn new(store: Arc<Store>, appearance: Appearance) -> Self {
         let subscription = Mutex::new(Some(Subscription::now(&store)));
-        let addresses = Addresses::new(appearance.name.as_deref());
-        let listed = Arc::new(ResourceList::new(addresses.clone()));
-        Self(Arc::new(Inner { store, appearance, addresses, listed, subscription }))
+        let uris = ArticleUris::new(appearance.name.as_deref());
+        let listed = Arc::new(ResourceList::new(uris.clone()));
+        Self(Arc::new(Inner { store, appearance, uris, listed, subscription }))
     }
 }
 
@@ -112,7 +112,7 @@ impl Inner {
     fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {
         let Self { store, appearance, .. } = self;
         let link = |summary: &mut Summary| -> Resource {
-            summary.uri = self.addresses.uri_of(&summary.id);
+            summary.uri = self.uris.uri_of(&summary.id);
             resources::link(summary)
         };
         match ToolKind::named(&call.name, appearance) {
@@ -125,7 +125,7 @@ impl Inner {
 
     fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {
         let unknown = || Problem::UnknownResource(uri.into());
-        let id = self.addresses.id_in(uri).ok_or_else(unknown)?;
+        let id = self.uris.id_in(uri).ok_or_else(unknown)?;
         // A URI is exact; a slug may be the end of an id, in any case.
         let found = self.store.summary(&id).map_err(tools::internal)?;
         let summary = found.ok_or_else(unknown)?;
@@ -144,7 +144,7 @@ impl Inner {
         match (&*call.argument, in_category, category) {
             ("category", true, _) => completion(self.store.complete_category(&call.value)),
             ("slug", true, Some(category)) => {
-                completion(self.store.complete_slug(Some(category), &call.value))
+                completion(self.store.complete_slug(category, &call.value))
             }
             ("slug", ..) => resources::complete_slug(&self.store.ids(), in_category, &call.value),
             _ => Completion::default(),

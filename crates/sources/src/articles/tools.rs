@@ -3,7 +3,7 @@
 //! An error that the caller can correct is a failed result with the store's message. An error of the
 //! index is an internal error.
 
-use sabir_articles::{Article, AskError, List, Search, SearchOptions, Store, Summary};
+use sabir_articles::{Article, List, Search, SearchOptions, Store, StoreError, Summary};
 use sabir_wire::types::{Content, Resource, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Code, ErrorObject, Problem, Raw};
 use schemars::JsonSchema;
@@ -148,7 +148,7 @@ pub(super) fn get(
 ) -> Result<ToolReply, Problem> {
     let GetArguments { slug, section } = read(arguments)?;
     let mut article = store.article(&slug, section.as_deref()).map_err(|error| {
-        let is_unknown = matches!(error, AskError::NotFound { .. });
+        let is_unknown = matches!(error, StoreError::NotFound { .. });
         match not_found {
             NotFound::InvalidParams if is_unknown => Problem::Chosen(
                 ErrorObject::new(Code::INVALID_PARAMS, error.to_string())
@@ -184,12 +184,12 @@ pub(super) fn search(
 }
 
 /// The error of a failed index. Its reason is logged.
-pub(super) fn internal(error: AskError) -> Problem {
+pub(super) fn internal(error: StoreError) -> Problem {
     tracing::error!("{error}");
     Problem::Internal("the index of the articles failed".into())
 }
 
-fn failed(error: AskError) -> Problem {
+fn failed(error: StoreError) -> Problem {
     if error.is_internal() {
         internal(error)
     } else {

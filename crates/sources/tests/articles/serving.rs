@@ -1,4 +1,4 @@
-//! A store on the protocol: what is offered, what tools and resources answer, what is announced.
+//! A store as a source: its tools, resources, completions and announcements.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::pin::Pin;
@@ -65,7 +65,7 @@ impl Shop {
         self.catalog().templates().iter().map(|template| template.uri_template.clone()).collect()
     }
 
-    /// Calls a tool as the engine does: the schemas are kept to.
+    /// Calls a tool as the engine does, and checks the schemas.
     async fn call(&self, name: &str, arguments: Value) -> Result<ToolReply, Problem> {
         let entry = self.catalog().tool(name).unwrap().clone();
         let arguments = Raw::of(&arguments).unwrap();
@@ -161,7 +161,7 @@ fn structured(reply: &ToolReply) -> Value {
 }
 
 #[tokio::test]
-async fn the_newest_are_listed_first_and_linked() {
+async fn articles_are_listed_newest_first_with_links() {
     let home = home();
     let shop = Shop::of(&home);
     let reply = shop.call("list_articles", json!({})).await.unwrap();
@@ -184,7 +184,7 @@ async fn the_newest_are_listed_first_and_linked() {
 }
 
 #[tokio::test]
-async fn an_article_is_read_whole_or_by_section() {
+async fn an_article_is_returned_whole_or_by_section() {
     let home = home();
     let shop = Shop::of(&home);
     let reply = shop.call("get_article", json!({"slug": "eras"})).await.unwrap();
@@ -204,7 +204,7 @@ async fn an_article_is_read_whole_or_by_section() {
 }
 
 #[tokio::test]
-async fn a_search_shows_where_it_matches_and_brings_content_when_asked() {
+async fn a_search_returns_snippets_and_on_request_the_content() {
     let home = home();
     let shop = Shop::of(&home);
     let reply = shop.call("search_articles", json!({"query": "shake hnads"})).await.unwrap();
@@ -227,7 +227,7 @@ async fn a_search_shows_where_it_matches_and_brings_content_when_asked() {
 }
 
 #[tokio::test]
-async fn a_draft_does_not_exist_anywhere() {
+async fn a_draft_is_visible_nowhere() {
     let home = home();
     let shop = Shop::of(&home);
     for slug in ["secret", "patterns/secret", "Secret"] {
@@ -249,7 +249,7 @@ async fn a_draft_does_not_exist_anywhere() {
 }
 
 #[tokio::test]
-async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
+async fn errors_tell_the_caller_how_to_correct_them() {
     let home = home();
     let shop = Shop::of(&home);
     let list = |limit: Value| shop.failure("list_articles", json!({ "limit": limit }));
@@ -287,7 +287,7 @@ async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
 }
 
 #[tokio::test]
-async fn an_unknown_slug_may_be_an_error_with_the_slug_in_it() {
+async fn an_unknown_slug_may_be_a_protocol_error_with_the_slug() {
     let home = home();
     let not_found = NotFound::InvalidParams;
     let shop = Shop::with(home.store(), Appearance { not_found, ..Appearance::default() });
@@ -295,12 +295,12 @@ async fn an_unknown_slug_may_be_an_error_with_the_slug_in_it() {
     let Err(Problem::Chosen(error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.code, -32602);
     assert_eq!(error.data.unwrap().read::<Value>().unwrap(), json!({"slug": "nope"}));
-    // What is there, but not as asked for, is no unknown slug.
+    // An ambiguous slug is not an unknown slug.
     assert!(shop.failure("get_article", json!({"slug": "pages"})).await.contains("ambiguous"));
 }
 
 #[tokio::test]
-async fn articles_are_resources_with_what_is_known_of_them() {
+async fn articles_are_resources_with_metadata() {
     let home = home();
     let shop = Shop::of(&home);
     let uris =
@@ -316,7 +316,7 @@ async fn articles_are_resources_with_what_is_known_of_them() {
     let body = reply.contents[0].body.clone().unwrap();
     assert_eq!(resource.size, Some(body.len() as u64));
     assert_eq!(Some(body.as_str()), ERAS.split("---\n").nth(2));
-    // Files of this second may change in the next.
+    // A new file may change again soon.
     assert_eq!(reply.cache.ttl_ms, 5000);
     for uri in ["article:///eras", "article:///concepts/Eras", "article:///concepts/nope"] {
         match shop.catalog().resource(uri) {
@@ -332,7 +332,7 @@ async fn articles_are_resources_with_what_is_known_of_them() {
 }
 
 #[tokio::test]
-async fn an_old_file_may_be_kept_for_an_hour() {
+async fn an_old_file_may_be_cached_for_an_hour() {
     let home = home();
     let week = std::time::Duration::from_secs(7 * 24 * 3600);
     let file = std::fs::File::options().append(true).open(home.path("concepts/eras.md")).unwrap();
@@ -355,7 +355,7 @@ async fn categories_and_slugs_are_completed() {
 }
 
 #[tokio::test]
-async fn flat_and_deep_folders_have_templates_that_fit() {
+async fn flat_and_deep_folders_have_matching_templates() {
     let home = Home::new(&[("a b.md", "# A\n"), ("c/d/e.md", "# E\n")]);
     let shop = Shop::of(&home);
     assert_eq!(shop.templates(), ["article:///{category}/{+slug}", "article:///{slug}"]);
@@ -370,7 +370,7 @@ async fn flat_and_deep_folders_have_templates_that_fit() {
 }
 
 #[tokio::test]
-async fn a_folder_with_a_name_keeps_out_of_the_way_of_others() {
+async fn a_folder_with_a_name_does_not_collide_with_others() {
     let home = home();
     let about = Some("bridges".to_owned());
     let appearance = Appearance { name: Some("wiki".into()), about, ..Appearance::default() };
@@ -393,7 +393,7 @@ async fn a_folder_with_a_name_keeps_out_of_the_way_of_others() {
 }
 
 #[test]
-fn schemas_are_portable_and_know_the_categories() {
+fn schemas_are_plain_and_list_the_categories() {
     let home = home();
     let shop = Shop::of(&home);
     for tool in shop.catalog().tools() {
@@ -411,7 +411,7 @@ fn schemas_are_portable_and_know_the_categories() {
     assert_eq!(input["properties"]["category"]["enum"], json!(["concepts", "patterns"]));
 }
 
-/// Waits until all of these have been told, and returns what else was told until then.
+/// Waits until all of these topics have been announced. Returns the others announced until then.
 fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> {
     let mut others = Vec::new();
     while !wanted.is_empty() {
@@ -425,7 +425,7 @@ fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> 
 }
 
 #[test]
-fn changes_are_told_and_offered() {
+fn changes_are_announced_and_offered() {
     let home = home();
     let shop = Shop::of(&home);
     let (tell, told) = mpsc::channel();
@@ -447,14 +447,14 @@ fn changes_are_told_and_offered() {
     wait_for(&told, vec![Topic::Tools, Topic::Resources, resource("practices/new")]);
     assert_eq!(shop.uris().len(), 3);
 
-    // An article that becomes a draft is gone, and so is a file that was never one.
+    // An article that becomes a draft is removed.
     home.write("patterns/pages.md", DRAFT);
     wait_for(&told, vec![Topic::Resources, resource("patterns/pages")]);
     assert_eq!(shop.uris(), ["article:///concepts/eras", "article:///concepts/pages"]);
 }
 
 #[test]
-fn what_has_not_changed_is_not_told() {
+fn unchanged_articles_are_not_announced() {
     let home = home();
     let shop = Shop::of(&home);
     let (tell, told) = mpsc::channel();
@@ -465,7 +465,7 @@ fn what_has_not_changed_is_not_told() {
 }
 
 #[test]
-fn what_was_offered_while_the_folder_was_read_is_put_right() {
+fn an_offer_made_during_indexing_is_updated_afterwards() {
     let home = home();
     let store = Store::open(Settings::new(home.folder()), |_| {}).unwrap();
     let shop = Shop::with(store, Appearance::default());

@@ -1,6 +1,6 @@
-//! Commands against real programs.
+//! Commands with real programs.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod running; // one call
 mod sandbox; // limits and sandbox
@@ -13,10 +13,10 @@ use sabir_sources::command::Program;
 use sabir_supervisor::{GracePeriod, Supervisor, SupervisorSettings};
 use sabir_testkit::leftovers::{alive, stat};
 
-/// The executable that knows the hidden modes.
+/// An executable that calls `hidden_mode`.
 const PLAY: &str = env!("CARGO_BIN_EXE_sabir-sources-play");
 
-/// Time enough for everything to be gone.
+/// Enough time for every process to exit.
 const SOON: Duration = Duration::from_secs(10);
 
 fn supervisor() -> Supervisor {
@@ -44,7 +44,7 @@ fn token() -> String {
     format!("7{:07}{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Waits for something that will be true soon, and says for what if it is not.
+/// Waits until the condition holds. Panics with its name after [`SOON`].
 async fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

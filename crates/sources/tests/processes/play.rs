@@ -1,6 +1,6 @@
-//! Plays Sabir for the tests that measure or confine it, and some programs that misbehave.
+//! Plays the part of Sabir for tests that need a process of their own, and of programs that misbehave.
 //!
-//! Its first argument is what to play. It reports on standard output, one line per event.
+//! The first argument selects the part. It reports on standard output, one line per event.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use sabir_sources::command::{Files, Program, Sandbox, run};
 use sabir_supervisor::{Supervisor, SupervisorSettings};
 
-/// Time enough for everything to be gone.
+/// Enough time for every process to exit.
 const SOON: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
@@ -43,7 +43,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-/// Runs a program that never stops writing, and says how much memory that took at most.
+/// Runs a program that never stops writing, and reports the peak memory.
 fn flood(max_output: usize) {
     let mut program = Program::new("/bin/cat".into(), "/".into());
     program.max_output = max_output;
@@ -59,7 +59,7 @@ fn flood(max_output: usize) {
     say(peak.trim().trim_end_matches(" kB"));
 }
 
-/// Runs a command in a sandbox on what looks like a kernel without Landlock.
+/// Runs a command in a sandbox, as on a kernel without Landlock.
 #[cfg(target_os = "linux")]
 fn without_landlock() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};

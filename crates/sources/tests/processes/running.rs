@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sabir_sources::command::{
-    FindError, Gate, Limit, Program, RunError, Stream, find_program, run,
+    CallQueue, FindError, Limit, Program, RunError, Stream, find_program, run,
 };
 use sabir_supervisor::{Exit, GracePeriod, StartError};
 
@@ -58,7 +58,7 @@ async fn exact_bytes_reach_the_program_as_input() {
         assert!(finish.success);
         assert!(finish.stdout == bytes, "{} bytes came out otherwise", bytes.len());
     }
-    // A program that does not read its input is none the worse for it.
+    // A program need not read its input.
     let unread = Some(vec![b'x'; 1_000_000]);
     let finish = run(&supervisor, &shell("/"), script("exit 0"), unread, None).await.unwrap();
     assert!(finish.success);
@@ -67,7 +67,7 @@ async fn exact_bytes_reach_the_program_as_input() {
 }
 
 #[tokio::test]
-async fn arguments_beyond_what_the_system_takes_are_refused() {
+async fn arguments_beyond_the_limit_of_the_system_are_refused() {
     let supervisor = supervisor();
     let args = vec!["x".repeat(1_000_000).into()];
     let refused = run(&supervisor, &shell("/"), args, None, None).await;
@@ -75,7 +75,7 @@ async fn arguments_beyond_what_the_system_takes_are_refused() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_is_listed_and_the_folder_what_is_said() {
+async fn the_program_gets_exactly_its_environment_and_working_directory() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     let mut program = Program::new("/usr/bin/env".into(), folder.clone());
@@ -103,7 +103,7 @@ async fn a_code_means_success_if_it_is_listed() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_ended_and_its_output_kept() {
+async fn a_call_that_takes_too_long_is_stopped_and_its_output_kept() {
     let token = token();
     let supervisor = supervisor();
     let mut program = shell("/");
@@ -120,7 +120,7 @@ async fn a_call_that_takes_too_long_is_ended_and_its_output_kept() {
 }
 
 #[tokio::test]
-async fn no_time_and_endless_time_are_times_too() {
+async fn a_timeout_may_be_zero_or_endless() {
     let supervisor = supervisor();
     let mut program = shell("/");
     program.timeout = Duration::ZERO;
@@ -132,7 +132,7 @@ async fn no_time_and_endless_time_are_times_too() {
 }
 
 #[tokio::test]
-async fn output_is_bounded_at_its_edge() {
+async fn output_is_limited_at_the_edge() {
     let supervisor = supervisor();
     let mut program = shell("/");
     program.max_output = 100_000;
@@ -154,7 +154,7 @@ async fn output_is_bounded_at_its_edge() {
 }
 
 #[tokio::test]
-async fn ten_gigabytes_of_output_cost_the_bound_and_no_more() {
+async fn ten_gigabytes_of_output_take_no_more_memory_than_the_limit() {
     let token = token();
     let supervisor = supervisor();
     let mut program = shell("/");
@@ -165,7 +165,7 @@ async fn ten_gigabytes_of_output_cost_the_bound_and_no_more() {
     assert_eq!(finish.stdout.len(), 1 << 20);
     assert_eq!(alive(&token), [""; 0]);
 
-    // The same without end, in a process of its own, so that its memory can be measured.
+    // Endless output, in a process of its own, so that its memory can be measured.
     let output = Command::new(PLAY).args(["flood", "1048576"]).output().unwrap();
     let report = String::from_utf8(output.stdout).unwrap();
     let (finish, peak) = report.trim_end().split_once('\n').unwrap();
@@ -175,7 +175,7 @@ async fn ten_gigabytes_of_output_cost_the_bound_and_no_more() {
 }
 
 #[tokio::test]
-async fn what_is_left_in_the_background_does_not_delay_the_answer() {
+async fn background_processes_do_not_delay_the_result() {
     let token = token();
     let supervisor = supervisor();
     let mut program = shell("/");
@@ -189,13 +189,13 @@ async fn what_is_left_in_the_background_does_not_delay_the_answer() {
 }
 
 #[tokio::test]
-async fn a_program_that_left_in_time_has_not_timed_out() {
+async fn a_program_that_exited_in_time_has_not_timed_out() {
     let token = token();
     let supervisor = supervisor();
     let mut program = shell("/");
     program.timeout = Duration::from_millis(200);
     program.grace = grace(0, 500);
-    // What it leaves behind ignores SIGTERM, and so outlives the time-out.
+    // A descendant ignores SIGTERM, and so outlives the timeout.
     let stubborn = format!("(trap '' TERM; sleep 1000.{token}; :) & sleep 0.05; exit 0");
     let start = Instant::now();
     let finish = run(&supervisor, &program, script(&stubborn), None, None).await.unwrap();
@@ -205,14 +205,14 @@ async fn a_program_that_left_in_time_has_not_timed_out() {
 }
 
 #[tokio::test]
-async fn lines_are_seen_while_the_program_runs() {
+async fn lines_are_reported_while_the_program_runs() {
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("go on");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let supervisor = supervisor();
     let program = shell(folder.path().to_str().unwrap());
     let mut seen = Vec::new();
-    // The program does not go on before its first line has been seen.
+    // The program waits until its first line has been reported.
     let mut observer = |stream: Stream, line: &[u8]| {
         if line == b"first" {
             let fifo = fifo.clone();
@@ -230,7 +230,7 @@ async fn lines_are_seen_while_the_program_runs() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_is_ended() {
+async fn a_dropped_call_is_stopped() {
     let token = token();
     let supervisor = supervisor();
     let program = shell("/");
@@ -248,7 +248,7 @@ async fn a_call_that_is_dropped_is_ended() {
 }
 
 #[tokio::test]
-async fn a_call_whose_program_cannot_be_ended_is_answered_all_the_same() {
+async fn a_call_whose_program_cannot_be_stopped_returns() {
     let supervisor = supervisor();
     let mut program = shell("/");
     program.grace = grace(0, 0);
@@ -271,21 +271,21 @@ async fn a_call_whose_program_cannot_be_ended_is_answered_all_the_same() {
     supervisor.close(SOON).await;
 }
 
-/// On one thread, where a task that is let in is also the next to run.
+/// On one thread, where a task that may run is also the next to run.
 #[tokio::test]
-async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_never() {
+async fn sixty_four_calls_run_in_order_four_at_a_time_and_cancelled_ones_never() {
     let folder = tempfile::tempdir().unwrap();
-    let (supervisor, gate) = (supervisor(), Gate::new(4, 64));
+    let (supervisor, queue) = (supervisor(), CallQueue::new(4, 64));
     let program = Arc::new(shell(folder.path().to_str().unwrap()));
     let inside = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
     for number in 0..64usize {
-        let turn = gate.enter().unwrap();
+        let queued = queue.enter().unwrap();
         let (supervisor, program) = (supervisor.clone(), Arc::clone(&program));
         let (inside, order) = (Arc::clone(&inside), Arc::clone(&order));
         let call = tokio::spawn(async move {
-            let _pass = turn.await;
+            let _running = queued.await;
             order.lock().unwrap().push(number);
             let now = inside.0.fetch_add(1, Ordering::SeqCst) + 1;
             inside.1.fetch_max(now, Ordering::SeqCst);
