@@ -243,12 +243,12 @@ fn mistakes_in_the_file_are_named_with_their_places() {
         ("[[articles]]\nabout = \"x\"\n", "error: missing field `path`\n  --> sabir.toml:1"),
         (
             "[[articles]]\npath = \"content\"\nnot_found = -1\n",
-            "error: -1 is not one of the choices here\n  --> sabir.toml:3\n  hint: write \"result\" or \
-             -32602",
+            "error: invalid value -1 (expected \"result\" or -32602)\n  --> sabir.toml:3",
         ),
         (
             "[[articles]]\npath = \"content\"\n[[articles]]\npath = \"content\"\n",
-            "error: there is a tool `list_articles` already\n  --> sabir.toml:4\n  hint: give one of \
+            "error: there is a tool `list_articles` already\n  --> sabir.toml:4\n  hint: give one \
+             of \
              the folders a `name`",
         ),
     ] {

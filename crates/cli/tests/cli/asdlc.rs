@@ -36,11 +36,12 @@ impl Server {
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        let address =
-            line.trim().strip_prefix("serving `asdlc-knowledge-base` on http://").unwrap();
-        let address = address.strip_suffix("/mcp").unwrap().to_owned();
+        // The log comes first: the articles have problems.
+        let address = (&mut said).lines().map(Result::unwrap).find_map(|line| {
+            let address = line.strip_prefix("serving `asdlc-knowledge-base` on http://")?;
+            Some(address.strip_suffix("/mcp").unwrap().to_owned())
+        });
+        let address = address.unwrap();
         std::thread::spawn(move || said.lines().for_each(drop));
         let server = Self { child, address };
         while server.call("list_articles", json!({}))["result"]["content"][0]["text"]

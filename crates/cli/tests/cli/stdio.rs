@@ -133,3 +133,28 @@ fn what_is_too_long_is_refused_and_the_next_is_answered() {
     writeln!(input, "{PING}").unwrap();
     assert_eq!(answer()["result"], json!({}));
 }
+
+#[test]
+fn at_info_the_log_has_one_line_per_call() {
+    let file = "[[command]]\nname = \"fail\"\nrun = [\"false\"]\n";
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fail"}}"#;
+    for (level, lines) in [("info", 1), ("warn", 0)] {
+        let folder = folder_with(file);
+        let mut child = command(folder.path(), &["serve", "--stdio", "--log", level])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{PING}\n{call}").unwrap();
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"isError\":true"));
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(log.lines().count(), lines, "{log}");
+        for part in ["INFO", "tool=\"fail\"", "caller=local", "outcome=\"tool error\""] {
+            assert!(lines == 0 || log.contains(part), "{log}");
+        }
+    }
+}
