@@ -55,7 +55,7 @@ impl Transports {
         http.allow_public |= args.allow_public;
         if let Some(secret) = &args.token {
             let token = Token::new(secret).ok_or_else(|| {
-                Failure::new(format!("invalid value of --token ({TOKEN_CHARACTERS})"))
+                Failure::new(format!("invalid value of --token (expected {TOKEN_CHARACTERS})"))
             })?;
             if !http.tokens.iter().any(|known| known.token.is_same_as(&token)) {
                 http.tokens.push(NamedToken::new("token", token));

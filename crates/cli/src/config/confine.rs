@@ -36,11 +36,7 @@ pub(super) fn limits(file: Option<&Limits>, text: &Text<'_>) -> Result<command::
     if let (Some(written), Some(time)) = (&file.cpu_time, cpu_time)
         && (time.is_zero() || time.subsec_nanos() > 0)
     {
-        let what = format!(
-            "invalid cpu_time `{}` (expected whole seconds, at least \"1s\")",
-            written.get_ref()
-        );
-        return Err(text.mistake(written.span(), what));
+        return Err(text.invalid(written, "cpu_time", "whole seconds, at least \"1s\""));
     }
     Ok(command::Limits {
         memory: bytes(&file.memory)?,

@@ -78,12 +78,8 @@ pub(crate) struct Http {
 pub(crate) struct Token {
     pub(crate) name: Spanned<String>,
     pub(crate) env: Spanned<String>,
-    #[serde(default = "no_scopes")]
-    pub(crate) scopes: Spanned<Vec<String>>,
-}
-
-fn no_scopes() -> Spanned<Vec<String>> {
-    Spanned::new(0..0, Vec::new())
+    #[serde(default)]
+    pub(crate) scopes: Vec<Spanned<String>>,
 }
 
 /// `[dialect]`: how this deployment deviates from the specification.

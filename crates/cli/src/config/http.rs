@@ -1,7 +1,5 @@
 //! `[listen] http`, `[http]` and `[[token]]`.
 
-use std::net::SocketAddr;
-
 use sabir::{HttpSettings, NamedToken, Token};
 use toml::Spanned;
 
@@ -16,12 +14,13 @@ pub(super) fn settle(
 ) -> Result<(HttpSettings, bool), Mistake> {
     let mut http = HttpSettings::default();
     if let Some(written) = &listen.http {
-        http.address = address(written, text)?;
+        let address = written.get_ref().parse();
+        http.address =
+            address.map_err(|_| text.invalid(written, "address", "e.g. \"127.0.0.1:7331\""))?;
     }
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
-            let what = format!("invalid path `{}` (expected e.g. \"/mcp\")", endpoint.get_ref());
-            return Err(text.mistake(endpoint.span(), what));
+            return Err(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
         }
         http.endpoint.clone_from(endpoint.get_ref());
     }
@@ -54,14 +53,6 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) -> Result<(), Mi
     Ok(())
 }
 
-fn address(written: &Spanned<String>, text: &Text<'_>) -> Result<SocketAddr, Mistake> {
-    written.get_ref().parse().map_err(|_| {
-        let what =
-            format!("invalid address `{}` (expected e.g. \"127.0.0.1:7331\")", written.get_ref());
-        text.mistake(written.span(), what)
-    })
-}
-
 /// The token of `token_env`, which is named `token`, and those of `[[token]]`.
 fn tokens(
     env: Option<&Spanned<String>>,
@@ -73,42 +64,34 @@ fn tokens(
         tokens.push(NamedToken::new("token", token(env, text)?));
     }
     for file::Token { name, env, scopes } in named {
-        let words = scopes.get_ref().iter().map(|scope| ("scope", scope, scopes.span()));
-        for (kind, word, place) in
-            std::iter::once(("name", name.get_ref(), name.span())).chain(words)
-        {
-            if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
-                let what = format!("invalid {kind} `{word}` of a token ({TOKEN_CHARACTERS})");
-                return Err(text.mistake(place, what));
-            }
+        let mut words = std::iter::once(name).chain(scopes);
+        let is_plain = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
+        if let Some(word) = words.find(|word| !is_plain(word.get_ref())) {
+            return Err(text.invalid(word, "name or scope", TOKEN_CHARACTERS));
         }
-        let token = token(env, text)?;
-        for known in &tokens {
-            let (known, same) = (&known.name, known.token.is_same_as(&token));
-            if **known == **name.get_ref() {
-                let what = format!("duplicate token name `{known}`");
-                return Err(text.mistake(name.span(), what).hint("give each token its own name"));
-            }
-            if same {
-                let what = format!("token `{}` is the same as token `{known}`", name.get_ref());
-                let hint = "callers are told apart by their tokens; set each variable to its own";
-                return Err(text.mistake(env.span(), what).hint(hint));
-            }
+        let mut added = NamedToken::new(name.get_ref().as_str(), token(env, text)?);
+        added.scopes = scopes.iter().map(|scope| scope.get_ref().as_str().into()).collect();
+        if let Some(known) = tokens.iter().find(|known| known.name == added.name) {
+            let what = format!("duplicate token name `{}`", known.name);
+            return Err(text.mistake(name.span(), what).hint("give each token its own name"));
         }
-        let scopes = scopes.get_ref().iter().map(|scope| scope.as_str().into()).collect();
-        tokens.push(NamedToken { name: name.get_ref().as_str().into(), token, scopes });
+        if let Some(known) = tokens.iter().find(|known| known.token.is_same_as(&added.token)) {
+            let what = format!("token `{}` is the same as token `{}`", added.name, known.name);
+            return Err(text.mistake(env.span(), what).hint("set each variable to its own token"));
+        }
+        tokens.push(added);
     }
     Ok(tokens)
 }
 
 /// What a token, its name and its scopes consist of.
-pub(crate) const TOKEN_CHARACTERS: &str = "expected printable ASCII characters without spaces";
+pub(crate) const TOKEN_CHARACTERS: &str = "printable ASCII characters without spaces";
 
 fn token(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
     let hint = "`openssl rand -hex 32` prints a token";
     let secret = variable(env, text).map_err(|mistake| mistake.hint(hint))?;
     Token::new(&secret).ok_or_else(|| {
-        let what = format!("invalid token in `{}` ({TOKEN_CHARACTERS})", env.get_ref());
+        let what = format!("invalid token in `{}` (expected {TOKEN_CHARACTERS})", env.get_ref());
         text.mistake(env.span(), what).hint(hint)
     })
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use sabir_sources::command::DefinitionError;
+use toml::Spanned;
 
 /// A mistake in a configuration.
 #[derive(Clone, Debug)]
@@ -32,6 +33,12 @@ impl Text<'_> {
         let before = &self.text.as_bytes()[..place.start.min(self.text.len())];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         Mistake { what: what.into(), path: self.path.into(), line: Some(line), hint: None }
+    }
+
+    /// An invalid value: its kind, and what was expected instead.
+    pub(crate) fn invalid(&self, value: &Spanned<String>, kind: &str, expected: &str) -> Mistake {
+        let what = format!("invalid {kind} `{}` (expected {expected})", value.get_ref());
+        self.mistake(value.span(), what)
     }
 
     /// A mistake in the definition of `owner`.
@@ -136,11 +143,8 @@ impl From<Mistake> for Mistakes {
 
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, mistake) in self.0.iter().enumerate() {
-            let line = if nth == 0 { "" } else { "\n" };
-            write!(f, "{line}{mistake}")?;
-        }
-        Ok(())
+        let mistakes: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&mistakes.join("\n"))
     }
 }
 

@@ -23,15 +23,17 @@ pub(crate) struct Resource {
 /// Settles a resource.
 pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
     let uri = file.uri.get_ref();
-    let wrong = |what: &str| text.mistake(file.uri.span(), what);
     if !is_absolute(uri) {
-        return Err(wrong(&format!("invalid URI `{uri}` (expected e.g. \"text://motto\")")));
+        return Err(text.invalid(&file.uri, "URI", "e.g. \"text://motto\""));
     }
     let mut files = Files::new(&format!("resource `{uri}`"));
     let holding = match (&file.text, &file.file) {
         (Some(inline), None) => Holding::Text(inline.clone()),
         (None, Some(path)) => Holding::File(files.add(path, file.mime_type.clone(), text)),
-        _ => return Err(wrong(&format!("resource `{uri}`: expected either `text` or `file`"))),
+        _ => {
+            let what = format!("resource `{uri}`: expected either `text` or `file`");
+            return Err(text.mistake(file.uri.span(), what));
+        }
     };
     // The default name is the last part of the URI.
     let last = || uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri).to_owned();

@@ -107,9 +107,8 @@ fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
 
 fn revision(date: &Spanned<String>, text: &Text<'_>) -> Result<Revision, Mistake> {
     Revision::parse(date.get_ref()).ok_or_else(|| {
-        let known = Revision::ALL.map(Revision::date);
-        let (date, known, place) = (date.get_ref(), known.join(", "), date.span());
-        text.mistake(place, format!("unknown revision `{date}` (expected one of {known})"))
+        let known = Revision::ALL.map(Revision::date).join(", ");
+        text.invalid(date, "revision", &format!("one of {known}"))
     })
 }
 

@@ -25,14 +25,9 @@ pub(super) fn duration(
     text: &Text<'_>,
 ) -> Result<Option<Duration>, Mistake> {
     let Some(written) = written else { return Ok(None) };
-    let duration = units::duration(written.get_ref()).ok_or_else(|| {
-        let what = format!(
-            "invalid duration `{}` (expected e.g. \"250ms\", \"5s\", \"2m\")",
-            written.get_ref()
-        );
-        text.mistake(written.span(), what)
-    })?;
-    Ok(Some(duration))
+    let expected = "e.g. \"250ms\", \"5s\", \"2m\"";
+    let duration = units::duration(written.get_ref());
+    duration.map(Some).ok_or_else(|| text.invalid(written, "duration", expected))
 }
 
 pub(super) fn size(
@@ -40,12 +35,8 @@ pub(super) fn size(
     text: &Text<'_>,
 ) -> Result<Option<usize>, Mistake> {
     let Some(written) = written else { return Ok(None) };
-    let size = units::size(written.get_ref()).filter(|size| *size > 0).ok_or_else(|| {
-        let what =
-            format!("invalid size `{}` (expected e.g. \"64KB\", \"16MB\")", written.get_ref());
-        text.mistake(written.span(), what)
-    })?;
-    Ok(Some(size))
+    let size = units::size(written.get_ref()).filter(|size| *size > 0);
+    size.map(Some).ok_or_else(|| text.invalid(written, "size", "e.g. \"64KB\", \"16MB\""))
 }
 
 pub(super) fn positive(

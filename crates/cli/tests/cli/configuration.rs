@@ -50,7 +50,7 @@ fn an_invalid_choice_is_reported_with_the_valid_ones() {
 fn an_unknown_revision_is_reported_with_the_known_ones() {
     check(
         "[dialect]\nrevision = \"2025-11-26\"\n",
-        "exit 3\nstderr:\nerror: unknown revision `2025-11-26` (expected one of 2024-11-05, \
+        "exit 3\nstderr:\nerror: invalid revision `2025-11-26` (expected one of 2024-11-05, \
          2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28)\n  --> sabir.toml:2",
     );
 }

@@ -222,8 +222,8 @@ fn tokens_are_checked_with_their_place() {
     );
     check(
         &two("bob", "ANN_AGAIN"),
-        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: callers are told \
-         apart by their tokens; set each variable to its own",
+        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: set each \
+         variable to its own token",
     );
     check(
         &two("bob", "NO_TOKEN"),
@@ -237,12 +237,12 @@ fn tokens_are_checked_with_their_place() {
     );
     check(
         &two("b b", "BOB_TOKEN"),
-        "invalid name `b b` of a token (expected printable ASCII characters without spaces)\n  \
+        "invalid name or scope `b b` (expected printable ASCII characters without spaces)\n  \
          --> sabir.toml:5",
     );
     check(
         &format!("{}scopes = [\"a\", \"\"]\n", two("bob", "BOB_TOKEN")),
-        "invalid scope `` of a token (expected printable ASCII characters without spaces)\n  --> \
+        "invalid name or scope `` (expected printable ASCII characters without spaces)\n  --> \
          sabir.toml:7",
     );
     check(
