@@ -1,10 +1,10 @@
-//! `[[command]]`, `[[prompt]]` and `[[resource]]`, as written: every mistake has its place.
+//! Mistakes in `[[command]]`, `[[prompt]]` and `[[resource]]` are reported with their places.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::{folder_with, sabir, seen};
 
-/// Checks a file; `~` in what is expected stands for its folder.
+/// Checks a file; `~` in `expected` is its folder.
 #[track_caller]
 fn check(file: &str, expected: &str) {
     let folder = folder_with(file);
@@ -22,7 +22,7 @@ fn check_command(rest: &str, expected: &str) {
 }
 
 #[test]
-fn a_good_file_is_counted() {
+fn check_prints_the_counts_of_a_valid_file() {
     let folder = folder_with(
         r#"
 [[command]]
@@ -58,7 +58,7 @@ fn check_starts_no_program() {
 }
 
 #[test]
-fn a_program_must_be_there_and_executable() {
+fn a_program_must_exist_and_be_executable() {
     check_command(
         "run = [\"./nowhere/x\"]",
         "file not found: ~/nowhere/x\n  --> sabir.toml:3\n  hint: paths are relative to the \
@@ -107,7 +107,7 @@ fn a_template_is_checked_with_its_place() {
 }
 
 #[test]
-fn placeholders_and_input_must_agree() {
+fn placeholders_and_input_must_match() {
     check_command(
         "run = [\n  \"echo\",\n  \"{limt}\",\n]\ninput = { limit = \"integer\" }",
         "run[1]: unknown argument `limt`\n  --> sabir.toml:5\n  hint: did you mean `limit`?",
@@ -155,7 +155,7 @@ fn the_short_form_is_checked_with_its_place() {
 }
 
 #[test]
-fn schemas_are_checked_and_may_stand_in_a_json_file() {
+fn schemas_are_checked_and_may_be_in_a_json_file() {
     check_command(
         "run = [\"echo\"]\ninput_schema = { type = \"objekt\" }",
         "input_schema: it must be a JSON Schema object with `\"type\": \"object\"`\n  --> \
@@ -260,7 +260,7 @@ fn output_annotations_environment_and_folders_are_checked() {
 }
 
 #[test]
-fn unknown_and_missing_keys_are_named() {
+fn unknown_and_missing_keys_are_reported() {
     let folder = folder_with("[[command]]\nname = \"t\"\nruns = [\"true\"]\n");
     let told = seen(&sabir(folder.path(), &["check"]));
     assert!(told.contains("error: unknown field `runs`"), "{told}");
@@ -269,7 +269,7 @@ fn unknown_and_missing_keys_are_named() {
 }
 
 #[test]
-fn what_the_registry_refuses_has_its_place_too() {
+fn errors_of_the_registry_are_reported_with_their_place() {
     check(
         "[[command]]\nname = \"a b\"\nrun = [\"true\"]\n",
         "tool `a b`: a name is made of letters, digits, `_`, `-` and `.`\n  --> sabir.toml:2",

@@ -191,6 +191,6 @@ mod tests {
         assert!(matches!(File::new(path, None).check(), Err(BadFile::TooLarge(_))));
         let nothing = folder.path().join("b");
         assert!(matches!(File::new(nothing, None).check(), Err(BadFile::Unreadable(..))));
-        assert!(matches!(File::open(folder.path().into(), None), Err(BadFile::NotAFile(_))));
+        assert!(matches!(File::new(folder.path().into(), None).check(), Err(BadFile::NotAFile(_))));
     }
 }
