@@ -81,7 +81,7 @@ async fn request_state(_: Nothing, context: Context) -> Result<String, Error> {
 }
 
 async fn multiple_inputs(_: Nothing, context: Context) -> Result<String, Error> {
-    let form = Elicit::Form { message: "Your name?".into(), schema: Raw::of(&name_form())? };
+    let form = Elicit::form("Your name?", Raw::of(&name_form())?);
     let greeting = Sample::user("Write a greeting.", 50);
     context.keep("three questions")?;
     context.ask_all([

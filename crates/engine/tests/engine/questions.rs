@@ -328,3 +328,62 @@ fn a_legacy_client_never_sees_the_state_and_the_source_finds_it_again() {
     assert_eq!(context.answer("a").unwrap().text(), r#"{"roots":[]}"#);
     assert_eq!(context.answer("b").unwrap().text(), r#"{"roots":[{"uri":"file:///b"}]}"#);
 }
+
+/// A legacy client that was asked by a call with the state `"kept"`.
+fn asked_with_state() -> ConnectionPlayer {
+    let mut player = player();
+    let script = r#"
+        > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}
+        ! start 1
+        = 1 asks {"inputRequests":{"where":{"method":"roots/list"}},"requestState":"kept"}
+        < {"jsonrpc":"2.0","id":1,"method":"roots/list"}
+    "#;
+    play(&mut player, &after_hello(script));
+    assert!(player.house.source.abandoned().is_empty());
+    player
+}
+
+#[track_caller]
+fn abandoned(player: &ConnectionPlayer) -> Vec<String> {
+    player.house.source.abandoned().iter().map(|state| state.text().to_owned()).collect()
+}
+
+#[test]
+fn a_source_learns_that_its_questions_will_not_be_answered() {
+    for last_words in [
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#,
+    ] {
+        let mut player = asked_with_state();
+        player.say(last_words.as_bytes());
+        assert_eq!(abandoned(&player), [r#""kept""#], "{last_words}");
+    }
+    let mut late = asked_with_state();
+    late.pass(Duration::from_secs(901));
+    assert_eq!(abandoned(&late), [r#""kept""#]);
+}
+
+#[test]
+fn a_client_that_vanishes_abandons_its_questions_and_one_that_answers_does_not() {
+    let gone = asked_with_state();
+    let source = gone.house.source.clone();
+    drop(gone);
+    assert_eq!(source.abandoned().len(), 1);
+
+    let mut there = asked_with_state();
+    there.say(br#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#);
+    let source = there.house.source.clone();
+    drop(begun(&mut there));
+    drop(there);
+    assert!(source.abandoned().is_empty());
+}
+
+#[test]
+fn a_modern_client_may_come_back_later_so_nothing_is_abandoned() {
+    let mut player = player();
+    player.say(request(1, "tools/call", CALL).as_bytes());
+    asks(&mut player, r#","requestState":"kept""#);
+    let source = player.house.source.clone();
+    drop(player);
+    assert!(source.abandoned().is_empty());
+}

@@ -62,9 +62,9 @@ impl PromptBuilder {
     ) -> Self {
         self.prompt.arguments.push(PromptArgument {
             name: name.into(),
-            title: None,
             description: Some(description.into()),
             required,
+            ..PromptArgument::default()
         });
         self
     }

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use sabir_articles::{Settings, Store};
 use sabir_registry::{
-    Catalog, CompleteCall, Context, Line, Outcome, Registry, ResourceCall, ToolCall,
+    CallHandle, Catalog, CompleteCall, Context, Outcome, Registry, ResourceCall, ToolCall,
 };
 use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
 use sabir_wire::types::{
@@ -46,6 +46,8 @@ impl Shop {
         let server = Raw::of(&json!({"name": "t", "version": "1"})).unwrap();
         let registry = Registry::new(server, 100);
         registry.add(Arc::new(ArticleSource::new(Arc::new(store), appearance))).unwrap();
+        // Changes are announced from now on; that the folder was read is not waited for.
+        drop(registry.start());
         Self { registry }
     }
 
@@ -109,7 +111,7 @@ impl Shop {
         assert!(known, "{template} has no {argument}");
         let given = given.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let (argument, value) = (argument.into(), value.into());
-        let call = CompleteCall { reference, argument, value, given };
+        let call = CompleteCall { reference, argument, value, given, context: context() };
         match source.complete(call).await.unwrap() {
             Outcome::Done(completion) => completion.values,
             Outcome::NeedInput(_) => panic!("articles ask nothing"),
@@ -119,18 +121,19 @@ impl Shop {
 
 fn context() -> Context {
     Context {
+        caller: sabir_wire::Caller::local(),
         capabilities: ClientCapabilities::default(),
         client: None,
         meta: None,
         answers: Vec::new(),
         state: None,
-        line: Arc::new(Silence),
+        call: Arc::new(Silence),
     }
 }
 
 struct Silence;
 
-impl Line for Silence {
+impl CallHandle for Silence {
     fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
     fn log(&self, _: Level, _: Option<String>, _: Raw) {}
     fn is_cancelled(&self) -> bool {
@@ -313,10 +316,10 @@ async fn articles_are_resources_with_metadata() {
     assert_eq!(resource.mime_type.as_deref(), Some("text/markdown"));
     assert!(resource.annotations.unwrap().last_modified.unwrap().ends_with('Z'));
     let reply = shop.read("article:///concepts/eras").await.unwrap();
-    let body = reply.contents[0].body.clone().unwrap();
+    let body = reply.contents[0].body.as_text().unwrap();
     assert_eq!(resource.size, Some(body.len() as u64));
-    assert_eq!(Some(body.as_str()), ERAS.split("---\n").nth(2));
-    // A new file may change again soon.
+    assert_eq!(Some(body), ERAS.split("---\n").nth(2));
+    // Files of this second may change in the next.
     assert_eq!(reply.cache.ttl_ms, 5000);
     for uri in ["article:///eras", "article:///concepts/Eras", "article:///concepts/nope"] {
         match shop.catalog().resource(uri) {
@@ -327,7 +330,7 @@ async fn articles_are_resources_with_metadata() {
         }
     }
     assert!(shop.catalog().capabilities().subscribe);
-    assert!(shop.catalog().capabilities().list_changed);
+    assert!(shop.catalog().capabilities().resources_list_changed);
     assert!(shop.catalog().capabilities().completions);
 }
 

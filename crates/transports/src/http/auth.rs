@@ -112,3 +112,49 @@ fn refusal(denied: Denied) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, "authentication required (expected a bearer token)")
         .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+    use crate::http::settings::Token;
+
+    fn named(name: &str, secret: &str, scopes: &[&str]) -> NamedToken {
+        let scopes = scopes.iter().map(|scope| (*scope).into()).collect();
+        NamedToken { scopes, ..NamedToken::new(name, Token::new(secret).unwrap()) }
+    }
+
+    fn caller(tokens: Vec<NamedToken>, authorization: Option<&str>) -> Result<Caller, StatusCode> {
+        let settings = Settings { tokens, ..Settings::default() };
+        let mut headers = HeaderMap::new();
+        headers.extend(authorization.map(|value| (header::AUTHORIZATION, value.parse().unwrap())));
+        let known = Authentication::new(&settings).known(&headers).unwrap();
+        known.map_err(|refusal| refusal.status)
+    }
+
+    #[test]
+    fn a_token_must_be_right_to_the_last_letter() {
+        let told = |value: &str| caller(vec![named("token", "s3cret", &[])], Some(value)).err();
+        assert_eq!(told("Bearer s3cret"), None);
+        assert_eq!(told("bearer s3cret"), None);
+        for wrong in
+            ["Bearer s3cre", "Bearer s3crets", "Bearer", "Basic s3cret", "s3cret", "Bearer "]
+        {
+            assert_eq!(told(wrong), Some(StatusCode::UNAUTHORIZED), "{wrong}");
+        }
+        assert!(caller(vec![named("token", "s3cret", &[])], None).is_err());
+        assert!(Token::new("").is_none() && Token::new("a b").is_none());
+        assert_eq!(format!("{:?}", Token::new("s3cret").unwrap()), "Token(…)");
+    }
+
+    #[test]
+    fn each_token_is_a_caller_with_its_scopes() {
+        let tokens = || vec![named("ann", "a1", &["read", "write"]), named("bob", "b2", &["read"])];
+        let ann = caller(tokens(), Some("Bearer a1")).unwrap();
+        assert!(ann.is_same_as(&Caller::new("token", "ann")) && ann.has_scope("write"));
+        let bob = caller(tokens(), Some("Bearer b2")).unwrap();
+        assert!(bob.is_same_as(&Caller::new("token", "bob")) && !bob.has_scope("write"));
+        assert!(caller(Vec::new(), None).unwrap().is_same_as(&Caller::anonymous()));
+    }
+}

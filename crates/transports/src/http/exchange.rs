@@ -1,7 +1,7 @@
 //! One POST: its body is read, its era decided, and it is answered.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -26,7 +26,7 @@ pub(crate) async fn post<B>(
     in_flight: InFlight,
     caller: Caller,
     head: Parts,
-    body: B,
+    body: Pin<&mut B>,
 ) -> Result<Reply, Refusal>
 where
     B: Body<Data = Bytes>,
@@ -108,7 +108,6 @@ fn modern(
     let rules = StatusRules::Modern { is_undescribed: !is_described };
     let mut connection = open(state, caller.clone());
     connection.receive_request(STREAM_ID, caller, request, Some(catalog));
-    connection.run();
     one_shot::answer(in_flight, connection, rules)
 }
 
@@ -132,7 +131,7 @@ fn open(state: &Arc<ServerState>, caller: Caller) -> Connection {
 pub(crate) async fn read<B>(
     connection: &HttpConnection,
     version: Version,
-    body: B,
+    body: Pin<&mut B>,
 ) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
@@ -145,23 +144,62 @@ where
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
-    let mut body = pin!(body);
-    let collecting = collect(body.as_mut(), limit);
-    let collected = match connection.activity.as_ref().filter(|_| version < Version::HTTP_2) {
-        Some(activity) => activity.body_in_time(collecting).await,
-        // Many bodies share an HTTP/2 connection: each has a timer of its own.
-        None => {
-            let time = connection.state.settings.limits.body_time;
-            tokio::time::timeout(time, collecting).await.ok()
-        }
-    };
-    match collected {
+    match in_time(connection, version, collect(body, limit)).await {
         Some(Ok(body)) => Ok(body),
         Some(Err(Unread::TooLong)) => Err(too_long()),
         Some(Err(Unread::Broken)) => {
             Err(Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"))
         }
         None => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
+    }
+}
+
+/// How much of an unwanted body is read, so that the next request of its connection can be.
+const MAX_UNWANTED: usize = 64 << 10;
+
+/// Reads a body that nobody wants. `false` if it is too long or too slow for that: then the
+/// connection must be closed.
+pub(crate) async fn discard<B>(
+    connection: &HttpConnection,
+    version: Version,
+    mut body: Pin<&mut B>,
+) -> bool
+where
+    B: Body<Data = Bytes>,
+{
+    if body.size_hint().lower() > MAX_UNWANTED as u64 {
+        return false;
+    }
+    let discarding = async {
+        let mut length = 0;
+        while !body.is_end_stream() {
+            match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+                None => break,
+                Some(Err(_)) => return false,
+                Some(Ok(frame)) => length += frame.data_ref().map_or(0, Bytes::len),
+            }
+            if length > MAX_UNWANTED {
+                return false;
+            }
+        }
+        true
+    };
+    in_time(connection, version, discarding).await == Some(true)
+}
+
+/// Waits for a body, as long as the settings allow.
+async fn in_time<T>(
+    connection: &HttpConnection,
+    version: Version,
+    reading: impl Future<Output = T>,
+) -> Option<T> {
+    match connection.activity.as_ref().filter(|_| version < Version::HTTP_2) {
+        Some(activity) => activity.body_in_time(reading).await,
+        // Many bodies share an HTTP/2 connection: each has a timer of its own.
+        None => {
+            let time = connection.state.settings.limits.body_time;
+            tokio::time::timeout(time, reading).await.ok()
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Spec 2024-11-05: basic/transports, "HTTP with SSE". The stream is the session: when it is gone,
 //! so is the session.
 
+use std::pin::Pin;
+
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
@@ -45,37 +47,33 @@ fn connect(in_flight: &InFlight, caller: Caller) -> Connection {
     Connection::new(&in_flight.state().engine, SessionKind::LegacyHttp(OLD_SSE), caller)
 }
 
-/// A POST of a message: what it causes is said on the stream.
-pub(crate) async fn post<B>(in_flight: InFlight, caller: Caller, head: &Parts, body: B) -> Reply
+/// A POST of a message: its responses are sent on the stream.
+pub(crate) async fn post<B>(
+    in_flight: InFlight,
+    caller: Caller,
+    head: &Parts,
+    body: Pin<&mut B>,
+) -> Result<Reply, Refusal>
 where
     B: Body<Data = Bytes>,
 {
-    if let Err(refusal) = guard::check_content_type(&head.headers) {
-        return refusal.into();
-    }
-    let id = head.uri.query().into_iter().flat_map(|query| query.split('&'));
-    let id = id.filter_map(|pair| pair.strip_prefix("sessionId=")).next();
-    let Some(id) = id else {
-        return Refusal::new(StatusCode::BAD_REQUEST, "the query must name a sessionId").into();
-    };
+    guard::check_content_type(&head.headers)?;
+    let query = head.uri.query().into_iter().flat_map(|query| query.split('&'));
+    let id = query.filter_map(|pair| pair.strip_prefix("sessionId=")).next();
+    let no_id = || Refusal::new(StatusCode::BAD_REQUEST, "the query must name a sessionId");
+    let id = id.ok_or_else(no_id)?;
     let state = in_flight.state().clone();
     let stored =
         SessionId::parse(id.as_bytes()).and_then(|id| state.table.find(&id, &caller, true));
     let gone = || Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended");
-    let Some(stored) = stored else { return gone().into() };
-    let body = match read(&in_flight.connection, head.version, body).await {
-        Ok(body) => body,
-        Err(refusal) => return refusal.into(),
-    };
-    let depth = state.engine.settings().engine_limits.depth;
-    let message = parse(&body, depth);
+    let stored = stored.ok_or_else(gone)?;
+    let body = read(&in_flight.connection, head.version, body).await?;
+    let message = parse(&body, state.engine.settings().engine_limits.depth);
     if let PostedMessage::Other(Err(malformed)) = message {
         // The mistake is reported here, not on the stream.
-        return refuse(connect(&in_flight, caller), malformed);
+        return Ok(refuse(connect(&in_flight, caller), malformed));
     }
     let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
-    match stored.with(|streams| streams.post_to_only(receive)) {
-        None => gone().into(),
-        Some(()) => reply::empty(StatusCode::ACCEPTED),
-    }
+    let posted = stored.with(|streams| streams.post_to_only(receive));
+    posted.map(|()| reply::empty(StatusCode::ACCEPTED)).ok_or_else(gone)
 }

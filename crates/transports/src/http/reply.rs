@@ -187,6 +187,11 @@ impl Refusal {
         Self { status, reason: reason.into(), header: None }
     }
 
+    /// Whether the reason is the body itself: what is left of it is not waited for.
+    pub(crate) fn is_about_the_body(&self) -> bool {
+        matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT)
+    }
+
     /// The same with a header that tells what would help.
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.header = Some((name, value));

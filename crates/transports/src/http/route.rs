@@ -1,13 +1,13 @@
 //! Which request goes where.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header;
 use http::request::Parts;
-use http::{Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode, Version};
 use http_body::Body;
 
 use super::accept::named_revision;
@@ -25,15 +25,28 @@ where
 {
     let in_flight = InFlight::begin(connection);
     let (head, body) = request.into_parts();
-    let state = &connection.state;
+    let mut body = pin!(body);
+    let (state, version) = (&connection.state, head.version);
     let guarded = guard::check_size(&head, state.settings.limits.head)
-        .and_then(|()| state.guard.check_origin(head.uri.authority(), head.version, &head.headers));
-    if let Err(refusal) = guarded {
-        return refusal.into();
-    }
-    // The page that asks, if one does, must be allowed to read the answer.
-    let origin = head.headers.get(header::ORIGIN).cloned();
-    let mut reply = dispatch(in_flight, head, body).await.unwrap_or_else(Reply::from);
+        .and_then(|()| state.guard.check_origin(head.uri.authority(), version, &head.headers));
+    // A page must be allowed to read the response; one that was refused must not.
+    let origin = head.headers.get(header::ORIGIN).filter(|_| guarded.is_ok()).cloned();
+    let answered = match guarded {
+        Ok(()) => dispatch(in_flight, head, body.as_mut()).await,
+        Err(refusal) => Err(refusal),
+    };
+    let mut reply = match answered {
+        Ok(reply) => reply,
+        Err(refusal) => {
+            let is_discarded =
+                refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
+            let mut reply = Reply::from(refusal);
+            if !is_discarded && version < Version::HTTP_2 {
+                reply.headers.push((header::CONNECTION, HeaderValue::from_static("close")));
+            }
+            reply
+        }
+    };
     if let Some(origin) = &origin {
         guard::allow_origin(origin, &mut reply);
     }
@@ -48,7 +61,7 @@ pub(crate) async fn resume(answer: Answer, body: impl Body) -> Reply {
     answer.reply().await
 }
 
-async fn dispatch<B>(in_flight: InFlight, head: Parts, body: B) -> Result<Reply, Refusal>
+async fn dispatch<B>(in_flight: InFlight, head: Parts, body: Pin<&mut B>) -> Result<Reply, Refusal>
 where
     B: Body<Data = Bytes>,
 {
@@ -87,9 +100,7 @@ where
         }
         (&Method::DELETE, _) if is_endpoint => session::delete(state, &caller, &head.headers),
         (&Method::GET, old_sse::STREAM) => old_sse::open(in_flight, caller, &head),
-        (&Method::POST, old_sse::MESSAGES) => {
-            Ok(old_sse::post(in_flight, caller, &head, body).await)
-        }
+        (&Method::POST, old_sse::MESSAGES) => old_sse::post(in_flight, caller, &head, body).await,
         _ => Err(guard::wrong_method(&head.method, allowed)),
     }
 }

@@ -182,7 +182,7 @@ where
 }
 
 /// How hyper serves.
-struct Hyper {
+pub(super) struct Hyper {
     /// HTTP/1.1.
     one: Builder<TokioExecutor>,
     /// HTTP/1.1 or HTTP/2, as the peer begins.
@@ -190,7 +190,7 @@ struct Hyper {
 }
 
 impl Hyper {
-    fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         let mut any = Builder::new(TokioExecutor::new());
         // A connection without a complete head is ended by the sweeper, without a timer of its own.
         // What hyper refuses itself it refuses without a body; so it refuses only what is far too
@@ -203,7 +203,7 @@ impl Hyper {
     }
 }
 
-async fn serve_connection<S>(state: &Arc<ServerState>, hyper: &Hyper, stream: S)
+pub(super) async fn serve_connection<S>(state: &Arc<ServerState>, hyper: &Hyper, stream: S)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -222,7 +222,7 @@ where
 }
 
 /// Serves the rest of a connection with hyper, which can read everything that HTTP allows.
-async fn serve_with_hyper<S>(
+pub(super) async fn serve_with_hyper<S>(
     connection: Arc<HttpConnection>,
     activity: &Activity,
     hyper: &Hyper,

@@ -165,6 +165,7 @@ impl Streams {
         let at = self.posted.iter().position(|(posted, _)| *posted == id);
         let frames = at.map(|at| self.posted.swap_remove(at).1).unwrap_or_default();
         if !self.connection.is_active(id) {
+            self.rest();
             return Posted::Done(frames);
         }
         let mut stream = Stream::new(id.0, Origin::Post);
@@ -270,6 +271,7 @@ impl Streams {
             let since = *stream.unread_since.get_or_insert(now);
             now.saturating_sub(since) < replay_time
         });
+        self.rest();
         self.is_looked_after = self.needs_care();
         self.is_looked_after
     }
@@ -293,6 +295,15 @@ impl Streams {
     pub(crate) fn wake_all(&self) {
         for stream in &self.streams {
             stream.news.notify_one();
+        }
+    }
+
+    /// Gives back the memory that an idle session does not need.
+    pub(crate) fn rest(&mut self) {
+        self.connection.rest();
+        if self.streams.is_empty() && self.posted.is_empty() {
+            self.streams = Vec::new();
+            self.posted = Vec::new();
         }
     }
 

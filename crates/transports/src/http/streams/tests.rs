@@ -10,7 +10,10 @@ const BOUNDS: Bounds = Bounds { events: 3, bytes: 1000, streams: 2 };
 fn streams() -> Streams {
     let engine = Engine::new(Settings::default());
     let standing = SessionKind::LegacyHttp(Revision::NEWEST_LEGACY);
-    Streams::new(Connection::new(&engine, standing, None), Arc::new(BOUNDS))
+    Streams::new(
+        Connection::new(&engine, standing, sabir_wire::Caller::anonymous()),
+        Arc::new(BOUNDS),
+    )
 }
 
 fn frame(stream: Option<u64>, text: &str, kind: MessageKind) -> Frame {
@@ -23,7 +26,7 @@ fn note(text: &str) -> Frame {
 
 /// What there is for a reader, as one text.
 fn heard(streams: &mut Streams, reader: &mut Reader) -> String {
-    match streams.news(reader) {
+    match streams.read(reader) {
         ReadResult::Events(events, _) => {
             let texts = events.iter().map(|e| String::from_utf8_lossy(&e.frame.text).into_owned());
             texts.collect::<Vec<_>>().join(" ")
