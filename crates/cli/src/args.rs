@@ -1,4 +1,4 @@
-//! What a person types. Nothing is looked up here.
+//! The command line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,21 +12,21 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// How much to say on the standard error
+    /// The level of the log on standard error; `info` has one line per call
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", env = "SABIR_LOG")]
     pub(crate) log: LogLevel,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve what a sabir.toml describes, or a folder of articles
+    /// Serve the sources of a sabir.toml, or a folder of articles
     Serve(Serve),
-    /// Read a sabir.toml or a folder of articles and say what is wrong, and where
+    /// Read a sabir.toml or a folder of articles, and report every problem with its place
     Check {
         /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
         path: Option<PathBuf>,
     },
-    /// Write a commented sabir.toml into this folder
+    /// Write a commented sabir.toml into the current folder
     Init,
 }
 
@@ -35,20 +35,20 @@ pub(crate) struct Serve {
     /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
     pub(crate) path: Option<PathBuf>,
 
-    /// Serve the client that started this process, through its pipes
+    /// Serve the client that started this process, on standard input and output
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// Serve HTTP clients of both eras here, on the endpoint /mcp [default: 127.0.0.1:7331, unless
-    /// the file or --stdio says otherwise]
+    /// Serve HTTP clients on this address, at /mcp [default: 127.0.0.1:7331, unless the file or
+    /// --stdio says otherwise]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Demand this bearer token of every HTTP request
+    /// Require this bearer token in every HTTP request
     #[arg(long, value_name = "SECRET", env = "SABIR_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// Listen where others can reach us, though no token is demanded
+    /// Listen on an address that other hosts can reach, without authentication
     #[arg(long)]
     pub(crate) allow_public: bool,
 }

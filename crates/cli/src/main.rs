@@ -1,6 +1,9 @@
 //! The binary `sabir`.
 //!
-//! Messages for people go to the standard error; the standard output belongs to the protocol.
+//! Messages for people go to standard error; standard output belongs to the protocol.
+
+#[cfg(not(unix))]
+compile_error!("sabir supports Unix only");
 
 mod args;
 mod commands;
@@ -14,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    // This executable is also the supervisor of the programs that it runs.
+    // This executable is also the supervisor process of the programs that it runs.
     if let Some(code) = sabir_sources::hidden_mode() {
         return code;
     }

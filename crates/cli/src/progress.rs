@@ -1,4 +1,4 @@
-//! How far a folder has been read, shown to a person who would otherwise wait and wonder.
+//! A progress bar for reading a large folder.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sabir_articles::Indexing;
 
-/// What is read sooner than this needs no bar.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long reading takes before the bar appears.
+const DELAY: Duration = Duration::from_secs(1);
 
-/// Shows on the standard error, if that is a terminal, how far the reading of a folder is.
+/// Shows the progress of reading a folder on standard error, if that is a terminal.
 pub(crate) fn of_reading(folder: &Path) -> impl Fn(Indexing) + Send + Sync + 'static {
     let (started, folder) = (Instant::now(), folder.display().to_string());
     let bar = OnceLock::new();
@@ -19,8 +19,8 @@ pub(crate) fn of_reading(folder: &Path) -> impl Fn(Indexing) + Send + Sync + 'st
             if let Some(bar) = bar.get() {
                 ProgressBar::finish_and_clear(bar);
             }
-        } else if started.elapsed() > PATIENCE {
-            // What was read before must not count as read in an instant.
+        } else if started.elapsed() > DELAY {
+            // Files that were read before the bar appeared must not count in its speed.
             let bar = bar.get_or_init(|| {
                 let bar = new_bar(&folder, total as u64).with_position(done as u64);
                 bar.reset_eta();

@@ -1,16 +1,15 @@
-//! Failures, as a person sees them: what, where, what to do.
+//! Failures as a person sees them: what, where, and a hint.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use crate::config::Mistake;
+use crate::config::Mistakes;
 
-/// How the process ends.
+/// The exit codes. Wrong usage is 2, from clap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
-    /// Wrong usage is 2, and clap's.
     Config = 3,
 }
 
@@ -20,36 +19,51 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The configuration is wrong.
-    Config(Mistake),
+    Config(Mistakes),
     /// Something else failed.
-    Other(String),
+    Other { what: String, hint: Option<&'static str> },
 }
 
-impl From<Mistake> for Failure {
-    fn from(mistake: Mistake) -> Self {
-        Self::Config(mistake)
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self::Other { what: what.into(), hint: None }
     }
 }
 
-/// Tells a person what went wrong, and picks the exit code.
+impl From<Mistakes> for Failure {
+    fn from(mistakes: Mistakes) -> Self {
+        Self::Config(mistakes)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Prints a failure, and returns the exit code.
 pub(crate) fn show(failure: &Failure) -> Exit {
     match failure {
-        Failure::Config(mistake) => {
-            say(&mistake.to_string());
+        Failure::Config(mistakes) => {
+            say(&mistakes.to_string());
             Exit::Config
         }
-        Failure::Other(reason) => {
-            say(&format!("error: {reason}"));
+        Failure::Other { what, hint } => {
+            say(&format!("error: {what}"));
+            if let Some(hint) = hint {
+                say(&format!("  hint: {hint}"));
+            }
             Exit::Failed
         }
     }
 }
 
-/// Says something to a person. Whether anybody listens is none of our business.
+/// Writes a line to standard error. Errors are ignored: there is nobody to tell.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

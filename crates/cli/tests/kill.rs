@@ -1,11 +1,11 @@
-//! Ends the real binary in every way there is, with whole families of programs running, and
-//! counts what is left. Nothing may be.
+//! Stops the real binary in many ways while trees of programs run, and checks that no process is
+//! left.
 //!
-//! The test makes itself a subreaper, so that whatever escapes comes to it: "nothing is left" is
-//! then the kernel's word, zombies included. `/proc` is searched as well.
+//! The test is a subreaper, so that every escaped process is reparented to it, and the kernel
+//! reports whether any is left, zombies included. `/proc` is searched as well.
 //!
-//! `SABIR_KILL_ROUNDS` is how many rounds to go, 40 if it is not set. One test, alone in its
-//! process: it waits for children that it has not started.
+//! `SABIR_KILL_ROUNDS` is the number of rounds (default 40). It is the only test in its process,
+//! because it waits for children that it has not started.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sabir_testkit::leftovers::{self, alive, kill};
 
-/// How long everything may take to be gone: the patience of the programs, and a good deal for a
-/// machine that has other things to do.
+/// How long all processes may take to exit: the grace period of the programs, and a margin for a
+/// busy machine.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
-/// Every program is a whole family: what is in its group, what has left it, what has no parent any
-/// more, what ignores SIGTERM and what has no environment. `$0` is in the command line of each.
+/// Every program is a family of processes: in its group, outside of it, orphaned, ignoring SIGTERM,
+/// and without environment. `$0` is in the command line of each.
 const CONFIGURATION: &str = r#"
 [limits]
 grace = "10ms"
@@ -64,10 +64,10 @@ input = { token = "string" }
 kill_after = "20ms"
 "#;
 
-/// How many processes one call of `family` becomes.
+/// The number of processes of one call of `family`.
 const FAMILY: usize = 7;
 
-/// How many calls run at once, at most.
+/// The highest number of concurrent calls.
 const CALLS: usize = 2;
 
 /// How one round ends.
@@ -83,21 +83,21 @@ enum Way {
     Interrupt,
     /// SIGTERM, and then SIGKILL while it stops.
     TerminateAndKill,
-    /// Two signals: the second means now.
+    /// Two signals: the second exits at once.
     InterruptTwice,
-    /// The client closes the input and goes on reading.
+    /// The client closes the input and keeps reading.
     EndOfInput,
-    /// The client is gone: nobody writes, nobody reads.
+    /// The client is gone.
     ClientVanishes,
-    /// The programs take too long. Sabir goes on.
+    /// The programs time out. Sabir keeps running.
     TimeOut,
-    /// The client cancels the calls. Sabir goes on.
+    /// The client cancels the calls. Sabir keeps running.
     Cancel,
-    /// The client cancels the calls, and Sabir is killed while it ends them.
+    /// The client cancels the calls, and Sabir is killed while it stops them.
     CancelAndKill,
-    /// The programs leave, but not what they started. Sabir goes on.
+    /// The programs exit, but their children do not. Sabir keeps running.
     LeaveOthers,
-    /// The client closes its connection. Sabir goes on.
+    /// The client closes its connection. Sabir keeps running.
     HttpDisconnect,
 }
 
@@ -119,7 +119,7 @@ const WAYS: [Way; 14] = [
 ];
 
 #[test]
-fn however_sabir_ends_nothing_is_left() {
+fn no_process_is_left_however_sabir_exits() {
     leftovers::adopt_orphans();
     let rounds: usize =
         std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
@@ -170,14 +170,14 @@ impl Round {
         Self { number, way, token, calls, sabir, output }
     }
 
-    /// Plays the round, and returns how long it took from the end to the end of all.
+    /// Plays the round, and returns the time from the stop until all processes are gone.
     fn play(mut self) -> Duration {
         let start = match self.way {
             Way::TimeOut | Way::LeaveOthers => self.wait_for_the_programs_to_end(),
             Way::HttpDisconnect => self.disconnect(),
             Way::KillEarly => {
                 (0..self.calls).for_each(|id| self.call("family", id));
-                // Over the rounds: from before the supervisor process runs to after the last program.
+                // At another moment of the start in every round.
                 std::thread::sleep(Duration::from_millis(self.number as u64 * 7 % 60));
                 Instant::now()
             }
@@ -203,7 +203,7 @@ impl Round {
         writeln!(self.sabir.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// The next line that Sabir says.
+    /// The next line of Sabir's output.
     fn hear(&mut self) -> String {
         let mut line = String::new();
         self.output.as_mut().unwrap().read_line(&mut line).unwrap();
@@ -236,10 +236,10 @@ impl Round {
         wait_until(&what, || alive(&self.token).len() == count * FAMILY);
     }
 
-    /// Calls programs that end without us. With the answer, all that they were must be gone.
+    /// Calls programs that end by themselves. With the answer, their processes must be gone.
     fn wait_for_the_programs_to_end(&mut self) -> Instant {
         let (tool, told) = match self.way {
-            // On a very busy machine it does not even start in its time.
+            // On a very busy machine it does not even start before its timeout.
             Way::TimeOut => ("brief", ["longer than 150ms", "did not start before its timeout"]),
             _ => ("leaving", ["exit code 3"; 2]),
         };
@@ -292,9 +292,9 @@ impl Round {
             Way::Interrupt => kill(pid, Signal::INT),
             Way::TerminateAndKill => {
                 kill(pid, Signal::TERM);
-                // While it waits for its programs, over the rounds.
+                // At another moment of the stop in every round.
                 std::thread::sleep(Duration::from_millis(self.number as u64 % 30));
-                // It may have left already, but nobody has waited for it.
+                // It may have exited, but nobody has waited for it.
                 kill(pid, Signal::KILL);
             }
             Way::InterruptTwice => {

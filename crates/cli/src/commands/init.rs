@@ -17,8 +17,8 @@ pub(crate) fn run() -> Result<(), Failure> {
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(Failure::Other("there is a sabir.toml already; it was left as it is".into()))
+            Err(Failure::new("sabir.toml already exists (not changed)"))
         }
-        Err(error) => Err(Failure::Other(format!("sabir.toml could not be written: {error}"))),
+        Err(error) => Err(Failure::new(format!("cannot write sabir.toml: {error}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! What each command does.
+//! The subcommands.
 
 mod check;
 mod init;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use sabir_engine::Engine;
 
 use crate::args::Command;
-use crate::config::{Mistake, Offered, Programs, Settings};
+use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
 use crate::report::Failure;
 
-/// Does what was asked for.
+/// Runs a subcommand.
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
@@ -21,9 +21,23 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// A server as its configuration describes it, and the programs that it runs.
-fn engine(settings: Settings) -> Result<(Arc<Engine>, Programs), Mistake> {
-    let engine = Engine::new(settings.engine);
-    Offered::add_all(settings.sources, engine.registry())?;
-    Ok((engine, settings.programs))
+/// An engine whose sources are open, and not started yet.
+struct Opened {
+    engine: Arc<Engine>,
+    context: Arc<OpenContext>,
+}
+
+impl Opened {
+    async fn new(settings: Settings) -> Result<Self, Mistakes> {
+        let engine = Engine::new(settings.engine);
+        let context = OpenContext::new(settings.folder);
+        SourceDescription::open_all(settings.sources, &context, engine.registry()).await?;
+        Ok(Self { engine, context })
+    }
+
+    /// Closes all sources, and stops their programs.
+    async fn close(self) {
+        self.engine.close().await;
+        self.context.close().await;
+    }
 }

@@ -1,54 +1,51 @@
-//! `sabir serve`: serves what a configuration describes.
+//! `sabir serve`: serves the sources of a configuration.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sabir::{HttpServer, HttpSettings, NamedToken, Token};
 use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::engine;
+use super::Opened;
 use crate::args::Serve;
-use crate::config::{self, Settings};
+use crate::config::{self, Settings, TOKEN_CHARACTERS};
 use crate::report::{Failure, say};
 
-/// How long we wait for folders to be read before we serve. Many clients ask once what there is, and
-/// never again; a small folder is read by then, and a large one is served while it is read.
+/// How long sources may take to become ready before clients are served. Many clients list the tools
+/// only once. Sources that are not ready by then are served as far as they are.
 const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let settings = config::read(args.path.as_deref())?;
-    let places = Places::decide(args, &settings)?;
-    let runtime = runtime(&places).map_err(|error| Failure::Other(error.to_string()))?;
-    let start = Instant::now() + HEAD_START;
-    for folder in &settings.folders {
-        folder.wait_ready(start.saturating_duration_since(Instant::now()));
-    }
-    let (engine, programs) = engine(settings)?;
+    let transports = Transports::choose(args, &settings)?;
+    let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
-        tokio::spawn({
-            let engine = engine.clone();
-            async move { engine.start().await }
-        });
-        let served = serve(engine, places).await;
-        programs.close().await;
+        let opened = Opened::new(settings).await?;
+        let engine = opened.engine.clone();
+        let starting = tokio::spawn(async move { engine.start().await });
+        // A task that is not awaited any more goes on.
+        let _ = tokio::time::timeout(HEAD_START, starting).await;
+        let served = serve(&opened.engine, transports).await;
+        opened.close().await;
         served
     });
-    // A thread may sit in a read that never ends; the process does not wait for it.
+    // A thread may be blocked in a read; the process does not wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     served
 }
 
-/// Where clients come in.
-struct Places {
+/// The transports that are served.
+struct Transports {
     stdio: bool,
     http: Option<HttpSettings>,
 }
 
-impl Places {
-    /// What is typed counts more than what is written; without either there is HTTP.
-    fn decide(args: &Serve, settings: &Settings) -> Result<Self, Failure> {
+impl Transports {
+    /// The command line overrides the file. HTTP is the default.
+    fn choose(args: &Serve, settings: &Settings) -> Result<Self, Failure> {
         let typed = args.stdio || args.http.is_some();
         let stdio = args.stdio || (!typed && settings.stdio);
         let listens_http =
@@ -58,31 +55,31 @@ impl Places {
         http.allow_public |= args.allow_public;
         if let Some(secret) = &args.token {
             let token = Token::new(secret).ok_or_else(|| {
-                Failure::Other(
-                    "invalid token (expected printable characters without spaces)".into(),
-                )
+                Failure::new(format!("invalid value of --token (expected {TOKEN_CHARACTERS})"))
             })?;
-            http.tokens.push(NamedToken::new("token", token));
+            if !http.tokens.iter().any(|known| known.token.is_same_as(&token)) {
+                http.tokens.push(NamedToken::new("token", token));
+            }
         }
         Ok(Self { stdio, http: listens_http.then_some(http) })
     }
 }
 
-/// One client needs one thread; many get one for each core. What blocks gets threads of its own.
-fn runtime(places: &Places) -> std::io::Result<Runtime> {
-    let mut builder = match places.http {
+/// One thread for the one client on stdio, one per core for HTTP clients.
+fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
+    let mut builder = match transports.http {
         Some(_) => runtime::Builder::new_multi_thread(),
         None => runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build()
 }
 
-async fn serve(engine: Arc<Engine>, places: Places) -> Result<(), Failure> {
-    // Either the signal or the end of the standard input stops everything.
+async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failure> {
+    // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
     tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
-    let http = match places.http {
-        Some(settings) => Some(bind(&engine, settings).await?),
+    let http = match transports.http {
+        Some(settings) => Some(bind(engine, settings).await?),
         None => None,
     };
     let mut stopped = stop.subscribe();
@@ -92,30 +89,32 @@ async fn serve(engine: Arc<Engine>, places: Places) -> Result<(), Failure> {
         }
     };
     let piping = async {
-        if !places.stdio {
+        if !transports.stdio {
             return Ok(());
         }
-        let served = sabir_transports::stdio::serve(&engine).await;
+        let served = sabir_transports::stdio::serve(engine).await;
         stop.send_replace(true);
-        served.map_err(|error| Failure::Other(format!("the client's pipe broke: {error}")))
+        served.map_err(|error| {
+            Failure::new(format!("cannot serve standard input and output: {error}"))
+        })
     };
     let ((), piped) = tokio::join!(listening, piping);
     piped
 }
 
-/// Listens, and says where, with the line to paste into a client.
+/// Listens, and prints the URL and a command that adds it to a client.
 async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
     let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
-            sabir::BindError::Public(_) => "; demand a --token, or say --allow-public",
-            sabir::BindError::System { .. } => "",
+            sabir::BindError::Public(_) => Some("require a --token, or add --allow-public"),
+            sabir::BindError::System { .. } => None,
         };
-        Failure::Other(format!("{error}{hint}"))
+        Failure::Other { what: error.to_string(), hint }
     })?;
     let address = server.address();
     if is_open && !address.ip().is_loopback() {
-        say("warning: anybody who can reach this machine can use this server");
+        say("warning: other hosts can use this server without authentication");
     }
     let name = &engine.settings().server.name;
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
@@ -123,22 +122,22 @@ async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer
     Ok(server)
 }
 
-/// The first signal lets running calls finish within the grace; the second ends the process.
+/// The first signal stops the server, with the grace period for running calls. The second exits.
 async fn stop_on_signal(engine: Arc<Engine>, stop: watch::Sender<bool>) {
-    if signal().await.is_err() {
+    if stop_signal().await.is_err() {
         return;
     }
     say("stopping");
     engine.stop();
     stop.send_replace(true);
-    if signal().await.is_ok() {
-        #[expect(clippy::exit, reason = "a second signal means now")]
+    if stop_signal().await.is_ok() {
+        #[expect(clippy::exit, reason = "the second signal does not wait for anything")]
         std::process::exit(1);
     }
 }
 
-async fn signal() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
+/// Waits for SIGINT or SIGTERM.
+async fn stop_signal() -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {

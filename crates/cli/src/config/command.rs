@@ -1,23 +1,23 @@
 //! `[[command]]`: a program as a tool.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sabir::ToolAnnotations;
 use sabir_sources::command::{
-    self, CommandLine, CommandSource, DefinitionError, FindError, Finder, Location, MimeType,
-    Output, Place, Program, RunItem, Stdin, TextTemplate,
+    self, CommandLine, CommandSource, DefinitionError, FindError, Location, MimeType, Output,
+    Place, Program, RunItem, Stdin, TextTemplate,
 };
-use sabir_supervisor::Supervisor;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::confine::{self, Limits, Sandbox};
 use super::input::{Described, input, read_schema};
 use super::json::Entries;
-use super::mistake::{Mistake, RELATIVE, Text};
+use super::mistake::{Mistake, Place as FilePlace, RELATIVE, Text};
+use super::sources::SourceDescription;
 use super::values::{duration, positive, size};
 
 /// A `[[command]]`, as written.
@@ -50,26 +50,23 @@ pub(crate) struct Command {
     sandbox: Option<Spanned<Sandbox>>,
 }
 
-/// How many calls run at once if the file does not say.
+/// The default number of concurrent calls.
 const CONCURRENCY: usize = 16;
 
-/// How many calls may wait for their turn. One more is refused.
+/// How many calls may wait in the queue. Further calls are refused.
 const MAX_WAITING: usize = 1024;
 
-/// Settles a command. No call may take longer than `call_time`.
+/// Settles a command. Its timeout must not be longer than `call_time`.
 pub(super) fn settle(
     file: &Command,
     text: &Text<'_>,
     call_time: Option<Duration>,
-    supervisor: &Supervisor,
-    finder: &mut Finder,
-) -> Result<(CommandSource, Duration), Mistake> {
+) -> Result<SourceDescription, Mistake> {
     let owner = format!("command `{}`", file.name.get_ref());
     let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
     let (line, stdin) = templates(file, &described, &owner, text)?;
-    let program = program(file, line.program(), call_time, &owner, text, finder)?;
-    let kill_after = program.grace.after_term;
-    let command = command::Command {
+    let name = line.program().to_owned();
+    let mut command = command::Command {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
         description: file.description.clone(),
@@ -77,16 +74,24 @@ pub(super) fn settle(
         input: described.input,
         line,
         stdin,
-        program,
+        program: program(file, call_time, &owner, text)?,
         output: output(file, &owner, text)?,
         concurrency: positive(file.concurrency.as_ref(), text)?.unwrap_or(CONCURRENCY),
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
     };
-    Ok((CommandSource::new(command, supervisor.clone()), kill_after))
+    let run = text.place(place(file, Some(Place::Run(0, None))));
+    Ok(SourceDescription::new(text.place(file.name.span()), move |context| async move {
+        let program = &mut command.program;
+        let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
+        let found = context.find_program(&name, search.map(|(_, path)| path.as_os_str()));
+        program.path = found.map_err(|error| not_found(&error, &owner, run))?;
+        let supervisor = context.supervisor(program.grace.after_term);
+        Ok(CommandSource::new(command, supervisor))
+    }))
 }
 
-/// `run`, `allow_dash` and `stdin`, which agree with the input.
+/// Parses `run`, `allow_dash` and `stdin`, and checks them against the input.
 fn templates(
     file: &Command,
     described: &Described,
@@ -110,11 +115,11 @@ fn templates(
         Some(template) => Stdin::Text(TextTemplate::parse(template).map_err(wrong)?),
     };
     let found = described.input.mismatches(&line, &stdin);
-    described.disagreement(&found, owner, text, |at| place(file, at))?;
+    described.check(&found, owner, text, |at| place(file, at))?;
     Ok((line, stdin))
 }
 
-/// Where something stands. What stands nowhere else is said of `allow_dash`, or of `run`.
+/// The place of a text with placeholders, or else that of `allow_dash` or `run`.
 fn place(file: &Command, at: Option<Place>) -> Range<usize> {
     match (at, &file.stdin, &file.allow_dash) {
         (Some(Place::Run(index, _)), _, _) => {
@@ -143,25 +148,27 @@ fn run_item(
         one => argument(one).map(RunItem::Argument),
     };
     item.ok_or_else(|| {
-        let what = format!("{owner}: {} cannot be an argument", entry.get_ref());
-        text.mistake(entry.span(), what).hint("write text, or a list of texts that belong together")
+        let what = format!(
+            "{owner}: invalid argument {} (expected a string, an integer or a list of them)",
+            entry.get_ref()
+        );
+        text.mistake(entry.span(), what)
     })
 }
 
+/// The program with its limits. Its path is found when it is opened.
 fn program(
     file: &Command,
-    name: &str,
     call_time: Option<Duration>,
     owner: &str,
     text: &Text<'_>,
-    finder: &mut Finder,
 ) -> Result<Program, Mistake> {
     let cwd = match &file.cwd {
         None => text.folder(),
         Some(written) => {
             let cwd = text.resolve(written.get_ref());
             if !cwd.is_dir() {
-                let what = format!("{owner}: there is no folder {}", cwd.display());
+                let what = format!("{owner}: folder not found: {}", cwd.display());
                 return Err(text.mistake(written.span(), what).hint(RELATIVE));
             }
             cwd
@@ -169,18 +176,17 @@ fn program(
     };
     let mut program = Program::new(PathBuf::new(), cwd);
     set_variables(&mut program.env, file.env.as_ref(), owner, text)?;
-    let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
-    let search = search.map(|(_, path)| path.as_os_str());
-    program.path = find(file, name, search, owner, text, finder)?;
-    if let Some(timeout) = some_time(file.timeout.as_ref(), text)? {
-        program.timeout = timeout;
-    }
-    if let (Some(written), Some(most)) = (&file.timeout, call_time)
-        && program.timeout > most
+    if let (Some(written), Some(timeout)) = (&file.timeout, duration(file.timeout.as_ref(), text)?)
     {
-        let what = format!("{owner}: no call may take longer than {most:?}");
-        let hint = "write a shorter one, or a longer `call_time` in [limits]";
-        return Err(text.mistake(written.span(), what).hint(hint));
+        program.timeout = timeout;
+        let wrong = |what: &str| text.mistake(written.span(), format!("{owner}: {what}"));
+        if timeout.is_zero() {
+            return Err(wrong("timeout must be greater than zero"));
+        }
+        if let Some(limit) = call_time.filter(|limit| timeout > *limit) {
+            return Err(wrong(&format!("timeout is longer than `call_time` (limit {limit:?})"))
+                .hint("set a longer `call_time` in [limits]"));
+        }
     }
     if let Some(kill_after) = duration(file.kill_after.as_ref(), text)? {
         program.grace.after_term = kill_after;
@@ -194,29 +200,19 @@ fn program(
     Ok(program)
 }
 
-fn find(
-    file: &Command,
-    name: &str,
-    search: Option<&OsStr>,
-    owner: &str,
-    text: &Text<'_>,
-    finder: &mut Finder,
-) -> Result<PathBuf, Mistake> {
-    finder.find(name, search).map(Path::to_owned).map_err(|error| {
-        let place = place(file, Some(Place::Run(0, None)));
-        let mistake = text.mistake(place, format!("{owner}: {error}"));
-        match error {
-            FindError::NoFile(_) => mistake.hint(RELATIVE),
-            FindError::NotExecutable(path) if path.is_file() => {
-                mistake.hint(format!("make it one: chmod +x {}", path.display()))
-            }
-            FindError::NotExecutable(_) => mistake,
-            FindError::NotInPath(_) => mistake.hint("install it, or write its full path"),
+fn not_found(error: &FindError, owner: &str, run: FilePlace) -> Mistake {
+    let mistake = run.mistake(format!("{owner}: {error}"));
+    match error {
+        FindError::NoFile(_) => mistake.hint(RELATIVE),
+        FindError::NotExecutable(path) if path.is_file() => {
+            mistake.hint(format!("run `chmod +x {}`", path.display()))
         }
-    })
+        FindError::NotExecutable(_) => mistake,
+        FindError::NotInPath(_) => mistake.hint("install it, or write its full path"),
+    }
 }
 
-/// Adds what `env` lists: a text is the value, `true` lets ours through.
+/// Adds the variables of `env`. The value `true` passes on the variable of our own environment.
 fn set_variables(
     env: &mut Vec<(OsString, OsString)>,
     file: Option<&Entries>,
@@ -227,7 +223,7 @@ fn set_variables(
         let name = key.get_ref();
         let wrong = |what: &str| text.mistake(key.span(), format!("{owner}: env: `{name}` {what}"));
         if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(wrong("is no name of a variable"));
+            return Err(wrong("is not a valid name of a variable"));
         }
         let value = match value {
             toml::Value::String(value) if value.contains('\0') => {
@@ -235,30 +231,18 @@ fn set_variables(
             }
             toml::Value::String(value) => value.into(),
             toml::Value::Boolean(true) => std::env::var_os(name).ok_or_else(|| {
-                wrong("is not in Sabir's own environment").hint("set it, or write a value here")
+                wrong("is not set in the environment of Sabir")
+                    .hint("set it, or write a value instead of true")
             })?,
             _ => {
-                let hint = "write a text, or true to let Sabir's own variable through";
-                return Err(wrong("must be a text or true").hint(hint));
+                let hint = "true passes on the variable of Sabir's own environment";
+                return Err(wrong("has an invalid value (expected a string or true)").hint(hint));
             }
         };
         env.retain(|(known, _)| known != name.as_str());
         env.push((name.into(), value));
     }
     Ok(())
-}
-
-fn some_time(
-    written: Option<&Spanned<String>>,
-    text: &Text<'_>,
-) -> Result<Option<Duration>, Mistake> {
-    let time = duration(written, text)?;
-    match (written, time) {
-        (Some(written), Some(Duration::ZERO)) => {
-            Err(text.mistake(written.span(), "no time is not enough for anything"))
-        }
-        _ => Ok(time),
-    }
 }
 
 fn success_codes(
@@ -269,7 +253,8 @@ fn success_codes(
     let known = |code: &i64| u8::try_from(*code).ok().map(i32::from);
     let found: Option<Vec<_>> = codes.get_ref().iter().map(known).collect();
     found.filter(|codes| !codes.is_empty()).ok_or_else(|| {
-        let what = format!("{owner}: exit codes are numbers from 0 to 255, and at least one");
+        let what =
+            format!("{owner}: invalid exit codes (expected at least one, each from 0 to 255)");
         text.mistake(codes.span(), what)
     })
 }
@@ -279,8 +264,8 @@ fn annotations(file: &Command, owner: &str, text: &Text<'_>) -> Result<ToolAnnot
         && *read_only.get_ref()
         && file.destructive == Some(true)
     {
-        let what = format!("{owner}: what changes nothing cannot be destructive");
-        return Err(text.mistake(read_only.span(), what).hint("write one of the two"));
+        let what = format!("{owner}: `read_only` and `destructive` exclude each other");
+        return Err(text.mistake(read_only.span(), what).hint("remove one of them"));
     }
     Ok(ToolAnnotations {
         read_only_hint: file.read_only.as_ref().map(|read_only| *read_only.get_ref()),
@@ -300,7 +285,7 @@ fn output(file: &Command, owner: &str, text: &Text<'_>) -> Result<Output, Mistak
         other => Output::Bytes(MimeType::try_from(other).map_err(|error| {
             let place = written.map_or(file.name.span(), Spanned::span);
             text.mistake(place, format!("{owner}: {error}"))
-                .hint("write \"text\", \"lines\", \"json\", or a type such as \"image/png\"")
+                .hint("use \"text\", \"lines\", \"json\" or a media type")
         })?),
     };
     match (&file.output_schema, output) {
@@ -312,13 +297,13 @@ fn output(file: &Command, owner: &str, text: &Text<'_>) -> Result<Output, Mistak
                 sabir_registry::Checker::for_results(&raw).map_err(|error| error.to_string())
             });
             checked.map_err(|reason| {
-                text.told(schema.span(), format!("{owner}: output_schema: {reason}"))
+                text.mistake(schema.span(), format!("{owner}: output_schema: {reason}"))
             })?;
             Ok(Output::Json(Some(value)))
         }
         (Some(schema), _) => {
-            let what = format!("{owner}: only JSON has an `output_schema`");
-            Err(text.mistake(schema.span(), what).hint("write output = \"json\""))
+            let what = format!("{owner}: `output_schema` requires JSON output");
+            Err(text.mistake(schema.span(), what).hint("set output = \"json\""))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `limits` and `sandbox` of a command: what its program may use and touch.
+//! `limits` and `sandbox` of a command: the resources and files that its program may use.
 
 use std::path::PathBuf;
 
@@ -36,8 +36,7 @@ pub(super) fn limits(file: Option<&Limits>, text: &Text<'_>) -> Result<command::
     if let (Some(written), Some(time)) = (&file.cpu_time, cpu_time)
         && (time.is_zero() || time.subsec_nanos() > 0)
     {
-        let what = "processor time is counted in whole seconds";
-        return Err(text.mistake(written.span(), what).hint("write \"1s\" or more"));
+        return Err(text.invalid(written, "cpu_time", "whole seconds, at least \"1s\""));
     }
     Ok(command::Limits {
         memory: bytes(&file.memory)?,
@@ -46,7 +45,7 @@ pub(super) fn limits(file: Option<&Limits>, text: &Text<'_>) -> Result<command::
     })
 }
 
-/// A table without `read` and `write` leaves all files open, and is about the network alone.
+/// Settles `sandbox`. Without `read` and `write`, it restricts only the network.
 pub(super) fn sandbox(
     file: Option<&Spanned<Sandbox>>,
     owner: &str,
@@ -54,7 +53,9 @@ pub(super) fn sandbox(
 ) -> Result<Option<command::Sandbox>, Mistake> {
     let Some(written) = file else { return Ok(None) };
     if cfg!(not(target_os = "linux")) {
-        return Err(text.mistake(written.span(), format!("{owner}: a sandbox needs Linux")));
+        return Err(
+            text.mistake(written.span(), format!("{owner}: `sandbox` is supported on Linux only"))
+        );
     }
     let Sandbox { read, write, network } = written.get_ref();
     let files = match (read, write) {
@@ -77,7 +78,7 @@ fn existing(
         if path.exists() {
             return Ok(path);
         }
-        let what = format!("{owner}: sandbox: there is no {}", path.display());
+        let what = format!("{owner}: sandbox: file or folder not found: {}", path.display());
         Err(text.mistake(written.span(), what).hint(RELATIVE))
     });
     found.collect()

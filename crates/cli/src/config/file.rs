@@ -1,4 +1,4 @@
-//! The file, as written. Every field is optional; nothing is looked up.
+//! The file, as written. Most fields are optional; nothing is looked up.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -19,6 +19,7 @@ pub(crate) struct File {
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
     pub(crate) http: Http,
+    pub(crate) token: Vec<Token>,
     pub(crate) articles: Vec<Articles>,
     pub(crate) command: Vec<Command>,
     pub(crate) prompt: Vec<Prompt>,
@@ -37,7 +38,7 @@ pub(crate) struct Server {
     pub(crate) instructions: Option<String>,
 }
 
-/// `[listen]`: where clients come in.
+/// `[listen]`: the transports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Listen {
@@ -71,6 +72,16 @@ pub(crate) struct Http {
     pub(crate) replay_time: Option<Spanned<String>>,
 }
 
+/// `[[token]]`: a bearer token, and the caller to whom it belongs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Token {
+    pub(crate) name: Spanned<String>,
+    pub(crate) env: Spanned<String>,
+    #[serde(default)]
+    pub(crate) scopes: Vec<Spanned<String>>,
+}
+
 /// `[dialect]`: how this deployment deviates from the specification.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -84,7 +95,7 @@ pub(crate) struct Dialect {
     pub(crate) flat_server_info: Option<bool>,
 }
 
-/// `[limits]`: how much one client may have.
+/// `[limits]`: the limits of one client.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
@@ -101,7 +112,7 @@ pub(crate) struct Limits {
     pub(crate) abort_grace: Option<Spanned<String>>,
 }
 
-/// `[seal]`: what clients keep for us is sealed with a key that replicas share.
+/// `[seal]`: the key that seals the state which clients keep for us. Replicas share it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Seal {
@@ -110,6 +121,6 @@ pub(crate) struct Seal {
 
 impl File {
     pub(crate) fn read(text: &Text<'_>) -> Result<Self, Mistake> {
-        toml::from_str(text.text).map_err(|error| text.misread(&error))
+        toml::from_str(text.text).map_err(|error| text.syntax_error(&error))
     }
 }

@@ -1,28 +1,26 @@
-//! `[http]` and `[listen] http`, settled.
-
-use std::net::SocketAddr;
+//! `[listen] http`, `[http]` and `[[token]]`.
 
 use sabir::{HttpSettings, NamedToken, Token};
 use toml::Spanned;
 
-use super::file::{Http, Listen};
+use super::file::{self, File, Http};
 use super::mistake::{Mistake, Text};
-use super::values::{duration, positive, size};
+use super::values::{duration, positive, size, variable};
 
-/// How HTTP clients are served, and whether the file says where.
-pub(crate) fn settle(
-    listen: &Listen,
-    file: &Http,
+/// Settles how HTTP clients are served, and whether the file contains an address for them.
+pub(super) fn settle(
+    File { listen, http: file, token, .. }: &File,
     text: &Text<'_>,
 ) -> Result<(HttpSettings, bool), Mistake> {
     let mut http = HttpSettings::default();
     if let Some(written) = &listen.http {
-        http.address = address(written, text)?;
+        let address = written.get_ref().parse();
+        http.address =
+            address.map_err(|_| text.invalid(written, "address", "e.g. \"127.0.0.1:7331\""))?;
     }
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
-            let what = format!("`{}` is no path", endpoint.get_ref());
-            return Err(text.mistake(endpoint.span(), what).hint("begin it with `/`"));
+            return Err(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
         }
         http.endpoint.clone_from(endpoint.get_ref());
     }
@@ -30,9 +28,7 @@ pub(crate) fn settle(
     http.allow_public = file.allow_public.unwrap_or(http.allow_public);
     http.origins = file.origins.clone().unwrap_or_default();
     http.hosts = file.hosts.clone().unwrap_or_default();
-    if let Some(name) = &file.token_env {
-        http.tokens.push(NamedToken::new("token", token(name, text)?));
-    }
+    http.tokens = tokens(file.token_env.as_ref(), token, text)?;
     http.keep_alive = duration(file.keep_alive.as_ref(), text)?.unwrap_or(http.keep_alive);
     http.poll_after = duration(file.poll_after.as_ref(), text)?;
     http.retry = duration(file.retry.as_ref(), text)?.unwrap_or(http.retry);
@@ -57,21 +53,45 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) -> Result<(), Mi
     Ok(())
 }
 
-fn address(written: &Spanned<String>, text: &Text<'_>) -> Result<SocketAddr, Mistake> {
-    written.get_ref().parse().map_err(|_| {
-        text.mistake(written.span(), format!("`{}` is no address", written.get_ref()))
-            .hint("write it like \"127.0.0.1:7331\"")
-    })
+/// The token of `token_env`, which is named `token`, and those of `[[token]]`.
+fn tokens(
+    env: Option<&Spanned<String>>,
+    named: &[file::Token],
+    text: &Text<'_>,
+) -> Result<Vec<NamedToken>, Mistake> {
+    let mut tokens = Vec::new();
+    if let Some(env) = env {
+        tokens.push(NamedToken::new("token", token(env, text)?));
+    }
+    for file::Token { name, env, scopes } in named {
+        let mut words = std::iter::once(name).chain(scopes);
+        let is_plain = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
+        if let Some(word) = words.find(|word| !is_plain(word.get_ref())) {
+            return Err(text.invalid(word, "name or scope", TOKEN_CHARACTERS));
+        }
+        let mut added = NamedToken::new(name.get_ref().as_str(), token(env, text)?);
+        added.scopes = scopes.iter().map(|scope| scope.get_ref().as_str().into()).collect();
+        if let Some(known) = tokens.iter().find(|known| known.name == added.name) {
+            let what = format!("duplicate token name `{}`", known.name);
+            return Err(text.mistake(name.span(), what).hint("give each token its own name"));
+        }
+        if let Some(known) = tokens.iter().find(|known| known.token.is_same_as(&added.token)) {
+            let what = format!("token `{}` is the same as token `{}`", added.name, known.name);
+            return Err(text.mistake(env.span(), what).hint("set each variable to its own token"));
+        }
+        tokens.push(added);
+    }
+    Ok(tokens)
 }
 
-fn token(name: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
-    let hint = "set it to a long random word of printable characters";
-    let secret = std::env::var(name.get_ref()).map_err(|_| {
-        let what = format!("the environment has no `{}`", name.get_ref());
-        text.mistake(name.span(), what).hint(hint)
-    })?;
+/// What a token, its name and its scopes consist of.
+pub(crate) const TOKEN_CHARACTERS: &str = "printable ASCII characters without spaces";
+
+fn token(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
+    let hint = "`openssl rand -hex 32` prints a token";
+    let secret = variable(env, text).map_err(|mistake| mistake.hint(hint))?;
     Token::new(&secret).ok_or_else(|| {
-        let what = format!("`{}` holds no token that a header could carry", name.get_ref());
-        text.mistake(name.span(), what).hint(hint)
+        let what = format!("invalid token in `{}` (expected {TOKEN_CHARACTERS})", env.get_ref());
+        text.mistake(env.span(), what).hint(hint)
     })
 }

@@ -1,4 +1,4 @@
-//! `input` and `input_schema`, `output_schema`: what may be asked, and what is given.
+//! `input`, `input_schema` and `output_schema`: the arguments and the results of a tool.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::json::{Entries, json};
 use super::mistake::{Mistake, Text};
 
-/// The arguments of a command or a prompt, and where they are described.
+/// The arguments of a command or a prompt, and their places in the file.
 pub(super) struct Described {
     pub(super) input: Input,
     keys: Vec<(String, Range<usize>)>,
@@ -19,15 +19,15 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// Where an argument is described; `otherwise` if it is described nowhere.
+    /// The place of an argument, or else `otherwise`.
     pub(super) fn place(&self, name: &str, otherwise: Range<usize>) -> Range<usize> {
         let key = self.keys.iter().find(|(key, _)| key == name).map(|(_, place)| place);
         key.or(self.whole.as_ref()).cloned().unwrap_or(otherwise)
     }
 
-    /// The first disagreement with the placeholders, as a mistake. `places` tells where a text
-    /// stands, `owner` whose it is.
-    pub(super) fn disagreement(
+    /// Returns the first of the errors that were found in the definition of `owner`. `places` gives
+    /// the place of a text with placeholders.
+    pub(super) fn check(
         &self,
         found: &[DefinitionError],
         owner: &str,
@@ -44,7 +44,7 @@ impl Described {
     }
 }
 
-/// Settles `input`, or `input_schema`, or that there are no arguments.
+/// Settles `input` or `input_schema`. Without both there are no arguments.
 pub(super) fn input(
     short: Option<&Entries>,
     schema: Option<&Spanned<toml::Value>>,
@@ -53,12 +53,13 @@ pub(super) fn input(
 ) -> Result<Described, Mistake> {
     if let Some(schema) = schema {
         if short.is_some() {
-            let what = format!("{owner}: there are both `input` and `input_schema`");
-            return Err(text.mistake(schema.span(), what).hint("write one of them"));
+            let what = format!("{owner}: `input` and `input_schema` exclude each other");
+            return Err(text.mistake(schema.span(), what).hint("remove one of them"));
         }
         let value = read_schema("input_schema", schema, owner, text)?;
-        let wrong =
-            |reason: String| text.told(schema.span(), format!("{owner}: input_schema: {reason}"));
+        let wrong = |reason: String| {
+            text.mistake(schema.span(), format!("{owner}: input_schema: {reason}"))
+        };
         let raw = Raw::of(&value).map_err(|error| wrong(error.to_string()))?;
         Checker::for_arguments(&raw).map_err(|reason| wrong(reason.to_string()))?;
         let input = Input::from_schema(value).map_err(|error| wrong(error.message))?;
@@ -67,7 +68,7 @@ pub(super) fn input(
     let mut keys = Vec::new();
     let mut described = Map::new();
     for (name, value) in short.into_iter().flat_map(|entries| &entries.0) {
-        let what = || format!("{owner}: input.{}: JSON has no such number", name.get_ref());
+        let what = || format!("{owner}: input.{}: the number is not valid in JSON", name.get_ref());
         let value = json(value).ok_or_else(|| text.mistake(name.span(), what()))?;
         keys.push((name.get_ref().clone(), name.span()));
         described.insert(name.get_ref().clone(), value);
@@ -83,7 +84,7 @@ pub(super) fn input(
     }
 }
 
-/// A schema: a table, or the path of a JSON file.
+/// Reads a schema: a table, or the path of a JSON file.
 pub(super) fn read_schema(
     key: &str,
     schema: &Spanned<toml::Value>,
@@ -95,12 +96,12 @@ pub(super) fn read_schema(
         toml::Value::String(path) => {
             let path = text.resolve(path);
             let file = std::fs::read_to_string(&path).map_err(|error| {
-                wrong(format!("{} cannot be read: {error}", path.display()))
-                    .hint("write a table, or the path of a JSON file")
+                wrong(format!("cannot read {}: {error}", path.display()))
+                    .hint("expected a table, or the path of a JSON file")
             })?;
             serde_json::from_str(&file)
-                .map_err(|error| wrong(format!("{} is no JSON: {error}", path.display())))
+                .map_err(|error| wrong(format!("invalid JSON in {}: {error}", path.display())))
         }
-        table => json(table).ok_or_else(|| wrong("JSON has no such number".to_owned())),
+        table => json(table).ok_or_else(|| wrong("a number is not valid in JSON".to_owned())),
     }
 }

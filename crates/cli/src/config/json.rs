@@ -1,4 +1,4 @@
-//! Tables that are JSON inside: schemas, and what else has names of the author's choice.
+//! Tables with keys of the author's choice, and their conversion to JSON.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use toml::Spanned;
 
-/// A table, in the order in which it was written, with the places of its keys.
+/// The entries of a table in the order of the file, with the places of the keys.
 #[derive(Debug, Default)]
 pub(crate) struct Entries(pub(crate) Vec<(Spanned<String>, toml::Value)>);
 
@@ -32,7 +32,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// The same as JSON. `None`: a number that JSON does not have. A date becomes its text.
+/// Converts to JSON. A date becomes a string. `None`: a number is not valid in JSON.
 pub(crate) fn json(value: &toml::Value) -> Option<Value> {
     Some(match value {
         toml::Value::String(text) => text.as_str().into(),

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what to do about it.
+//! Mistakes in a configuration: what is wrong, where, and a hint.
 
 use std::fmt;
 use std::io;
@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use sabir_sources::command::DefinitionError;
+use toml::Spanned;
 
 /// A mistake in a configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mistake {
     what: String,
     path: PathBuf,
@@ -16,10 +17,10 @@ pub(crate) struct Mistake {
     hint: Option<String>,
 }
 
-/// What helps whoever wrote a path to nothing.
+/// The hint for a path that does not exist.
 pub(super) const RELATIVE: &str = "paths are relative to the folder of this file";
 
-/// A file's text, for telling lines.
+/// The path and the text of a configuration file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) path: &'a Path,
@@ -34,12 +35,10 @@ impl Text<'_> {
         Mistake { what: what.into(), path: self.path.into(), line: Some(line), hint: None }
     }
 
-    /// The same, for a message whose part behind a semicolon says what to do.
-    pub(crate) fn told(&self, place: Range<usize>, message: impl AsRef<str>) -> Mistake {
-        match message.as_ref().split_once("; ") {
-            Some((what, hint)) => self.mistake(place, what).hint(hint),
-            None => self.mistake(place, message.as_ref()),
-        }
+    /// An invalid value: its kind, and what was expected instead.
+    pub(crate) fn invalid(&self, value: &Spanned<String>, kind: &str, expected: &str) -> Mistake {
+        let what = format!("invalid {kind} `{}` (expected {expected})", value.get_ref());
+        self.mistake(value.span(), what)
     }
 
     /// A mistake in the definition of `owner`.
@@ -53,27 +52,27 @@ impl Text<'_> {
         Mistake { hint: error.hint.clone(), ..mistake }
     }
 
-    /// The folder that paths in this text are relative to: absolute.
+    /// The absolute path of the file's folder.
     pub(crate) fn folder(&self) -> PathBuf {
         let folder = self.path.parent().unwrap_or(self.path);
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        // It fails only for an empty path, or where there is no current folder.
+        // It fails only for an empty path, or without a current folder.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         folder.components().collect()
     }
 
-    /// The file that a path in this text means: absolute.
+    /// The absolute path for a path that is relative to the file's folder.
     pub(crate) fn resolve(&self, written: &str) -> PathBuf {
         self.folder().join(written).components().collect()
     }
 
-    /// Where something stands, for later.
+    /// A place in the text, for mistakes that are found later.
     pub(crate) fn place(&self, at: Range<usize>) -> Place {
         Place(self.mistake(at, ""))
     }
 
-    /// What the parser did not like.
-    pub(crate) fn misread(&self, error: &toml::de::Error) -> Mistake {
+    /// An error of the TOML parser.
+    pub(crate) fn syntax_error(&self, error: &toml::de::Error) -> Mistake {
         let what = error.message().trim().replace('\n', " ");
         match error.span() {
             Some(place) => self.mistake(place, what),
@@ -82,17 +81,17 @@ impl Text<'_> {
     }
 }
 
-/// A place in a file, for a mistake that is found later.
-#[derive(Debug)]
+/// A place in a file, for mistakes that are found later.
+#[derive(Clone, Debug)]
 pub(crate) struct Place(Mistake);
 
 impl Place {
-    /// The same, with what to do about any mistake there.
+    /// Adds a hint to every mistake at this place.
     pub(crate) fn hint(self, hint: &str) -> Self {
         Self(self.0.hint(hint))
     }
 
-    /// A mistake there.
+    /// A mistake at this place.
     pub(crate) fn mistake(self, what: impl Into<String>) -> Mistake {
         Mistake { what: what.into(), ..self.0 }
     }
@@ -105,14 +104,47 @@ impl Mistake {
             io::ErrorKind::NotFound => Some("`sabir init` writes one".to_owned()),
             _ => None,
         };
-        let what = format!("the configuration cannot be read: {error}");
+        let what = format!("cannot read the configuration: {error}");
         Self { what, path: path.into(), line: None, hint }
     }
 
-    /// The same, with what to do about it.
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+/// All mistakes that were found, at least one.
+#[derive(Debug)]
+pub(crate) struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    /// All values, or all mistakes.
+    pub(super) fn all<T>(
+        results: impl IntoIterator<Item = Result<T, Mistake>>,
+    ) -> Result<Vec<T>, Self> {
+        let (mut values, mut mistakes) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(value) => values.push(value),
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+        if mistakes.is_empty() { Ok(values) } else { Err(Self(mistakes)) }
+    }
+}
+
+impl From<Mistake> for Mistakes {
+    fn from(mistake: Mistake) -> Self {
+        Self(vec![mistake])
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mistakes: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&mistakes.join("\n"))
     }
 }
 

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use sabir::Role;
 use sabir_sources::command::{Place, TextTemplate};
-use sabir_sources::text::{Body, File, Message, TextPrompt};
+use sabir_sources::text::{Body, Message, TextPrompt};
 use sabir_wire::types;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::input::{Described, input};
 use super::json::Entries;
-use super::mistake::{Mistake, RELATIVE, Text};
+use super::mistake::{Mistake, Text};
+use super::sources::{Files, SourceDescription};
 
 /// A `[[prompt]]`, as written.
 #[derive(Debug, Deserialize)]
@@ -38,10 +39,11 @@ struct Written {
 }
 
 /// Settles a prompt.
-pub(super) fn settle(file: &Prompt, text: &Text<'_>) -> Result<TextPrompt, Mistake> {
+pub(super) fn settle(file: &Prompt, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
     let owner = format!("prompt `{}`", file.name.get_ref());
     let described = input(file.input.as_ref(), None, &owner, text)?;
-    let messages = messages(file, &owner, text)?;
+    let mut files = Files::new(&owner);
+    let messages = messages(file, &mut files, text)?;
     check_placeholders(file, &described, &messages, &owner, text)?;
     let listed = types::Prompt {
         name: file.name.get_ref().clone(),
@@ -49,25 +51,26 @@ pub(super) fn settle(file: &Prompt, text: &Text<'_>) -> Result<TextPrompt, Mista
         description: file.description.clone(),
         ..types::Prompt::default()
     };
-    TextPrompt::new(listed, described.input.clone(), messages).map_err(|wrong| {
+    let prompt = TextPrompt::new(listed, described.input.clone(), messages).map_err(|wrong| {
         let place = described.place(&wrong.0, file.name.span());
         text.mistake(place, format!("{owner}: {wrong}"))
-            .hint("write \"string\" or \"string?\", or a list of choices")
-    })
+            .hint("use \"string\", \"string?\" or a list of choices")
+    })?;
+    Ok(files.describe(text.place(file.name.span()), prompt))
 }
 
-fn messages(file: &Prompt, owner: &str, text: &Text<'_>) -> Result<Vec<Message>, Mistake> {
+fn messages(file: &Prompt, files: &mut Files, text: &Text<'_>) -> Result<Vec<Message>, Mistake> {
     match (&file.text, &file.messages) {
         (Some(one), None) => {
-            let body = Body::Text(template(Place::Message(None), one, owner, text)?);
+            let body = Body::Text(template(Place::Message(None), one, &files.owner, text)?);
             Ok(vec![Message { role: Role::User, body }])
         }
         (None, Some(several)) if !several.get_ref().is_empty() => {
             let several = several.get_ref().iter().enumerate();
-            several.map(|(index, one)| message(index, one, owner, text)).collect()
+            several.map(|(index, one)| message(index, one, files, text)).collect()
         }
         _ => {
-            let what = format!("{owner}: needs either a `text` or `messages`");
+            let what = format!("{}: expected either `text` or `messages`", files.owner);
             Err(text.mistake(file.name.span(), what))
         }
     }
@@ -76,47 +79,36 @@ fn messages(file: &Prompt, owner: &str, text: &Text<'_>) -> Result<Vec<Message>,
 fn message(
     index: usize,
     written: &Spanned<Written>,
-    owner: &str,
+    files: &mut Files,
     text: &Text<'_>,
 ) -> Result<Message, Mistake> {
     let Written { role, text: said, file, mime_type, uri } = written.get_ref();
+    let owner = format!("{}: messages[{index}]", files.owner);
     let role = match role.as_ref().map(|role| (role.get_ref().as_str(), role.span())) {
         None | Some(("user", _)) => Role::User,
         Some(("assistant", _)) => Role::Assistant,
         Some((other, place)) => {
-            let what = format!("{owner}: messages[{index}]: nobody has the role `{other}`");
-            return Err(text.mistake(place, what).hint("write \"user\" or \"assistant\""));
+            let what = format!("{owner}: unknown role `{other}` (expected `user` or `assistant`)");
+            return Err(text.mistake(place, what));
         }
     };
     let body = match (said, file) {
         (Some(said), None) if mime_type.is_none() && uri.is_none() => {
-            Body::Text(template(Place::Message(Some(index)), said, owner, text)?)
+            Body::Text(template(Place::Message(Some(index)), said, &files.owner, text)?)
         }
         (None, Some(file)) => {
-            let opened = open(file, mime_type.clone(), owner, text)?;
             let name = Path::new(file.get_ref()).file_name().unwrap_or_default();
-            let known_as = || format!("prompt:///{}", name.to_string_lossy());
-            Body::File(opened, uri.clone().unwrap_or_else(known_as))
+            let default_uri = || format!("prompt:///{}", name.to_string_lossy());
+            let uri = uri.clone().unwrap_or_else(default_uri);
+            Body::File(files.add(file, mime_type.clone(), text), uri)
         }
         _ => {
-            let what = format!("{owner}: messages[{index}]: needs either a `text` or a `file`");
-            return Err(text
-                .mistake(written.span(), what)
-                .hint("`mime_type` and `uri` are for files"));
+            let what = format!("{owner}: expected either `text` or `file`");
+            let hint = "`mime_type` and `uri` are for files only";
+            return Err(text.mistake(written.span(), what).hint(hint));
         }
     };
     Ok(Message { role, body })
-}
-
-/// A file that is there.
-fn open(
-    written: &Spanned<String>,
-    mime_type: Option<String>,
-    owner: &str,
-    text: &Text<'_>,
-) -> Result<File, Mistake> {
-    File::open(text.resolve(written.get_ref()), mime_type)
-        .map_err(|bad| text.mistake(written.span(), format!("{owner}: {bad}")).hint(RELATIVE))
 }
 
 fn template(
@@ -141,7 +133,7 @@ fn check_placeholders(
         Body::File(..) => None,
     });
     let found = described.input.mismatches_in_texts(&texts.collect::<Vec<_>>());
-    described.disagreement(&found, owner, text, |at| place(file, at))
+    described.check(&found, owner, text, |at| place(file, at))
 }
 
 fn place(file: &Prompt, at: Option<Place>) -> Range<usize> {

@@ -1,10 +1,11 @@
 //! `[[resource]]`: a text or a file under a URI.
 
-use sabir_sources::text::{File, Holding, TextResource};
+use sabir_sources::text::{Holding, TextResource};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::mistake::{Mistake, RELATIVE, Text};
+use super::mistake::{Mistake, Text};
+use super::sources::{Files, SourceDescription};
 
 /// A `[[resource]]`, as written.
 #[derive(Debug, Deserialize)]
@@ -20,23 +21,21 @@ pub(crate) struct Resource {
 }
 
 /// Settles a resource.
-pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<TextResource, Mistake> {
+pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
     let uri = file.uri.get_ref();
-    let wrong = |what: &str| text.mistake(file.uri.span(), format!("resource `{uri}`: {what}"));
     if !is_absolute(uri) {
-        return Err(wrong("is no URI").hint("write it like \"text://motto\""));
+        return Err(text.invalid(&file.uri, "URI", "e.g. \"text://motto\""));
     }
+    let mut files = Files::new(&format!("resource `{uri}`"));
     let holding = match (&file.text, &file.file) {
         (Some(inline), None) => Holding::Text(inline.clone()),
-        (None, Some(path)) => {
-            let opened = File::open(text.resolve(path.get_ref()), file.mime_type.clone());
-            Holding::File(opened.map_err(|bad| {
-                text.mistake(path.span(), format!("resource `{uri}`: {bad}")).hint(RELATIVE)
-            })?)
+        (None, Some(path)) => Holding::File(files.add(path, file.mime_type.clone(), text)),
+        _ => {
+            let what = format!("resource `{uri}`: expected either `text` or `file`");
+            return Err(text.mistake(file.uri.span(), what));
         }
-        _ => return Err(wrong("needs either a `text` or a `file`")),
     };
-    // The last part of the URI, as a file has its name.
+    // The default name is the last part of the URI.
     let last = || uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri).to_owned();
     let listed = sabir::Resource {
         uri: uri.clone(),
@@ -46,10 +45,10 @@ pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<TextResource, M
         mime_type: file.mime_type.clone(),
         ..sabir::Resource::default()
     };
-    Ok(TextResource::new(listed, holding))
+    Ok(files.describe(text.place(file.uri.span()), TextResource::new(listed, holding)))
 }
 
-/// Whether it has a scheme and something behind it, and nothing that a URI cannot have.
+/// Whether a URI has a scheme and something after it, without spaces and control characters.
 fn is_absolute(uri: &str) -> bool {
     let Some((scheme, rest)) = uri.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())

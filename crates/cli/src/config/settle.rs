@@ -1,4 +1,6 @@
-//! What we will do: defaults, file and environment, settled.
+//! Settles a file: defaults and environment variables are filled in, values are checked.
+
+use std::path::PathBuf;
 
 use sabir::{
     Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
@@ -6,12 +8,11 @@ use sabir::{
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
-use super::articles::Folder;
 use super::file::{self, File};
 use super::http;
-use super::mistake::{Mistake, Text};
-use super::sources::{self, Offered, Offers, Programs};
-use super::values::{duration, one_of, positive, size, time};
+use super::mistake::{Mistake, Mistakes, Text};
+use super::sources::{self, SourceDescription};
+use super::values::{duration, one_of, positive, size, time, variable};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -20,20 +21,18 @@ pub(crate) struct Settings {
     pub(crate) engine: sabir_engine::Settings,
     /// How HTTP clients are served.
     pub(crate) http: HttpSettings,
-    /// Whether the file says where to serve them.
+    /// Whether the file contains an address for them.
     pub(crate) listens_http: bool,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
-    /// What is offered.
-    pub(crate) sources: Vec<Offered>,
-    /// The folders of articles behind it.
-    pub(crate) folders: Vec<Folder>,
-    /// The programs behind it.
-    pub(crate) programs: Programs,
+    /// The sources, not opened yet.
+    pub(crate) sources: Vec<SourceDescription>,
+    /// The folder of the file.
+    pub(crate) folder: PathBuf,
 }
 
 /// Settles a file.
-pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> {
+pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes> {
     let mut engine = sabir_engine::Settings {
         dialect: dialect(&file.dialect, text)?,
         instructions: file.server.instructions.clone(),
@@ -42,10 +41,10 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistake> 
     };
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
-    let (http, listens_http) = http::settle(&file.listen, &file.http, text)?;
-    let Offers { sources, folders, programs } = sources::settle(file, text, &engine)?;
+    let (http, listens_http) = http::settle(file, text)?;
+    let sources = sources::settle(file, text, engine.limits.call_time)?;
     let stdio = file.listen.stdio.unwrap_or(false);
-    Ok(Settings { engine, http, listens_http, stdio, sources, folders, programs })
+    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder() })
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
@@ -108,9 +107,8 @@ fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
 
 fn revision(date: &Spanned<String>, text: &Text<'_>) -> Result<Revision, Mistake> {
     Revision::parse(date.get_ref()).ok_or_else(|| {
-        let known = Revision::ALL.map(Revision::date);
-        text.mistake(date.span(), format!("there is no revision `{}`", date.get_ref()))
-            .hint(format!("the revisions are {}", known.join(", ")))
+        let known = Revision::ALL.map(Revision::date).join(", ");
+        text.invalid(date, "revision", &format!("one of {known}"))
     })
 }
 
@@ -124,31 +122,28 @@ fn limit(
     text: &Text<'_>,
 ) -> Result<(), Mistake> {
     let defaults = (engine.limits.clone(), engine.engine_limits.clone());
-    let (limits, taken) = (&mut engine.limits, &mut engine.engine_limits);
+    let (limits, engine) = (&mut engine.limits, &mut engine.engine_limits);
     limits.calls = positive(file.calls.as_ref(), text)?.unwrap_or(limits.calls);
     limits.call_time = time(file.call_time.as_ref(), text, defaults.0.call_time)?;
     limits.question_time = time(file.question_time.as_ref(), text, defaults.0.question_time)?;
     limits.subscriptions = file.subscriptions.unwrap_or(limits.subscriptions);
     limits.grace = duration(file.grace.as_ref(), text)?.unwrap_or(limits.grace);
-    taken.message_size = size(file.message_size.as_ref(), text)?.unwrap_or(taken.message_size);
-    taken.depth = positive(file.depth.as_ref(), text)?.unwrap_or(taken.depth);
-    taken.questions = file.questions.unwrap_or(taken.questions);
-    taken.notifications =
-        positive(file.notifications.as_ref(), text)?.unwrap_or(taken.notifications);
-    taken.page_size = positive(file.page_size.as_ref(), text)?.unwrap_or(taken.page_size);
-    taken.abort_grace = duration(file.abort_grace.as_ref(), text)?.unwrap_or(taken.abort_grace);
+    engine.message_size = size(file.message_size.as_ref(), text)?.unwrap_or(engine.message_size);
+    engine.depth = positive(file.depth.as_ref(), text)?.unwrap_or(engine.depth);
+    engine.questions = file.questions.unwrap_or(engine.questions);
+    engine.notifications =
+        positive(file.notifications.as_ref(), text)?.unwrap_or(engine.notifications);
+    engine.page_size = positive(file.page_size.as_ref(), text)?.unwrap_or(engine.page_size);
+    engine.abort_grace = duration(file.abort_grace.as_ref(), text)?.unwrap_or(engine.abort_grace);
     Ok(())
 }
 
 fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {
     let Some(name) = &file.key_env else { return Ok(None) };
-    let hint = "make one with `openssl rand -base64 32`";
-    let key = std::env::var(name.get_ref()).map_err(|_| {
-        let what = format!("the environment has no `{}`", name.get_ref());
-        text.mistake(name.span(), what).hint(hint)
-    })?;
+    let hint = "`openssl rand -base64 32` prints a key";
+    let key = variable(name, text).map_err(|mistake| mistake.hint(hint))?;
     let key = SealKey::parse(&key).ok_or_else(|| {
-        let what = format!("`{}` is not the Base64 of 32 bytes", name.get_ref());
+        let what = format!("invalid key in `{}` (expected 32 bytes in Base64)", name.get_ref());
         text.mistake(name.span(), what).hint(hint)
     })?;
     Ok(Some(key))

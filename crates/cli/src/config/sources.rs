@@ -1,104 +1,159 @@
-//! All that is offered, kind by kind, and the programs behind it.
+//! The sources of a configuration: described while the file is read, opened afterwards.
 
-use std::sync::Arc;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sabir_registry::{Registry, Source};
-use sabir_sources::command::Finder;
+use sabir_sources::command::{FindError, Finder};
+use sabir_sources::text::File as TextFile;
 use sabir_supervisor::{Supervisor, SupervisorSettings};
+use toml::Spanned;
 
 use super::file::File;
-use super::mistake::{Mistake, Place, Text};
+use super::mistake::{Mistake, Mistakes, Place, RELATIVE, Text};
 use super::{articles, command, prompt, resource};
 
-/// A source, and where it is described.
-pub(crate) struct Offered {
-    source: Arc<dyn Source>,
+/// A source that is described in the file and not opened yet.
+pub(crate) struct SourceDescription {
     place: Place,
+    open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
 }
 
-impl Offered {
-    fn new(source: impl Source + 'static, place: Place) -> Self {
-        Self { source: Arc::new(source), place }
+type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Source>, Mistake>> + Send>>;
+
+impl SourceDescription {
+    /// A source that is described at `place`; `open` opens it.
+    pub(super) fn new<S, F>(
+        place: Place,
+        open: impl FnOnce(Arc<OpenContext>) -> F + Send + 'static,
+    ) -> Self
+    where
+        S: Source + 'static,
+        F: Future<Output = Result<S, Mistake>> + Send + 'static,
+    {
+        let open = |context| -> Opening {
+            let opening = open(context);
+            Box::pin(async { opening.await.map(|source| Arc::new(source) as Arc<dyn Source>) })
+        };
+        Self { place, open: Box::new(open) }
     }
 
-    /// Adds sources. What the registry finds wrong is told with its place.
-    pub(crate) fn add_all(offered: Vec<Self>, registry: &Arc<Registry>) -> Result<(), Mistake> {
-        let (sources, mut places): (_, Vec<_>) =
-            offered.into_iter().map(|offered| (offered.source, offered.place)).unzip();
-        let added = registry.add_all(sources);
-        added.map(drop).map_err(|(nth, bad)| places.swap_remove(nth).mistake(bad.to_string()))
+    /// Opens all sources, in their order, and adds them to `registry`.
+    pub(crate) async fn open_all(
+        descriptions: Vec<Self>,
+        context: &Arc<OpenContext>,
+        registry: &Registry,
+    ) -> Result<(), Mistakes> {
+        let (mut opened, mut places) = (Vec::new(), Vec::new());
+        for Self { place, open } in descriptions {
+            opened.push(open(context.clone()).await);
+            places.push(place);
+        }
+        let added = registry.add_all(Mistakes::all(opened)?).map(drop);
+        added.map_err(|(nth, bad)| places.swap_remove(nth).mistake(bad.to_string()).into())
     }
 }
 
-impl std::fmt::Debug for Offered {
+impl std::fmt::Debug for SourceDescription {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Offered").field(&self.place).finish()
+        f.debug_tuple("SourceDescription").field(&self.place).finish()
     }
 }
 
-/// The programs that sources run.
+/// The files of a prompt or a resource, which are checked when it is opened.
+pub(super) struct Files {
+    /// The prompt or the resource, for error messages.
+    pub(super) owner: String,
+    files: Vec<(Place, TextFile)>,
+}
+
+impl Files {
+    pub(super) fn new(owner: &str) -> Self {
+        Self { owner: owner.to_owned(), files: Vec::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        written: &Spanned<String>,
+        mime_type: Option<String>,
+        text: &Text<'_>,
+    ) -> TextFile {
+        let file = TextFile::new(text.resolve(written.get_ref()), mime_type);
+        self.files.push((text.place(written.span()).hint(RELATIVE), file.clone()));
+        file
+    }
+
+    /// Describes a source that is complete, except that its files have not been checked.
+    pub(super) fn describe(self, place: Place, source: impl Source + 'static) -> SourceDescription {
+        SourceDescription::new(place, move |_| async move {
+            for (place, file) in self.files {
+                file.check().map_err(|bad| place.mistake(format!("{}: {bad}", self.owner)))?;
+            }
+            Ok(source)
+        })
+    }
+}
+
+/// What the sources of one server share.
 #[derive(Debug)]
-pub(crate) struct Programs {
+pub(crate) struct OpenContext {
     supervisor: Supervisor,
-    /// How long the most patiently ended of them may take.
-    patience: Duration,
+    finder: Mutex<Finder>,
+    /// The longest time that a program has to exit after SIGTERM.
+    longest_exit: Mutex<Duration>,
 }
 
-impl Programs {
-    /// How long beyond that we wait for programs that are being killed. What hangs in the kernel
-    /// is left to its monitor process.
-    const STUCK: Duration = Duration::from_secs(5);
+impl OpenContext {
+    /// How long programs may take to be gone after SIGKILL. A process that hangs in the kernel is
+    /// left to its monitor process.
+    const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Ends all programs, and waits until nothing of any of them is left.
-    pub(crate) async fn close(self) {
-        let Self { supervisor, patience } = self;
-        supervisor.close(patience + Self::STUCK).await;
+    /// A context in which paths of programs are relative to `folder`.
+    pub(crate) fn new(folder: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            supervisor: Supervisor::new(SupervisorSettings::default()),
+            finder: Mutex::new(Finder::new(folder)),
+            longest_exit: Mutex::default(),
+        })
+    }
+
+    /// Finds a program by its path, or by its name in the search path `search`.
+    pub(super) fn find_program(
+        &self,
+        name: &str,
+        search: Option<&OsStr>,
+    ) -> Result<PathBuf, FindError> {
+        let mut finder = self.finder.lock().unwrap_or_else(PoisonError::into_inner);
+        finder.find(name, search).map(ToOwned::to_owned)
+    }
+
+    /// The supervisor, for programs that have the time `exit` to exit after SIGTERM.
+    pub(super) fn supervisor(&self, exit: Duration) -> Supervisor {
+        let mut longest = self.longest_exit.lock().unwrap_or_else(PoisonError::into_inner);
+        *longest = exit.max(*longest);
+        self.supervisor.clone()
+    }
+
+    /// Stops all programs, and waits until none of their processes is left.
+    pub(crate) async fn close(&self) {
+        let exit = *self.longest_exit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.supervisor.close(exit + Self::KILL_TIMEOUT).await;
     }
 }
 
-/// All that is offered.
-pub(super) struct Offers {
-    pub(super) sources: Vec<Offered>,
-    pub(super) folders: Vec<articles::Folder>,
-    pub(super) programs: Programs,
-}
-
-/// Settles everything that the file offers, in its order.
+/// Reads the descriptions of all sources, in the order of the file within each kind.
 pub(super) fn settle(
     file: &File,
     text: &Text<'_>,
-    engine: &sabir_engine::Settings,
-) -> Result<Offers, Mistake> {
-    let (mut sources, mut folders) = (Vec::new(), Vec::new());
-    for articles in &file.articles {
-        let place = text.place(articles.path.span());
-        let (source, folder) = articles::settle(articles, text)?;
-        let place = match file.articles.len() {
-            1 => place,
-            _ => place.hint("give one of the folders a `name`"),
-        };
-        sources.push(Offered::new(source, place));
-        folders.push(folder);
-    }
-    let supervisor = Supervisor::new(SupervisorSettings::default());
-    let mut finder = Finder::new(text.folder());
-    let mut programs = Programs { supervisor, patience: Duration::ZERO };
-    for command in &file.command {
-        let place = text.place(command.name.span());
-        let call_time = engine.limits.call_time;
-        let (source, patience) =
-            command::settle(command, text, call_time, &programs.supervisor, &mut finder)?;
-        programs.patience = programs.patience.max(patience);
-        sources.push(Offered::new(source, place));
-    }
-    for prompt in &file.prompt {
-        let place = text.place(prompt.name.span());
-        sources.push(Offered::new(prompt::settle(prompt, text)?, place));
-    }
-    for resource in &file.resource {
-        let place = text.place(resource.uri.span());
-        sources.push(Offered::new(resource::settle(resource, text)?, place));
-    }
-    Ok(Offers { sources, folders, programs })
+    call_time: Option<Duration>,
+) -> Result<Vec<SourceDescription>, Mistakes> {
+    let is_only = file.articles.len() == 1;
+    let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
+    let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
+    let resources = file.resource.iter().map(|file| resource::settle(file, text));
+    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources))
 }

@@ -1,8 +1,8 @@
-//! Durations and sizes, as people write them: `5s`, `250ms`, `2m`; `64KB`, `16MB`.
+//! Parses durations and sizes: `5s`, `250ms`, `2m`; `64KB`, `16MB`.
 
 use std::time::Duration;
 
-/// Reads a duration.
+/// Parses a duration.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     let seconds = match unit {
@@ -15,7 +15,7 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// Reads a number of bytes.
+/// Parses a number of bytes.
 pub(crate) fn size(text: &str) -> Option<usize> {
     let (number, unit) = split(text)?;
     let bytes: u64 = match unit {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_sizes_are_read() {
+    fn durations_and_sizes_are_parsed() {
         assert_eq!(duration("250ms"), Some(Duration::from_millis(250)));
         assert_eq!(duration("2 m"), Some(Duration::from_secs(120)));
         assert_eq!(size("64KB"), Some(65536));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_not() {
+    fn other_texts_are_refused() {
         for text in ["", "5", "s", "-1s", "1.5s", "5 parsecs", "99999999999999999999s"] {
             assert_eq!(duration(text), None, "{text}");
         }

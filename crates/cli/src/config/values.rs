@@ -1,4 +1,4 @@
-//! Values that many keys share: times, sizes, counts and choices.
+//! Values with their places: durations, sizes, counts and choices.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 use super::mistake::{Mistake, Text};
 use super::units;
 
-/// A time that may also be `"none"`.
+/// A duration or `"none"`.
 pub(super) fn time(
     written: Option<&Spanned<String>>,
     text: &Text<'_>,
@@ -25,11 +25,9 @@ pub(super) fn duration(
     text: &Text<'_>,
 ) -> Result<Option<Duration>, Mistake> {
     let Some(written) = written else { return Ok(None) };
-    let duration = units::duration(written.get_ref()).ok_or_else(|| {
-        text.mistake(written.span(), format!("`{}` is no duration", written.get_ref()))
-            .hint("write it like \"250ms\", \"5s\", \"2m\" or \"1h\"")
-    })?;
-    Ok(Some(duration))
+    let expected = "e.g. \"250ms\", \"5s\", \"2m\"";
+    let duration = units::duration(written.get_ref());
+    duration.map(Some).ok_or_else(|| text.invalid(written, "duration", expected))
 }
 
 pub(super) fn size(
@@ -37,11 +35,8 @@ pub(super) fn size(
     text: &Text<'_>,
 ) -> Result<Option<usize>, Mistake> {
     let Some(written) = written else { return Ok(None) };
-    let size = units::size(written.get_ref()).filter(|size| *size > 0).ok_or_else(|| {
-        text.mistake(written.span(), format!("`{}` is no size", written.get_ref()))
-            .hint("write it like \"64KB\" or \"16MB\"")
-    })?;
-    Ok(Some(size))
+    let size = units::size(written.get_ref()).filter(|size| *size > 0);
+    size.map(Some).ok_or_else(|| text.invalid(written, "size", "e.g. \"64KB\", \"16MB\""))
 }
 
 pub(super) fn positive(
@@ -50,13 +45,13 @@ pub(super) fn positive(
 ) -> Result<Option<usize>, Mistake> {
     match number {
         Some(zero) if *zero.get_ref() == 0 => {
-            Err(text.mistake(zero.span(), "0 would let nothing pass").hint("write 1 or more"))
+            Err(text.mistake(zero.span(), "invalid number 0 (expected at least 1)"))
         }
         number => Ok(number.map(|number| *number.get_ref())),
     }
 }
 
-/// The choice that a value names, each written as it stands in the file.
+/// The choice that a value names. The names are as written in the file, with quotes.
 pub(super) fn one_of<T: Copy>(
     value: Option<&Spanned<Value>>,
     text: &Text<'_>,
@@ -67,7 +62,15 @@ pub(super) fn one_of<T: Copy>(
     let chosen = choices.iter().find(|(name, _)| *name == written);
     chosen.map(|(_, choice)| Some(*choice)).ok_or_else(|| {
         let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        text.mistake(value.span(), format!("{written} is not one of the choices here"))
-            .hint(format!("write {}", names.join(" or ")))
+        let what = format!("invalid value {written} (expected {})", names.join(" or "));
+        text.mistake(value.span(), what)
+    })
+}
+
+/// The value of an environment variable.
+pub(super) fn variable(name: &Spanned<String>, text: &Text<'_>) -> Result<String, Mistake> {
+    std::env::var(name.get_ref()).map_err(|_| {
+        let what = format!("environment variable `{}` is not set", name.get_ref());
+        text.mistake(name.span(), what)
     })
 }

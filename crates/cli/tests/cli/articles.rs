@@ -12,7 +12,7 @@ const ERAS: &str = "---\ntitle: Two eras\nstatus: Live\nlastUpdated: 2025-05-01\
                     eras\n\nOld clients shake hands.\n\n## Bridges\n\nA server may speak both.\n";
 
 fn write(folder: &Path, path: &str, text: &str) {
-    // Moved in whole, as careful editors do.
+    // Renamed into place, as many editors do.
     let (beside, path) = (folder.join("beside.tmp"), folder.join(path));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&beside, text).unwrap();
@@ -85,7 +85,7 @@ fn articles_are_listed_read_and_searched() {
 }
 
 #[test]
-fn a_draft_is_not_found_in_any_way() {
+fn a_draft_is_hidden_everywhere() {
     let mut client = client(folder(FILE));
     assert!(
         failure(&mut client, "get_article", json!({"slug": "hidden"}))
@@ -106,7 +106,7 @@ fn a_draft_is_not_found_in_any_way() {
 }
 
 #[test]
-fn bad_input_gets_a_clear_answer() {
+fn invalid_input_gets_a_clear_error() {
     let mut client = client(folder(FILE));
     let mut told = |tool: &str, arguments: Value| failure(&mut client, tool, arguments);
     assert_eq!(told("list_articles", json!({"limit": 0})), "limit must be at least 1, not 0");
@@ -116,7 +116,7 @@ fn bad_input_gets_a_clear_answer() {
     for query in ["", "AND OR", "+ - && || ! ( ) { } [ ] ^ \" ~ * ? : \\", "\u{1}\u{2}\u{1b}"] {
         let asked = json!({ "query": query });
         match query {
-            // To us they are words like others.
+            // Ordinary words.
             "AND OR" => {}
             _ => assert_eq!(told("search_articles", asked), "the query has no word to search for"),
         }
@@ -135,7 +135,7 @@ fn bad_input_gets_a_clear_answer() {
     assert_eq!(list["structuredContent"]["articles"].as_array().unwrap().len(), 3);
 }
 
-/// Waits for a notification, and drops what comes before it.
+/// Waits for a notification, and removes it from the notes.
 #[track_caller]
 fn wait_for(client: &mut Client, method: &str, params: &Value) {
     loop {
@@ -152,12 +152,12 @@ fn wait_for(client: &mut Client, method: &str, params: &Value) {
 }
 
 #[test]
-fn a_client_is_told_of_changes_and_sees_them() {
+fn a_client_is_notified_of_changes_and_sees_them() {
     let mut client = client(folder(FILE));
     let uri = json!({"uri": "article:///concepts/eras"});
     client.ask("resources/subscribe", uri.clone());
     write(client.folder(), "content/concepts/eras.md", &ERAS.replace("hands", "paws"));
-    // A folder that took long to read is told as a whole, which may come just now.
+    // If indexing took long, all articles are announced as updated, maybe just now.
     loop {
         wait_for(&mut client, "notifications/resources/updated", &uri);
         let read = client.ask("resources/read", uri.clone());
@@ -179,13 +179,13 @@ fn a_client_is_told_of_changes_and_sees_them() {
 }
 
 #[test]
-fn statuses_names_and_errors_are_chosen_in_the_file() {
+fn statuses_names_and_errors_are_configurable() {
     let file = "[[articles]]\npath = \"content\"\nname = \"wiki\"\nstatuses = [\"draft\"]\nwatch = \
                 false\ncache = \"none\"\nnot_found = -32602\n";
     let mut client = client_with(folder(file), "wiki_list_articles");
     let list = client.call("wiki_list_articles", json!({}));
     assert!(list["structuredContent"].to_string().contains("article://wiki/patterns/hidden"));
-    // Without a status there is nothing to hide; Live is not among those allowed.
+    // Articles without a status are served; `Live` is not among the allowed ones.
     assert!(!list["structuredContent"].to_string().contains("concepts/eras"));
     let asked = json!({"name": "wiki_get_article", "arguments": {"slug": "eras"}});
     let answer = client.ask("tools/call", asked);
@@ -194,13 +194,13 @@ fn statuses_names_and_errors_are_chosen_in_the_file() {
 }
 
 #[test]
-fn a_folder_without_a_file_is_served_by_its_name() {
+fn a_folder_without_a_configuration_is_served_under_its_name() {
     let folder = folder(FILE);
     assert_eq!(
         seen(&sabir(folder.path(), &["check", "content"])),
         "exit 0\nstderr:\n`content` offers 3 tools, 0 prompts and 4 resources"
     );
-    // A folder with one is not.
+    // With a configuration, the name comes from there.
     assert_eq!(
         seen(&sabir(folder.path(), &["check", "."])),
         "exit 0\nstderr:\n`sabir` offers 3 tools, 0 prompts and 4 resources"
@@ -213,7 +213,7 @@ fn a_folder_without_a_file_is_served_by_its_name() {
 }
 
 #[test]
-fn check_names_what_authors_should_put_right() {
+fn check_reports_the_problems_of_articles() {
     let folder = folder(FILE);
     write(
         folder.path(),
@@ -237,18 +237,18 @@ fn check_names_what_authors_should_put_right() {
 }
 
 #[test]
-fn mistakes_in_the_file_are_named_with_their_places() {
+fn mistakes_in_the_file_are_reported_with_their_places() {
     for (file, expected) in [
         ("[[articles]]\npath = \"nope\"\n", "hint: paths are relative to the folder of this file"),
         ("[[articles]]\nabout = \"x\"\n", "error: missing field `path`\n  --> sabir.toml:1"),
         (
             "[[articles]]\npath = \"content\"\nnot_found = -1\n",
-            "error: -1 is not one of the choices here\n  --> sabir.toml:3\n  hint: write \"result\" or \
-             -32602",
+            "error: invalid value -1 (expected \"result\" or -32602)\n  --> sabir.toml:3",
         ),
         (
             "[[articles]]\npath = \"content\"\n[[articles]]\npath = \"content\"\n",
-            "error: there is a tool `list_articles` already\n  --> sabir.toml:4\n  hint: give one of \
+            "error: there is a tool `list_articles` already\n  --> sabir.toml:4\n  hint: give one \
+             of \
              the folders a `name`",
         ),
     ] {
@@ -260,7 +260,7 @@ fn mistakes_in_the_file_are_named_with_their_places() {
 }
 
 #[test]
-fn the_handbook_has_nothing_to_put_right() {
+fn the_handbook_has_no_problems() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     assert_eq!(
         seen(&sabir(&examples, &["check", "handbook"])),

@@ -36,11 +36,12 @@ impl Server {
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        let address =
-            line.trim().strip_prefix("serving `asdlc-knowledge-base` on http://").unwrap();
-        let address = address.strip_suffix("/mcp").unwrap().to_owned();
+        // The log comes first: the articles have problems.
+        let address = (&mut said).lines().map(Result::unwrap).find_map(|line| {
+            let address = line.strip_prefix("serving `asdlc-knowledge-base` on http://")?;
+            Some(address.strip_suffix("/mcp").unwrap().to_owned())
+        });
+        let address = address.unwrap();
         std::thread::spawn(move || said.lines().for_each(drop));
         let server = Self { child, address };
         while server.call("list_articles", json!({}))["result"]["content"][0]["text"]
@@ -67,7 +68,7 @@ impl Server {
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// As the clients of this server post: no session, no revision.
+    /// Posts without session and revision headers, as the clients of this server do.
     fn post(&self, message: &Value) -> Answer {
         let head =
             "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
@@ -120,7 +121,7 @@ fn initialize_returns_server_info_with_capabilities() {
         assert_eq!(result["protocolVersion"], "2024-11-05");
         assert!(result["capabilities"]["tools"].is_object(), "{result}");
     }
-    // Whatever a client asks for.
+    // The revision is the same for every client.
     for asked in ["2025-11-25", "2024-11-05", "1999-01-01"] {
         let params = json!({"protocolVersion": asked, "capabilities": {},
             "clientInfo": {"name": "t", "version": "1"}});
@@ -130,7 +131,7 @@ fn initialize_returns_server_info_with_capabilities() {
 }
 
 #[test]
-fn a_request_may_be_as_plain_as_it_can_be() {
+fn a_minimal_request_is_answered() {
     let server = Server::start();
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let answer = server.exchange("POST", "Content-Type: application/json\r\n", &ping.to_string());
@@ -139,7 +140,7 @@ fn a_request_may_be_as_plain_as_it_can_be() {
 }
 
 #[test]
-fn a_notification_gets_202_and_nothing_else() {
+fn a_notification_gets_202_without_a_body() {
     let server = Server::start();
     let answer = server.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     assert_eq!((answer.status, answer.body.as_str()), (202, ""));
@@ -156,7 +157,7 @@ fn tools_list_returns_all_three_definitions() {
         assert!(tool["description"].is_string(), "{tool}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert!(tool["inputSchema"]["properties"].is_object(), "{tool}");
-        // What 2024-11-05 does not know.
+        // Fields that 2024-11-05 does not have.
         for later in ["outputSchema", "annotations", "title"] {
             assert_eq!(tool.get(later), None, "{tool}");
         }
@@ -173,7 +174,7 @@ fn tools_list_returns_all_three_definitions() {
 }
 
 #[test]
-fn tools_call_goes_to_the_tools() {
+fn tools_call_calls_the_tools() {
     let server = Server::start();
     let list = server.text("list_articles", json!({"limit": 5}));
     assert!(list.starts_with("The newest 5 of 12 articles.\n- Living Specs ("), "{list}");
@@ -214,7 +215,7 @@ fn wrong_params_are_32602() {
 }
 
 #[test]
-fn a_failing_tool_is_32603_and_says_why() {
+fn a_failing_tool_is_32603_with_its_reason() {
     let server = Server::start();
     let answer = server.call("get_article", json!({"slug": "review"}));
     assert_eq!(answer["error"]["code"], -32603);
@@ -228,7 +229,7 @@ fn a_failing_tool_is_32603_and_says_why() {
 }
 
 #[test]
-fn an_unknown_method_is_32601_and_named() {
+fn an_unknown_method_is_32601_with_its_name() {
     let server = Server::start();
     let answer = server.ask(json!({"jsonrpc": "2.0", "id": 1, "method": "unknown/method"}));
     assert_eq!(answer["error"]["code"], -32601);

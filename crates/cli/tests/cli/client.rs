@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 use crate::{command, folder_with};
 
-/// How long anything may take. A server that is stuck fails its test, and one that ends a program
-/// only because its time is up (a minute) is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a message may take. Shorter than the default timeout of a program (a minute), so that
+/// a program which is stopped only by that fails its test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that was started for a test, in a folder of its own.
 pub(crate) struct Client {
@@ -22,7 +22,7 @@ pub(crate) struct Client {
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
     last_id: u64,
-    /// What was said beside the answers.
+    /// Messages other than the expected answers.
     pub(crate) notes: Vec<Value>,
 }
 
@@ -61,13 +61,13 @@ impl Client {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     #[track_caller]
     pub(crate) fn receive(&self) -> Value {
-        self.lines.recv_timeout(PATIENCE).expect("a message")
+        self.lines.recv_timeout(TIMEOUT).expect("a message")
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
@@ -79,7 +79,7 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// The answer to a request. What comes before it is kept in `notes`.
+    /// Sends a request, and returns the answer. Messages before it are kept in `notes`.
     #[track_caller]
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// Shakes hands, and gives what the server said of itself.
+    /// Performs the handshake, and returns the result of `initialize`.
     #[track_caller]
     pub(crate) fn initialize(&mut self) -> Value {
         let client = json!({ "name": "test", "version": "1" });
@@ -115,18 +115,18 @@ impl Client {
         answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
     }
 
-    /// Begins to call a tool, and gives the id.
+    /// Sends a call of a tool, and returns its id.
     pub(crate) fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
         self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// Ends the input, and gives everything that was still said, and the exit code.
+    /// Closes the input, and returns the remaining messages and the exit code.
     #[track_caller]
     pub(crate) fn finish(mut self) -> (Vec<Value>, i32) {
         drop(self.input.take());
         let mut rest = Vec::new();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok(message) => rest.push(message),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
@@ -151,12 +151,12 @@ pub(crate) fn text(result: &Value) -> &str {
     content[0]["text"].as_str().unwrap()
 }
 
-/// Waits for something that will be true soon, and says for what if it is not.
+/// Waits until a condition is true. `what` names it in the failure.
 #[track_caller]
 pub(crate) fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(start.elapsed() < TIMEOUT, "not within {TIMEOUT:?}: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

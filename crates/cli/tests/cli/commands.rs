@@ -1,10 +1,10 @@
-//! `[[command]]`, `[[prompt]]` and `[[resource]]`, as written: every mistake has its place.
+//! Mistakes in `[[command]]`, `[[prompt]]` and `[[resource]]` are reported with their places.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::{folder_with, sabir, seen};
 
-/// Checks a file; `~` in what is expected stands for its folder.
+/// Checks a file; `~` in `expected` is its folder.
 #[track_caller]
 fn check(file: &str, expected: &str) {
     let folder = folder_with(file);
@@ -22,7 +22,7 @@ fn check_command(rest: &str, expected: &str) {
 }
 
 #[test]
-fn a_good_file_is_counted() {
+fn check_prints_the_counts_of_a_valid_file() {
     let folder = folder_with(
         r#"
 [[command]]
@@ -58,7 +58,7 @@ fn check_starts_no_program() {
 }
 
 #[test]
-fn a_program_must_be_there_and_executable() {
+fn a_program_must_exist_and_be_executable() {
     check_command(
         "run = [\"./nowhere/x\"]",
         "file not found: ~/nowhere/x\n  --> sabir.toml:3\n  hint: paths are relative to the \
@@ -66,8 +66,8 @@ fn a_program_must_be_there_and_executable() {
     );
     check_command(
         "run = [\n  \"./plain.txt\",\n]",
-        "~/plain.txt is not an executable file\n  --> sabir.toml:4\n  hint: make it one: chmod +x \
-         ~/plain.txt",
+        "~/plain.txt is not an executable file\n  --> sabir.toml:4\n  hint: run `chmod +x \
+         ~/plain.txt`",
     );
     check_command(
         "run = [\"sabir-no-such-program\"]",
@@ -85,7 +85,8 @@ fn a_program_must_be_there_and_executable() {
 fn a_template_is_checked_with_its_place() {
     check_command(
         "run = [\n  \"echo\",\n  \"{x\",\n]",
-        "run[1], character 1: unclosed `{`\n  --> sabir.toml:5\n  hint: write `{{` for a literal brace",
+        "run[1], character 1: unclosed `{`\n  --> sabir.toml:5\n  hint: write `{{` for a literal \
+         brace",
     );
     check_command("run = []", "run[0], character 1: missing program\n  --> sabir.toml:3");
     check_command(
@@ -100,13 +101,13 @@ fn a_template_is_checked_with_its_place() {
     );
     check_command(
         "run = [\"echo\", 1.5]",
-        "1.5 cannot be an argument\n  --> sabir.toml:3\n  hint: write text, or a list of texts \
-         that belong together",
+        "invalid argument 1.5 (expected a string, an integer or a list of them)\n  --> \
+         sabir.toml:3",
     );
 }
 
 #[test]
-fn placeholders_and_input_must_agree() {
+fn placeholders_and_input_must_match() {
     check_command(
         "run = [\n  \"echo\",\n  \"{limt}\",\n]\ninput = { limit = \"integer\" }",
         "run[1]: unknown argument `limt`\n  --> sabir.toml:5\n  hint: did you mean `limit`?",
@@ -144,16 +145,17 @@ fn the_short_form_is_checked_with_its_place() {
     );
     check_command(
         "run = [\"echo\", \"{x}\"]\ninput.x = { type = \"number\", minimum = nan }",
-        "input.x: JSON has no such number\n  --> sabir.toml:4",
+        "input.x: the number is not valid in JSON\n  --> sabir.toml:4",
     );
     check_command(
         "run = [\"echo\"]\ninput = {}\ninput_schema = { type = \"object\" }",
-        "there are both `input` and `input_schema`\n  --> sabir.toml:5\n  hint: write one of them",
+        "`input` and `input_schema` exclude each other\n  --> sabir.toml:5\n  hint: remove one of \
+         them",
     );
 }
 
 #[test]
-fn schemas_are_checked_and_may_stand_in_a_json_file() {
+fn schemas_are_checked_and_may_be_in_a_json_file() {
     check_command(
         "run = [\"echo\"]\ninput_schema = { type = \"objekt\" }",
         "input_schema: it must be a JSON Schema object with `\"type\": \"object\"`\n  --> \
@@ -161,17 +163,17 @@ fn schemas_are_checked_and_may_stand_in_a_json_file() {
     );
     check_command(
         "run = [\"echo\"]\ninput_schema = \"plain.txt\"",
-        "input_schema: ~/plain.txt is no JSON: expected ident at line 1 column 2\n  --> \
+        "input_schema: invalid JSON in ~/plain.txt: expected ident at line 1 column 2\n  --> \
          sabir.toml:4",
     );
     check_command(
         "run = [\"echo\"]\noutput = \"json\"\noutput_schema = \"nowhere.json\"",
-        "output_schema: ~/nowhere.json cannot be read: No such file or directory (os error 2)\n  \
-         --> sabir.toml:5\n  hint: write a table, or the path of a JSON file",
+        "output_schema: cannot read ~/nowhere.json: No such file or directory (os error 2)\n  --> \
+         sabir.toml:5\n  hint: expected a table, or the path of a JSON file",
     );
     check_command(
         "run = [\"echo\"]\noutput_schema = { type = \"object\" }",
-        "only JSON has an `output_schema`\n  --> sabir.toml:4\n  hint: write output = \"json\"",
+        "`output_schema` requires JSON output\n  --> sabir.toml:4\n  hint: set output = \"json\"",
     );
     let folder = folder_with(
         "[[command]]\nname = \"t\"\nrun = [\"echo\", \"{x}\"]\ninput_schema = \"x.json\"\n",
@@ -186,36 +188,34 @@ fn times_sizes_counts_and_codes_are_checked() {
     let good = "run = [\"true\"]\n";
     check(
         &format!("[[command]]\nname = \"t\"\n{good}timeout = \"soon\"\n"),
-        "`soon` is no duration\n  --> sabir.toml:4\n  hint: write it like \"250ms\", \"5s\", \
-         \"2m\" or \"1h\"",
+        "invalid duration `soon` (expected e.g. \"250ms\", \"5s\", \"2m\")\n  --> sabir.toml:4",
     );
-    check(
-        &format!("[[command]]\nname = \"t\"\n{good}timeout = \"0s\"\n"),
-        "no time is not enough for anything\n  --> sabir.toml:4",
+    check_command(
+        &format!("{good}timeout = \"0s\""),
+        "timeout must be greater than zero\n  --> sabir.toml:4",
     );
     check_command(
         &format!("{good}timeout = \"6m\""),
-        "no call may take longer than 300s\n  --> sabir.toml:4\n  hint: write a shorter one, or a \
+        "timeout is longer than `call_time` (limit 300s)\n  --> sabir.toml:4\n  hint: set a \
          longer `call_time` in [limits]",
     );
     check(
         &format!("[[command]]\nname = \"t\"\n{good}max_output = \"0B\"\n"),
-        "`0B` is no size\n  --> sabir.toml:4\n  hint: write it like \"64KB\" or \"16MB\"",
+        "invalid size `0B` (expected e.g. \"64KB\", \"16MB\")\n  --> sabir.toml:4",
     );
     check(
         &format!("[[command]]\nname = \"t\"\n{good}concurrency = 0\n"),
-        "0 would let nothing pass\n  --> sabir.toml:4\n  hint: write 1 or more",
+        "invalid number 0 (expected at least 1)\n  --> sabir.toml:4",
     );
     for codes in ["[]", "[0, 256]", "[-1]"] {
         check_command(
             &format!("{good}success_codes = {codes}"),
-            "exit codes are numbers from 0 to 255, and at least one\n  --> sabir.toml:4",
+            "invalid exit codes (expected at least one, each from 0 to 255)\n  --> sabir.toml:4",
         );
     }
     check(
         &format!("[[command]]\nname = \"t\"\n{good}limits = {{ cpu_time = \"1500ms\" }}\n"),
-        "processor time is counted in whole seconds\n  --> sabir.toml:4\n  hint: write \"1s\" or \
-         more",
+        "invalid cpu_time `1500ms` (expected whole seconds, at least \"1s\")\n  --> sabir.toml:4",
     );
 }
 
@@ -224,42 +224,43 @@ fn output_annotations_environment_and_folders_are_checked() {
     let good = "run = [\"true\"]\n";
     check_command(
         &format!("{good}output = \"jsn\""),
-        "invalid media type `jsn` (expected e.g. \"image/png\")\n  --> sabir.toml:4\n  hint: write \"text\", \"lines\", \
-         \"json\", or a type such as \"image/png\"",
+        "invalid media type `jsn` (expected e.g. \"image/png\")\n  --> sabir.toml:4\n  hint: use \
+         \"text\", \"lines\", \"json\" or a media type",
     );
     check_command(
         &format!("{good}destructive = true\nread_only = true"),
-        "what changes nothing cannot be destructive\n  --> sabir.toml:5\n  hint: write one of the \
-         two",
+        "`read_only` and `destructive` exclude each other\n  --> sabir.toml:5\n  hint: remove one \
+         of them",
     );
     check_command(
         &format!("{good}[command.env]\nA = \"a\"\nSABIR_NO_SUCH = true"),
-        "env: `SABIR_NO_SUCH` is not in Sabir's own environment\n  --> sabir.toml:6\n  hint: set \
-         it, or write a value here",
+        "env: `SABIR_NO_SUCH` is not set in the environment of Sabir\n  --> sabir.toml:6\n  hint: \
+         set it, or write a value instead of true",
     );
     check_command(
         &format!("{good}env = {{ A = 1 }}"),
-        "env: `A` must be a text or true\n  --> sabir.toml:4\n  hint: write a text, or true to let \
-         Sabir's own variable through",
+        "env: `A` has an invalid value (expected a string or true)\n  --> sabir.toml:4\n  hint: \
+         true passes on the variable of Sabir's own environment",
     );
     check_command(
         &format!("{good}env = {{ \"A=B\" = \"\" }}"),
-        "env: `A=B` is no name of a variable\n  --> sabir.toml:4",
+        "env: `A=B` is not a valid name of a variable\n  --> sabir.toml:4",
     );
     check_command(
         &format!("{good}cwd = \"plain.txt\""),
-        "there is no folder ~/plain.txt\n  --> sabir.toml:4\n  hint: paths are relative to the \
+        "folder not found: ~/plain.txt\n  --> sabir.toml:4\n  hint: paths are relative to the \
          folder of this file",
     );
     check_command(
         &format!("{good}[command.sandbox]\nread = [\n  \".\",\n  \"nowhere\",\n]"),
-        "sandbox: there is no ~/nowhere\n  --> sabir.toml:7\n  hint: paths are relative to the \
+        "sandbox: file or folder not found: ~/nowhere\n  --> sabir.toml:7\n  hint: paths are \
+         relative to the \
          folder of this file",
     );
 }
 
 #[test]
-fn unknown_and_missing_keys_are_named() {
+fn unknown_and_missing_keys_are_reported() {
     let folder = folder_with("[[command]]\nname = \"t\"\nruns = [\"true\"]\n");
     let told = seen(&sabir(folder.path(), &["check"]));
     assert!(told.contains("error: unknown field `runs`"), "{told}");
@@ -268,7 +269,7 @@ fn unknown_and_missing_keys_are_named() {
 }
 
 #[test]
-fn what_the_registry_refuses_has_its_place_too() {
+fn errors_of_the_registry_are_reported_with_their_place() {
     check(
         "[[command]]\nname = \"a b\"\nrun = [\"true\"]\n",
         "tool `a b`: a name is made of letters, digits, `_`, `-` and `.`\n  --> sabir.toml:2",
@@ -284,12 +285,13 @@ fn prompts_are_checked_with_their_place() {
     let prompt = |rest: &str| format!("[[prompt]]\nname = \"p\"\n{rest}\n");
     let told = |what: &str| format!("prompt `p`: {what}");
     for neither in ["", "text = \"a\"\nmessages = [{ text = \"b\" }]", "messages = []"] {
-        check(&prompt(neither), &told("needs either a `text` or `messages`\n  --> sabir.toml:2"));
+        check(&prompt(neither), &told("expected either `text` or `messages`\n  --> sabir.toml:2"));
     }
     check(&prompt("text = \"{x}\""), &told("text: unknown argument `x`\n  --> sabir.toml:3"));
     check(
         &prompt(
-            "input = { x = \"string\" }\nmessages = [\n  { text = \"a\" },\n  { text = \"{y}{x}\" },\n]",
+            "input = { x = \"string\" }\nmessages = [\n  { text = \"a\" },\n  { text = \"{y}{x}\" \
+             },\n]",
         ),
         &told(
             "messages[1].text: unknown argument `y`\n  --> sabir.toml:6\n  hint: did you mean \
@@ -299,8 +301,8 @@ fn prompts_are_checked_with_their_place() {
     check(
         &prompt("input = { x = \"number\" }\ntext = \"{x}\""),
         &told(
-            "input.x: must be of type string in a prompt\n  --> sabir.toml:3\n  hint: \
-             write \"string\" or \"string?\", or a list of choices",
+            "input.x: must be of type string in a prompt\n  --> sabir.toml:3\n  hint: use \
+             \"string\", \"string?\" or a list of choices",
         ),
     );
     check(
@@ -310,8 +312,8 @@ fn prompts_are_checked_with_their_place() {
     check(
         &prompt("messages = [\n  { role = \"system\", text = \"a\" },\n]"),
         &told(
-            "messages[0]: nobody has the role `system`\n  --> sabir.toml:4\n  hint: write \
-             \"user\" or \"assistant\"",
+            "messages[0]: unknown role `system` (expected `user` or `assistant`)\n  --> \
+             sabir.toml:4",
         ),
     );
     check(
@@ -324,8 +326,8 @@ fn prompts_are_checked_with_their_place() {
     check(
         &prompt("[[prompt.messages]]\ntext = \"a\"\nuri = \"x:y\""),
         &told(
-            "messages[0]: needs either a `text` or a `file`\n  --> sabir.toml:3\n  hint: \
-             `mime_type` and `uri` are for files",
+            "messages[0]: expected either `text` or `file`\n  --> sabir.toml:3\n  hint: \
+             `mime_type` and `uri` are for files only",
         ),
     );
 }
@@ -334,12 +336,12 @@ fn prompts_are_checked_with_their_place() {
 fn resources_are_checked_with_their_place() {
     check(
         "[[resource]]\nuri = \"motto\"\ntext = \"a\"\n",
-        "resource `motto`: is no URI\n  --> sabir.toml:2\n  hint: write it like \"text://motto\"",
+        "invalid URI `motto` (expected e.g. \"text://motto\")\n  --> sabir.toml:2",
     );
     for neither in ["", "text = \"a\"\nfile = \"plain.txt\"\n"] {
         check(
             &format!("[[resource]]\nuri = \"a:b\"\n{neither}"),
-            "resource `a:b`: needs either a `text` or a `file`\n  --> sabir.toml:2",
+            "resource `a:b`: expected either `text` or `file`\n  --> sabir.toml:2",
         );
     }
     check(

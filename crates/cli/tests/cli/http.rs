@@ -1,86 +1,272 @@
-//! `sabir serve --http`: where it listens, what it says, how it stops.
+//! `sabir serve --http`: the address, the tokens, the log, and the signal that stops it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use crate::{command, folder_with, sabir, seen};
 
-/// A server on a free port, and where it says that it listens.
-fn serve(args: &[&str]) -> (tempfile::TempDir, Child, String) {
-    let folder = folder_with("[server]\nname = \"port\"\n");
-    let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
-    let mut child = command(folder.path(), &args).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("serving `port` on http://").unwrap();
-    let address = address.strip_suffix("/mcp").unwrap().to_owned();
-    std::thread::spawn(move || said.lines().for_each(drop));
-    (folder, child, address)
+/// A server on a free port.
+struct Server {
+    _folder: tempfile::TempDir,
+    child: Child,
+    address: String,
+    /// The lines on standard error after the address.
+    lines: Receiver<String>,
 }
 
-fn request(address: &str, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
-         application/json, text/event-stream\r\nConnection: close\r\nContent-Length: \
-         {length}\r\n{head}\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+impl Server {
+    fn start(file: &str, env: &[(&str, &str)], args: &[&str]) -> Self {
+        let folder = folder_with(&format!("[server]\nname = \"port\"\n{file}"));
+        let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
+        let mut command = command(folder.path(), &args);
+        let mut child = command.envs(env.iter().copied()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("serving `port` on http://").expect(&line);
+        let address = address.strip_suffix("/mcp").unwrap().to_owned();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            said.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { _folder: folder, child, address, lines }
+    }
+
+    fn post(&self, head: &str, body: &str) -> String {
+        self.request("POST", head, body)
+    }
+
+    fn request(&self, method: &str, head: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let (address, length) = (&self.address, body.len());
+        write!(
+            stream,
+            "{method} /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
+             application/json, text/event-stream\r\nConnection: close\r\nContent-Length: \
+             {length}\r\n{head}\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Stops the server, and returns the rest of its standard error.
+    fn stop(mut self) -> Vec<String> {
+        let pid = self.child.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(kill.unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        self.lines.iter().collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have exited.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const HEAD: &str = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\n";
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+
+#[track_caller]
+fn assert_status(answer: &str, status: u16) {
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+}
 
 #[test]
 fn both_eras_are_answered_and_a_signal_stops_it() {
-    let (_folder, mut child, address) = serve(&[]);
-    let modern = request(&address, HEAD, DISCOVER);
-    assert!(modern.starts_with("HTTP/1.1 200"), "{modern}");
+    let server = Server::start("", &[], &[]);
+    let modern = server.post(HEAD, DISCOVER);
+    assert_status(&modern, 200);
     assert!(modern.contains(r#""supportedVersions":["2026-07-28""#), "{modern}");
-    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-    let legacy = request(&address, "", hello);
+    let legacy = server.post("", HELLO);
     assert!(legacy.to_lowercase().contains("mcp-session-id: "), "{legacy}");
-    let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    server.stop();
 }
 
 #[test]
-fn a_token_is_demanded_of_every_request() {
-    let (_folder, mut child, address) = serve(&["--token", "open-sesame"]);
-    let refused = request(&address, HEAD, DISCOVER);
-    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+fn a_token_is_required_in_every_request() {
+    let server = Server::start("", &[], &["--token", "open-sesame"]);
+    let refused = server.post(HEAD, DISCOVER);
+    assert_status(&refused, 401);
     assert!(refused.to_lowercase().contains("www-authenticate: bearer"), "{refused}");
     let head = format!("{HEAD}Authorization: Bearer open-sesame\r\n");
-    let served = request(&address, &head, DISCOVER);
-    assert!(served.starts_with("HTTP/1.1 200"), "{served}");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    assert_status(&server.post(&head, DISCOVER), 200);
+}
+
+const TOKENS: &str = r#"
+[[token]]
+name = "ann"
+env = "ANN_TOKEN"
+scopes = ["notes:read", "notes:write"]
+
+[[token]]
+name = "bob"
+env = "BOB_TOKEN"
+
+[[command]]
+name = "hello"
+run = ["echo", "hello"]
+"#;
+const SECRETS: &[(&str, &str)] = &[("ANN_TOKEN", "secret-of-ann"), ("BOB_TOKEN", "secret-of-bob")];
+const ANN: &str = "Authorization: Bearer secret-of-ann\r\n";
+const BOB: &str = "Authorization: Bearer secret-of-bob\r\n";
+
+#[test]
+fn each_named_token_is_accepted_and_no_other() {
+    let server = Server::start(TOKENS, SECRETS, &["--token", "secret-of-eve"]);
+    for (token, status) in [
+        (ANN, 200),
+        (BOB, 200),
+        ("Authorization: Bearer secret-of-eve\r\n", 200),
+        ("Authorization: Bearer secret-of-an\r\n", 401),
+        ("Authorization: Bearer ann\r\n", 401),
+        ("", 401),
+    ] {
+        assert_status(&server.post(&format!("{HEAD}{token}"), DISCOVER), status);
+    }
 }
 
 #[test]
-fn a_public_address_needs_a_token_or_a_word() {
-    let folder = folder_with("");
-    assert_eq!(
-        seen(&sabir(folder.path(), &["serve", "--http", "0.0.0.0:0"])),
-        "exit 1\nstderr:\nerror: 0.0.0.0:0 can be reached by others, and no token is demanded; demand \
-         a --token, or say --allow-public"
+fn a_legacy_session_belongs_to_its_caller() {
+    let server = Server::start(TOKENS, SECRETS, &[]);
+    let hello = server.post(ANN, HELLO);
+    assert_status(&hello, 200);
+    let session = hello.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id:"));
+    let session = format!("{}\r\nMCP-Protocol-Version: 2025-06-18\r\n", session.unwrap().trim());
+    let (ann, bob) = (format!("{ANN}{session}"), format!("{BOB}{session}"));
+    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_status(&server.post(&ann, ready), 202);
+
+    assert_status(&server.post(&bob, PING), 404);
+    assert_status(&server.request("GET", &bob, ""), 404);
+    assert_status(&server.request("DELETE", &bob, ""), 404);
+    assert_status(&server.post(&session, PING), 401);
+
+    assert_status(&server.post(&ann, PING), 200);
+    let deleted = server.request("DELETE", &ann, "");
+    assert!(deleted.starts_with("HTTP/1.1 20"), "{deleted}");
+    assert_status(&server.post(&ann, PING), 404);
+}
+
+/// The call of a tool, and its headers.
+fn call(tool: &str) -> (String, String) {
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let params = format!(r#"{{"name":"{tool}","arguments":{{}},"_meta":{meta}}}"#);
+    (
+        format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{ANN}"
+        ),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
+    )
+}
+
+#[test]
+fn the_log_has_one_line_per_call_and_no_token() {
+    let server = Server::start(TOKENS, SECRETS, &["--log", "info"]);
+    let (head, body) = call("hello");
+    assert_status(&server.post(&head, &body), 200);
+    server.post(&head, &body);
+    // A list is not a call.
+    assert_status(&server.post(&format!("{HEAD}{ANN}"), DISCOVER), 200);
+    let said = server.stop();
+    let calls: Vec<_> = said.iter().filter(|line| line.contains("tools/call")).collect();
+    assert_eq!(calls.len(), 2, "{said:?}");
+    for part in ["INFO", "tool=\"hello\"", "caller=ann@token", "2026-07-28", "outcome=\"ok\""] {
+        assert!(calls[0].contains(part), "{said:?}");
+    }
+    let said = said.join("\n");
+    assert!(!said.contains("secret-of") && !said.contains("server/discover"), "{said}");
+}
+
+#[test]
+fn calls_are_not_logged_by_default() {
+    let server = Server::start(TOKENS, SECRETS, &[]);
+    let (head, body) = call("hello");
+    assert_status(&server.post(&head, &body), 200);
+    let said = server.stop().join("\n");
+    assert!(!said.contains("hello"), "{said}");
+}
+
+#[test]
+fn tokens_are_checked_with_their_place() {
+    let check = |file: &str, expected: &str| {
+        let folder = folder_with(file);
+        let mut command = command(folder.path(), &["check"]);
+        command
+            .envs(SECRETS.iter().copied())
+            .envs([("SPACE", "a b"), ("ANN_AGAIN", "secret-of-ann")]);
+        let output = command.env_remove("NO_TOKEN").output().unwrap();
+        assert_eq!(seen(&output), format!("exit 3\nstderr:\nerror: {expected}"));
+        assert!(!seen(&output).contains("secret-of"), "{}", seen(&output));
+    };
+    let two = |name: &str, env: &str| {
+        format!(
+            "[[token]]\nname = \"ann\"\nenv = \"ANN_TOKEN\"\n[[token]]\nname = \"{name}\"\nenv = \
+             \"{env}\"\n"
+        )
+    };
+    check(
+        &two("ann", "BOB_TOKEN"),
+        "duplicate token name `ann`\n  --> sabir.toml:5\n  hint: give each token its own name",
+    );
+    check(
+        &two("bob", "ANN_AGAIN"),
+        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: set each \
+         variable to its own token",
+    );
+    check(
+        &two("bob", "NO_TOKEN"),
+        "environment variable `NO_TOKEN` is not set\n  --> sabir.toml:6\n  hint: `openssl rand \
+         -hex 32` prints a token",
+    );
+    check(
+        &two("bob", "SPACE"),
+        "invalid token in `SPACE` (expected printable ASCII characters without spaces)\n  --> \
+         sabir.toml:6\n  hint: `openssl rand -hex 32` prints a token",
+    );
+    check(
+        &two("b b", "BOB_TOKEN"),
+        "invalid name or scope `b b` (expected printable ASCII characters without spaces)\n  \
+         --> sabir.toml:5",
+    );
+    check(
+        &format!("{}scopes = [\"a\", \"\"]\n", two("bob", "BOB_TOKEN")),
+        "invalid name or scope `` (expected printable ASCII characters without spaces)\n  --> \
+         sabir.toml:7",
+    );
+    check(
+        "[http]\ntoken_env = \"ANN_TOKEN\"\n[[token]]\nname = \"token\"\nenv = \"BOB_TOKEN\"\n",
+        "duplicate token name `token`\n  --> sabir.toml:4\n  hint: give each token its own name",
     );
 }
 
 #[test]
-fn a_wrong_address_in_the_file_is_named() {
+fn a_public_address_needs_authentication_or_a_flag() {
+    let folder = folder_with("");
+    assert_eq!(
+        seen(&sabir(folder.path(), &["serve", "--http", "0.0.0.0:0"])),
+        "exit 1\nstderr:\nerror: refusing to listen on 0.0.0.0:0: it is reachable from other hosts \
+         and no authentication is configured\n  hint: require a --token, or add --allow-public"
+    );
+}
+
+#[test]
+fn an_invalid_address_in_the_file_is_reported() {
     let folder = folder_with("[listen]\nhttp = \"localhost\"\n");
     assert_eq!(
         seen(&sabir(folder.path(), &["check"])),
-        "exit 3\nstderr:\nerror: `localhost` is no address\n  --> sabir.toml:2\n  hint: write it like \
-         \"127.0.0.1:7331\""
+        "exit 3\nstderr:\nerror: invalid address `localhost` (expected e.g. \
+         \"127.0.0.1:7331\")\n  --> sabir.toml:2"
     );
 }

@@ -37,7 +37,7 @@ fn folder_with(file: &str) -> TempDir {
     folder
 }
 
-/// What a person sees: the exit code, then both streams if they say anything.
+/// The exit code, and the output of both streams unless it is empty.
 fn seen(output: &Output) -> String {
     let mut seen = format!("exit {}", output.status.code().unwrap_or(-1));
     for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {

@@ -1,4 +1,4 @@
-//! `sabir serve --stdio`: a client that started us speaks through our pipes.
+//! `sabir serve --stdio`: one client on standard input and output.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -24,23 +24,23 @@ fn serve(file: &str) -> (tempfile::TempDir, Child) {
     (folder, child)
 }
 
-/// Waits for the end, but not for ever.
-fn ended(child: &mut Child) -> i32 {
-    let patience = Instant::now() + Duration::from_secs(20);
+/// Waits for the exit code, with a time limit.
+fn exit_code(child: &mut Child) -> i32 {
+    let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code().unwrap_or(-1);
         }
-        if Instant::now() > patience {
+        if Instant::now() > deadline {
             child.kill().unwrap();
-            panic!("it did not end");
+            panic!("it did not exit");
         }
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn an_answer_comes_back_on_a_pipe_and_the_end_of_input_ends_it() {
+fn requests_on_a_pipe_are_answered_and_the_end_of_input_stops_it() {
     let (_folder, mut child) = serve("");
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -51,11 +51,11 @@ fn an_answer_comes_back_on_a_pipe_and_the_end_of_input_ends_it() {
         assert_eq!(line, format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n"));
     }
     drop(input);
-    assert_eq!(ended(&mut child), 0);
+    assert_eq!(exit_code(&mut child), 0);
 }
 
 #[test]
-fn files_and_sockets_serve_as_well() {
+fn stdin_and_stdout_may_be_files_or_sockets() {
     let folder = folder_with("");
     let path = folder.path().join("requests");
     std::fs::write(&path, format!("{PING}\n{PING}")).unwrap();
@@ -80,7 +80,7 @@ fn files_and_sockets_serve_as_well() {
     BufReader::new(&ours).read_line(&mut line).unwrap();
     assert_eq!(line.trim_end(), PONG);
     ours.shutdown(std::net::Shutdown::Write).unwrap();
-    assert_eq!(ended(&mut child), 0);
+    assert_eq!(exit_code(&mut child), 0);
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn a_client_that_reads_nothing_until_it_has_written_all_is_served() {
     writer.join().unwrap();
     let answers = BufReader::new(child.stdout.take().unwrap()).lines().count();
     assert_eq!(answers, requests);
-    assert_eq!(ended(&mut child), 0);
+    assert_eq!(exit_code(&mut child), 0);
 }
 
 #[test]
-fn signals_end_it_at_once_when_nothing_runs() {
+fn signals_stop_it_at_once_when_nothing_runs() {
     for signal in ["INT", "TERM"] {
         let (_folder, mut child) = serve("");
         let mut input = child.stdin.take().unwrap();
@@ -110,12 +110,12 @@ fn signals_end_it_at_once_when_nothing_runs() {
         let pid = child.id().to_string();
         let kill = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
         assert!(kill.unwrap().success());
-        assert_eq!(ended(&mut child), 0, "SIG{signal}");
+        assert_eq!(exit_code(&mut child), 0, "SIG{signal}");
     }
 }
 
 #[test]
-fn what_is_too_long_is_refused_and_the_next_is_answered() {
+fn a_message_that_is_too_long_is_refused_and_the_next_is_answered() {
     let (_folder, mut child) = serve("[limits]\nmessage_size = \"1KB\"\n");
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -132,4 +132,29 @@ fn what_is_too_long_is_refused_and_the_next_is_answered() {
     assert_eq!(answer()["error"]["code"], -32600);
     writeln!(input, "{PING}").unwrap();
     assert_eq!(answer()["result"], json!({}));
+}
+
+#[test]
+fn at_info_the_log_has_one_line_per_call() {
+    let file = "[[command]]\nname = \"fail\"\nrun = [\"false\"]\n";
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fail"}}"#;
+    for (level, lines) in [("info", 1), ("warn", 0)] {
+        let folder = folder_with(file);
+        let mut child = command(folder.path(), &["serve", "--stdio", "--log", level])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{PING}\n{call}").unwrap();
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"isError\":true"));
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(log.lines().count(), lines, "{log}");
+        for part in ["INFO", "tool=\"fail\"", "caller=local", "outcome=\"tool error\""] {
+            assert!(lines == 0 || log.contains(part), "{log}");
+        }
+    }
 }

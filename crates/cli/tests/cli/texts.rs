@@ -1,4 +1,4 @@
-//! Prompts and resources that are written down, through the real binary.
+//! Prompts and resources of the configuration, through the real binary.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -129,7 +129,7 @@ fn a_prompt_is_filled_in() {
     let answer = get(&mut client, json!({ "code": "c", "tone": "strict", "focus": "speed" }));
     assert_eq!(answer["result"]["messages"][0]["content"], text("I will be strict{}."));
     assert_eq!(answer["result"]["messages"][1]["content"], text("Review this: c speed"));
-    // A form that was left empty.
+    // An empty form.
     let answer = get(&mut client, json!({ "code": "", "tone": "", "focus": "" }));
     assert_eq!(answer["result"]["messages"][0]["content"], text("I will be kind{}."));
     let hello = client.ask("prompts/get", json!({ "name": "hello" }))["result"].clone();
@@ -166,7 +166,7 @@ fn choices_are_completions() {
 }
 
 #[test]
-fn a_resource_is_read_as_it_is_now() {
+fn a_resource_is_read_for_every_request() {
     let mut client = client();
     let read = |client: &mut Client, uri: &str| {
         client.ask("resources/read", json!({ "uri": uri }))["result"]["contents"].clone()
@@ -189,7 +189,7 @@ fn a_resource_is_read_as_it_is_now() {
     assert!(!told.contains(guide.to_str().unwrap()), "{told}");
 }
 
-/// What the log says of a file that is gone when it is asked for.
+/// The log for a resource whose file was removed.
 fn logged(level: &str) -> String {
     let folder = crate::folder_with("[[resource]]\nuri = \"file:///guide\"\nfile = \"guide.md\"\n");
     let file = folder.path().join("guide.md");
@@ -229,7 +229,7 @@ fn logged(level: &str) -> String {
 }
 
 #[test]
-fn the_log_says_as_much_as_is_wanted() {
+fn the_log_level_is_respected() {
     let said = logged("warn");
     assert!(
         said.contains("ERROR") && said.contains("cannot read") && said.contains("guide.md"),

@@ -72,14 +72,14 @@ run = ["true"]
 }
 
 #[test]
-fn text_is_text_and_nothing_structured() {
+fn text_output_is_not_structured() {
     let mut client = Client::start(&script("t", "printf '%s\\n' \"a $1\"", ""));
     let result = client.call("t", json!({ "x": "b" }));
     assert_eq!(result, json!({ "content": [{ "type": "text", "text": "a b" }] }));
 }
 
 #[test]
-fn json_is_structured_and_held_to_its_schema() {
+fn json_output_is_structured_and_checked_against_its_schema() {
     let schema = "output = \"json\"\noutput_schema = { type = \"object\", required = [\"n\"] }";
     let mut client = Client::start(&script("t", "printf '%s' \"$1\"", schema));
     client.initialize();
@@ -95,7 +95,7 @@ fn json_is_structured_and_held_to_its_schema() {
 }
 
 #[test]
-fn bytes_are_pictures_sounds_or_documents() {
+fn bytes_are_images_audio_or_resources() {
     let file = ["image/png", "audio/wav", "application/zip"].map(|mime| {
         let name = mime.replace('/', "-");
         script(&name, "printf 'PK\\000\\377'", &format!("output = \"{mime}\""))
@@ -118,8 +118,8 @@ fn bytes_are_pictures_sounds_or_documents() {
 }
 
 #[test]
-fn lines_are_told_while_the_program_runs() {
-    // The second line is written only when the first has been told.
+fn lines_are_progress_while_the_program_runs() {
+    // The second line is written only when the first has been received.
     let wait = "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two";
     let mut client = Client::start(&script("t", wait, "output = \"lines\""));
     let id = client.request(
@@ -140,7 +140,7 @@ fn lines_are_told_while_the_program_runs() {
 }
 
 #[test]
-fn stderr_goes_to_the_log_where_the_author_says_so() {
+fn stderr_goes_to_the_client_log_with_log_stderr() {
     let noisy = "echo one >&2; echo done; echo two >&2";
     let mut client = Client::start(&script("t", noisy, "log_stderr = true"));
     let capabilities = client.initialize()["capabilities"].clone();
@@ -158,7 +158,7 @@ fn stderr_goes_to_the_log_where_the_author_says_so() {
 }
 
 #[test]
-fn a_failure_is_a_result_that_says_why() {
+fn a_failure_is_a_result_with_its_reason() {
     let file = script("f", "echo so far; echo oh no >&2; exit 3", "")
         + &script("ok", "echo found nothing; exit 1", "success_codes = [0, 1]")
         + &script("slow", "echo begun; sleep 600", "timeout = \"200ms\"")
@@ -189,7 +189,7 @@ fn a_failure_is_a_result_that_says_why() {
 }
 
 #[test]
-fn the_environment_is_clean_and_paths_are_those_of_the_file() {
+fn the_environment_is_clean_and_paths_are_relative_to_the_file() {
     let folder = tempfile::TempDir::new().unwrap();
     std::fs::create_dir(folder.path().join("sub")).unwrap();
     std::fs::write(folder.path().join("sub/here"), "").unwrap();
@@ -205,7 +205,7 @@ fn the_environment_is_clean_and_paths_are_those_of_the_file() {
 }
 
 #[test]
-fn the_whole_call_may_come_as_json() {
+fn all_arguments_can_be_passed_as_json_on_stdin() {
     let mut client = Client::start(
         r#"
 [[command]]
@@ -220,7 +220,7 @@ input = { a = "number", b = { type = "string", default = "x" } }
 }
 
 #[test]
-fn exact_bytes_reach_the_program_or_a_refusal_is_clear() {
+fn values_reach_the_program_unchanged_or_are_refused() {
     let mut client = Client::start(
         r#"
 [[command]]
@@ -287,14 +287,14 @@ fn lines(client: &Client) -> Vec<String> {
     log.lines().map(str::to_owned).collect()
 }
 
-/// The calls that have started, in their order.
+/// The calls that have started, in order.
 fn started(client: &Client) -> Vec<usize> {
     let lines = lines(client);
     lines.iter().filter_map(|line| line.strip_prefix('+')).map(|n| n.parse().unwrap()).collect()
 }
 
-/// How many ran at the same time, at most.
-fn most_at_once(client: &Client) -> usize {
+/// The highest number of calls that ran at the same time.
+fn max_concurrent(client: &Client) -> usize {
     let mut running = 0;
     let counts = lines(client).into_iter().map(|line| {
         if line.starts_with('+') {
@@ -308,11 +308,11 @@ fn most_at_once(client: &Client) -> usize {
 }
 
 #[test]
-fn sixty_four_calls_at_once_run_four_at_a_time_in_order_and_none_is_lost() {
+fn sixty_four_concurrent_calls_run_four_at_a_time_in_order_and_none_is_lost() {
     let mut client = Client::start(&script("t", LOGGED, "concurrency = 4"));
     let ids: Vec<_> = (0..64).map(|n| client.begin("t", json!({ "x": n.to_string() }))).collect();
     soon("four have started", || started(&client).len() == 4);
-    // A fifth would have had every chance by the time that a ping is answered.
+    // A fifth call would have started by the time that a ping is answered.
     client.ask("ping", json!({}));
     let mut first = started(&client);
     first.sort_unstable();
@@ -327,10 +327,9 @@ fn sixty_four_calls_at_once_run_four_at_a_time_in_order_and_none_is_lost() {
     }
     let expected = ids.iter().zip((0..64).map(|n: usize| n.to_string()));
     assert!(answers.iter().map(|(id, said)| (id, said.clone())).eq(expected));
-    // Whoever starts before its elders has at most three of them beside it: they run, but their
-    // shells have not come to write yet.
+    // A call may overtake at most three earlier ones: those run, but have not written yet.
     let log = started(&client);
-    assert_eq!(most_at_once(&client), 4);
+    assert_eq!(max_concurrent(&client), 4);
     for (at, number) in log.iter().enumerate() {
         let late = (0..*number).filter(|elder| !log[..at].contains(elder)).count();
         assert!(late <= 3, "{number} came before {late} elders: {log:?}");
@@ -338,7 +337,7 @@ fn sixty_four_calls_at_once_run_four_at_a_time_in_order_and_none_is_lost() {
 }
 
 #[test]
-fn one_at_a_time_runs_in_exact_order() {
+fn one_at_a_time_runs_in_order() {
     let mut client = Client::start(&script("t", "echo \"+$1\" >> log", "concurrency = 1"));
     let ids: Vec<_> = (0..64).map(|n| client.begin("t", json!({ "x": n.to_string() }))).collect();
     for id in ids {
@@ -348,16 +347,16 @@ fn one_at_a_time_runs_in_exact_order() {
 }
 
 #[test]
-fn cancelled_calls_never_start_and_a_running_one_is_ended_at_once() {
+fn waiting_calls_that_are_cancelled_never_start_and_a_running_one_is_stopped() {
     let mut client = Client::start(&script("t", LOGGED, "concurrency = 4"));
     let ids: Vec<_> = (0..64).map(|n| client.begin("t", json!({ "x": n.to_string() }))).collect();
     soon("four have started", || started(&client).len() == 4);
-    // Every second one that waits, and one that runs.
+    // Every second waiting call, and one that runs.
     let unwanted: Vec<usize> = (5..64).step_by(2).chain([2]).collect();
     for number in &unwanted {
         client.notify("notifications/cancelled", json!({ "requestId": ids[*number] }));
     }
-    // The one that ran makes room for the next that is still wanted.
+    // The stopped call makes room for the next that is not cancelled.
     soon("a fifth has started", || started(&client).len() == 5);
     assert!(started(&client).contains(&4), "{:?}", started(&client));
     std::fs::write(client.folder().join("go"), "").unwrap();
@@ -377,7 +376,7 @@ fn cancelled_calls_never_start_and_a_running_one_is_ended_at_once() {
 }
 
 #[test]
-fn one_more_than_may_wait_is_refused() {
+fn a_call_beyond_the_queue_limit_is_refused() {
     let file = script("t", LOGGED, "concurrency = 1") + "[limits]\ncalls = 2000\n";
     let mut client = Client::start(&file);
     for number in 0..1 + 1024 {
@@ -391,7 +390,7 @@ fn one_more_than_may_wait_is_refused() {
 }
 
 #[test]
-fn a_program_that_is_gone_is_told_without_its_path() {
+fn a_missing_program_is_reported_without_its_path() {
     let folder = crate::folder_with("[[command]]\nname = \"t\"\nrun = [\"./p\"]\n");
     let program = folder.path().join("p");
     std::fs::copy("/bin/true", &program).unwrap();

@@ -3,7 +3,7 @@
 use sabir_testkit::play_scripts;
 
 #[test]
-fn the_real_binary_plays_every_script_that_needs_nothing_offered() {
+fn the_real_binary_plays_every_script_that_needs_no_sources() {
     let folder = tempfile::TempDir::new().unwrap();
     play_scripts(
         |script| !script.needs_stand_in,

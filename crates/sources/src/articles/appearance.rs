@@ -1,6 +1,8 @@
-//! How a folder of articles appears to clients.
+//! How a folder of articles appears to clients and operators.
 
-/// How a folder of articles appears to clients.
+use std::path::PathBuf;
+
+/// How a folder of articles appears to clients and operators.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appearance {
     /// Distinguishes this folder from others of the same server: it is the prefix of the tool names
@@ -10,6 +12,8 @@ pub struct Appearance {
     pub about: Option<String>,
     /// The response to an unknown slug.
     pub not_found: NotFound,
+    /// The path of the folder in logs and reports, which clients do not see.
+    pub folder: PathBuf,
 }
 
 /// The response to an unknown slug.

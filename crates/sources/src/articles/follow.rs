@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sabir_articles::{Change, Store};
 use sabir_registry::SourceHandle;
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, oneshot};
 
 use super::resources::ResourceList;
 
@@ -37,12 +37,13 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn start(self) -> std::io::Result<()> {
+    /// Starts the thread, which sends `ready` when the whole folder is offered.
+    pub(super) fn start(self, ready: oneshot::Sender<()>) -> std::io::Result<()> {
         let thread = std::thread::Builder::new().name("article-changes".to_owned());
-        thread.spawn(move || self.run()).map(drop)
+        thread.spawn(move || self.run(ready)).map(drop)
     }
 
-    fn run(mut self) {
+    fn run(mut self, ready: oneshot::Sender<()>) {
         if self.subscription.was_indexing {
             if !self.wait_ready() {
                 return;
@@ -51,6 +52,8 @@ impl Follower {
             self.subscription.changes = self.subscription.changes.resubscribe();
             self.announce(&Change { many: true, ..Change::default() });
         }
+        // The receiver may be gone.
+        let _ = ready.send(());
         loop {
             match self.subscription.changes.blocking_recv() {
                 Ok(change) => self.announce(&change),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sabir_articles::{ArticleUris, Store, Summary};
+use sabir_articles::{ArticleUris, Problem as FileProblem, Store, Summary};
 use sabir_registry::{
     CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
     Starting, ToolCall,
@@ -11,6 +11,7 @@ use sabir_wire::Problem;
 use sabir_wire::types::{
     Completion, Reference, Resource, ResourceContents, ResourceReply, ToolReply,
 };
+use tokio::sync::oneshot;
 
 use super::appearance::Appearance;
 use super::follow::{Follower, Subscription};
@@ -77,10 +78,11 @@ impl Source for ArticleSource {
         Box::pin(async move { Ok(Outcome::Done(inner.complete(&call))) })
     }
 
-    /// Ready when the folder was read once.
+    /// Ready when the folder was read once and all of it is offered.
     fn start(&self, handle: SourceHandle) -> Starting {
         let Inner { store, listed, subscription, .. } = &*self.0;
         let subscription = lock(subscription).take();
+        let (ready, is_ready) = oneshot::channel();
         let follower = Follower {
             store: Arc::downgrade(store),
             listed: listed.clone(),
@@ -88,25 +90,26 @@ impl Source for ArticleSource {
             subscription: subscription.unwrap_or_else(|| Subscription::now(store)),
             handle,
         };
-        if let Err(error) = follower.start() {
-            tracing::error!(%error, "cannot announce changes of articles to clients");
-        }
-        let store = Arc::downgrade(store);
-        // Looks again and again, so that it holds no store that nobody needs any more.
-        let is_read = move || while store.upgrade().is_some_and(|s| !s.wait_ready(HOLD)) {};
+        let started = follower.start(ready);
         Box::pin(async {
-            let read = tokio::task::spawn_blocking(is_read).await;
-            read.map_err(|error| StartError::new(format!("cannot read the folder: {error}")))
+            started.map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
+            is_ready.await.map_err(|_| StartError::new("closed before the folder was read"))
         })
     }
 
+    fn name(&self) -> String {
+        format!("articles {}", self.0.appearance.folder.display())
+    }
+
     fn problems(&self) -> Vec<String> {
-        self.0.store.problems().iter().map(ToString::to_string).collect()
+        let folder = &self.0.appearance.folder;
+        let shown = |problem: &FileProblem| match problem.file.as_str() {
+            "" => format!("{}: {problem}", folder.display()),
+            _ => folder.join(problem.to_string()).display().to_string(),
+        };
+        self.0.store.problems().iter().map(shown).collect()
     }
 }
-
-/// How long the store is held at a time while its first reading is waited for.
-const HOLD: std::time::Duration = std::time::Duration::from_millis(250);
 
 impl Inner {
     fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {

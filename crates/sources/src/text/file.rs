@@ -38,10 +38,14 @@ pub(super) struct Contents {
 }
 
 impl File {
-    /// Checks that the file can be read. Its media type is guessed from its name unless given.
-    pub fn open(path: PathBuf, mime_type: Option<String>) -> Result<Self, BadFile> {
-        open(&path)?;
-        Ok(Self { path, mime_type })
+    /// A file that need not exist yet. Its media type is guessed from its name unless given.
+    pub fn new(path: PathBuf, mime_type: Option<String>) -> Self {
+        Self { path, mime_type }
+    }
+
+    /// Checks that the file can be read.
+    pub fn check(&self) -> Result<(), BadFile> {
+        open(&self.path).map(drop)
     }
 
     /// The media type, if it is given or can be guessed.
@@ -135,7 +139,7 @@ mod tests {
 
     async fn contents(name: &str, bytes: &[u8]) -> Contents {
         let (_folder, path) = file(name, bytes);
-        File::open(path, None).unwrap().read().await.unwrap()
+        File::new(path, None).read().await.unwrap()
     }
 
     #[tokio::test]
@@ -151,7 +155,7 @@ mod tests {
             assert_eq!(resource.body.as_text().is_some(), bytes.is_ascii(), "{name}");
         }
         let (_folder, path) = file("a.md", b"a");
-        let given = File::open(path, Some("text/x-log".into())).unwrap();
+        let given = File::new(path, Some("text/x-log".into()));
         let resource = given.read().await.unwrap().into_resource("x:y");
         assert_eq!(resource.mime_type.as_deref(), Some("text/x-log"));
     }
@@ -167,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn the_current_contents_are_read() {
         let (_folder, path) = file("a.txt", b"before");
-        let served = File::open(path.clone(), None).unwrap();
+        let served = File::new(path.clone(), None);
         std::fs::write(&path, "after").unwrap();
         let resource = served.read().await.unwrap().into_resource("x:y");
         assert_eq!(resource.body.as_text(), Some("after"));
@@ -180,13 +184,13 @@ mod tests {
         let (folder, path) = file("a", b"");
         let grow = |size| std::fs::File::create(&path).unwrap().set_len(size).unwrap();
         grow(MAX_FILE);
-        let served = File::open(path.clone(), None).unwrap();
+        let served = File::new(path.clone(), None);
         assert!(served.read().await.is_ok());
         grow(MAX_FILE + 1);
         assert!(served.read().await.is_err());
-        assert!(matches!(File::open(path, None), Err(BadFile::TooLarge(_))));
+        assert!(matches!(File::new(path, None).check(), Err(BadFile::TooLarge(_))));
         let nothing = folder.path().join("b");
-        assert!(matches!(File::open(nothing, None), Err(BadFile::Unreadable(..))));
-        assert!(matches!(File::open(folder.path().into(), None), Err(BadFile::NotAFile(_))));
+        assert!(matches!(File::new(nothing, None).check(), Err(BadFile::Unreadable(..))));
+        assert!(matches!(File::new(folder.path().into(), None).check(), Err(BadFile::NotAFile(_))));
     }
 }

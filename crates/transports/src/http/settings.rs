@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use subtle::ConstantTimeEq as _;
+
 use super::auth::Authenticate;
 
 /// How an HTTP server behaves. Every field has a good default.
@@ -160,6 +162,11 @@ impl Token {
     pub fn new(secret: &str) -> Option<Self> {
         let fits = !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Self(secret.into()))
+    }
+
+    /// Whether both are the same secret, in constant time.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.secret().ct_eq(other.secret()).into()
     }
 
     pub(crate) fn secret(&self) -> &[u8] {
