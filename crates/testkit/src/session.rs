@@ -15,12 +15,12 @@ use sabir_session::{
 };
 use sabir_wire::types::{
     DiscoverResult, Implementation, InitializeResult, PromptReply, Questions, ResourceReply,
-    ServerCapabilities, ServerResult, ToolReply, Topic,
+    ServerCapabilities, ServerResult, Topic,
 };
 use sabir_wire::{Caller, ErrorObject, Problem, Raw, Request, Revision, decode};
 
 use crate::player::{CallNumber, Ending, Event, Player};
-use crate::source::{ask, completion, read};
+use crate::source::{ask, completion, read, tool_reply};
 
 /// Plays against [`Session`].
 pub struct SessionPlayer {
@@ -164,7 +164,7 @@ impl SessionPlayer {
         let request = self.calls.get(&key).map(|call| &call.request);
         match ending {
             Ending::Result(json) => Outcome::Done(match request {
-                Some(Request::CallTool(_)) => read::<ToolReply>(&json).into(),
+                Some(Request::CallTool(_)) => tool_reply(&json).into(),
                 Some(Request::GetPrompt(_)) => read::<PromptReply>(&json).into(),
                 Some(Request::ReadResource(_)) => read::<ResourceReply>(&json).into(),
                 Some(Request::Complete(_)) => completion(&json).into(),

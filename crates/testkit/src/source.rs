@@ -8,7 +8,7 @@ use sabir_registry::{
     ResourceCall, Source, SourceHandle, Starting, ToolCall,
 };
 use sabir_wire::types::{Completion, PromptReply, ResourceReply, ToolReply};
-use sabir_wire::{ErrorObject, Problem, Raw, ReadJson};
+use sabir_wire::{ErrorObject, Extra, Problem, Raw, ReadJson};
 use tokio::sync::oneshot;
 
 use crate::player::Ending;
@@ -151,10 +151,14 @@ pub(crate) fn read<T: ReadJson>(json: &Raw) -> T {
     T::read_json(json).unwrap_or_else(|error| panic!("the script has {json:?}: {error}"))
 }
 
-/// Reads a completion as a source of ours would build it: without the spelling of the script.
+/// Reads the reply of a tool as a source of ours would build it: not as one that is relayed.
+pub(crate) fn tool_reply(json: &Raw) -> ToolReply {
+    ToolReply { extra: Extra::NONE, ..read(json) }
+}
+
+/// Reads a completion as a source of ours would build it.
 pub(crate) fn completion(json: &Raw) -> Completion {
-    let Completion { values, total, .. } = read(json);
-    Completion { values, total, ..Completion::default() }
+    Completion { extra: Extra::NONE, ..read(json) }
 }
 
 /// Reads the questions of a script. Their state may be any JSON.
@@ -170,7 +174,7 @@ impl Source for ScriptedSource {
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        self.pending(Called::Tool(call), read)
+        self.pending(Called::Tool(call), tool_reply)
     }
 
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {

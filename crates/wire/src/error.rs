@@ -1,7 +1,7 @@
-//! What can be wrong with a request, and the JSON-RPC error it becomes.
+//! Reasons for which a request fails, and the JSON-RPC errors that they become.
 //!
-//! The inside says *what* is wrong, as a [`Problem`]. Its code is a total match, made once for the
-//! newest revision; [`crate::render`] knows which older revisions named it otherwise.
+//! Other crates give the reason as a [`Problem`]. Its code is that of the newest revision;
+//! [`crate::render::error`] has the codes of older revisions.
 
 use std::borrow::Cow;
 
@@ -14,50 +14,50 @@ use crate::types::ClientCapabilities;
 /// The error of a JSON-RPC response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorObject {
-    /// What kind of failure it is.
+    /// Kind of the failure, such as one of [`Code`].
     pub code: i64,
-    /// One sentence.
+    /// Description in one sentence.
     pub message: Cow<'static, str>,
-    /// Whatever helps.
+    /// Details, of any type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Raw>,
 }
 
-/// The codes that this crate gives.
+/// The error codes of JSON-RPC and of the protocol.
 #[derive(Debug)]
 pub struct Code;
 
 impl Code {
-    /// Not JSON.
+    /// The message is not JSON.
     pub const PARSE: i64 = -32700;
-    /// Not a JSON-RPC 2.0 message.
+    /// The message is not a JSON-RPC 2.0 request.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// No such method here.
+    /// The method is unknown or not offered.
     pub const METHOD_NOT_FOUND: i64 = -32601;
     /// The params do not fit the method.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// Our own failure.
+    /// The server failed.
     pub const INTERNAL: i64 = -32603;
-    /// No such resource, up to 2025-11-25.
+    /// The resource does not exist; up to 2025-11-25.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// Web pages must be visited first, in 2025-11-25.
+    /// The user must visit web pages first; only in 2025-11-25.
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// An HTTP header disagrees with the body.
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The client did not declare what this request needs.
+    /// The client has not declared a capability that the request needs.
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// The client speaks a revision that we do not.
+    /// The request names a revision that is not served.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 }
 
-/// Why a request has no result.
+/// A reason for which a request fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Problem {
     /// The message is not JSON.
     Syntax(Box<str>),
-    /// The message is JSON, but no JSON-RPC 2.0 request.
+    /// The message is JSON, but not a JSON-RPC 2.0 request.
     Request(Cow<'static, str>),
-    /// Nobody answers this method.
+    /// The method is unknown or not offered.
     Method(Box<str>),
     /// The params do not fit the method.
     Params(Cow<'static, str>),
@@ -65,29 +65,29 @@ pub enum Problem {
     UnknownTool(Box<str>),
     /// The arguments do not fit the tool's schema.
     Arguments(Box<str>),
-    /// The tool says that it failed.
+    /// The tool reported a failure.
     ToolFailed(Box<str>),
     /// No resource has this URI.
     UnknownResource(Box<str>),
     /// An HTTP header disagrees with the body.
     Header(Box<str>),
-    /// The client did not declare what this request needs.
+    /// The client has not declared a capability that the request needs.
     MissingCapability(ClientCapabilities),
     /// The request names a revision that is not served.
     Version {
-        /// What it named.
+        /// The revision that the request names.
         requested: Box<str>,
-        /// What it may name instead.
+        /// The revisions that are served.
         supported: Vec<&'static str>,
     },
-    /// A bound was reached, or we failed. The reason may be shown to the client.
+    /// The server failed, or reached a limit. The client sees the reason.
     Internal(Cow<'static, str>),
-    /// An error that a source chose itself.
+    /// An error that a source chose.
     Chosen(ErrorObject),
 }
 
 impl Problem {
-    /// The error, as the newest revision names it.
+    /// The error with the code of the newest revision.
     pub fn to_error(&self) -> ErrorObject {
         match self {
             Self::Syntax(reason) => ErrorObject::new(Code::PARSE, format!("Parse error: {reason}")),
@@ -137,7 +137,7 @@ impl ErrorObject {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The same with `data`. What cannot be written as JSON is left out.
+    /// Sets the data; leaves it out if it cannot be written as JSON.
     pub fn with_data(mut self, data: &impl Serialize) -> Self {
         self.data = Raw::of(data).ok();
         self

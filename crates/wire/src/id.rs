@@ -11,7 +11,7 @@ use crate::scan;
 /// The id of a request: a string or an integer, kept exactly as it came.
 ///
 /// `1`, `"1"` and an integer too large for any machine word are three different ids, and each is
-/// written back just as it was read.
+/// written as it was read.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Id(Repr);
 
@@ -21,12 +21,12 @@ enum Repr {
     /// Digits that no `i64` holds, or that it would write differently (`-0`).
     Digits(Box<str>),
     Text(Box<str>),
-    /// JSON-RPC allows it, MCP does not. Only a dialect may let it in.
+    /// JSON-RPC allows it, MCP does not; a dialect may accept it.
     Null,
 }
 
 impl Id {
-    /// The id that JSON-RPC uses where none could be read.
+    /// The id of a JSON-RPC error response to a message whose id could not be read.
     pub const NULL: Self = Self(Repr::Null);
 
     /// Reads an id from its JSON text; `None` if it is neither string, integer nor `null`.
@@ -122,7 +122,7 @@ impl From<&str> for Id {
     }
 }
 
-/// As JSON.
+/// The id as JSON.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut json = Vec::new();

@@ -1,24 +1,25 @@
 //! Bytes to MCP messages and back, in every revision of the protocol. Pure: no I/O, no clock.
 //!
-//! The inside of Sabir speaks only the newest revision. What older ones lack is told by one
-//! table ([`Revision::features`]) and applied in one place ([`render`]).
+//! All values in memory have the shape of the newest revision. One table ([`Revision::features`]) says
+//! what older revisions do not have; [`WriteJson`] and [`render`] leave it out, [`ReadJson`] and
+//! [`raise`] read it.
 
-mod parsed; // a request, its params read
 mod caller; // who makes a request
-mod error; // what can be wrong, and the code that each revision gives it
+mod error; // reasons for failure, and their codes
 mod framing; // bytes to lines and server-sent events, with bounds
 mod id; // request ids, kept exactly
 mod json; // reading and writing without loss
 mod message; // the JSON-RPC envelope
-mod meta; // what a request says about itself
+mod meta; // the metadata of a request
 mod method; // every method of the protocol
-mod raw; // JSON left as text
+mod parsed; // a request with parsed params
 pub mod raise; // messages of another server in the newest shape
+mod raw; // JSON left as text
 pub mod render; // messages of a server in the client's revision
 mod request; // the requests of a client
 mod revision; // the dated revisions
 pub mod scan; // JSON in one pass, where it is plain
-mod strict; // an object is an object
+mod strict; // types that are read only from an object
 pub mod types; // one file per page of the specification
 mod uri; // URI templates
 

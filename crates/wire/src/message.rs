@@ -20,55 +20,55 @@ use crate::method::Method;
 use crate::raw::{Raw, has_line_break, on_one_line};
 use crate::scan;
 
-/// One JSON-RPC message. Its kind is told by what is there.
+/// One JSON-RPC message. Its members decide its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// `method` and `id`.
+    /// A message with `method` and `id`.
     Request {
-        /// Never answered twice. [`Id::NULL`] only if the peer wrote `null`.
+        /// The id that the response repeats. [`Id::NULL`] only if the peer wrote `null`.
         id: Id,
-        /// What is asked for.
+        /// The requested method.
         method: Method,
-        /// Still raw.
+        /// The params, not yet read.
         params: Option<Raw>,
     },
-    /// `method` without `id`. Never answered.
+    /// A message with `method` and without `id`. It is never answered.
     Notification {
-        /// What happened.
+        /// The method that names the event.
         method: Method,
-        /// Still raw.
+        /// The params, not yet read.
         params: Option<Raw>,
     },
-    /// `result` or `error`. Never answered.
+    /// A message with `result` or `error`. It is never answered.
     Response {
-        /// Which of our requests it answers; `None` where the peer could not tell.
+        /// The id of our request; `None` if the peer could not read it.
         id: Option<Id>,
-        /// What came of it.
+        /// The result, not yet read, or the error.
         result: Result<Raw, ErrorObject>,
     },
 }
 
-/// What one frame held.
+/// The content of one frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
     /// A single message.
     One(Message),
-    /// An array of messages, each read on its own. May be empty.
+    /// An array of messages, each read on its own; possibly empty.
     Batch(Vec<Result<Message, Malformed>>),
 }
 
 /// A message that could not be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Malformed {
-    /// The id to answer with, where one could be read.
+    /// The id for the error response, if one could be read.
     pub id: Option<Id>,
-    /// What is wrong with it.
+    /// The mistake.
     pub kind: MalformedKind,
-    /// Whether it may be answered: a response or a notification may not, however wrong.
+    /// Whether an error response may be sent. Responses and notifications are never answered.
     pub answerable: bool,
 }
 
-/// What is wrong with a message.
+/// A mistake in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MalformedKind {
     /// Not JSON.
@@ -85,9 +85,9 @@ pub enum MalformedKind {
     Version,
     /// `id` is neither a string nor an integer.
     Id,
-    /// There is no `method`.
+    /// `method` is missing.
     NoMethod,
-    /// `method` is not a string, a field stands twice, or it is request and response at once.
+    /// `method` is not a string, a member appears twice, or it is both a request and a response.
     Shape(&'static str),
 }
 
@@ -97,8 +97,8 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
         .map_err(|_| Malformed::answered(MalformedKind::Syntax("not UTF-8".into())))?;
     let (text, bytes) = (&*frame, frame.as_bytes());
     if has_line_break(bytes) {
-        // Only transports that do not go by lines bring such. Checked first: in a string, a line
-        // break is a mistake, which must not be mended.
+        // Only transports without line framing allow line breaks. The check comes first, because a
+        // line break inside a string is a mistake that must not be repaired.
         serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
         return decode(on_one_line(frame).as_bytes(), max_depth);
     }
@@ -125,11 +125,11 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
     }
 }
 
-/// How many messages a batch may have. A longer one is refused whole: each part may be as short as
-/// `{}`, and its answer is fifty times as long.
+/// Greatest number of messages in a batch. A longer batch is refused as a whole: each message may be
+/// as short as `{}`, and its error response is fifty times as long.
 pub const MAX_BATCH: usize = 1000;
 
-/// The parts of a batch, but no more than one too many.
+/// The messages of a batch; at most one more than the limit.
 struct Parts<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
@@ -158,7 +158,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
     }
 }
 
-/// The fields of an envelope, none of them interpreted. `Some` means present, even if `null`.
+/// The members of an envelope as raw JSON. `Some` means present, even if `null`.
 #[derive(Default)]
 struct Fields<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -167,10 +167,9 @@ struct Fields<'a> {
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
-    /// A field stands twice. Which of the two is meant cannot be told, but what kind of message it
-    /// is can.
+    /// A member appears twice. Its value is ambiguous, but the kind of the message is not.
     is_ambiguous: bool,
-    /// That field is the id.
+    /// The ambiguous member is the id.
     has_two_ids: bool,
 }
 
@@ -242,7 +241,7 @@ fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Ma
         return refuse(MalformedKind::TooDeep);
     }
     if fields.is_ambiguous {
-        return refuse(MalformedKind::Shape("a field stands twice"));
+        return refuse(MalformedKind::Shape("a member appears twice"));
     }
     if fields.method.is_none() && !is_response {
         return refuse(MalformedKind::NoMethod);
@@ -273,14 +272,16 @@ fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Ma
         }
         (None, id, None, Some(error)) => match serde_json::from_str(error.get()) {
             Ok(error) => Ok(Message::Response { id, result: Err(error) }),
-            Err(_) => refuse(MalformedKind::Shape("`error` needs a code and a message")),
+            Err(_) => {
+                refuse(MalformedKind::Shape("invalid `error` (expected a code and a message)"))
+            }
         },
         (Some(None), ..) => refuse(MalformedKind::Shape("`method` must be a string")),
         _ => refuse(MalformedKind::Shape("neither a request nor a response")),
     }
 }
 
-/// The string that `json` writes, if it is one.
+/// The string that `json` is; `None` for any other value.
 fn string_of(json: &str) -> Option<Cow<'_, str>> {
     match scan::plain_string(json) {
         Some(text) => Some(Cow::Borrowed(text)),
@@ -309,7 +310,7 @@ fn is_deeper_than(json: &[u8], limit: usize) -> bool {
     false
 }
 
-/// The place of the quote that closes the string whose inside begins at `at`.
+/// The position of the quote that closes the string whose content begins at `at`.
 fn end_of_string(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = memchr::memchr2(b'"', b'\\', &json[at.min(json.len())..]) {
         at += found;
@@ -334,7 +335,7 @@ impl Malformed {
     }
 }
 
-/// A response with a result, which is ready-made JSON.
+/// Writes a response; `result` is JSON.
 pub fn write_result(id: &Id, result: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(result.len() + 64);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -345,7 +346,7 @@ pub fn write_result(id: &Id, result: &[u8]) -> Bytes {
     out.into()
 }
 
-/// A response with an error; without an id where none could be read.
+/// Writes an error response; without an id if none could be read.
 pub fn write_error(id: Option<&Id>, error: &ErrorObject) -> Bytes {
     let mut out = Vec::with_capacity(160);
     out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
@@ -360,12 +361,12 @@ pub fn write_error(id: Option<&Id>, error: &ErrorObject) -> Bytes {
     out.into()
 }
 
-/// A request of ours.
+/// Writes a request.
 pub fn write_request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
     write_call(Some(id), method, params)
 }
 
-/// A notification.
+/// Writes a notification.
 pub fn write_notification(method: &str, params: Option<&Raw>) -> Bytes {
     write_call(None, method, params)
 }
@@ -387,7 +388,7 @@ fn write_call(id: Option<&Id>, method: &str, params: Option<&Raw>) -> Bytes {
     out.into()
 }
 
-/// The answers to a batch.
+/// Writes the responses to a batch.
 pub fn write_batch(answers: &[Bytes]) -> Bytes {
     let mut out =
         Vec::with_capacity(answers.iter().map(|answer| answer.len() + 1).sum::<usize>() + 1);

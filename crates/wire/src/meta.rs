@@ -1,4 +1,4 @@
-//! What a request says about itself, in `params._meta`.
+//! The metadata of a request, `params._meta`.
 
 use bytestring::ByteString;
 use serde::{Deserialize, Deserializer};
@@ -13,20 +13,21 @@ use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;
 use crate::types::{ClientCapabilities, Level};
 
-/// The `_meta` of a request. Everything optional; what is there has the right type.
+/// The `_meta` object of a request. All members are optional; those that are present have the right
+/// type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The whole object, for whoever wants what we do not read.
+    /// The whole object, with the members that are not read here.
     pub raw: Option<Raw>,
-    /// Where to send progress.
+    /// Token for progress notifications.
     pub progress_token: Option<ProgressToken>,
-    /// The revision that the request is written in. Its presence makes the request modern.
+    /// The revision of the request. Its presence makes the request modern.
     pub version: Option<ByteString>,
-    /// Who asks.
+    /// Name and version of the client.
     pub client: Option<Raw>,
-    /// What the asker can do.
+    /// Capabilities of the client.
     pub capabilities: Option<ClientCapabilities>,
-    /// Which log messages the asker wants. None without it.
+    /// Lowest level of the log messages that the client wants; without it, it wants none.
     pub log_level: Option<Level>,
 }
 
@@ -35,10 +36,10 @@ const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// Names the request that progress belongs to: a string or an integer, kept exactly.
+/// The token of progress notifications: a string or an integer, kept exactly.
 pub type ProgressToken = Id;
 
-/// Where a request stands in a distributed trace. Passed on, never interpreted.
+/// The distributed trace of a request. It is passed on, never interpreted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TraceContext {
     /// W3C `traceparent`.
@@ -52,7 +53,7 @@ pub struct TraceContext {
     pub baggage: Option<String>,
 }
 
-/// Every field that we read, none interpreted.
+/// The members that are read, as raw JSON.
 #[derive(Deserialize, Default)]
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "progressToken", deserialize_with = "present")]
@@ -85,14 +86,13 @@ pub(crate) struct Fields<'a> {
         deserialize_with = "present"
     )]
     log_level: Option<&'a str>,
-    /// What the client says it is was seen to be right.
+    /// The scanner has found `client` valid.
     #[serde(skip)]
     has_plain_client: bool,
 }
 
 impl<'a> Fields<'a> {
-    /// Fills them from the object that comes next, without a general parser; `None` if that needs
-    /// one.
+    /// Reads the object that comes next with the scanner; `None` if it needs a full parser.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
         let fields = self;
         scanner.object(|scanner, key| {
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Reads what the fields say; they are those of `meta`, which is a part of `whole`.
+    /// Interprets the members of `meta`, which is a part of `whole`.
     pub(crate) fn read(&self, whole: &Raw, meta: &str) -> Result<Meta, Problem> {
         let progress_token = self.progress_token.map(read_token).transpose()?;
         let version = match self.version {
@@ -142,14 +142,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// `Some` if the field is there, even if it is `null`.
+/// `Some` if the member is present, even if it is `null`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de str>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(|value| Some(value.get()))
 }
 
-/// The parts of an `Implementation` that must be there.
+/// The required members of an `Implementation`.
 #[derive(Deserialize)]
 struct Implementation {
     #[serde(rename = "name")]
@@ -191,7 +191,7 @@ impl Meta {
         Some(own.with_members(&changes)).filter(|meta| meta.text() != "{}")
     }
 
-    /// Where the request stands in a distributed trace.
+    /// The distributed trace of the request.
     pub fn trace(&self) -> TraceContext {
         self.raw.as_ref().and_then(|raw| raw.read().ok()).unwrap_or_default()
     }
@@ -204,7 +204,7 @@ fn read_token(token: &str) -> Result<ProgressToken, Problem> {
     }
 }
 
-/// Whether the object that comes next is surely an `Implementation`.
+/// Whether the object that comes next is certainly a valid `Implementation`.
 fn is_implementation(scanner: &mut Scanner<'_>) -> Option<bool> {
     let (mut name, mut version) = (false, false);
     scanner.object(|scanner, key| {

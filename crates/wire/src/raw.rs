@@ -1,7 +1,7 @@
 //! A JSON value left as text.
 //!
-//! What we do not own passes through as bytes: numbers beyond 2^53, unknown fields and key order
-//! survive because nobody parses them. Cloning shares the bytes of the message they came in.
+//! JSON of other people passes through as bytes: numbers beyond 2^53, unknown members and key order
+//! stay because nothing parses them. A clone shares the bytes of the message that it came in.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use bytestring::ByteString;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// One JSON value, as its author wrote it. Always valid JSON, therefore valid UTF-8, and always on
-/// one line: a message is a line, and whatever it carries must not break it.
+/// One JSON value, as its author wrote it. It is always valid JSON, and always on one line, because a
+/// message is a line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(ByteString);
 
@@ -28,22 +28,23 @@ impl Raw {
         serde_json::to_string(value).map(|text| Self(on_one_line(text.into())))
     }
 
-    /// The piece of `whole`, which is JSON on one line, that `part` was borrowed from. No copy.
+    /// The part of `whole`, which is JSON on one line, that `part` was borrowed from. No copy.
     pub(crate) fn part(whole: &ByteString, part: &str) -> Self {
         Self(whole.slice_ref(part))
     }
 
-    /// The piece of this value that `part` was borrowed from. No copy.
+    /// The part of this value that `part` was borrowed from. No copy.
     pub(crate) fn subset(&self, part: &str) -> Self {
         Self::part(&self.0, part)
     }
 
-    /// The piece of the text that `part` was borrowed from. No copy.
+    /// The part of the text that `part` was borrowed from. No copy.
     pub(crate) fn slice(&self, part: &str) -> ByteString {
         self.0.slice_ref(part)
     }
 
-    /// The same text in memory of its own, for whoever keeps it longer than its message.
+    /// The same text in memory of its own. A value that is kept longer than its message should not
+    /// keep the message in memory.
     pub fn compact(&self) -> Self {
         Self(ByteString::from(&*self.0))
     }
@@ -157,8 +158,8 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// The same JSON without line breaks. In valid JSON they stand only between values, where a space
-/// says the same; inside a string they are escaped.
+/// The same JSON without line breaks. In valid JSON they occur only between values, where a space
+/// means the same; inside a string they are escaped.
 pub(crate) fn on_one_line(json: ByteString) -> ByteString {
     if !has_line_break(json.as_bytes()) {
         return json;

@@ -12,7 +12,7 @@ use crate::types::{ClientCapabilities, Level, Reference, SubscriptionFilter};
 
 pub(crate) use self::params::Fields;
 
-/// A request, its params read.
+/// A request of a client with parsed params.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// `initialize`.
@@ -35,9 +35,9 @@ pub enum Request {
     ListTemplates(Page),
     /// `resources/read`.
     ReadResource(ReadResource),
-    /// `resources/subscribe`, the URI.
+    /// `resources/subscribe` with the URI.
     Subscribe(Box<str>),
-    /// `resources/unsubscribe`, the URI.
+    /// `resources/unsubscribe` with the URI.
     Unsubscribe(Box<str>),
     /// `completion/complete`.
     Complete(Complete),
@@ -50,77 +50,77 @@ pub enum Request {
 /// The params of `initialize`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Initialize {
-    /// The revision that the client would like, known to us or not.
+    /// The revision that the client proposes; possibly unknown.
     pub version: Box<str>,
-    /// What the client can do.
+    /// Capabilities of the client.
     pub capabilities: ClientCapabilities,
-    /// Who the client is.
+    /// Name and version of the client.
     pub client: Option<Raw>,
 }
 
-/// Which part of a list is wanted.
+/// The params of a list request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Where the last part ended; the first part without it.
+    /// Cursor of the page; `None` for the first.
     pub cursor: Option<Box<str>>,
 }
 
-/// What a client sends when it asks again with the answers to our questions.
+/// The answers of a client that repeats a request after questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
-    /// The answers by the keys of the questions.
+    /// Answers, by the keys of the questions.
     pub answers: Vec<(String, Raw)>,
-    /// What we gave the client to keep, sealed.
+    /// The state that the questions came with.
     pub state: Option<Box<str>>,
 }
 
 /// The params of `tools/call`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallTool {
-    /// Which tool.
+    /// Name of the tool.
     pub name: ByteString,
-    /// An object, unchecked; absent means empty.
+    /// Arguments, an object that is not yet validated; absent means empty.
     pub arguments: Option<Raw>,
-    /// Answers, if this is a second start.
+    /// Answers, if the request is repeated after questions.
     pub resume: Resume,
 }
 
 /// The params of `prompts/get`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GetPrompt {
-    /// Which prompt.
+    /// Name of the prompt.
     pub name: Box<str>,
-    /// By name.
+    /// Values of the arguments, by name.
     pub arguments: BTreeMap<String, String>,
-    /// Answers, if this is a second start.
+    /// Answers, if the request is repeated after questions.
     pub resume: Resume,
 }
 
 /// The params of `resources/read`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadResource {
-    /// Which resource.
+    /// URI of the resource.
     pub uri: Box<str>,
-    /// Answers, if this is a second start.
+    /// Answers, if the request is repeated after questions.
     pub resume: Resume,
 }
 
 /// The params of `completion/complete`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Complete {
-    /// What the argument belongs to.
+    /// Owner of the argument.
     pub reference: Reference,
-    /// The argument's name.
+    /// Name of the argument.
     pub argument: Box<str>,
-    /// What was typed so far.
+    /// Text typed so far.
     pub value: Box<str>,
-    /// Arguments that were given already.
+    /// Arguments that already have a value.
     pub given: BTreeMap<String, String>,
 }
 
 /// The params of `subscriptions/listen`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listen {
-    /// What the client wants to hear.
+    /// Changes that the client wants to hear of.
     pub filter: SubscriptionFilter,
 }

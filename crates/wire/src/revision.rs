@@ -1,6 +1,6 @@
-//! The dated revisions of the protocol, and what each can say.
+//! The dated revisions of the protocol, and the features of each.
 //!
-//! The dates are written here and nowhere else.
+//! The dates appear only here.
 
 use std::fmt;
 
@@ -22,12 +22,12 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a client and a server get to know each other.
+/// How a server learns who its client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
-    /// A handshake opens a session, which remembers who the client is.
+    /// A handshake opens a session, which remembers the client.
     Legacy,
-    /// Every request says so itself.
+    /// Every request describes its client.
     Modern,
 }
 
@@ -41,21 +41,21 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The newest: what the inside speaks.
+    /// The newest revision, which all values in memory have.
     pub const NEWEST: Self = Self::V2026_07_28;
 
-    /// The newest that a handshake can agree on.
+    /// The newest revision of the legacy era.
     pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// What an HTTP client speaks that names no revision.
+    /// The revision of an HTTP client that names none.
     pub const UNNAMED: Self = Self::V2025_03_26;
 
-    /// Reads a date; `None` if no such revision was published.
+    /// The revision of a date; `None` if there is none.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.date() == date)
     }
 
-    /// The date that names it on the wire.
+    /// The date, its name on the wire.
     pub fn date(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -66,19 +66,19 @@ impl Revision {
         }
     }
 
-    /// The era it belongs to.
+    /// The era of the revision.
     pub fn era(self) -> Era {
         if self >= Self::V2026_07_28 { Era::Modern } else { Era::Legacy }
     }
 
-    /// Its place in [`Revision::ALL`].
+    /// The index in [`Revision::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// What can be said in it.
+    /// The features of the revision.
     pub fn features(self) -> &'static Features {
-        &SPEECH[self.index()]
+        &FEATURES[self.index()]
     }
 }
 
@@ -103,17 +103,17 @@ impl fmt::Display for Revision {
     }
 }
 
-/// What a revision can say. A result that says more is lowered to it.
+/// The features of a revision. Values are written without what it does not have.
 #[derive(Debug)]
 pub struct Features {
-    /// JSON-RPC batches are received.
+    /// JSON-RPC batches.
     pub batches: bool,
     /// Audio content, tool annotations, `message` in progress, the `completions` capability.
     pub audio: bool,
     /// `title`, `_meta` on items, resource links, `structuredContent`, `outputSchema`,
     /// `lastModified`.
     pub structured: bool,
-    /// Questions to the user by form.
+    /// Elicitation by form.
     pub elicitation: bool,
     /// Icons, descriptions of implementations, defaults and multiple choice in forms, questions
     /// by URL, sampling with tools; an error without an id is written without one; arguments that
@@ -124,7 +124,7 @@ pub struct Features {
     pub stateless: bool,
 }
 
-const SPEECH: [Features; 5] = [
+const FEATURES: [Features; 5] = [
     Features {
         batches: false,
         audio: false,

@@ -1,7 +1,7 @@
-//! An object is an object.
+//! Types that are read only from an object.
 //!
-//! The types that serde derives take an array for an object, field by field. What a peer sends must
-//! not be read in a way that no specification knows.
+//! A type with derived serde code is also read from an array, field by field. The specification has
+//! no such form.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A `T` that was written as an object.
+/// A `T` that is read only from an object.
 pub(crate) struct Strict<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strict<T> {

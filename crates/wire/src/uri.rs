@@ -1,9 +1,9 @@
 //! URI templates (RFC 6570), as far as resources need them: reading a URI back into variables.
 //!
-//! Understood are simple expressions `{name}`, which match one path segment or query value, and
-//! `{+name}` or `{name*}` (also `{/name*}`), which match across slashes.
+//! Supported are `{name}`, which matches one path segment or query value, and `{+name}`, `{name*}` and
+//! `{/name*}`, which match across slashes.
 
-/// A URI template, taken apart.
+/// A parsed URI template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UriTemplate {
     parts: Vec<Part>,
@@ -18,25 +18,27 @@ enum Part {
     Path(Box<str>),
 }
 
-/// Why a template cannot be used.
+/// A mistake in a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTemplate {
-    /// A brace has no partner.
-    #[error("a brace is not closed")]
+    /// A brace is not closed, or not opened.
+    #[error("invalid URI template: unbalanced brace")]
     Brace,
-    /// Two variables stand side by side, so that a URI could be read in several ways.
-    #[error("two variables stand side by side")]
+    /// Two variables without a text between them, so that a URI has several readings.
+    #[error("invalid URI template: no text between two variables")]
     Ambiguous,
-    /// An expression is none of those understood.
-    #[error("only `{{name}}`, `{{+name}}` and `{{name*}}` are understood")]
+    /// An expression that is not supported.
+    #[error(
+        "unsupported URI template expression (expected `{{name}}`, `{{+name}}` or `{{name*}}`)"
+    )]
     Expression,
 }
 
 impl UriTemplate {
-    /// The longest URI that is looked into.
+    /// Greatest length of a URI that is matched.
     pub const MAX_URI: usize = 64 << 10;
 
-    /// Takes `template` apart.
+    /// Parses a template.
     pub fn parse(template: &str) -> Result<Self, BadTemplate> {
         let mut parts: Vec<Part> = Vec::new();
         let mut rest = template;
@@ -81,7 +83,7 @@ impl UriTemplate {
         }
     }
 
-    /// The names of its variables, in order.
+    /// The names of the variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
@@ -89,10 +91,10 @@ impl UriTemplate {
         })
     }
 
-    /// The values of the variables in `uri`, decoded; `None` if it is not of this family.
+    /// The values of the variables in `uri`, decoded; `None` if it does not match.
     ///
-    /// Each variable takes as much as it can. A stranger chooses the URI: the time is linear in its
-    /// length, and one of more than [`UriTemplate::MAX_URI`] bytes is of no family.
+    /// Each variable takes as much as it can. The URI is untrusted: the time is linear in its length,
+    /// and a URI of more than [`UriTemplate::MAX_URI`] bytes does not match.
     pub fn read(&self, uri: &str) -> Option<Vec<(&str, String)>> {
         if uri.len() > Self::MAX_URI {
             return None;
@@ -159,8 +161,8 @@ fn variable_ends(uri: &str, cuts: &[bool], next: &[bool], stops: &[u8]) -> Vec<O
     ends
 }
 
-/// Where a URI may be cut without cutting a character, written plainly or by `%`-escapes, in two;
-/// `None` if its escapes are wrong.
+/// The positions at which a URI may be cut without cutting a character, plain or `%`-escaped;
+/// `None` if an escape is invalid.
 fn cuts(uri: &str) -> Option<Vec<bool>> {
     let bytes = uri.as_bytes();
     let mut cuts = vec![false; bytes.len() + 1];
@@ -178,13 +180,13 @@ fn cuts(uri: &str) -> Option<Vec<bool>> {
     Some(cuts)
 }
 
-/// The byte that a `%`-escape stands for.
+/// The byte of a `%`-escape.
 fn escaped(text: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
     Some((digit(1)? * 16 + digit(2)?) as u8)
 }
 
-/// Undoes percent-encoding; `None` if the bytes are no text.
+/// Decodes percent-encoding; `None` if the bytes are not UTF-8.
 fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());

@@ -1,7 +1,7 @@
-//! Bytes to lines, with a bound.
+//! Bytes to lines of bounded length.
 //!
-//! A message is one line. A line over the bound is reported once and skipped to its end, in
-//! bounded memory; the lines after it are read as if nothing had happened.
+//! A message is one line. A line over the limit is reported once and skipped to its end, in bounded
+//! memory; the lines after it are read as usual.
 
 use bytes::{Bytes, BytesMut};
 
@@ -9,14 +9,14 @@ use bytes::{Bytes, BytesMut};
 #[derive(Debug)]
 pub struct LineSplitter {
     buffer: BytesMut,
-    /// How much of `buffer` is known to hold no newline.
+    /// Length of the beginning of `buffer` that has no newline.
     scanned: usize,
     limit: usize,
     /// Inside a line that was reported as too long.
     skipping: bool,
 }
 
-/// What [`LineSplitter`] found.
+/// A line that [`LineSplitter`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// One message, without its newline.
@@ -26,26 +26,26 @@ pub enum Line {
 }
 
 impl LineSplitter {
-    /// A splitter that lets lines of at most `limit` bytes pass.
+    /// A splitter for lines of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), scanned: 0, limit, skipping: false }
     }
 
     /// Makes room for the next read, if little is left.
     pub fn make_room(&mut self, chunk: usize) {
-        // The same memory again, if nobody needs what was there: it is still in the cache.
+        // Memory that is no longer used is used again: it is still in the cache.
         let is_there = self.buffer.try_reclaim(chunk);
         if !is_there && self.buffer.capacity() - self.buffer.len() < chunk / 4 {
             self.buffer.reserve(chunk);
         }
     }
 
-    /// Where to append the bytes that were read.
+    /// The buffer to append the next bytes to.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// The next line, if one is complete. Blank lines are passed over.
+    /// The next line, if one is complete. Blank lines are skipped.
     pub fn next_line(&mut self) -> Option<Line> {
         loop {
             let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
@@ -63,7 +63,7 @@ impl LineSplitter {
         }
     }
 
-    /// The last line, where the stream ended without a newline.
+    /// The last line of a stream that ended without a newline.
     pub fn finish(&mut self) -> Option<Line> {
         self.scanned = 0;
         let rest = self.buffer.split().freeze();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_with_either_newline_and_blank_ones_are_passed_over() {
+    fn lines_end_with_either_newline_and_blank_ones_are_skipped() {
         assert_eq!(lines(9, &[b"a\n\r\n \nb\r\nc"]), [message("a"), message("b"), message("c")]);
     }
 

@@ -247,6 +247,11 @@ impl MemberWriter<'_> {
         self.member(name, value, value.is_none());
     }
 
+    /// Writes a member that is a word of the protocol.
+    pub(crate) fn word(&mut self, name: &str, word: &'static str) {
+        self.required(name, &Word(word));
+    }
+
     /// Writes a member, if it has a value.
     pub(crate) fn optional(&mut self, name: &str, value: &(impl WriteJson + ?Sized)) {
         self.member(name, value, value.is_default());
@@ -276,9 +281,9 @@ impl MemberWriter<'_> {
     }
 
     /// Says what kind of result it is, where the revision wants that.
-    pub(crate) fn result_type(&mut self, kind: &str) {
+    pub(crate) fn result_type(&mut self, kind: &'static str) {
         if self.to.stateless {
-            self.required("resultType", kind);
+            self.word("resultType", kind);
         }
     }
 
@@ -301,15 +306,25 @@ impl MemberWriter<'_> {
     /// Writes the name of a known member, which has no escapes.
     fn name(&mut self, name: &str) {
         self.comma();
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+        Word(name).write_json(self.to, self.out);
+        self.out.push(b':');
     }
 
     fn comma(&mut self) {
         if !std::mem::replace(&mut self.is_first, false) {
             self.out.push(b',');
         }
+    }
+}
+
+/// A word that has no escapes.
+struct Word<'a>(&'a str);
+
+impl WriteJson for Word<'_> {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.extend_from_slice(self.0.as_bytes());
+        out.push(b'"');
     }
 }
 
@@ -334,10 +349,10 @@ impl WriteJson for ResultMeta<'_> {
         let own = match (self.own, self.server, self.subscription) {
             (Some(own), None, None) if to.stateless => return own.write_json(to, out),
             (None, Some(server), None) => {
-                out.extend_from_slice(b"{\"");
-                out.extend_from_slice(SERVER.as_bytes());
-                out.extend_from_slice(b"\":");
-                out.extend_from_slice(server.as_bytes());
+                out.push(b'{');
+                Word(SERVER).write_json(to, out);
+                out.push(b':');
+                server.write_json(to, out);
                 return out.push(b'}');
             }
             (own, ..) => own.cloned().unwrap_or_default(),

@@ -85,7 +85,7 @@ fn what_is_json_but_no_message_says_why() {
         (r#"{"jsonrpc":"2.0","id":1}"#, NoMethod),
         (r#"{"jsonrpc":"2.0"}"#, NoMethod),
         (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, Shape("`method` must be a string")),
-        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, Shape("a field stands twice")),
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, Shape("a member appears twice")),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
             Shape("neither a request nor a response"),

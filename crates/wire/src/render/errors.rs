@@ -1,10 +1,11 @@
-//! Problems, as each revision names them.
+//! Errors with the codes of each revision.
 
 use crate::error::{Code, ErrorObject, Problem};
 use crate::revision::Revision;
 use crate::types::{ServerResult, ToolReply};
 
-/// What a client of `revision` is told of `problem`: an error, or a result that the model can read.
+/// The response to a tool call that failed with `problem`: an error, or a result that the model can
+/// read.
 pub fn settle(problem: &Problem, revision: Revision) -> Result<ServerResult, ErrorObject> {
     match problem {
         Problem::ToolFailed(reason) => Ok(ToolReply::failed(reason.as_ref()).into()),
@@ -15,7 +16,7 @@ pub fn settle(problem: &Problem, revision: Revision) -> Result<ServerResult, Err
     }
 }
 
-/// The error that `revision` knows `problem` by.
+/// The error of `problem` with the code that `revision` has for it.
 pub fn error(problem: &Problem, revision: Revision) -> ErrorObject {
     let error = problem.to_error();
     let code = match (problem, error.code, revision.features().stateless) {
@@ -28,8 +29,8 @@ pub fn error(problem: &Problem, revision: Revision) -> ErrorObject {
     ErrorObject { code, ..error }
 }
 
-/// What a source chose, or an older server that we relay, as far as the newest revision allows it:
-/// codes that were retired must not be used, nor those that the specification keeps for itself.
+/// A code of a source, or of an older server, as far as the newest revision allows it. Retired codes
+/// and codes that the specification reserves must not be used.
 fn allowed(code: i64) -> i64 {
     match code {
         Code::RESOURCE_NOT_FOUND => Code::INVALID_PARAMS,

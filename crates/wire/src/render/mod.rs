@@ -11,7 +11,7 @@ mod results;
 
 pub use errors::{error, settle};
 pub use notifications::{acknowledged, cancelled, changed, ended, logged, progressed};
-pub use questions::{Unsayable, question};
+pub use questions::{Unsupported, question};
 pub use results::{page, response};
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 use crate::types::{ContentKind, Elicit, Question, SamplingContent};
 
-/// Why a question cannot be asked in a revision.
+/// A question that the client's revision does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this client's revision cannot be asked {0}")]
-pub struct Unsayable(&'static str);
+#[error("the client's protocol revision does not support {0}")]
+pub struct Unsupported(&'static str);
 
 /// The params of the request that asks `question`.
 ///
@@ -17,26 +17,26 @@ pub fn question(
     question: &Question,
     revision: Revision,
     name: impl FnOnce() -> String,
-) -> Result<Option<Raw>, Unsayable> {
+) -> Result<Option<Raw>, Unsupported> {
     let features = revision.features();
     match question {
         Question::Roots => Ok(None),
         Question::Sample(sample) => {
             if sample.uses_tools() && !features.icons {
-                return Err(Unsayable("to sample with tools"));
+                return Err(Unsupported("sampling with tools"));
             }
             if sample.blocks().any(is_audio) && !features.audio {
-                return Err(Unsayable("to sample with sounds"));
+                return Err(Unsupported("sampling with audio"));
             }
             Ok(Some(sample.to_raw(revision)))
         }
-        Question::Elicit(_) if !features.elicitation => Err(Unsayable("anything of its user")),
+        Question::Elicit(_) if !features.elicitation => Err(Unsupported("elicitation")),
         Question::Elicit(elicit) => match elicit.clone() {
             Elicit::Form { message, schema, extra } => {
                 let schema = form(&schema, features)?;
                 Ok(Some(Elicit::Form { message, schema, extra }.to_raw(revision)))
             }
-            Elicit::Url { .. } if !features.icons => Err(Unsayable("to open a web page")),
+            Elicit::Url { .. } if !features.icons => Err(Unsupported("elicitation by URL")),
             Elicit::Url { message, url, id, extra } => {
                 let id = id.or_else(|| Some(name()));
                 Ok(Some(Elicit::Url { message, url, id, extra }.to_raw(revision)))
@@ -51,7 +51,7 @@ fn is_audio(block: &SamplingContent) -> bool {
 
 /// The schema of a form. 2025-06-18 knows neither defaults (but for booleans), nor choices of
 /// several, nor titled choices other than by `enumNames`.
-fn form(schema: &Raw, features: &Features) -> Result<Raw, Unsayable> {
+fn form(schema: &Raw, features: &Features) -> Result<Raw, Unsupported> {
     if features.icons {
         return Ok(schema.clone());
     }
@@ -66,10 +66,10 @@ fn form(schema: &Raw, features: &Features) -> Result<Raw, Unsayable> {
     Ok(schema.with_members(&changes))
 }
 
-fn lower_property(property: &Raw) -> Result<Raw, Unsayable> {
+fn lower_property(property: &Raw) -> Result<Raw, Unsupported> {
     let mut changes = Vec::new();
     match property.member("type").as_ref().map(Raw::text) {
-        Some(r#""array""#) => return Err(Unsayable("to choose several things")),
+        Some(r#""array""#) => return Err(Unsupported("forms with multiple choice")),
         Some(r#""boolean""#) => {}
         _ => changes.push(("default", None)),
     }

@@ -230,7 +230,7 @@ fn a_form_is_asked_as_the_revision_can() {
         },
     });
     let form = |schema: &Value| Question::Elicit(Elicit::form("m", Raw::of(schema).unwrap()));
-    let asked = |question_: &Question, revision| -> Result<Value, Unsayable> {
+    let asked = |question_: &Question, revision| -> Result<Value, Unsupported> {
         Ok(question(question_, revision, || "e1".to_owned())?.unwrap().read().unwrap())
     };
     assert!(asked(&form(&schema), BATCHES).is_err());

@@ -1,4 +1,4 @@
-//! What each method reads of its params.
+//! Reading the params of each method.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,14 @@ use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;
 use crate::types::SubscriptionFilter;
 
-/// Every field that any method reads, none interpreted.
-///
-/// One pass over the params serves the era, the metadata and the method.
+/// The members that any method reads, as raw JSON. One pass over the params serves the era, the
+/// metadata and the method.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
     meta: Option<&'a str>,
-    /// The fields of `meta`, where the scanner has split them already.
+    /// The members of `meta`, if the scanner has found them already.
     #[serde(skip)]
     meta_fields: Option<MetaFields<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -59,8 +58,8 @@ pub(crate) struct Fields<'a> {
 impl Request {
     /// Reads the metadata and the params of a request.
     ///
-    /// The metadata comes first and on its own: it decides the era, and with it what an unknown
-    /// method is answered.
+    /// The metadata is read separately: it decides the era, and with it the answer to an unknown
+    /// method.
     pub fn parse(
         method: &Method,
         params: Option<&Raw>,
@@ -82,8 +81,7 @@ impl Request {
 }
 
 impl<'a> Fields<'a> {
-    /// Fills them from the object that comes next, without a general parser; `None` if that needs
-    /// one.
+    /// Reads the object that comes next with the scanner; `None` if it needs a full parser.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
         let fields = self;
         scanner.object(|scanner, key| {
@@ -114,7 +112,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The metadata and the request; the fields are those of `params`.
+    /// The metadata and the request. The members are those of `params`.
     pub(crate) fn parse(
         &self,
         method: &Method,
@@ -166,7 +164,7 @@ impl<'a> Fields<'a> {
     }
 
     fn initialize(&self, params: &Raw) -> Result<Initialize, Problem> {
-        // Clients of every age have left out one field or another; none of them is needed.
+        // Clients of all ages have left out one member or another. None is required.
         Ok(Initialize {
             version: optional(self.protocol_version, "protocolVersion", "a string")?
                 .unwrap_or_default(),
@@ -239,7 +237,7 @@ fn needed<'a, T: Deserialize<'a>>(
     what: &str,
 ) -> Result<T, Problem> {
     optional(field, name, what)?
-        .ok_or_else(|| Problem::Params(format!("`{name}` is missing: {what}").into()))
+        .ok_or_else(|| Problem::Params(format!("`{name}` is missing (expected {what})").into()))
 }
 
 fn optional<'a, T: Deserialize<'a>>(
@@ -272,7 +270,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (method, params, reason) in [
-            ("tools/call", "{}", "`name` is missing: a string"),
+            ("tools/call", "{}", "`name` is missing (expected a string)"),
             ("tools/call", r#"{"name":7}"#, "`name` must be a string"),
             ("tools/call", r#"{"name":"t","arguments":[]}"#, "`arguments` must be an object"),
             ("tools/list", r#"{"cursor":1}"#, "`cursor` must be a string"),

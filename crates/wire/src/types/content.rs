@@ -118,37 +118,37 @@ impl Object for Content {
         let (mut annotations, mut meta) = (self.annotations.as_ref(), self.meta.as_ref());
         match &self.kind {
             ContentKind::Text(text) => {
-                writer.required("type", "text");
+                writer.word("type", "text");
                 writer.required("text", text);
             }
             ContentKind::Image { data, mime_type } => {
-                writer.required("type", "image");
+                writer.word("type", "image");
                 writer.required("data", data);
                 writer.required("mimeType", mime_type);
             }
             ContentKind::Audio { data, mime_type } if to.audio => {
-                writer.required("type", "audio");
+                writer.word("type", "audio");
                 writer.required("data", data);
                 writer.required("mimeType", mime_type);
             }
             ContentKind::Audio { data, mime_type } => {
                 let body = ResourceBody::Blob(data.clone());
-                writer.required("type", "resource");
+                writer.word("type", "resource");
                 let contents = ResourceContents::new("embedded:audio", mime_type, body);
                 writer.required("resource", &contents);
             }
             ContentKind::Link(resource) if to.structured => {
-                writer.required("type", "resource_link");
+                writer.word("type", "resource_link");
                 resource.write_members(writer);
                 annotations = annotations.filter(|_| resource.annotations.is_none());
                 meta = meta.filter(|_| resource.meta.is_none());
             }
             ContentKind::Link(resource) => {
-                writer.required("type", "text");
+                writer.word("type", "text");
                 writer.required("text", &link_text(resource));
             }
             ContentKind::Resource(contents) => {
-                writer.required("type", "resource");
+                writer.word("type", "resource");
                 writer.required("resource", contents);
             }
             ContentKind::Other(_) => {}

@@ -147,7 +147,7 @@ impl Object for Elicit {
         let to = writer.to;
         let mode = if matches!(self, Self::Form { .. }) { "form" } else { "url" };
         if to.icons {
-            writer.required("mode", mode);
+            writer.word("mode", mode);
         }
         match self {
             Self::Form { message, schema, .. } => {

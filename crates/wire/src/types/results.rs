@@ -321,7 +321,7 @@ impl Flat for CacheHint {
     fn write_flat(&self, writer: &mut MemberWriter<'_>) {
         if writer.to.stateless {
             writer.required("ttlMs", &self.ttl_ms);
-            writer.required("cacheScope", self.scope.name());
+            writer.word("cacheScope", self.scope.name());
         }
     }
 }

@@ -158,13 +158,13 @@ impl Object for SamplingContent {
         match self {
             Self::Block(content) => content.write_members(writer),
             Self::ToolUse { id, name, input, .. } => {
-                writer.required("type", "tool_use");
+                writer.word("type", "tool_use");
                 writer.required("id", id);
                 writer.required("name", name);
                 writer.required("input", input);
             }
             Self::ToolResult { tool_use_id, content, is_error, .. } => {
-                writer.required("type", "tool_result");
+                writer.word("type", "tool_result");
                 writer.required("toolUseId", tool_use_id);
                 writer.required("content", content);
                 writer.optional("isError", is_error);
