@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speaks to every peer and says what works: stdio and HTTP, both eras.
+"""Checks every peer over stdio and HTTP, in both eras.
 
-    check.py [PEER…]        those of peers.toml that are installed
-    check.py -- COMMAND…    any server of the same interface, for example our own
+    check.py [PEER…]        the installed peers of peers.toml
+    check.py -- COMMAND…    any server with the same interface, for example our own
 
-A peer is asked for its tools and to echo, over each transport in each era. What
-answers is printed, and compared with what peers.toml claims. Exit code 0: all is as
-claimed; 1: something is not, or is not installed. Only the standard library.
+Calls `echo` and `wait` and lists the tools, over each transport in each era. Prints what
+works and compares it with peers.toml. Exit code 0: everything matches; 1: something does
+not, or a peer is not installed. Uses only the standard library.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 20  # for one answer; Python needs some to start
+SECONDS = 20  # time limit of one answer; Python peers start slowly
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 META = {
@@ -35,19 +35,21 @@ INITIALIZE = {
     "capabilities": {},
     "clientInfo": {"name": "check", "version": "1"},
 }
-TEXT = 'hello "wörld"\n'  # has to be escaped, and comes back to the byte
+TEXT = 'hello "wörld"\n'  # needs escaping, and must be returned unchanged
 
 NUMBERED = {"search": {"query", "folder", "limit"}, "move": {"from", "to"}}
+COUNTS = {"search": 10, "move": 9}
 REQUIRED = {"search": {"query"}, "move": {"from", "to"}}
 DESCRIPTION = {
     "echo": "Says what it is told",
+    "wait": "Waits once, then says what it is told",
     "search": "Looks for something",
     "move": "Moves something",
 }
 
 
 class Wrong(Exception):
-    """What the peer did is not what was asked for."""
+    """The peer did not behave as expected."""
 
 
 def main() -> int:
@@ -60,7 +62,7 @@ def main() -> int:
         peers = tomllib.load(file)["peer"]
     unknown = set(names) - {peer["name"] for peer in peers}
     if unknown:
-        sys.exit(f"error: no such peer: {', '.join(sorted(unknown))}")
+        sys.exit(f"error: unknown peer: {', '.join(sorted(unknown))}")
     good = True
     for peer in peers:
         if not names or peer["name"] in names:
@@ -69,7 +71,7 @@ def main() -> int:
 
 
 def check(peer: dict) -> bool:
-    """Compares a peer with its claims; True if all of them hold."""
+    """Compares a peer with peers.toml. Returns whether everything matches."""
     command = resolve(peer["command"])
     missing = [word for word in command if word.startswith("/") and not os.path.exists(word)]
     if missing:
@@ -78,7 +80,7 @@ def check(peer: dict) -> bool:
     seen = look(command)
     show(peer["name"], seen)
     wrong = [
-        f"{key}: claimed {peer[key]}, seen {seen[key]}"
+        f"{key} is {seen[key]} (peers.toml: {peer[key]})"
         for key in ("eras", "stdio", "sessions", "answers")
         if peer[key] != seen[key]
     ]
@@ -88,7 +90,7 @@ def check(peer: dict) -> bool:
 
 
 def resolve(command: list[str]) -> list[str]:
-    """The real command: the rule stands at the head of peers.toml."""
+    """Resolves the words of a command, as described in peers.toml."""
     target = os.environ.get("TARGET") or os.environ.get("CARGO_TARGET_DIR")
     peers = (Path(target).absolute() if target else HERE.parents[1] / "target") / "peers"
     symbols = {"node": "bin/node", "python": "venv/bin/python"}
@@ -96,7 +98,7 @@ def resolve(command: list[str]) -> list[str]:
 
 
 def look(command: list[str]) -> dict:
-    """What a peer can do, by asking it."""
+    """Finds out what a server supports."""
     seen = {"eras": [], "stdio": [], "sessions": False, "answers": None, "failures": []}
     kinds = set()
 
@@ -133,7 +135,7 @@ def show(name: str, seen: dict) -> None:
 
 
 def over_stdio(command: list[str], era: str) -> None:
-    """One conversation with a process of its own, which then ends by itself."""
+    """Checks a process of its own, which must end when its input is closed."""
     with started([*command, "stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         lines = Lines(process)
         converse(era, lines.ask, lines.tell)
@@ -141,7 +143,7 @@ def over_stdio(command: list[str], era: str) -> None:
         try:
             process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            raise Wrong("still there 5 s after its input was closed") from None
+            raise Wrong("did not end after its input was closed (waited 5 s)") from None
 
 
 def over_http(client: "Client", era: str) -> None:
@@ -150,52 +152,54 @@ def over_http(client: "Client", era: str) -> None:
 
 
 def converse(era: str, ask, tell) -> None:
-    """The same conversation over any transport; raises Wrong at the first surprise."""
+    """Sends the same requests over any transport. Raises Wrong at the first mistake."""
     if era == "legacy":
         revision = ask("initialize", INITIALIZE).get("protocolVersion")
         if revision != LEGACY:
-            raise Wrong(f"initialize was answered with revision {revision}")
+            raise Wrong(f"initialize returned revision {revision} (expected {LEGACY})")
         tell("notifications/initialized")
         meta = {}
     else:
         meta = {"_meta": META}
-    # The call is first: a modern server has to understand any first request.
-    for text in (TEXT, "", TEXT * 1000):
-        result = ask("tools/call", {**meta, "name": "echo", "arguments": {"text": text}})
-        judge_echo(result, text, era)
+    # Calls come first: a modern server must accept any request as the first one.
+    for tool in ("echo", "wait"):
+        for text in (TEXT, "", TEXT * 1000):
+            result = ask("tools/call", {**meta, "name": tool, "arguments": {"text": text}})
+            judge_text(result, tool, text, era)
     judge_tools(ask("tools/list", meta).get("tools", []))
 
 
-def judge_echo(result: dict, text: str, era: str) -> None:
+def judge_text(result: dict, tool: str, text: str, era: str) -> None:
     blocks = [(block.get("type"), block.get("text")) for block in result.get("content", [])]
     if blocks != [("text", text)]:
-        raise Wrong(f"echo answered {json.dumps(result)[:200]}")
+        raise Wrong(f"{tool} returned {json.dumps(result)[:200]}")
     if "structuredContent" in result:
-        raise Wrong("echo adds structured content; ours does not")
-    # A legacy server may answer what it does not understand; this word it cannot know.
+        raise Wrong(f"{tool} returned structured content (expected none)")
+    # A legacy server may ignore the metadata and answer, but without this field.
     if era == "modern" and result.get("resultType") != "complete":
-        raise Wrong("it answers, but with a legacy result (no resultType)")
+        raise Wrong("legacy result without resultType")
 
 
 def judge_tools(tools: list[dict]) -> None:
-    wanted = {"echo"} | {f"{kind}_{n}" for kind in NUMBERED for n in range(1, 11)}
+    numbered = {f"{kind}_{n}" for kind, count in COUNTS.items() for n in range(1, count + 1)}
+    wanted = {"echo", "wait"} | numbered
     names = sorted(tool["name"] for tool in tools)
     if names != sorted(wanted):
-        raise Wrong(f"it lists {names}")
+        raise Wrong(f"unexpected list of tools: {names}")
     for tool in tools:
         kind = tool["name"].split("_")[0]
         if tool.get("description") != DESCRIPTION[kind]:
-            raise Wrong(f"{tool['name']} is described as {tool.get('description')!r}")
+            raise Wrong(f"wrong description of {tool['name']}: {tool.get('description')!r}")
         if "outputSchema" in tool:
-            raise Wrong(f"{tool['name']} has an output schema; ours has none")
+            raise Wrong(f"{tool['name']} has an output schema (expected none)")
         schema = tool["inputSchema"]
         if set(schema["properties"]) != NUMBERED.get(kind, {"text"}):
-            raise Wrong(f"{tool['name']} takes {sorted(schema['properties'])}")
+            raise Wrong(f"wrong arguments of {tool['name']}: {sorted(schema['properties'])}")
         if set(schema["required"]) != REQUIRED.get(kind, {"text"}):
-            raise Wrong(f"{tool['name']} requires {schema['required']}")
+            raise Wrong(f"wrong required arguments of {tool['name']}: {schema['required']}")
         for name, property in schema["properties"].items():
             if not property.get("description"):
-                raise Wrong(f"{tool['name']} does not describe {name}")
+                raise Wrong(f"{tool['name']}: argument {name} has no description")
 
 
 def result_of(message: dict) -> dict:
@@ -208,7 +212,7 @@ def result_of(message: dict) -> dict:
 
 
 class Lines:
-    """A process that speaks JSON, a message a line."""
+    """A process with one JSON message per line."""
 
     def __init__(self, process: subprocess.Popen):
         self.process = process
@@ -235,17 +239,17 @@ class Lines:
         stdout = self.process.stdout.fileno()
         while b"\n" not in self.buffer:
             if not select.select([stdout], [], [], max(0, until - time.monotonic()))[0]:
-                raise Wrong(f"no answer in {SECONDS} s")
+                raise Wrong(f"no answer (waited {SECONDS} s)")
             read = os.read(stdout, 65536)
             if not read:
-                raise Wrong("closed its output")
+                raise Wrong("closed its standard output")
             self.buffer += read
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line
 
 
 class Client:
-    """One connection to `/mcp`. `kinds` is how answers came: json or sse."""
+    """One connection to `/mcp`. `kinds` holds the formats of answers: json or sse."""
 
     def __init__(self, port: int):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -269,7 +273,7 @@ class Client:
             raise Wrong(f"HTTP {response.status} with {kind}: {response.read()[:200]!r}")
         result = result_of(answer)
         if response.status != 200:
-            raise Wrong(f"HTTP {response.status} with a result")
+            raise Wrong(f"HTTP {response.status} for a result (expected 200)")
         self.kinds.add("json" if kind == "application/json" else "sse")
         return result
 
@@ -277,7 +281,7 @@ class Client:
         response = self._post({"jsonrpc": "2.0", "method": method}, method, None)
         body = response.read()
         if response.status != 202 or body:
-            raise Wrong(f"{method} was answered with HTTP {response.status}")
+            raise Wrong(f"HTTP {response.status} for {method} (expected 202 without a body)")
 
     def _post(self, message: dict, method: str, name: str | None) -> http.client.HTTPResponse:
         headers = {
@@ -294,7 +298,7 @@ class Client:
         return self.connection.getresponse()
 
     def _event(self, response: http.client.HTTPResponse) -> dict:
-        """The answer in an event stream, which is then read to its end."""
+        """Reads an event stream to its end and returns the answer."""
         answer, data = None, []
         for line in response:
             line = line.rstrip(b"\r\n")
@@ -302,7 +306,7 @@ class Client:
                 data.append(line.removeprefix(b"data:").strip())
             elif not line and data:
                 text, data = b"\n".join(data), []
-                # rmcp opens a stream with an event that has an id and no data.
+                # The first event of rmcp has an id but no data.
                 message = json.loads(text) if text else {}
                 if message.get("id") == self.id and "method" not in message:
                     answer = message
@@ -313,7 +317,7 @@ class Client:
 
 @contextlib.contextmanager
 def serving(command: list[str]):
-    """A peer that serves HTTP, as a Client connected to it."""
+    """Starts a peer for HTTP and yields a connected Client."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -328,7 +332,7 @@ def serving(command: list[str]):
             if process.poll() is not None:
                 raise Wrong(f"ended with code {process.returncode}")
             if time.monotonic() > until:
-                raise Wrong(f"does not listen after {SECONDS} s")
+                raise Wrong(f"does not listen (waited {SECONDS} s)")
             time.sleep(0.02)
         client = Client(port)
         yield client
@@ -336,12 +340,12 @@ def serving(command: list[str]):
         if process.poll() is not None:
             raise Wrong(f"ended with code {process.returncode}")
         if select.select([process.stdout], [], [], 0)[0]:
-            raise Wrong("it writes to its standard output")
+            raise Wrong("writes to its standard output")
 
 
 @contextlib.contextmanager
 def started(command: list[str], **streams):
-    """A process of ours, ended by us whatever happens."""
+    """Starts a process and always ends it."""
     process = subprocess.Popen(command, **streams)
     try:
         yield process

@@ -1,79 +1,83 @@
-//! All that was measured, as it is kept in `bench/figures.json`.
+//! The results of a run, as they are stored in `bench/figures.json`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::spread::Spread;
 
-/// A run of the benchmark.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
-    /// The day.
+    /// The date of the run.
     pub date: String,
-    /// What was typed.
+    /// The command.
     pub command: String,
-    /// Where it ran.
+    /// The machine.
     pub machine: Machine,
-    /// Who was measured: the name, and what it is.
+    /// Name and description of each server.
     pub servers: Vec<(String, String)>,
-    /// Who was not, or not everywhere, and why.
+    /// Servers and cases that were not measured, with the reason.
     pub missing: Vec<String>,
     /// The figures.
     pub figures: Vec<Figure>,
 }
 
-/// What it ran on.
+/// The machine of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
-    /// As the processor calls itself.
+    /// The model name of the processor.
     pub processor: String,
-    /// How many cores we could use.
+    /// The number of usable cores.
     pub cores: usize,
-    /// Whether servers had a core to themselves.
+    /// Whether servers had a core of their own.
     pub split: bool,
-    /// The kernel's release.
+    /// The release of the kernel.
     pub kernel: String,
 }
 
 /// One figure of one server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Which table it belongs to.
+    /// The table that it belongs to.
     pub group: String,
-    /// What was asked: `modern echo 50 B`.
+    /// The case, for example `modern echo 50 B`.
     pub case: String,
-    /// The number that changes within the case: connections, bytes, tools, sessions.
+    /// The number that varies within the case: connections, bytes, tools or sessions.
     pub at: f64,
-    /// Who answered.
+    /// The server.
     pub server: String,
-    /// What it is a figure of.
+    /// The quantity.
     pub measure: Measure,
-    /// The figure, over all rounds.
+    /// The values of all rounds.
     pub value: Spread,
-    /// The same as a part of the floor's, round by round.
+    /// The ratio to the floor of the same round.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub of_floor: Option<Spread>,
 }
 
-/// What is measured. The names of variants say the units.
+/// A measured quantity with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Answers in a second.
+    /// Answers per second.
     PerSecond,
-    /// Half of the answers came within so many microseconds.
+    /// The median latency in microseconds.
     P50Us,
-    /// Of a hundred answers, ninety-nine came within so many microseconds.
+    /// The p99 latency in microseconds.
     P99Us,
-    /// Microseconds of the server's processor for one request.
+    /// The CPU time of the server per request, in microseconds.
     CpuUs,
     /// Milliseconds.
     Ms,
     /// Bytes of memory.
     Bytes,
+    /// The CPU time of the server per second of the load: how many cores it used.
+    ServerCores,
+    /// The CPU time of the load generator per second of the load.
+    GeneratorCores,
 }
 
 impl Figures {
-    /// The figure of one server.
+    /// Finds one figure.
     pub fn find(
         &self,
         group: &str,
@@ -91,7 +95,7 @@ impl Figures {
         })
     }
 
-    /// Every place of a case where something was measured, in order.
+    /// The sorted values of [`Figure::at`] in a case.
     pub fn places(&self, group: &str, case: &str) -> Vec<f64> {
         let of_case = |figure: &&Figure| figure.group == group && figure.case == case;
         let mut places: Vec<f64> =
@@ -101,7 +105,7 @@ impl Figures {
         places
     }
 
-    /// The cases of a group, in the order in which they were measured.
+    /// The cases of a group in the order of the run.
     pub fn cases(&self, group: &str) -> Vec<&str> {
         let mut cases = Vec::new();
         for figure in self.figures.iter().filter(|figure| figure.group == group) {

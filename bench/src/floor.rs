@@ -1,25 +1,26 @@
-//! The floors: the least that a server can do with the same libraries, and no protocol.
+//! The floor: the least that a server can do with the same libraries and without the protocol.
 //!
-//! `floor http 127.0.0.1:PORT`: hyper alone, which reads as much of a request as an echo needs.
-//! `floor stdio`: a loop over lines that does the same.
+//! `floor http 127.0.0.1:PORT` is hyper alone. It parses only the fields of a request that an echo
+//! needs, and yields to the runtime once before it answers a call of the tool `wait`.
+//! `floor stdio` is a loop over lines that does the same, without a runtime to yield to.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 use http_body_util::{BodyExt as _, Full};
+use hyper::Response;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
 
-/// As much of a request as an echo needs.
+/// The fields of a request that an echo needs.
 #[derive(Deserialize)]
-struct Asked<'a> {
+struct Request<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
     method: &'a str,
@@ -29,6 +30,7 @@ struct Asked<'a> {
 
 #[derive(Deserialize)]
 struct Params<'a> {
+    name: Option<&'a str>,
     #[serde(borrow)]
     arguments: Option<Arguments<'a>>,
 }
@@ -50,18 +52,24 @@ fn main() -> ExitCode {
     if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn answer(asked: &Asked<'_>, list: &str) -> Vec<u8> {
-    let text = asked.params.as_ref().and_then(|params| params.arguments.as_ref());
+impl Request<'_> {
+    fn is_waiting(&self) -> bool {
+        self.params.as_ref().is_some_and(|params| params.name == Some("wait"))
+    }
+}
+
+fn answer(request: &Request<'_>, list: &str) -> Vec<u8> {
+    let text = request.params.as_ref().and_then(|params| params.arguments.as_ref());
     let text = text.map_or("", |arguments| &*arguments.text);
     let mut out = Vec::with_capacity(text.len() + 128);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    out.extend_from_slice(asked.id.get().as_bytes());
+    out.extend_from_slice(request.id.get().as_bytes());
     out.extend_from_slice(br#","result":"#);
-    if asked.method == "tools/list" {
+    if request.method == "tools/list" {
         out.extend_from_slice(list.as_bytes());
     } else {
         out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
-        // A text can be written into memory.
+        // Writing a string into memory cannot fail.
         let _ = serde_json::to_writer(&mut out, text);
         out.extend_from_slice(b"}]}");
     }
@@ -69,7 +77,7 @@ fn answer(asked: &Asked<'_>, list: &str) -> Vec<u8> {
     out
 }
 
-/// As long as a list of twenty-one tools is.
+/// A list of twenty-one tools, as long as the one of the server under test.
 fn list() -> String {
     let tool = |nth: usize| {
         format!(
@@ -85,12 +93,12 @@ fn serve_lines() -> io::Result<()> {
     let mut output = io::BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let (mut line, list) = (Vec::new(), list());
     while input.read_until(b'\n', &mut line)? > 0 {
-        // What is no request, such as the end of a handshake, has no answer.
-        if let Ok(asked) = serde_json::from_slice(&line) {
-            output.write_all(&answer(&asked, &list))?;
+        // Notifications have no id and are not answered.
+        if let Ok(request) = serde_json::from_slice(&line) {
+            output.write_all(&answer(&request, &list))?;
             output.write_all(b"\n")?;
         }
-        // What is asked at once is answered at once.
+        // Pipelined requests are answered in one write.
         if !input.buffer().contains(&b'\n') {
             output.flush()?;
         }
@@ -115,15 +123,22 @@ fn serve_http(address: &str) -> io::Result<()> {
 }
 
 async fn echo(
-    request: Request<Incoming>,
+    request: hyper::Request<Incoming>,
     list: &'static str,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let body = match request.into_body().collect().await {
         Ok(body) => body.to_bytes(),
         Err(_) => Bytes::new(),
     };
-    let answer =
-        serde_json::from_slice(&body).map_or_else(|_| Vec::new(), |asked| answer(&asked, list));
+    let answer = match serde_json::from_slice::<Request<'_>>(&body) {
+        Ok(request) => {
+            if request.is_waiting() {
+                tokio::task::yield_now().await;
+            }
+            answer(&request, list)
+        }
+        Err(_) => Vec::new(),
+    };
     let mut response = Response::new(Full::new(Bytes::from(answer)));
     let json = hyper::header::HeaderValue::from_static("application/json");
     response.headers_mut().insert(hyper::header::CONTENT_TYPE, json);

@@ -1,5 +1,5 @@
-//! `hot-paths [--write] RECORD`: counts what the hot paths cost and compares it with the record, or
-//! writes the record anew. `cargo xtask record` builds what it needs and runs it.
+//! `hot-paths [--write] RECORD` counts the cost of the hot paths and compares it with the record, or
+//! rewrites the record. `cargo xtask record` builds the programs and runs it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!wrong.is_empty()))
 }
 
-/// What is wrong.
+/// Returns the errors of the comparison.
 fn run(file: &Path, write: bool) -> Result<Vec<String>, String> {
     let named = |error: String| format!("{}: {error}", file.display());
     let recorded = match fs::read_to_string(file) {
@@ -36,7 +36,7 @@ fn run(file: &Path, write: bool) -> Result<Vec<String>, String> {
         Err(error) => return Err(named(error.to_string())),
     };
     let program = env::current_exe().map_err(|error| error.to_string())?;
-    let programs = program.parent().ok_or("where am I?")?;
+    let programs = program.parent().ok_or("this program has no parent folder")?;
     let measured = record::count::all(programs)?;
     let (table, wrong) = record::compare(&recorded, &measured);
     print!("{table}");

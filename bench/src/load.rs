@@ -1,19 +1,19 @@
-//! The load generator: one for all servers, and it checks every answer.
+//! The load generator. It is the same for all servers and checks every answer.
 
-pub mod exchange; // what is asked, and what is right
-pub mod http; // over many connections
-pub mod pipe; // over standard input and output
+pub mod exchange; // requests, and the check of answers
+pub mod http; // load over many connections
+pub mod pipe; // load over standard input and output
 
 use std::time::Duration;
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// How many answers came, all of them right.
+    /// The number of answers, all of them right.
     pub answers: usize,
-    /// In how long.
+    /// The duration of the load.
     pub time: Duration,
-    /// How long each took, in nanoseconds, sorted.
+    /// The latency of each answer in nanoseconds, sorted.
     latencies: Vec<u32>,
 }
 
@@ -23,12 +23,12 @@ impl Measured {
         Self { answers: latencies.len(), time, latencies }
     }
 
-    /// Answers in a second.
+    /// Answers per second.
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.time.as_secs_f64()
     }
 
-    /// The time within which this share of the answers came, in microseconds.
+    /// A quantile of the latency in microseconds: 0.99 is the p99.
     pub fn latency(&self, share: f64) -> f64 {
         let at = (self.latencies.len() as f64 * share).ceil() as usize;
         let at = at.clamp(1, self.latencies.len().max(1)) - 1;

@@ -1,5 +1,5 @@
-//! The load generator by hand: `load http ADDRESS ERA ASK CONNECTIONS SECONDS`, where ERA is
-//! `modern` or `legacy` and ASK is `echo:BYTES` or `list:TOOLS`.
+//! The load generator as a command: `load http ADDRESS ERA ASK CONNECTIONS SECONDS`. ERA is `modern`
+//! or `legacy`; ASK is `echo:BYTES`, `wait:BYTES` or `list:TOOLS`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
 
@@ -13,7 +13,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(job) = read(&args) else {
         eprintln!(
-            "usage: load http ADDRESS modern|legacy echo:BYTES|list:TOOLS CONNECTIONS SECONDS"
+            "usage: load http ADDRESS modern|legacy echo:BYTES|wait:BYTES|list:TOOLS \
+             CONNECTIONS SECONDS"
         );
         return ExitCode::from(2);
     };
@@ -38,6 +39,7 @@ fn read(args: &[String]) -> Option<Job> {
         era: Era::ALL.into_iter().find(|known| known.name() == era)?,
         ask: match what {
             "echo" => Ask::Echo(number.parse().ok()?),
+            "wait" => Ask::Wait(number.parse().ok()?),
             "list" => Ask::List(number.parse().ok()?),
             _ => return None,
         },

@@ -1,12 +1,12 @@
-//! What the benchmark runs on.
+//! The machine that the benchmark runs on.
 
 use std::fs;
 use std::thread;
 
 use crate::figures::Machine;
 
-/// Looks at the machine. To be asked before this process is moved to a core.
-pub fn look() -> Machine {
+/// Detects the machine. Must be called before this thread is pinned to a core.
+pub fn detect() -> Machine {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Machine {
@@ -15,6 +15,11 @@ pub fn look() -> Machine {
         split: false,
         kernel: kernel.trim().to_owned(),
     }
+}
+
+/// The load average of the last minute.
+pub fn load_average() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn processor(listed: &str) -> String {
@@ -27,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_processor_has_a_name() {
+    fn the_model_name_is_found() {
         assert_eq!(
             processor("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n"),
             "Some CPU @ 3 GHz"

@@ -1,5 +1,6 @@
-//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures; `sabir-bench plot-articles FILE…`
-//! draws how a store of articles grows. `cargo xtask bench` builds what is measured and runs it.
+//! `sabir-bench [--quick] [--only NAME,…] [--part PART]` measures. `sabir-bench plot` rewrites the page
+//! and its plots from the stored figures; `sabir-bench plot-articles FILE…` draws the growth of an
+//! index of articles. `cargo xtask bench` builds all programs and runs this one.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
 
@@ -8,10 +9,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
 
-use sabir_bench::contest::{Contestant, Kind, Places, contestants};
 use sabir_bench::figures::Figures;
 use sabir_bench::process::{Cores, raise_file_limit};
-use sabir_bench::run::{Pace, Part, Run};
+use sabir_bench::run::{Part, Run, Schedule};
+use sabir_bench::servers::{Kind, Paths, Server, servers};
 use sabir_bench::{machine, plots, report, text};
 
 const USAGE: &str = "\
@@ -45,12 +46,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wanted.
+/// The options of a run.
 struct Options {
     quick: bool,
-    /// Which servers; none named: all.
+    /// The servers; empty means all.
     only: Vec<String>,
-    /// Which part; none named: all.
+    /// The part; `None` means all.
     part: Option<Part>,
 }
 
@@ -73,11 +74,11 @@ impl Options {
         Some(options)
     }
 
-    fn wants(&self, contestant: &Contestant) -> bool {
+    fn wants(&self, server: &Server) -> bool {
         if !self.only.is_empty() {
-            return self.only.contains(&contestant.name);
+            return self.only.contains(&server.name);
         }
-        !self.quick || contestant.kind != Kind::Peer || contestant.name == QUICK_PEER
+        !self.quick || server.kind != Kind::Peer || server.name == QUICK_PEER
     }
 
     fn command(&self) -> String {
@@ -87,55 +88,64 @@ impl Options {
 }
 
 fn measure(options: &Options) -> Result<(), String> {
-    let places = Places::find()?;
-    let (mut contestants, missing) = contestants(&places)?;
+    let paths = Paths::find()?;
+    let (mut servers, missing) = servers(&paths)?;
     if let Some(unknown) =
-        options.only.iter().find(|name| contestants.iter().all(|known| known.name != **name))
+        options.only.iter().find(|name| servers.iter().all(|known| known.name != **name))
     {
-        return Err(format!("no server `{unknown}` is installed"));
+        return Err(format!("server `{unknown}` is unknown or not installed"));
     }
-    contestants.retain(|contestant| options.wants(contestant));
-    for line in &missing {
-        println!("left out: {line}");
+    servers.retain(|server| options.wants(server));
+    if options.only.is_empty() && !options.quick {
+        for line in &missing {
+            println!("not measured: {line}");
+        }
     }
-    let mut machine = machine::look();
+    let mut machine = machine::detect();
+    if let Some(load) = machine::load_average().filter(|load| *load >= 1.0) {
+        println!("warning: the machine is busy (load average {load}): rates are unreliable");
+    }
     raise_file_limit();
-    let cores = Cores::divide();
-    machine.split = cores.are_split();
+    let cores = Cores::split();
+    machine.split = cores.count_if_split().is_some();
     if !machine.split {
-        println!("there is one core only: servers and load generator share it");
+        println!("there is only one core: servers and the load generator share it");
     }
     let start = Instant::now();
-    let mut say = |line: &str| println!("{line}");
-    let mut run = Run::new(&places, &contestants, cores, Pace::new(options.quick), &mut say);
+    let mut print = |line: &str| println!("{line}");
+    let mut run = Run::new(&paths, &servers, cores, Schedule::new(options.quick), &mut print);
     for (_, part) in Part::ALL {
         if options.part.is_none_or(|wanted| wanted == part) {
             run.part(part);
         }
     }
-    let missing = if options.quick { run.missing } else { [missing, run.missing].concat() };
+    let missing = [missing, run.missing].concat();
     let figures = Figures {
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         command: options.command(),
         machine,
-        servers: contestants.iter().map(|one| (one.name.clone(), one.about.clone())).collect(),
+        servers: servers.iter().map(|one| (one.name.clone(), one.about.clone())).collect(),
         missing,
         figures: run.figures,
     };
+    print!("{}", report::summary(&figures));
     println!("\n{} s", start.elapsed().as_secs());
-    let is_all = options.only.is_empty() && options.part.is_none();
-    if is_all { publish(&places.root, &figures) } else { Ok(()) }
+    let is_full = !options.quick && options.only.is_empty() && options.part.is_none();
+    if is_full { publish(&paths.root, &figures) } else { Ok(()) }
 }
 
-/// Rewrites the figures, the page and its plots.
+/// Rewrites the stored figures, the page and its plots.
 fn publish(root: &Path, figures: &Figures) -> Result<(), String> {
     let json = serde_json::to_string_pretty(figures).map_err(|error| error.to_string())?;
     write(&root.join("bench/figures.json"), &format!("{json}\n"))?;
     let page = root.join("docs/performance.md");
     let old = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
     let tables = report::markdown(figures);
-    let new = text::exchange_between(&old, report::BEGIN, report::END, &tables);
-    let new = new.ok_or_else(|| format!("{}: its marks are gone", page.display()))?;
+    let new = text::replace_between(&old, report::BEGIN, report::END, &tables);
+    let marks = (report::BEGIN, report::END);
+    let new =
+        new.ok_or_else(|| format!("{}: marks not found (expected {marks:?})", page.display()));
+    let new = new?;
     write(&page, &new)?;
     let folder = root.join("docs/performance");
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -146,20 +156,20 @@ fn publish(root: &Path, figures: &Figures) -> Result<(), String> {
     Ok(())
 }
 
-/// Draws and writes what was measured last.
+/// Rewrites the page and its plots from the stored figures.
 fn draw_again() -> Result<(), String> {
-    let places = Places::find()?;
-    let json = fs::read_to_string(places.root.join("bench/figures.json"));
+    let paths = Paths::find()?;
+    let json = fs::read_to_string(paths.root.join("bench/figures.json"));
     let json = json.map_err(|error| format!("bench/figures.json: {error}"))?;
     let figures = serde_json::from_str(&json).map_err(|error| error.to_string())?;
-    publish(&places.root, &figures)
+    publish(&paths.root, &figures)
 }
 
 fn plot_articles(files: &[&str]) -> Result<(), String> {
     let read = |file: &&str| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
     let outputs: Vec<String> = files.iter().map(read).collect::<Result<_, _>>()?;
     let drawing = plots::articles(&outputs)?;
-    write(&Places::find()?.root.join("docs/articles-growth.svg"), &drawing)?;
+    write(&Paths::find()?.root.join("docs/articles-growth.svg"), &drawing)?;
     println!("written: docs/articles-growth.svg");
     Ok(())
 }

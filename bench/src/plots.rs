@@ -1,4 +1,4 @@
-//! The drawings of `docs/`.
+//! The plots of `docs/`.
 
 mod canvas; // panels of lines and dots, as SVG
 
@@ -13,7 +13,7 @@ use crate::load::exchange::Era;
 const FLOOR: RGBColor = RGBColor(107, 114, 128);
 const OURS: RGBColor = RGBColor(213, 94, 0);
 
-/// For peers: colors that most people can tell apart.
+/// Colors of peers, for readers with and without color blindness.
 const PEERS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(86, 180, 233),
@@ -25,7 +25,7 @@ const PEERS: [RGBColor; 8] = [
     RGBColor(153, 153, 51),
 ];
 
-/// Every drawing of `docs/performance/`, with its file's name.
+/// All plots of `docs/performance/` with their file names.
 pub fn all(figures: &Figures) -> Result<Vec<(&'static str, String)>, String> {
     Ok(vec![
         ("throughput.svg", throughput(figures)?),
@@ -150,11 +150,12 @@ fn size(figures: &Figures) -> Result<String, String> {
     draw("Cost by size of arguments: tools/call of echo, 16 connections", &panels, 2)
 }
 
-/// How a store of articles grows, from what `articles_scale` printed: a name and a value on a line.
+/// The growth of an index of articles, from the output of `articles_scale`: a name and a value per
+/// line.
 pub fn articles(outputs: &[String]) -> Result<String, String> {
     let mut runs: Vec<BTreeMap<&str, f64>> = outputs.iter().map(|text| pairs(text)).collect();
     if let Some(at) = runs.iter().position(|run| !run.contains_key("articles")) {
-        return Err(format!("file {} does not say how many articles there were", at + 1));
+        return Err(format!("file {} has no line `articles NUMBER`", at + 1));
     }
     runs.sort_by(|a, b| a["articles"].total_cmp(&b["articles"]));
     let places: Vec<f64> = runs.iter().map(|run| run["articles"]).collect();
@@ -193,7 +194,7 @@ pub fn articles(outputs: &[String]) -> Result<String, String> {
         ),
         place("the index on disk", "MB", vec![line("index", "index_mb", OURS)]),
     ];
-    draw("A store of articles as it grows", &panels, 2)
+    draw("An index of articles as it grows", &panels, 2)
 }
 
 fn pairs(text: &str) -> BTreeMap<&str, f64> {
@@ -215,7 +216,7 @@ fn line(figures: &Figures, server: &str, points: Vec<(f64, f64)>) -> Line {
     Line { name: server.to_owned(), color, bold: color == OURS, points }
 }
 
-/// The floor stands first among the servers, we second.
+/// The floor is the first server, Sabir the second.
 fn color(figures: &Figures, server: &str) -> RGBColor {
     let at = figures.servers.iter().position(|(name, _)| name == server);
     match at.unwrap_or_default() {
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_in_any_order_become_one_drawing() {
+    fn the_order_of_outputs_does_not_matter() {
         let of = |articles: u32, p50: f64| {
             format!(
                 "articles {articles}\nsearch_p50_ms   {p50}\nnonsense\nsearch_p99_ms {}\n",

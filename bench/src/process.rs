@@ -1,7 +1,7 @@
-//! A server as a process: started on its own core, asked what it takes, ended whatever happens.
+//! A server as a process: started on its own core, its CPU time and memory read, always ended.
 //!
-//! It is told to end when its [`Process`] is dropped, and killed if it does not. Where `setpriv`
-//! exists the kernel does the same if we are killed ourselves.
+//! Dropping a [`Process`] sends SIGTERM, and SIGKILL if it does not end in time. Where `setpriv` is
+//! installed, the kernel kills it when the benchmark itself is killed.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,61 +13,95 @@ use std::{fs, io, thread};
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
-/// How long a server may take to listen, and to end before it is killed.
+/// How long a server may take to listen, and to end after SIGTERM before it is killed.
 const START: Duration = Duration::from_secs(30);
 const END: Duration = Duration::from_secs(5);
 
-/// Who runs where. With one core everybody shares it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which cores servers and the load generator run on.
+#[derive(Clone, Copy)]
 pub struct Cores {
-    split: Option<(usize, usize)>,
+    /// `None`: there is one core, or nothing is pinned.
+    pinned: Option<Pinned>,
+}
+
+#[derive(Clone, Copy)]
+struct Pinned {
+    server: CpuSet,
+    generator: CpuSet,
+    all: CpuSet,
 }
 
 impl Cores {
-    /// Gives the first core that we may use to servers and moves us to the second.
-    pub fn divide() -> Self {
-        let ours = sched_getaffinity(None).unwrap_or_default();
-        let mut usable = (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core));
-        let split = usable.next().zip(usable.next());
-        if let Some((_, generator)) = split {
-            move_to(generator);
-        }
-        Self { split }
+    /// Assigns the first usable core to servers and the second one to the load generator, which is
+    /// this thread.
+    pub fn split() -> Self {
+        let all = sched_getaffinity(None).unwrap_or_default();
+        let mut usable = (0..CpuSet::MAX_CPU).filter(|core| all.is_set(*core));
+        let pinned = usable.next().zip(usable.next()).map(|(server, generator)| Pinned {
+            server: only(server),
+            generator: only(generator),
+            all,
+        });
+        let cores = Self { pinned };
+        cores.pin_generator();
+        cores
     }
 
-    /// Servers and generator share what there is.
+    /// Servers and the load generator share all cores, and nothing is pinned.
     pub const fn shared() -> Self {
-        Self { split: None }
+        Self { pinned: None }
     }
 
-    /// Whether servers have a core to themselves.
-    pub const fn are_split(self) -> bool {
-        self.split.is_some()
+    /// Servers may use all cores, and so may the load generator.
+    pub fn undivided(self) -> Self {
+        let all = |pinned: Pinned| Pinned { server: pinned.all, generator: pinned.all, ..pinned };
+        Self { pinned: self.pinned.map(all) }
     }
 
-    /// Does something on the core of servers: what is started meanwhile stays there.
-    pub fn as_server<T>(self, work: impl FnOnce() -> T) -> T {
-        if let Some((server, _)) = self.split {
-            move_to(server);
+    /// The number of cores, if servers have one of them to themselves.
+    pub fn count_if_split(self) -> Option<usize> {
+        self.pinned.map(|pinned| pinned.all.count() as usize)
+    }
+
+    /// Runs `work` on the cores of servers; processes that it starts stay there.
+    pub fn on_server_core<T>(self, work: impl FnOnce() -> T) -> T {
+        if let Some(pinned) = self.pinned {
+            move_to(pinned.server);
         }
         let done = work();
-        if let Some((_, generator)) = self.split {
-            move_to(generator);
-        }
+        self.pin_generator();
         done
+    }
+
+    /// Moves this thread to the cores of the load generator.
+    pub fn pin_generator(self) {
+        if let Some(pinned) = self.pinned {
+            move_to(pinned.generator);
+        }
     }
 }
 
-/// Only this thread, and what it starts from now on.
-fn move_to(core: usize) {
-    let mut only = CpuSet::new();
-    only.set(core);
-    // Where a container forbids it, the figures are less steady and still true.
-    let _ = sched_setaffinity(None, &only);
+fn only(core: usize) -> CpuSet {
+    let mut set = CpuSet::new();
+    set.set(core);
+    set
 }
 
-/// Thousands of connections need as many files.
+/// Moves this thread, and with it the processes that it starts from now on.
+fn move_to(cores: CpuSet) {
+    // Where a container forbids it, the figures vary more but are still valid.
+    let _ = sched_setaffinity(None, &cores);
+}
+
+/// The CPU time that this thread has used.
+pub fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// Raises the limit of open files, for thousands of connections.
 pub fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -79,20 +113,20 @@ pub fn raise_file_limit() {
 pub struct CommandLine(Vec<String>);
 
 impl CommandLine {
-    /// The program, then its arguments.
+    /// Creates a command line.
     pub fn new(program: &Path, arguments: &[&str]) -> Self {
         let program = program.to_string_lossy().into_owned();
         let arguments = arguments.iter().map(|argument| (*argument).to_owned());
         Self(std::iter::once(program).chain(arguments).collect())
     }
 
-    /// With more arguments at the end.
+    /// Returns it with further arguments at the end.
     pub fn and(&self, arguments: &[&str]) -> Self {
         let more = arguments.iter().map(|argument| (*argument).to_owned());
         Self(self.0.iter().cloned().chain(more).collect())
     }
 
-    /// With another program that starts it: before it stand that one's name and arguments.
+    /// Returns it as the arguments of another program, such as `valgrind --quiet`.
     pub fn under(&self, words: &[&str]) -> Self {
         let words = words.iter().map(|word| (*word).to_owned());
         Self(words.chain(self.0.iter().cloned()).collect())
@@ -105,26 +139,26 @@ impl CommandLine {
     }
 }
 
-/// What is done with the streams of a process.
+/// Which standard streams of a process are pipes; the others are `/dev/null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streams {
-    /// It has none.
+    /// None.
     Closed,
-    /// Standard input and output are ours.
+    /// Standard input and output.
     Piped,
-    /// Standard error is ours.
-    Heard,
-    /// All three are ours.
+    /// Standard error.
+    Stderr,
+    /// All three.
     All,
 }
 
-/// A process that ends when this is dropped.
+/// A process that is ended when this is dropped.
 pub struct Process {
     child: Child,
 }
 
 impl Process {
-    /// Starts it on the core of servers.
+    /// Starts a process on the cores of servers.
     pub fn start(cores: Cores, line: &CommandLine, streams: Streams) -> Result<Self, String> {
         if is_installed("setpriv") {
             let line = line.under(&["setpriv", "--pdeathsig", "KILL"]);
@@ -133,52 +167,57 @@ impl Process {
         Self::start_bare(cores, line, streams)
     }
 
-    /// The same with nothing between us and the program, where its start is measured.
+    /// Starts a process without `setpriv`, for measurements of its start.
     pub fn start_bare(cores: Cores, line: &CommandLine, streams: Streams) -> Result<Self, String> {
         let (pipe, errors) = match streams {
             Streams::Closed => (false, false),
             Streams::Piped => (true, false),
-            Streams::Heard => (false, true),
+            Streams::Stderr => (false, true),
             Streams::All => (true, true),
         };
-        let stream = |ours| if ours { Stdio::piped() } else { Stdio::null() };
+        let stream = |piped| if piped { Stdio::piped() } else { Stdio::null() };
         let mut command = line.command();
         command.stdin(stream(pipe)).stdout(stream(pipe)).stderr(stream(errors));
-        let child = cores.as_server(|| command.spawn());
+        let child = cores.on_server_core(|| command.spawn());
         let child = child.map_err(|error| format!("{}: {error}", line.0.join(" ")))?;
         Ok(Self { child })
     }
 
-    /// Starts a server of HTTP, whose address is added, and waits until it listens.
-    pub fn listen(cores: Cores, line: &CommandLine) -> Result<(Self, SocketAddr), String> {
-        let address = free_address().map_err(|error| error.to_string())?;
-        let line = line.and(&[&address.to_string()]);
+    /// Starts an HTTP server and waits until it listens. Its arguments are those of `line`, then the
+    /// address, then `further`.
+    pub fn start_http(
+        cores: Cores,
+        line: &CommandLine,
+        further: &[&str],
+    ) -> Result<(Self, SocketAddr), String> {
+        let address = unused_address().map_err(|error| error.to_string())?;
+        let line = line.and(&[&address.to_string()]).and(further);
         let mut process = Self::start(cores, &line, Streams::Closed)?;
         process.wait_for(address)?;
         Ok((process, address))
     }
 
-    /// Waits until it listens there.
+    /// Waits until the process listens on `address`.
     pub fn wait_for(&mut self, address: SocketAddr) -> Result<(), String> {
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("it ended before it listened: {status}"));
+                return Err(format!("the server ended before it listened: {status}"));
             }
             if start.elapsed() > START {
-                return Err(format!("it does not listen after {} seconds", START.as_secs()));
+                return Err(format!("the server does not listen (waited {} s)", START.as_secs()));
             }
             thread::sleep(Duration::from_millis(2));
         }
         Ok(())
     }
 
-    /// The process itself.
+    /// The underlying child process.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// The time that it has spent on a core, all threads together.
+    /// The CPU time of all its threads together.
     pub fn cpu_time(&self) -> Duration {
         let threads = fs::read_dir(self.file("task")).into_iter().flatten().flatten();
         let spent = threads.filter_map(|thread| {
@@ -188,13 +227,14 @@ impl Process {
         Duration::from_nanos(spent.sum())
     }
 
-    /// Its memory that is in the machine, in bytes.
+    /// Its resident memory in bytes.
     pub fn resident(&self) -> u64 {
         let status = fs::read_to_string(self.file("status")).unwrap_or_default();
         resident_bytes(&status).unwrap_or_default()
     }
 
-    /// Kills it unless the guard is dropped before the time is up, so that no read waits for ever.
+    /// Kills the process after `limit` unless the guard is dropped before, so that no read blocks for
+    /// ever.
     pub fn guard(&self, limit: Duration) -> Guard {
         let (alive, dropped) = mpsc::channel::<()>();
         let pid = self.pid();
@@ -208,19 +248,19 @@ impl Process {
         Guard { _alive: alive }
     }
 
-    /// Tells it to end, waits until it has, and says what it had to say on standard error.
+    /// Sends SIGTERM, waits until the process has ended, and returns its standard error.
     pub fn end(mut self) -> Result<String, String> {
         let _guard = self.guard(START);
-        let mut heard = String::new();
+        let mut stderr = String::new();
         drop(self.child.stdin.take());
         if let Some(pid) = self.pid() {
             let _ = kill_process(pid, Signal::TERM);
         }
         if let Some(mut errors) = self.child.stderr.take() {
-            errors.read_to_string(&mut heard).map_err(|error| error.to_string())?;
+            errors.read_to_string(&mut stderr).map_err(|error| error.to_string())?;
         }
         self.child.wait().map_err(|error| error.to_string())?;
-        Ok(heard)
+        Ok(stderr)
     }
 
     fn pid(&self) -> Option<Pid> {
@@ -250,23 +290,23 @@ impl Drop for Process {
     }
 }
 
-/// While it lives, a process has time. See [`Process::guard`].
+/// Keeps a process alive. See [`Process::guard`].
 pub struct Guard {
     _alive: Sender<()>,
 }
 
-/// Whether a program of that name can be started.
+/// Whether a program of that name is in `PATH`.
 pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// An address of this machine where nobody listens.
-pub fn free_address() -> io::Result<SocketAddr> {
+/// A loopback address with an unused port.
+pub fn unused_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
-/// How long a thread ran, from its `schedstat`.
+/// The CPU time of a thread in nanoseconds, from its `schedstat`.
 fn nanos_run(stat: &str) -> Option<u64> {
     stat.split_ascii_whitespace().next()?.parse().ok()
 }
@@ -281,19 +321,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_thread_comes_first() {
+    fn the_cpu_time_is_the_first_number_of_schedstat() {
         assert_eq!(nanos_run("1234567 89 10\n"), Some(1_234_567));
         assert_eq!(nanos_run(""), None);
     }
 
     #[test]
-    fn memory_is_told_in_bytes() {
+    fn resident_memory_is_converted_to_bytes() {
         assert_eq!(resident_bytes("VmSize:\t  9 kB\nVmRSS:\t    1224 kB\n"), Some(1224 * 1024));
         assert_eq!(resident_bytes("VmSize:\t  9 kB\n"), None);
     }
 
     #[test]
-    fn a_guard_ends_what_takes_too_long() {
+    fn a_guard_kills_a_process_that_takes_too_long() {
         let line = CommandLine::new(Path::new("sleep"), &["60"]);
         let mut sleeper = Process::start(Cores::shared(), &line, Streams::Closed).unwrap();
         let start = Instant::now();
@@ -303,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_process_is_gone() {
+    fn a_dropped_process_is_ended() {
         let line = CommandLine::new(Path::new("sleep"), &["60"]);
         let sleeper = Process::start(Cores::shared(), &line, Streams::Closed).unwrap();
         let pid = sleeper.pid().unwrap();

@@ -1,45 +1,45 @@
-//! What a request costs on the hot paths, counted and not timed: instructions and allocations are
-//! the same on a busy machine. `bench/record.toml` holds what was counted last; a figure that grew by
-//! more than a tenth is an error until the record is changed with it.
+//! The instructions and allocations of a request on the hot paths. Unlike times they do not depend on
+//! the load of the machine. `bench/record.toml` stores the last counts; growth by more than a tenth is
+//! an error until that file is changed too.
 
-pub mod count; // runs a server and counts
+pub mod count; // run a server and count
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-/// What one request costs on one path.
+/// The cost of one request on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// Of the machine.
+    /// Machine instructions.
     pub instructions: f64,
-    /// Times that memory was asked for.
+    /// Allocations and reallocations.
     pub allocations: f64,
 }
 
-/// The cost of every path, by its name.
+/// The cost of every path, by name.
 pub type Costs = BTreeMap<String, Cost>;
 
-/// How much a figure may grow unsaid.
+/// The allowed growth.
 const ROOM: f64 = 1.10;
 
-/// Reads a record.
+/// Parses a record file.
 pub fn parse(text: &str) -> Result<Costs, String> {
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The record as it is kept.
+/// Formats a record file.
 pub fn write(costs: &Costs) -> String {
     let mut out = String::from(
-        "# What one request costs, counted by `cargo xtask record` and rewritten by\n\
-         # `cargo xtask record --write`. A change that grows a figure by more than a tenth changes\n\
-         # this file in the same commit, and says why.\n",
+        "# The cost of one request, counted by `cargo xtask record` and rewritten by\n\
+         # `cargo xtask record --write`. A commit that increases a figure by more than a tenth\n\
+         # changes this file too and explains why.\n",
     );
     for (name, cost) in costs {
         let Cost { instructions, allocations } = cost;
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             out,
             "\n[{name}]\ninstructions = {instructions:.0}\nallocations = {allocations:.1}\n"
@@ -48,11 +48,11 @@ pub fn write(costs: &Costs) -> String {
     out
 }
 
-/// A line for each figure, and what is wrong.
+/// Compares costs with the record. Returns a table and the errors.
 pub fn compare(recorded: &Costs, measured: &Costs) -> (String, Vec<String>) {
     let (mut table, mut wrong) = (String::new(), Vec::new());
     let _ =
-        writeln!(table, "{:<24} {:<13} {:>10} {:>10}", "path", "of a request", "recorded", "now");
+        writeln!(table, "{:<24} {:<13} {:>10} {:>10}", "path", "per request", "recorded", "now");
     for (name, now) in measured {
         let was = recorded.get(name);
         let figures = [
@@ -67,21 +67,20 @@ pub fn compare(recorded: &Costs, measured: &Costs) -> (String, Vec<String>) {
             match was {
                 None => wrong.push(format!("{name}: not in bench/record.toml")),
                 Some(was) if has_grown(was, now) => wrong.push(format!(
-                    "{name}: {what} grew from {was:.1} to {now:.1}: make it smaller, or change \
-                     bench/record.toml in the same commit and say why"
+                    "{name}: {what} grew from {was:.1} to {now:.1} (limit: one tenth; reduce it, or run \
+                     `cargo xtask record --write` and explain why in the commit)"
                 )),
                 Some(_) => {}
             }
         }
     }
     let gone = recorded.keys().filter(|name| !measured.contains_key(*name));
-    wrong.extend(gone.map(|name| format!("{name}: in bench/record.toml, and not measured")));
+    wrong.extend(gone.map(|name| format!("{name}: in bench/record.toml, but not measured")));
     wrong.dedup();
     (table, wrong)
 }
 
-/// Whether it is more than a tenth above what it was. A tenth itself is allowed, whatever the
-/// rounding of fractions makes of it.
+/// Whether a figure has grown by more than a tenth. A tenth itself is allowed in spite of rounding.
 fn has_grown(was: f64, now: f64) -> bool {
     now > was * ROOM + 1e-9 * was
 }
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_is_allowed_and_more_is_not() {
+    fn growth_by_a_tenth_is_allowed_and_more_is_not() {
         let recorded = costs("echo", 10_000.0, 20.0);
         for (instructions, allocations, wrongs) in [
             (11_000.0, 22.0, 0),
@@ -112,15 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn a_path_on_one_side_only_is_wrong() {
+    fn a_path_must_be_measured_and_recorded() {
         let (_, wrong) = compare(&costs("old", 1.0, 1.0), &costs("new", 1.0, 1.0));
         let expected =
-            ["new: not in bench/record.toml", "old: in bench/record.toml, and not measured"];
+            ["new: not in bench/record.toml", "old: in bench/record.toml, but not measured"];
         assert_eq!(wrong, expected);
     }
 
     #[test]
-    fn nothing_may_become_something_only_by_record() {
+    fn growth_from_zero_is_an_error() {
         let (_, wrong) = compare(&costs("echo", 1.0, 0.0), &costs("echo", 1.0, 0.1));
         assert_eq!(wrong.len(), 1);
         let (_, wrong) = compare(&costs("echo", 1.0, 0.0), &costs("echo", 1.0, 0.0));
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_written_record_can_be_parsed() {
         let costs = costs("http-echo", 12_345.0, 6.5);
         assert_eq!(parse(&write(&costs)), Ok(costs));
         assert!(parse("[echo]\ninstructions = 1\n").is_err());

@@ -1,26 +1,36 @@
 //! The tables of `docs/performance.md`.
 
 use crate::figures::{Figure, Figures, Measure};
+use crate::goals;
 use crate::load::exchange::Era;
-use crate::text::{bytes, number, range, table};
+use crate::text::{aligned, bytes, number, range, table};
 
-/// The lines between which the tables stand.
+/// The mark before the tables.
 pub const BEGIN: &str = "<!-- measured: begin -->";
-/// See [`BEGIN`].
+/// The mark after the tables.
 pub const END: &str = "<!-- measured: end -->";
 
 /// All tables, in Markdown.
 pub fn markdown(figures: &Figures) -> String {
     let mut out = machine(figures);
+    out += "\n### Goals\n\n";
+    out += &goals(figures);
+    if let Some((head, rows)) = goals::calls_table(figures) {
+        out += "\n### Calls that answer at once, and calls that wait\n\n";
+        out += &table(&head, &rows);
+    }
     for era in Era::ALL {
         out += &format!("\n### HTTP, {} era\n\n", era.name());
         out += &throughput(figures, era);
         out += "\nLatency and processor time:\n\n";
         out += &latency(figures, era);
     }
+    out += "\n### One core and all cores\n\n";
+    out += "A bold number is the ratio to one core.\n\n";
+    out += &cores(figures);
     out += "\n### By size and by number of tools\n\n";
     out += &cost(figures, "size", "bytes", bytes);
-    out += "\nHere a bold number compares with 21 tools:\n\n";
+    out += "\nHere a bold number is the ratio to 21 tools:\n\n";
     out += &cost(figures, "tools", "connections", number);
     out += "\n### stdio\n\n";
     out += &stdio(figures);
@@ -28,14 +38,14 @@ pub fn markdown(figures: &Figures) -> String {
     out += &start(figures);
     out += "\n### Memory\n\n";
     out += &memory(figures);
-    out += "\n### While sessions time out\n\n";
+    out += "\n### While sessions expire\n\n";
     out += &expiry(figures);
     out += "\n### The binary\n\n";
     out += &cost(figures, "products", "connections", number);
-    out += "\n### Who was measured\n\n";
+    out += "\n### Servers\n\n";
     let rows: Vec<Vec<String>> =
         figures.servers.iter().map(|(name, about)| vec![code(name), about.clone()]).collect();
-    out += &table(&words(&["server", "what it is"]), &rows).replace("---:", "---");
+    out += &table(&words(&["server", "description"]), &rows).replace("---:", "---");
     if !figures.missing.is_empty() {
         out += "\nNot measured:\n\n";
         for line in &figures.missing {
@@ -45,12 +55,35 @@ pub fn markdown(figures: &Figures) -> String {
     out
 }
 
+/// The goals and the calls that they name, for a terminal. Goals without figures are left out.
+pub fn summary(figures: &Figures) -> String {
+    let mut out = String::new();
+    if let Some((head, rows)) = goals::calls_table(figures) {
+        out += &format!("\n{}", aligned(&head, &rows));
+    }
+    let rows: Vec<Vec<String>> = goals::all(figures)
+        .into_iter()
+        .filter(|goal| !goal.measured.is_empty())
+        .map(|goal| vec![goal.name, goal.verdict.into(), goal.measured])
+        .collect();
+    if !rows.is_empty() {
+        out += &format!("\n{}", aligned(&words(&["goal", "reached", "measured"]), &rows));
+    }
+    out
+}
+
+fn goals(figures: &Figures) -> String {
+    let row = |goal: goals::Goal| vec![goal.name, goal.measured, goal.verdict.into()];
+    let rows: Vec<Vec<String>> = goals::all(figures).into_iter().map(row).collect();
+    table(&words(&["goal", "measured", "reached"]), &rows).replace("---:", "---")
+}
+
 fn machine(figures: &Figures) -> String {
     let machine = &figures.machine;
     let split = if machine.split {
         "servers on one core, the load generator on another"
     } else {
-        "servers and load generator on the same core"
+        "servers and the load generator on the same core"
     };
     format!(
         "{}, `{}`. {}, {} cores, Linux {}; {split}.\n",
@@ -58,7 +91,7 @@ fn machine(figures: &Figures) -> String {
     )
 }
 
-/// Answers in a second; behind them the part of the floor's, and how far rounds lay apart.
+/// Answers per second, with the part of the floor and the range over all rounds.
 fn throughput(figures: &Figures, era: Era) -> String {
     let columns = columns(figures, era);
     let mut head = words(&["answers per second"]);
@@ -96,7 +129,7 @@ fn latency(figures: &Figures, era: Era) -> String {
     table(&head, &rows)
 }
 
-/// Every figure of a group on a line.
+/// A row for each figure of a group.
 fn cost(figures: &Figures, group: &str, of: &str, place: impl Fn(f64) -> String) -> String {
     let mut rows = Vec::new();
     for figure in figures.figures.iter().filter(|figure| figure.group == group) {
@@ -119,6 +152,34 @@ fn cost(figures: &Figures, group: &str, of: &str, place: impl Fn(f64) -> String)
         ]);
     }
     let head = ["what", of, "server", "answers per second", "p50 us", "p99 us", "CPU us/request"];
+    table(&words(&head), &rows)
+}
+
+fn cores(figures: &Figures) -> String {
+    let mut rows = Vec::new();
+    for figure in figures.figures.iter().filter(|figure| figure.group == "cores") {
+        if figure.measure == Measure::PerSecond {
+            let other = |measure| {
+                figures
+                    .find("cores", &figure.case, figure.at, &figure.server, measure)
+                    .map_or_else(blank, |figure| number(figure.value.median))
+            };
+            rows.push(vec![
+                figure.case.clone(),
+                code(&figure.server),
+                with_part(figure),
+                other(Measure::ServerCores),
+                other(Measure::GeneratorCores),
+            ]);
+        }
+    }
+    let head = [
+        "64 connections",
+        "server",
+        "answers per second",
+        "cores used by the server",
+        "cores used by the load generator",
+    ];
     table(&words(&head), &rows)
 }
 
@@ -146,7 +207,7 @@ fn start(figures: &Figures) -> String {
         let median = number(figure.value.median);
         rows.push(vec![code(&figure.server), median, range(&figure.value), part]);
     }
-    table(&words(&["server", "ms", "from, to", "times the floor"]), &rows)
+    table(&words(&["server", "ms", "range", "times the floor"]), &rows)
 }
 
 fn memory(figures: &Figures) -> String {
@@ -171,10 +232,10 @@ fn expiry(figures: &Figures) -> String {
         let median = number(figure.value.median);
         rows.push(vec![what, code(&figure.server), median, range(&figure.value)]);
     }
-    table(&words(&["what times out", "server", "longest answer, ms", "from, to"]), &rows)
+    table(&words(&["expiring", "server", "longest latency, ms", "range"]), &rows)
 }
 
-/// The median, and which part of the floor's it is.
+/// The median, with its part of the floor.
 fn with_part(figure: &Figure) -> String {
     let median = number(figure.value.median);
     match &figure.of_floor {
@@ -183,7 +244,7 @@ fn with_part(figure: &Figure) -> String {
     }
 }
 
-/// What was asked over HTTP in an era, and over how many connections.
+/// The cases of an era over HTTP, with their numbers of connections.
 fn columns(figures: &Figures, era: Era) -> Vec<(String, f64)> {
     let mut columns = Vec::new();
     for case in figures.cases("http") {
@@ -200,7 +261,7 @@ fn column(case: &str, at: f64, era: Era) -> String {
     format!("{what}, {at} conn.")
 }
 
-/// A row for every server that has anything to show.
+/// A row for every server that was measured.
 fn rows(figures: &Figures, cells: impl Fn(&str) -> Vec<String>) -> Vec<Vec<String>> {
     let row = |(server, _): &(String, String)| {
         let cells = cells(server);
@@ -242,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_a_row_where_it_was_measured_and_nowhere_else() {
+    fn a_server_has_a_row_only_where_it_was_measured() {
         let machine = Machine { processor: "P".into(), cores: 2, split: true, kernel: "6".into() };
         let server = |name: &str| (name.to_owned(), "about".to_owned());
         let figures = Figures {
@@ -266,5 +327,8 @@ mod tests {
         assert!(all.contains(expected), "{all}");
         assert!(all.contains("- late: not installed"), "{all}");
         assert_eq!(throughput(&figures, Era::Legacy).lines().count(), 2);
+        let goal = "| `tools/call` at once: at least 0.85 of bare hyper | modern 16 conn. 0.95 | not measured |";
+        assert!(all.contains(goal), "{all}");
+        assert!(summary(&figures).contains("modern, at once"), "{}", summary(&figures));
     }
 }

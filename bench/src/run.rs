@@ -1,80 +1,83 @@
-//! A run of the benchmark: case after case, and in each case round after round, every server once in
-//! each round. So what disturbs the machine disturbs all of them, and a server is compared with the
-//! floor of the same round. The order is drawn anew for each round: whoever comes after a server
-//! that has left nothing of the caches is not always the same one.
+//! A run of the benchmark. Each case has many short rounds, and every server has one turn per round,
+//! so that a disturbance of the machine affects all servers, and each is compared with the floor of
+//! the same round. The order is random in each round: the server that follows one that has emptied
+//! the caches is not always the same.
 
-mod expiry; // sessions that time out
+mod cores; // one core and all cores
+mod expiry; // latency while sessions expire
 mod http; // load over HTTP
-mod memory; // what sessions and streams hold
-mod products; // the real `sabir serve`
-mod start; // from nothing to the first answer
-mod stdio; // load over a pipe
+mod memory; // memory of sessions and streams
+mod products; // `sabir serve`
+mod start; // cold start
+mod stdio; // load over standard input and output
 
 use std::time::Duration;
 
-use crate::contest::{Contestant, Kind, Places};
 use crate::figures::{Figure, Measure};
 use crate::load::exchange::Era;
 use crate::process::Cores;
+use crate::servers::{Kind, Paths, Server};
 use crate::spread::Spread;
 use crate::text::{bytes, number, range};
 
-/// How long all is measured.
+/// How many rounds are measured, and how long they are.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// Fewer cases, for a look.
+pub struct Schedule {
+    /// Whether some cases are left out.
     pub quick: bool,
-    /// How often the floor and we have our turns.
+    /// Rounds of the floor and of Sabir.
     pub rounds: usize,
-    /// How often peers have theirs: they are many, and far apart.
+    /// Rounds of peers. There are many of them, and the differences between them are large.
     pub peer_rounds: usize,
-    /// How long everybody is asked each time.
+    /// The duration of one turn.
     pub time: Duration,
-    /// How often a server is started.
+    /// How often each server is started to measure its start.
     pub starts: usize,
 }
 
-impl Pace {
-    /// For figures that are kept, or for a look.
+impl Schedule {
+    /// The schedule of a full run or of a quick one.
     pub const fn new(quick: bool) -> Self {
+        // Many short turns: a disturbance of the machine affects consecutive turns alike.
+        let time = Duration::from_millis(100);
         if quick {
-            let time = Duration::from_millis(200);
-            Self { quick, rounds: 5, peer_rounds: 5, time, starts: 5 }
+            Self { quick, rounds: 30, peer_rounds: 5, time, starts: 10 }
         } else {
-            // Many short turns: what disturbs the machine disturbs two that follow each other alike.
-            let time = Duration::from_millis(100);
             Self { quick, rounds: 100, peer_rounds: 5, time, starts: 40 }
         }
     }
 
-    fn rounds_of(&self, contestant: &Contestant) -> usize {
-        if contestant.kind == Kind::Peer { self.peer_rounds } else { self.rounds }
+    fn rounds_of(&self, server: &Server) -> usize {
+        if server.kind == Kind::Peer { self.peer_rounds } else { self.rounds }
     }
 }
 
-/// What is measured.
+/// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Answers over HTTP, by connections.
+    /// HTTP, by the number of connections.
     Http,
-    /// The same, by the size of arguments and by the number of tools.
+    /// HTTP with one core and with all cores.
+    Cores,
+    /// HTTP, by the size of arguments and by the number of tools.
     Growth,
-    /// Answers over a pipe.
+    /// Standard input and output.
     Stdio,
-    /// From nothing to the first answer.
+    /// Cold start.
     Start,
-    /// What sessions and streams hold.
+    /// Memory of sessions and streams.
     Memory,
-    /// Sessions that time out.
+    /// Latency while sessions expire.
     Expiry,
-    /// The real `sabir serve`.
+    /// The binary `sabir serve`.
     Products,
 }
 
 impl Part {
-    /// All of them, in the order in which they are measured, as they are named on a command line.
-    pub const ALL: [(&'static str, Self); 7] = [
+    /// All parts in the order of a run, with their names on the command line.
+    pub const ALL: [(&'static str, Self); 8] = [
         ("http", Self::Http),
+        ("cores", Self::Cores),
         ("growth", Self::Growth),
         ("stdio", Self::Stdio),
         ("start", Self::Start),
@@ -84,56 +87,56 @@ impl Part {
     ];
 }
 
-/// What one turn of one server gave.
+/// The measurements of one turn of one server.
 type Sample = Vec<(Measure, f64)>;
 
-/// One server in one case.
-struct Lane<'a> {
+/// The turns of one server in one case.
+struct Series<'a> {
     server: String,
     is_floor: bool,
-    /// How many rounds it takes part in.
+    /// The number of its turns.
     rounds: usize,
     turn: Box<dyn FnMut() -> Result<Sample, String> + 'a>,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Series<'a> {
     fn new(
-        contestant: &Contestant,
+        server: &Server,
         rounds: usize,
         turn: impl FnMut() -> Result<Sample, String> + 'a,
     ) -> Self {
-        let is_floor = contestant.kind == Kind::Floor;
-        Self { server: contestant.name.clone(), is_floor, rounds, turn: Box::new(turn) }
+        let is_floor = server.kind == Kind::Floor;
+        Self { server: server.name.clone(), is_floor, rounds, turn: Box::new(turn) }
     }
 }
 
 /// A run of the benchmark.
 pub struct Run<'a> {
-    places: &'a Places,
-    contestants: &'a [Contestant],
+    paths: &'a Paths,
+    servers: &'a [Server],
     cores: Cores,
-    pace: Pace,
-    /// Decides who comes first; the same in every run.
-    chance: fastrand::Rng,
-    say: &'a mut dyn FnMut(&str),
-    /// What was measured.
+    schedule: Schedule,
+    /// Decides the order in a round; has the same seed in every run.
+    rng: fastrand::Rng,
+    print: &'a mut dyn FnMut(&str),
+    /// The results.
     pub figures: Vec<Figure>,
-    /// What could not be measured, and why.
+    /// Measurements that failed, with the reason.
     pub missing: Vec<String>,
 }
 
 impl<'a> Run<'a> {
-    /// Nothing is measured yet. `say` is told the figures as they come.
+    /// Creates a run without results. `print` is called with each line of figures.
     pub fn new(
-        places: &'a Places,
-        contestants: &'a [Contestant],
+        paths: &'a Paths,
+        servers: &'a [Server],
         cores: Cores,
-        pace: Pace,
-        say: &'a mut dyn FnMut(&str),
+        schedule: Schedule,
+        print: &'a mut dyn FnMut(&str),
     ) -> Self {
-        let chance = fastrand::Rng::with_seed(1);
+        let rng = fastrand::Rng::with_seed(1);
         let (figures, missing) = (Vec::new(), Vec::new());
-        Self { places, contestants, cores, pace, chance, say, figures, missing }
+        Self { paths, servers, cores, schedule, rng, print, figures, missing }
     }
 
     /// Measures one part.
@@ -144,6 +147,7 @@ impl<'a> Run<'a> {
                     http::by_connections(self, era);
                 }
             }
+            Part::Cores => cores::all(self),
             Part::Growth => {
                 http::by_size(self);
                 http::by_tools(self);
@@ -156,23 +160,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn ours(&self) -> Option<&'a Contestant> {
-        self.contestants.iter().find(|one| one.kind == Kind::Ours)
+    fn ours(&self) -> Option<&'a Server> {
+        self.servers.iter().find(|one| one.kind == Kind::Ours)
     }
 
-    /// Lets every lane have its turns. A lane that fails has no further turn, and no figure.
-    fn case(&mut self, group: &str, case: &str, at: f64, mut lanes: Vec<Lane<'_>>) {
+    /// Runs all rounds of a case. A series that fails has no further turn and no figures.
+    fn case(&mut self, group: &str, case: &str, at: f64, mut series: Vec<Series<'_>>) {
         let mut samples: Vec<Result<Vec<Sample>, String>> =
-            lanes.iter().map(|_| Ok(Vec::new())).collect();
-        let rounds = lanes.iter().map(|lane| lane.rounds).max().unwrap_or_default();
-        let mut order: Vec<usize> = (0..lanes.len()).collect();
+            series.iter().map(|_| Ok(Vec::new())).collect();
+        let rounds = series.iter().map(|one| one.rounds).max().unwrap_or_default();
+        let mut order: Vec<usize> = (0..series.len()).collect();
         for round in 0..rounds {
-            self.chance.shuffle(&mut order);
+            self.rng.shuffle(&mut order);
             for at in &order {
-                let (lane, samples) = (&mut lanes[*at], &mut samples[*at]);
+                let (one, samples) = (&mut series[*at], &mut samples[*at]);
                 let Ok(before) = samples else { continue };
-                if round < lane.rounds {
-                    match (lane.turn)() {
+                if round < one.rounds {
+                    match (one.turn)() {
                         Ok(sample) => before.push(sample),
                         Err(why) => *samples = Err(why),
                     }
@@ -180,25 +184,25 @@ impl<'a> Run<'a> {
             }
         }
         let title = if at == 0.0 { case.to_owned() } else { format!("{case}, {at}") };
-        (self.say)(&format!("\n{group}: {title}"));
-        let floor = lanes.iter().position(|lane| lane.is_floor);
+        (self.print)(&format!("\n{group}: {title}"));
+        let floor = series.iter().position(|one| one.is_floor);
         let floor = floor.and_then(|at| samples[at].as_ref().ok()).cloned().unwrap_or_default();
-        for (lane, samples) in lanes.iter().zip(samples) {
+        for (one, samples) in series.iter().zip(samples) {
             match samples {
                 Ok(samples) => {
-                    let reference: &[Sample] = if lane.is_floor { &[] } else { &floor };
-                    let new = figures(group, case, at, &lane.server, &samples, reference);
-                    (self.say)(&line(&lane.server, &new));
+                    let reference: &[Sample] = if one.is_floor { &[] } else { &floor };
+                    let new = figures(group, case, at, &one.server, &samples, reference);
+                    (self.print)(&line(&one.server, &new));
                     self.figures.extend(new);
                 }
-                Err(why) => self.miss(&lane.server, &title, &why),
+                Err(why) => self.miss(&one.server, &title, &why),
             }
         }
     }
 
     fn miss(&mut self, server: &str, case: &str, why: &str) {
         let why: String = why.chars().take(200).collect();
-        (self.say)(&format!("  {server:<22} failed: {why}"));
+        (self.print)(&format!("  {server:<22} failed: {why}"));
         self.missing.push(format!("{server}, {case}: {why}"));
     }
 }
@@ -238,7 +242,7 @@ fn figures(
     figures
 }
 
-/// A line of the table that is printed as it goes.
+/// A line of the output during a run.
 fn line(server: &str, figures: &[Figure]) -> String {
     let mut line = format!("  {server:<22}");
     for figure in figures {
@@ -250,10 +254,12 @@ fn line(server: &str, figures: &[Figure]) -> String {
             Measure::CpuUs => format!("  CPU {:>6} us/request", number(value.median)),
             Measure::Ms => format!(" {:>7} ms ({})", number(value.median), range(value)),
             Measure::Bytes => format!(" {:>9}", bytes(value.median)),
+            Measure::ServerCores => format!("  server {} cores", number(value.median)),
+            Measure::GeneratorCores => format!("  generator {} cores", number(value.median)),
         };
         if let (Measure::PerSecond | Measure::Ms, Some(ratio)) = (figure.measure, &figure.of_floor)
         {
-            line += &format!("  {} of the first", number(ratio.median));
+            line += &format!("  {} x the first", number(ratio.median));
         }
     }
     line
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn ratios_are_of_the_same_round() {
         let sample = |rate: f64| vec![(Measure::PerSecond, rate)];
-        // The machine was half as fast in the second round, and the server kept its share.
+        // The machine was half as fast in the second round.
         let own = [sample(90.0), sample(45.0), sample(91.0)];
         let floor = [sample(100.0), sample(50.0), sample(100.0)];
         let figures = figures("http", "echo", 16.0, "sabir", &own, &floor);
@@ -278,12 +284,12 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_first_now_and_then() {
-        let places = Places { root: "a".into(), programs: "b".into(), peers: "c".into() };
-        let mut say = |_: &str| {};
-        let mut run = Run::new(&places, &[], Cores::shared(), Pace::new(true), &mut say);
+    fn every_server_is_first_in_some_round() {
+        let paths = Paths { root: "a".into(), programs: "b".into(), peers: "c".into() };
+        let mut print = |_: &str| {};
+        let mut run = Run::new(&paths, &[], Cores::shared(), Schedule::new(true), &mut print);
         let turns = RefCell::new(Vec::new());
-        let lane = |server: usize| Lane {
+        let one = |server: usize| Series {
             server: server.to_string(),
             is_floor: server == 0,
             rounds: 20,
@@ -295,7 +301,7 @@ mod tests {
                 }
             }),
         };
-        run.case("http", "echo", 16.0, (0..4).map(lane).collect());
+        run.case("http", "echo", 16.0, (0..4).map(one).collect());
         let mut first = [0; 4];
         for round in turns.borrow().chunks(4) {
             let mut sorted = round.to_vec();
@@ -307,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_fails_has_no_figures_and_is_named() {
-        let places = Places { root: "a".into(), programs: "b".into(), peers: "c".into() };
-        let mut said = String::new();
-        let mut say = |text: &str| said += text;
-        let mut run = Run::new(&places, &[], Cores::shared(), Pace::new(true), &mut say);
+    fn a_series_that_fails_has_no_figures_and_is_reported() {
+        let paths = Paths { root: "a".into(), programs: "b".into(), peers: "c".into() };
+        let mut printed = String::new();
+        let mut print = |text: &str| printed += text;
+        let mut run = Run::new(&paths, &[], Cores::shared(), Schedule::new(true), &mut print);
         let (mut turns, mut broken) = (0, 0);
-        let lanes = vec![
-            Lane {
+        let series = vec![
+            Series {
                 server: "floor".into(),
                 is_floor: true,
                 rounds: 3,
@@ -323,7 +329,7 @@ mod tests {
                     Ok(vec![(Measure::PerSecond, 10.0)])
                 }),
             },
-            Lane {
+            Series {
                 server: "peer".into(),
                 is_floor: false,
                 rounds: 3,
@@ -337,7 +343,7 @@ mod tests {
                 }),
             },
         ];
-        run.case("http", "echo", 16.0, lanes);
+        run.case("http", "echo", 16.0, series);
         assert_eq!(run.missing, ["peer, echo, 16: lost"]);
         let servers: Vec<&str> = run.figures.iter().map(|figure| &*figure.server).collect();
         assert_eq!(servers, ["floor"]);

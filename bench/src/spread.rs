@@ -1,20 +1,20 @@
-//! What several rounds say together.
+//! Median, minimum and maximum of several rounds.
 
 use serde::{Deserialize, Serialize};
 
-/// The middle of some values, and how far they lie apart.
+/// Median, minimum and maximum of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// As many are below as above.
+    /// The median.
     pub median: f64,
-    /// The smallest.
+    /// The minimum.
     pub min: f64,
-    /// The largest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// `None`: there is no value.
+    /// Summarizes the finite values. Returns `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut values: Vec<f64> =
             values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_does_not_count() {
+    fn values_that_are_not_finite_are_ignored() {
         assert_eq!(Spread::of(&[]), None);
         assert_eq!(Spread::of(&[f64::NAN]), None);
         assert_eq!(Spread::of(&[f64::NAN, 2.0]).map(|spread| spread.median), Some(2.0));

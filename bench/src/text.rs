@@ -1,8 +1,8 @@
-//! Numbers and tables for people.
+//! Formats numbers and tables.
 
 use crate::spread::Spread;
 
-/// Three digits that count, and thousands apart.
+/// Formats a number with three significant digits and separated thousands.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
@@ -34,7 +34,7 @@ fn thousands(value: i64) -> String {
     if value < 0 { format!("-{out}") } else { out }
 }
 
-/// Bytes in the unit that fits.
+/// Formats a number of bytes with a fitting unit.
 pub fn bytes(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude < 1000.0 {
@@ -46,12 +46,12 @@ pub fn bytes(value: f64) -> String {
     }
 }
 
-/// From the smallest to the largest.
+/// Formats the minimum and the maximum.
 pub fn range(spread: &Spread) -> String {
     format!("{}–{}", number(spread.min), number(spread.max))
 }
 
-/// A table in Markdown; the columns but the first stand right.
+/// A Markdown table. All columns but the first are aligned right.
 pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<&str> = (0..head.len()).map(|at| if at == 0 { "---" } else { "---:" }).collect();
@@ -62,8 +62,24 @@ pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Exchanges what stands between two lines, which stay.
-pub fn exchange_between(text: &str, begin: &str, end: &str, new: &str) -> Option<String> {
+/// A table for a terminal, with aligned columns.
+pub fn aligned(head: &[String], rows: &[Vec<String>]) -> String {
+    let lines: Vec<&[String]> =
+        std::iter::once(head).chain(rows.iter().map(Vec::as_slice)).collect();
+    let cell = |line: &[String], at: usize| line.get(at).map_or(0, |cell| cell.chars().count());
+    let width = |at| lines.iter().map(|line| cell(line, at)).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut out = String::new();
+    for line in lines {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        out += cells.collect::<Vec<String>>().join("  ").trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// Replaces the text between two marks. Returns `None` if a mark is missing.
+pub fn replace_between(text: &str, begin: &str, end: &str, new: &str) -> Option<String> {
     let (before, rest) = text.split_once(begin)?;
     let (_, after) = rest.split_once(end)?;
     Some(format!("{before}{begin}\n\n{}\n\n{end}{after}", new.trim()))
@@ -74,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_three_digits_that_count() {
+    fn numbers_have_three_significant_digits() {
         for (value, written) in [
             (0.0, "0"),
             (0.0031, "0.0031"),
@@ -105,15 +121,17 @@ mod tests {
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let table = table(&words(&["server", "rate"]), &[words(&["floor", "7"])]);
         assert_eq!(table, "| server | rate |\n|---|---:|\n| floor | 7 |\n");
+        let aligned = aligned(&words(&["server", "rate"]), &[words(&["a longer name", "7"])]);
+        assert_eq!(aligned, "server         rate\na longer name  7\n");
     }
 
     #[test]
-    fn only_what_stands_between_the_marks_is_exchanged() {
-        let exchanged = exchange_between("a\n<b>\nold\n<e>\nz\n", "<b>", "<e>", "new\n");
-        assert_eq!(exchanged.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
-        let again = exchange_between(&exchanged.unwrap(), "<b>", "<e>", "new\n");
+    fn only_the_text_between_the_marks_is_replaced() {
+        let replaced = replace_between("a\n<b>\nold\n<e>\nz\n", "<b>", "<e>", "new\n");
+        assert_eq!(replaced.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
+        let again = replace_between(&replaced.unwrap(), "<b>", "<e>", "new\n");
         assert_eq!(again.as_deref(), Some("a\n<b>\n\nnew\n\n<e>\nz\n"));
-        assert_eq!(exchange_between("a <b> z", "<b>", "<e>", "new"), None);
-        assert_eq!(exchange_between("a <e> <b> z", "<b>", "<e>", "new"), None);
+        assert_eq!(replace_between("a <b> z", "<b>", "<e>", "new"), None);
+        assert_eq!(replace_between("a <e> <b> z", "<b>", "<e>", "new"), None);
     }
 }

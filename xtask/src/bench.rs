@@ -14,11 +14,23 @@ pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
         return Ok(false);
     }
     copy(workspace, &programs)?;
-    // A quick run measures one peer, which belongs to this part.
-    let part = if options == ["--quick"] { &["rmcp"][..] } else { &[] };
-    let install = workspace.join("bench/peers/install");
-    Command::new(install).args(part).current_dir(workspace).status()?;
+    if let Some(parts) = peers(options) {
+        let install = workspace.join("bench/peers/install");
+        Command::new(install).args(parts).current_dir(workspace).status()?;
+    }
     run(workspace, "bench/sabir-bench", options)
+}
+
+/// The parts of `bench/peers/install` that these options need: `None` for no peer, no part for all
+/// peers.
+fn peers(options: &[&str]) -> Option<&'static [&'static str]> {
+    let only = options.iter().position(|word| *word == "--only").and_then(|at| options.get(at + 1));
+    match only {
+        Some(names) if names.split(',').all(|name| name == "floor" || name == "sabir") => None,
+        // A quick run measures one peer.
+        None if options.contains(&"--quick") => Some(&["rmcp"]),
+        _ => Some(&[]),
+    }
 }
 
 /// Copies the programs, as an installation does. The page cache holds a file that the linker wrote
@@ -79,6 +91,14 @@ fn target(workspace: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_peers_that_are_measured_are_installed() {
+        assert_eq!(peers(&["--quick", "--part", "http", "--only", "floor,sabir"]), None);
+        assert_eq!(peers(&["--only", "sabir,ts-v2"]), Some(&[][..]));
+        assert_eq!(peers(&["--quick", "--part", "http"]), Some(&["rmcp"][..]));
+        assert_eq!(peers(&[]), Some(&[][..]));
+    }
 
     #[test]
     fn unknown_options_are_refused_before_the_build() {

@@ -28,8 +28,9 @@ usage: cargo xtask COMMAND
                (N: rounds, at most a million; default: 10000, half an hour)
   bench [--quick] [--only NAME,…] [--part PART]
                measure Sabir and its peers; rewrites docs/performance.md, its plots
-               and bench/figures.json (--only: some of the servers; --part: http, growth,
-               stdio, start, memory, expiry or products; then nothing is rewritten)
+               and bench/figures.json (--only: some of the servers; --part: http, cores,
+               growth, stdio, start, memory, expiry or products; nothing is rewritten with
+               one of the three options)
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file

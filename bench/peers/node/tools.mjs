@@ -1,7 +1,7 @@
-// What the two TypeScript peers share: how they are called, and their tools.
+// Shared by the two TypeScript peers: their command line and their tools.
 //
-// The schemas are made once; a server, of which these SDKs want one per session (v1) or per
-// request (v2, modern), only registers them.
+// The schemas are created once. These SDKs need a server per session (v1) or per modern request
+// (v2), which only registers them.
 
 import * as z from 'zod';
 
@@ -20,27 +20,36 @@ const move = z.object({
   to: z.string().describe('Where to'),
 });
 
-const said = (text) => ({ content: [{ type: 'text', text }] });
+const textResult = (text) => ({ content: [{ type: 'text', text }] });
 
-/** Gives an McpServer, of either SDK, its twenty-one tools. */
+/** Registers the twenty-one tools with an McpServer of either SDK. */
 export function addTools(server) {
-  server.registerTool('echo', { description: 'Says what it is told', inputSchema: echo }, async ({ text }) => said(text));
+  server.registerTool('echo', { description: 'Says what it is told', inputSchema: echo }, async ({ text }) => textResult(text));
+  server.registerTool(
+    'wait',
+    { description: 'Waits once, then says what it is told', inputSchema: echo },
+    async ({ text }) => {
+      await new Promise(setImmediate);
+      return textResult(text);
+    },
+  );
   for (let n = 1; n <= 10; n += 1) {
     server.registerTool(
       `search_${n}`,
       { description: 'Looks for something', inputSchema: search },
-      async ({ query, folder, limit }) => said(`${query} in ${folder}, at most ${limit}`),
+      async ({ query, folder, limit }) => textResult(`${query} in ${folder}, at most ${limit}`),
     );
+    if (n === 10) break; // twenty-one tools, as the other servers have
     server.registerTool(
       `move_${n}`,
       { description: 'Moves something', inputSchema: move },
-      async ({ from, to }) => said(`${from} to ${to}`),
+      async ({ from, to }) => textResult(`${from} to ${to}`),
     );
   }
   return server;
 }
 
-/** `stdio`, or `http 127.0.0.1:PORT`: gives the address to listen on, or undefined for stdio. */
+/** Reads `stdio` or `http 127.0.0.1:PORT`. Returns the address, or undefined for stdio. */
 export function place() {
   const [kind, address, ...rest] = process.argv.slice(2);
   if (kind === 'stdio' && address === undefined) return undefined;
@@ -50,7 +59,7 @@ export function place() {
   process.exit(2);
 }
 
-/** The body of a request as JSON; undefined if it is none. */
+/** Parses the body of a request as JSON. Returns undefined if it is invalid. */
 export async function json(request) {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);

@@ -1,4 +1,4 @@
-// @modelcontextprotocol/sdk (v1), on node:http: sessions, JSON answers. It knows only the legacy era.
+// @modelcontextprotocol/sdk (v1) on node:http, with sessions and JSON answers. Legacy era only.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ import { addTools, place, SERVER } from './tools.mjs';
 
 const sessions = new Map();
 
-/** A transport for a client that has no session yet; only `initialize` makes it one. */
+/** Creates a transport for a client without a session, which `initialize` then opens. */
 async function opening() {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,

@@ -1,8 +1,7 @@
-// @modelcontextprotocol/server (v2), on node:http: JSON answers in both eras.
+// @modelcontextprotocol/server (v2) on node:http, with JSON answers in both eras.
 //
-// The SDK's own fallback for the legacy era has no sessions and answers with event streams,
-// so legacy sessions are kept here, as its documentation says to, beside a handler that is
-// modern only.
+// The SDK's own fallback for the legacy era has no sessions and answers with event streams. So
+// legacy sessions are kept here, as its documentation recommends, next to a modern handler.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -1,9 +1,10 @@
 """The package fastmcp with JSON answers, on uvicorn with uvloop and httptools, without an access log.
 
-Tools are coroutines (others are run in a thread each) and give plain text (else fastmcp adds a
-structured copy of every answer).
+Tools are coroutines, because others run in a thread each. They return plain text, because fastmcp
+would add a structured copy of every other answer.
 """
 
+import asyncio
 import sys
 from functools import partial
 from typing import Annotated
@@ -20,6 +21,12 @@ server = FastMCP("echo-server", version="0.1.0")
 
 @server.tool(description="Says what it is told", output_schema=None)
 async def echo(text: Annotated[str, Field(description="What to say")]) -> str:
+    return text
+
+
+@server.tool(description="Waits once, then says what it is told", output_schema=None)
+async def wait(text: Annotated[str, Field(description="What to say")]) -> str:
+    await asyncio.sleep(0)
     return text
 
 
@@ -40,7 +47,8 @@ async def move(
 
 for n in range(1, 11):
     server.tool(search, name=f"search_{n}", description="Looks for something", output_schema=None)
-    server.tool(move, name=f"move_{n}", description="Moves something", output_schema=None)
+    if n < 10:  # twenty-one tools, as the other servers have
+        server.tool(move, name=f"move_{n}", description="Moves something", output_schema=None)
 
 
 def main() -> None:

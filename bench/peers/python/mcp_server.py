@@ -1,9 +1,10 @@
 """The package mcp with JSON answers, on uvicorn with uvloop and httptools, without an access log.
 
-Tools are coroutines (others are run in a thread each) and give plain text (else mcp adds a
-structured copy of every answer).
+Tools are coroutines, because others run in a thread each. They return plain text, because mcp would
+add a structured copy of every other answer.
 """
 
+import asyncio
 import sys
 from typing import Annotated
 
@@ -19,6 +20,12 @@ server = MCPServer("echo-server", version="0.1.0", log_level="ERROR")
 
 @server.tool(description="Says what it is told", structured_output=False)
 async def echo(text: Annotated[str, Field(description="What to say")]) -> str:
+    return text
+
+
+@server.tool(description="Waits once, then says what it is told", structured_output=False)
+async def wait(text: Annotated[str, Field(description="What to say")]) -> str:
+    await asyncio.sleep(0)
     return text
 
 
@@ -39,7 +46,8 @@ async def move(
 
 for n in range(1, 11):
     server.add_tool(search, f"search_{n}", description="Looks for something", structured_output=False)
-    server.add_tool(move, f"move_{n}", description="Moves something", structured_output=False)
+    if n < 10:  # twenty-one tools, as the other servers have
+        server.add_tool(move, f"move_{n}", description="Moves something", structured_output=False)
 
 
 def main() -> None:

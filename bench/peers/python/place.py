@@ -1,4 +1,4 @@
-"""What the two Python peers share: how they are called, and how uvicorn serves them."""
+"""Shared by the two Python peers: their command line and the settings of uvicorn."""
 
 import sys
 
@@ -12,7 +12,7 @@ UVICORN = {
 
 
 def read(arguments: list[str]) -> tuple[str, int] | None:
-    """`stdio`, or `http 127.0.0.1:PORT`: the address to listen on, or None for stdio."""
+    """Reads `stdio` or `http 127.0.0.1:PORT`. Returns the address, or None for stdio."""
     match arguments[1:]:
         case ["stdio"]:
             return None

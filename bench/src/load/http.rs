@@ -1,7 +1,7 @@
-//! One HTTP client with many connections, on one thread: each sends its next request when the last
-//! one is answered, and every answer is checked.
+//! One HTTP client with many connections on one thread. Each connection sends its next request when
+//! the previous one is answered; every answer is checked.
 
-mod answer; // bytes -> a body
+mod answer; // parse a response
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream as Blocking};
@@ -14,22 +14,22 @@ use self::answer::read_answer;
 use super::Measured;
 use super::exchange::{Ask, Checker, Era, FIRST_ID, Template};
 
-/// What is done to a server.
+/// A load on a server.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Where it listens.
+    /// The server's address.
     pub address: SocketAddr,
-    /// In which era it is spoken to.
+    /// The era of the requests.
     pub era: Era,
-    /// What it is asked.
+    /// The request that is sent.
     pub ask: Ask,
-    /// How many ask at once.
+    /// The number of connections.
     pub connections: usize,
-    /// For how long.
+    /// How long requests are sent.
     pub time: Duration,
 }
 
-/// A connection, and what is on its way.
+/// A connection and the request in flight.
 struct Connection {
     stream: TcpStream,
     request: Template,
@@ -40,34 +40,36 @@ struct Connection {
     input: Vec<u8>,
 }
 
-/// When enough was asked.
+/// When a load ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After so long.
+    /// After this time.
     Time(Duration),
-    /// After so many answers, all connections together.
+    /// After this many answers over all connections.
     Answers(usize),
 }
 
-/// Connections that are open, and where handshakes are done.
+/// Open connections, after their handshakes.
 pub struct Client {
     poll: Poll,
     connections: Vec<Connection>,
     checker: Checker,
-    /// Where to read to.
+    /// Whether it waits for answers in `epoll_wait` instead of polling without a pause.
+    sleeps: bool,
+    /// The buffer for reads.
     room: Vec<u8>,
 }
 
-/// How much is read at once.
+/// The most bytes of one read.
 const ROOM: usize = 64 << 10;
 
-/// Asks until the time is up.
+/// Sends requests until the job's time is over.
 pub fn run(job: &Job) -> Result<Measured, String> {
     Client::open(job)?.run(Until::Time(job.time))
 }
 
 impl Client {
-    /// Opens all connections of a job.
+    /// Opens all connections of a job, with their handshakes.
     pub fn open(job: &Job) -> Result<Self, String> {
         let poll = Poll::new().map_err(lost)?;
         let mut connections = Vec::new();
@@ -79,10 +81,20 @@ impl Client {
             connections.push(connection);
         }
         let checker = Checker::new(job.ask.clone());
-        Ok(Self { poll, connections, checker, room: vec![0; ROOM] })
+        // A single connection waits, as clients do. Many connections are polled without a pause:
+        // otherwise the server would pay for waking the generator with every answer, which is
+        // expensive on a virtual machine.
+        let sleeps = job.connections == 1;
+        Ok(Self { poll, connections, checker, sleeps, room: vec![0; ROOM] })
     }
 
-    /// Asks over all connections until it is enough.
+    /// Waits for answers instead of polling without a pause, so that a server that shares the core
+    /// can use the rest of it.
+    pub fn sleeping(self) -> Self {
+        Self { sleeps: true, ..self }
+    }
+
+    /// Sends requests over all connections until the load ends.
     pub fn run(&mut self, until: Until) -> Result<Measured, String> {
         let mut latencies = Vec::with_capacity(1 << 20);
         let mut events = Events::with_capacity(1024);
@@ -93,16 +105,14 @@ impl Client {
             connection.id += 1;
             connection.ask(start).map_err(lost)?;
         }
-        // One that asks alone sleeps until it is answered, as clients do. Many never sleep: to wake
-        // them would be the server's work, and dear on a virtual machine.
-        let patience = if self.connections.len() == 1 { PATIENCE } else { Duration::ZERO };
+        let patience = if self.sleeps { PATIENCE } else { Duration::ZERO };
         let (mut end, mut last) = (start, start);
         while open > 0 {
             self.poll.poll(&mut events, Some(patience)).map_err(lost)?;
             if events.is_empty() {
                 match last.elapsed() < PATIENCE {
                     true => continue,
-                    false => return Err(format!("no answer in {} seconds", PATIENCE.as_secs())),
+                    false => return Err(format!("no answer (waited {} s)", PATIENCE.as_secs())),
                 }
             }
             last = Instant::now();
@@ -137,11 +147,11 @@ impl Client {
     }
 }
 
-/// How long nothing may come.
+/// How long to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn lost(error: io::Error) -> String {
-    format!("the connection: {error}")
+    format!("connection error: {error}")
 }
 
 impl Connection {
@@ -150,12 +160,12 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let session = match job.era {
-            Era::Legacy => shake_hands(&mut stream, job.address)?,
+            Era::Legacy => initialize(&mut stream, job.address)?,
             Era::Modern => None,
         };
         stream.set_nonblocking(true)?;
         let message = job.ask.message(job.era);
-        let request = post(job.address, &headers(job, session.as_deref()), &message);
+        let request = http_post(job.address, &headers(job, session.as_deref()), &message);
         Ok(Self {
             stream: TcpStream::from_std(stream),
             length: request.len(),
@@ -184,20 +194,20 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the answer is there and right.
+    /// Reads what has arrived. Returns whether the answer is complete; a wrong answer is an error.
     fn take_answer(&mut self, room: &mut [u8], checker: &mut Checker) -> Result<bool, String> {
         loop {
             match (&self.stream).read(room) {
-                Ok(0) => return Err("the server has closed a connection".into()),
+                Ok(0) => return Err("the server closed a connection".into()),
                 Ok(read) => {
                     self.input.extend_from_slice(&room[..read]);
-                    // A short read says that there is no more for now.
+                    // A short read means that there is no more for now.
                     if read < room.len() {
                         break;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(format!("the connection: {error}")),
+                Err(error) => return Err(lost(error)),
             }
         }
         let Some(answer) = read_answer(&self.input)? else { return Ok(false) };
@@ -226,8 +236,8 @@ fn headers(job: &Job, session: Option<&str>) -> String {
     headers
 }
 
-/// A request, as clients write it.
-pub fn post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
+/// An HTTP request with the headers of a usual client.
+pub fn http_post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
@@ -237,41 +247,40 @@ pub fn post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Opens a legacy session, and says its name.
-pub fn shake_hands(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
-    let session = exchange(stream, &post(address, "", HELLO), 1)?;
+/// Performs the legacy handshake. Returns the session id, if the server keeps sessions.
+pub fn initialize(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
+    let session = exchange(stream, &http_post(address, "", INITIALIZE), 1)?;
     let mut headers = "MCP-Protocol-Version: 2025-11-25\r\n".to_owned();
     if let Some(session) = &session {
         headers += &format!("Mcp-Session-Id: {session}\r\n");
     }
     let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    exchange(stream, &post(address, &headers, ready), 1)?;
+    exchange(stream, &http_post(address, &headers, ready), 1)?;
     Ok(session)
 }
 
-/// Opens so many sessions as fast as the server can, and says the name of the last. Their handshakes
-/// are not completed.
-pub fn begin_sessions(
+/// Opens `count` sessions in batches, without completing their handshakes. Returns the id of the last.
+pub fn open_sessions(
     stream: &mut Blocking,
     address: SocketAddr,
     count: usize,
 ) -> io::Result<Option<String>> {
-    const AT_ONCE: usize = 100;
-    let hellos = post(address, "", HELLO).repeat(AT_ONCE);
+    const BATCH: usize = 100;
+    let requests = http_post(address, "", INITIALIZE).repeat(BATCH);
     let mut last = None;
-    for _ in 0..count.div_ceil(AT_ONCE) {
-        last = exchange(stream, &hellos, AT_ONCE)?;
+    for _ in 0..count.div_ceil(BATCH) {
+        last = exchange(stream, &requests, BATCH)?;
     }
     Ok(last)
 }
 
-const HELLO: &str = concat!(
+const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"#,
     r#""protocolVersion":"2025-11-25","capabilities":{},"#,
     r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#
 );
 
-/// Sends requests, waits for so many answers, and says which session the last of them names.
+/// Sends requests and reads `answers` responses. Returns the session id of the last response.
 fn exchange(stream: &mut Blocking, requests: &[u8], answers: usize) -> io::Result<Option<String>> {
     stream.write_all(requests)?;
     let (mut input, mut chunk) = (Vec::new(), [0; 16 << 10]);

@@ -1,4 +1,4 @@
-//! A server on a pipe, asked one thing after the other or many at once.
+//! Load on a stdio server: requests one after the other, or pipelined.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -7,27 +7,27 @@ use std::time::Instant;
 use super::Measured;
 use super::exchange::{Ask, Checker, Era, FIRST_ID, Template};
 
-/// The two ends of a server's pipe.
+/// The standard input and output of a server.
 pub struct Pipe {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Pipe {
-    /// Takes the pipe of a server; the handshake is done where its era has one.
+    /// Takes the streams of a server and performs the handshake of the legacy era.
     pub fn open(server: &mut Child, era: Era) -> io::Result<Self> {
         let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
-            return Err(io::Error::other("the server has no pipe"));
+            return Err(io::Error::other("the streams of the server are not piped"));
         };
         let mut pipe = Self { input, output: BufReader::with_capacity(1 << 20, output) };
         if era == Era::Legacy {
-            let hello = concat!(
+            let initialize = concat!(
                 r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"#,
                 r#""protocolVersion":"2025-11-25","capabilities":{},"#,
                 r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#,
                 "\n"
             );
-            pipe.input.write_all(hello.as_bytes())?;
+            pipe.input.write_all(initialize.as_bytes())?;
             pipe.line()?;
             let ready = concat!(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, "\n");
             pipe.input.write_all(ready.as_bytes())?;
@@ -44,9 +44,9 @@ impl Pipe {
         Ok(line)
     }
 
-    /// Asks `count` times, each after the answer to the last.
-    pub fn in_turn(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
-        let failed = |error: io::Error| format!("the pipe: {error}");
+    /// Sends `count` requests, each after the answer to the previous one.
+    pub fn sequential(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
+        let failed = |error: io::Error| format!("pipe error: {error}");
         let mut request = line_of(ask, era);
         let mut checker = Checker::new(ask.clone());
         let mut latencies = Vec::new();
@@ -61,9 +61,9 @@ impl Pipe {
         Ok(Measured::new(latencies, start.elapsed()))
     }
 
-    /// Asks `count` times without waiting for answers, which may come in any order.
-    pub fn at_once(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
-        let failed = |error: io::Error| format!("the pipe: {error}");
+    /// Sends `count` requests without waiting for answers, which may arrive in any order.
+    pub fn pipelined(&mut self, era: Era, ask: &Ask, count: u64) -> Result<Measured, String> {
+        let failed = |error: io::Error| format!("pipe error: {error}");
         let (input, output) = (&mut self.input, &mut self.output);
         let mut request = line_of(ask, era);
         let mut all = Vec::new();
@@ -75,7 +75,7 @@ impl Pipe {
             let writer = scope.spawn(move || input.write_all(&all));
             let answers = Answers { output, checker: Checker::new(ask.clone()), count };
             let read = answers.read();
-            writer.join().map_err(|_| "the writer panicked")?.map_err(failed)?;
+            writer.join().map_err(|_| "the writing thread panicked")?.map_err(failed)?;
             read
         })?;
         let time = start.elapsed();
@@ -83,7 +83,7 @@ impl Pipe {
     }
 }
 
-/// The answers to many requests.
+/// Reads the answers to pipelined requests.
 struct Answers<'a> {
     output: &'a mut BufReader<ChildStdout>,
     checker: Checker,
@@ -98,18 +98,22 @@ impl Answers<'_> {
         while left > 0 {
             let read = self.output.read(&mut input[at..]).map_err(|error| error.to_string())?;
             if read == 0 {
-                return Err(format!("the server has ended with {left} answers missing"));
+                return Err(format!("the server ended before it answered {left} requests"));
             }
             let (mut begin, end) = (0, at + read);
             while let Some(length) = memchr::memchr(b'\n', &input[begin..end]) {
                 let line = &input[begin..begin + length];
                 begin += length + 1;
-                let id = id_of(line).ok_or("an answer without an id")?;
+                let id = id_of(line).ok_or("an answer has no id")?;
                 self.checker.check(id, line)?;
                 let slot = id.checked_sub(FIRST_ID).and_then(|nth| usize::try_from(nth).ok());
                 match slot.and_then(|nth| seen.get_mut(nth)) {
                     Some(seen) if !*seen => *seen = true,
-                    _ => return Err(format!("{id} was answered twice, or never asked")),
+                    _ => {
+                        return Err(format!(
+                            "unexpected answer to request {id} (answered before, or never sent)"
+                        ));
+                    }
                 }
                 left -= 1;
             }
@@ -120,7 +124,7 @@ impl Answers<'_> {
     }
 }
 
-/// The id of an answer, wherever it stands in it.
+/// Finds the id of an answer.
 fn id_of(line: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, br#""id":"#)? + 5;
     let digits = line[at..].trim_ascii_start();

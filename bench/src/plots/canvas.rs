@@ -1,10 +1,11 @@
-//! Draws panels of lines and of dots: logarithmic axes, names beside the lines, no fonts needed.
+//! Draws panels of lines and dots with logarithmic axes. Names are next to the lines; no fonts are
+//! needed.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The size of one panel, and of what stands around its plot.
+/// The size of a panel and of its margins.
 const PANEL: (i32, i32) = (470, 350);
 const TITLE: i32 = 46;
 const LEFT: i32 = 58;
@@ -12,7 +13,7 @@ const RIGHT: i32 = 122;
 const TOP: i32 = 34;
 const BOTTOM: i32 = 56;
 
-/// The least distance of two names.
+/// The smallest distance between two names.
 const NAMES_APART: i32 = 15;
 
 const INK: RGBColor = RGBColor(31, 41, 55);
@@ -21,10 +22,10 @@ const GRID: RGBColor = RGBColor(229, 231, 235);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// An axis, always logarithmic: what is drawn here spans decades.
+/// A logarithmic axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
-    /// What it counts, with its unit.
+    /// The quantity with its unit.
     label: String,
     low: f64,
     high: f64,
@@ -32,7 +33,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From decade to decade around some values; at least one decade.
+    /// Covers some values, rounded to decades; at least one decade.
     pub(super) fn around(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.filter(|value| is_drawn(*value)).collect();
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -42,11 +43,11 @@ impl Axis {
         let powers = decade(least) - 1..=decade(most) + 2;
         let decades: Vec<f64> = powers.map(|power| 10_f64.powi(power)).collect();
         let fine: Vec<f64> = decades.iter().flat_map(|at| [*at, at * 2.0, at * 5.0]).collect();
-        // Few decades need lines between.
+        // Further grid lines if there are few decades.
         let marks = if most / least > 50.0 { decades } else { fine };
         let mut low = marks.iter().rposition(|at| *at <= least).unwrap_or_default();
         let mut high = marks.iter().position(|at| *at >= most).unwrap_or(marks.len() - 1);
-        // Less than a decade would make mountains of molehills.
+        // A smaller range would exaggerate differences.
         while marks[high] / marks[low] < 9.9 {
             if low > 0 && least / marks[low] < marks[high] / most {
                 low -= 1;
@@ -58,14 +59,14 @@ impl Axis {
         Self { label: label.to_owned(), low: marks[low], high: marks[high], ticks }
     }
 
-    /// With a tick at each of the places where something was measured.
+    /// Has a tick at each measured value.
     pub(super) fn at(label: &str, places: &[f64]) -> Self {
         let low = places.first().copied().unwrap_or(1.0);
         let high = places.last().copied().filter(|high| *high > low).unwrap_or(low * 10.0);
         Self { label: label.to_owned(), low, high, ticks: places.to_vec() }
     }
 
-    /// How far along the axis a value lies, from 0 to 1.
+    /// The position of a value on the axis, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         (value / self.low).ln() / (self.high / self.low).ln()
     }
@@ -75,51 +76,51 @@ fn is_drawn(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-/// A line, with a dot at each value.
+/// A line with a dot at each value.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// Stands at its right end.
+    /// The name at its right end.
     pub(super) name: String,
     /// Its color.
     pub(super) color: RGBColor,
-    /// Whether it is the one to look at.
+    /// Whether it is emphasized.
     pub(super) bold: bool,
     /// From left to right.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Values of one thing on a row: a dot for each, joined.
+/// Two values in a row, connected.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Stands at its left.
+    /// The name on the left.
     pub(super) name: String,
     /// Its color.
     pub(super) color: RGBColor,
-    /// Drawn as a filled dot, and the second as a ring.
+    /// A filled dot and a ring.
     pub(super) values: (f64, f64),
 }
 
-/// What a panel shows.
+/// The content of a panel.
 #[derive(Clone, Debug)]
 pub(super) enum Shown {
     /// Lines over two axes.
     Lines(Axis, Vec<Line>),
-    /// Rows over one.
+    /// Rows over one axis.
     Rows(Vec<Row>),
 }
 
-/// One drawing of several.
+/// A plot with its title.
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
-    /// Above it.
+    /// The title above it.
     pub(super) title: String,
-    /// Below it.
+    /// The axis below it.
     pub(super) x: Axis,
-    /// In it.
+    /// The content.
     pub(super) shown: Shown,
 }
 
-/// Draws panels, so many beside each other, as SVG.
+/// Draws panels in columns, as SVG.
 pub(super) fn draw(title: &str, panels: &[Panel], columns: usize) -> Result<String, String> {
     let columns = columns.clamp(1, panels.len().max(1));
     let rows = panels.len().div_ceil(columns).max(1);
@@ -140,7 +141,7 @@ pub(super) fn draw(title: &str, panels: &[Panel], columns: usize) -> Result<Stri
     Ok(svg)
 }
 
-/// Where values lie in pixels.
+/// Converts values to pixels.
 struct Plot {
     left: i32,
     right: i32,
@@ -217,7 +218,7 @@ fn draw_lines(
     let mut heights: Vec<i32> = names.iter().map(|(height, ..)| *height).collect();
     push_apart(&mut heights, plot.bottom);
     for ((_, right, line), height) in names.iter().zip(heights) {
-        // A line that ends early has its name beside its end, the others beside the plot.
+        // The name of a line that ends early is next to its end, the others are next to the plot.
         write(root, &line.name, (right + 10, height), 13, line.color, HPos::Left)?;
     }
     Ok(())
@@ -243,7 +244,7 @@ fn draw_rows(root: &Area<'_>, plot: &Plot, x: &Axis, rows: &[Row]) -> Result<(),
     Ok(())
 }
 
-/// Moves names that would overlap, downwards first, then up from the bottom.
+/// Moves overlapping names, first down, then up from the bottom.
 fn push_apart(heights: &mut [i32], bottom: i32) {
     for at in 1..heights.len() {
         heights[at] = heights[at].max(heights[at - 1] + NAMES_APART);
@@ -267,13 +268,13 @@ fn write(
     color: RGBColor,
     side: HPos,
 ) -> Result<(), String> {
-    // The library takes a size for the height of a line, not of the letters.
+    // The size is the height of a line for the library, not of the letters.
     let size = f64::from(size) * 1.24;
     let style = ("sans-serif", size).into_font().color(&color).pos(Pos::new(side, VPos::Center));
     root.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| error.to_string())
 }
 
-/// A tick in as few letters as possible.
+/// A short label for a tick.
 fn short(value: f64) -> String {
     let (value, unit) = match value {
         v if v >= 999_500.0 => (v / 1e6, "M"),

@@ -1,28 +1,22 @@
-//! Counts what a server does for one request: it is run for few requests and for many, and what
-//! starting costs falls out of the difference.
+//! Counts the cost of one request. A server is run once with few requests and once with many; the
+//! difference does not contain the cost of its start.
 
-use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{fs, io};
 
 use super::{Cost, Costs};
 use crate::load::exchange::{Ask, Era};
 use crate::load::http::{Client, Job, Until};
 use crate::load::pipe::Pipe;
-use crate::process::{CommandLine, Cores, Process, Streams, free_address, is_installed};
+use crate::process::{CommandLine, Cores, Process, Streams, is_installed, unused_address};
 
-/// Few requests, and many.
+/// The two numbers of requests.
 const FEW: usize = 200;
 const MANY: usize = 1200;
 
-/// How long one run may take. Under valgrind all is some fifty times slower.
+/// How long one run may take. Programs are about fifty times slower under valgrind.
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// A server stays awake for a client that asks without a pause, and what it does meanwhile belongs
-/// to no request. On a pipe we pause; over HTTP it does not do so for one of many.
-const PAUSE: Duration = Duration::from_millis(1);
-const CROWD: usize = 4;
 
 /// A path through the server.
 struct Route {
@@ -32,10 +26,11 @@ struct Route {
     ask: Ask,
 }
 
-fn routes() -> [Route; 5] {
+fn routes() -> [Route; 6] {
     let route = |name, over_http, era, ask| Route { name, over_http, era, ask };
     [
         route("http-modern-echo-50", true, Era::Modern, Ask::Echo(50)),
+        route("http-modern-wait-50", true, Era::Modern, Ask::Wait(50)),
         route("http-legacy-echo-50", true, Era::Legacy, Ask::Echo(50)),
         route("http-modern-echo-10k", true, Era::Modern, Ask::Echo(10_000)),
         route("http-legacy-list-21", true, Era::Legacy, Ask::List(21)),
@@ -43,10 +38,10 @@ fn routes() -> [Route; 5] {
     ]
 }
 
-/// Counts every path, with the servers that lie in `programs`.
+/// Counts every path with the servers in the folder `programs`.
 pub fn all(programs: &Path) -> Result<Costs, String> {
     if !is_installed("valgrind") {
-        return Err("there is no valgrind: install it, for example with apt-get".into());
+        return Err("valgrind not found (install it, for example with apt-get)".into());
     }
     let mut costs = Costs::new();
     for route in routes() {
@@ -64,7 +59,7 @@ pub fn all(programs: &Path) -> Result<Costs, String> {
 
 fn per_request(count: impl Fn(usize) -> Result<u64, String>) -> Result<f64, String> {
     let (few, many) = (count(FEW)?, count(MANY)?);
-    let more = many.checked_sub(few).ok_or("more requests cost less")?;
+    let more = many.checked_sub(few).ok_or("the run with more requests cost less")?;
     Ok(more as f64 / (MANY - FEW) as f64)
 }
 
@@ -74,21 +69,20 @@ fn instructions(programs: &Path, route: &Route, count: usize) -> Result<u64, Str
     let out = format!("--callgrind-out-file={}", file.display());
     let server = CommandLine::new(&programs.join("echo-server"), &[]);
     let server = server.under(&["valgrind", "--tool=callgrind", "--quiet", &out]);
-    // What it says of us is not for here; what it counted is in its file.
     serve(&server, route, count, Streams::Closed, Streams::Piped)?;
     let written = fs::read_to_string(file).map_err(|error| format!("valgrind: {error}"))?;
-    instructions_of(&written).ok_or_else(|| "valgrind wrote no sum".into())
+    instructions_of(&written).ok_or_else(|| "no sum in the output of valgrind".into())
 }
 
 fn allocations(programs: &Path, route: &Route, count: usize) -> Result<u64, String> {
     let server = CommandLine::new(&programs.join("echo-server-counted"), &[]);
-    let said = serve(&server, route, count, Streams::Heard, Streams::All)?;
+    let said = serve(&server, route, count, Streams::Stderr, Streams::All)?;
     let number = said.lines().find_map(|line| line.strip_prefix("allocations: "));
     let number = number.and_then(|number| number.trim().parse().ok());
-    number.ok_or_else(|| format!("it did not say how many: {said}"))
+    number.ok_or_else(|| format!("no count of allocations on standard error: {said}"))
 }
 
-/// Starts a server, asks it so often, ends it; what it said on standard error if that is ours.
+/// Starts a server, sends `count` requests and ends it. Returns its standard error if it is piped.
 fn serve(
     server: &CommandLine,
     route: &Route,
@@ -102,29 +96,24 @@ fn serve(
         let mut process = Process::start(Cores::shared(), &server.and(&["stdio"]), over_pipe)?;
         let _guard = process.guard(LIMIT);
         let mut pipe = Pipe::open(process.child(), *era).map_err(failed)?;
-        for _ in 0..count {
-            pipe.in_turn(*era, ask, 1)?;
-            thread::sleep(PAUSE);
-        }
+        pipe.sequential(*era, ask, count as u64)?;
         drop(pipe);
         return process.end();
     }
-    let address = free_address().map_err(failed)?;
+    let address = unused_address().map_err(failed)?;
     let line = server.and(&["http", &address.to_string()]);
     let mut process = Process::start(Cores::shared(), &line, over_http)?;
     let _guard = process.guard(LIMIT);
     process.wait_for(address)?;
     let time = Duration::ZERO;
     let job = Job { address, era: *era, ask: ask.clone(), connections: 1, time };
-    let others = (0..CROWD).map(|_| TcpStream::connect(address));
-    let _others: Vec<TcpStream> = others.collect::<Result<_, _>>().map_err(failed)?;
     let mut client = Client::open(&job)?;
     client.run(Until::Answers(count))?;
-    // Ended while it is idle: closing a connection costs something, at a moment of its choice.
+    // The server ends while the connection is open, so that no run counts its closing.
     process.end()
 }
 
-/// The sum of all instructions, of a file that callgrind wrote.
+/// The number of instructions in the output of callgrind.
 fn instructions_of(written: &str) -> Option<u64> {
     let sum = |name| written.lines().find_map(|line| line.strip_prefix(name));
     let sum = sum("summary:").or_else(|| sum("totals:"))?;
@@ -136,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_found_in_what_callgrind_writes() {
+    fn the_sum_is_found_in_the_output_of_callgrind() {
         let written = "# callgrind format\nversion: 1\nevents: Ir\nsummary: 1234567\n\nfn=(1) main\n3 9\n\ntotals: 1234568\n";
         assert_eq!(instructions_of(written), Some(1_234_567));
         assert_eq!(instructions_of("events: Ir\n\ntotals: 42 7\n"), Some(42));
@@ -145,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn starting_costs_nothing_per_request() {
+    fn the_cost_of_the_start_is_not_counted() {
         assert_eq!(per_request(|count| Ok(1_000_000 + 7 * count as u64)), Ok(7.0));
         assert!(per_request(|count| Ok(10_000 - count as u64)).is_err());
     }

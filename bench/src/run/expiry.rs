@@ -1,4 +1,4 @@
-//! How long others wait while very many legacy sessions time out.
+//! The latency of other requests while very many legacy sessions expire.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,48 +6,49 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Lane, Run, Sample};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Series};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
-use crate::load::http::{Client, Until, begin_sessions, post};
+use crate::load::http::{Client, Until, http_post, open_sessions};
 use crate::process::{CommandLine, Cores, Process};
+use crate::servers::{Kind, Server};
 
 const SESSIONS: usize = 100_000;
 
-/// How long a session may be unused: longer than it takes to open all of them.
+/// The idle time-out of a session: longer than it takes to open all of them.
 const IDLE: Duration = Duration::from_secs(8);
 
-/// For how long answers are watched, from when the first session times out: all are gone by then.
+/// How long requests are sent, from the time when the first session expires. All have expired by
+/// then.
 const WATCHED: Duration = Duration::from_secs(6);
 
-/// The machine itself may pause; it does not do so at the same place every time.
+/// Several rounds, because the machine itself pauses now and then.
 const ROUNDS: usize = 3;
 
-/// One client asks in sequence while all sessions of others time out, and the same for as long while
-/// nothing does: of both the longest time that an answer took.
+/// The longest latency of sequential requests while all sessions expire, and of as many requests to a
+/// server without sessions.
 pub(super) fn pause(run: &mut Run<'_>) {
-    let Some(ours) = run.ours().filter(|_| !run.pace.quick) else { return };
+    let Some(ours) = run.ours().filter(|_| !run.schedule.quick) else { return };
     let folder = match prepare() {
         Ok(folder) => folder,
-        Err(error) => return run.miss("sabir serve", "sessions that time out", &error.to_string()),
+        Err(error) => return run.miss("sabir serve", "sessions that expire", &error.to_string()),
     };
-    let program = run.places.programs.join("sabir");
+    let program = run.paths.programs.join("sabir");
     let line = CommandLine::new(&program, &["serve", &folder.path().to_string_lossy(), "--http"]);
-    let named = |name: &str, kind| Contestant { name: name.into(), kind, ..ours.clone() };
+    let named = |name: &str, kind| Server { name: name.into(), kind, ..ours.clone() };
     let (cores, quiet_line) = (run.cores, line.clone());
-    let lanes = vec![
-        Lane::new(&named("no sessions", Kind::Floor), ROUNDS, move || {
+    let series = vec![
+        Series::new(&named("no sessions", Kind::Floor), ROUNDS, move || {
             longest(cores, &quiet_line, 0)
         }),
-        Lane::new(&named("sabir serve", Kind::Ours), ROUNDS, move || {
+        Series::new(&named("sabir serve", Kind::Ours), ROUNDS, move || {
             longest(cores, &line, SESSIONS)
         }),
     ];
-    run.case("expiry", "all sessions", SESSIONS as f64, lanes);
+    run.case("expiry", "all sessions", SESSIONS as f64, series);
 }
 
-/// A `sabir.toml` that offers one tool, and lets sessions time out soon.
+/// Creates a `sabir.toml` with one tool and a short idle time-out.
 fn prepare() -> std::io::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let file = format!(
@@ -61,13 +62,16 @@ fn prepare() -> std::io::Result<tempfile::TempDir> {
 
 fn longest(cores: Cores, line: &CommandLine, sessions: usize) -> Result<Sample, String> {
     let failed = |error: std::io::Error| error.to_string();
-    let (_process, address) = Process::listen(cores, line)?;
+    let (_process, address) = Process::start_http(cores, line, &[])?;
     let begun = Instant::now();
     let mut stream = TcpStream::connect(address).map_err(failed)?;
-    let last = begin_sessions(&mut stream, address, sessions).map_err(failed)?;
+    let last = open_sessions(&mut stream, address, sessions).map_err(failed)?;
     let opened = begun.elapsed();
     if opened > WATCHED / 2 {
-        return Err(format!("it took {opened:?} to open {sessions} sessions"));
+        return Err(format!(
+            "opening {sessions} sessions took {opened:?} (limit {:?})",
+            WATCHED / 2
+        ));
     }
     thread::sleep(IDLE - opened);
     let mut job = super::http::job(Era::Modern, Ask::List(1), 1);
@@ -76,7 +80,7 @@ fn longest(cores: Cores, line: &CommandLine, sessions: usize) -> Result<Sample, 
     if let Some(session) = last
         && is_known(address, &session).map_err(failed)?
     {
-        return Err("a session outlived its time".into());
+        return Err("a session did not expire in time".into());
     }
     Ok(vec![(Measure::Ms, measured.latency(1.0) / 1e3)])
 }
@@ -85,7 +89,7 @@ fn is_known(address: SocketAddr, session: &str) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(address)?;
     let headers = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    stream.write_all(&post(address, &headers, ping))?;
+    stream.write_all(&http_post(address, &headers, ping))?;
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer)?;
     Ok(!answer[..read].starts_with(b"HTTP/1.1 404"))

@@ -2,176 +2,199 @@
 
 use std::time::Duration;
 
-use super::{Lane, Pace, Run, Sample};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Schedule, Series};
 use crate::figures::Measure;
+use crate::load::Measured;
 use crate::load::exchange::{Ask, Era};
 use crate::load::http::{Client, Job, Until};
-use crate::process::{CommandLine, Cores, Process};
+use crate::process::{CommandLine, Cores, Process, thread_cpu_time};
+use crate::servers::{Kind, Server};
 
-/// How many connections ask at once where something else is compared.
+/// The number of connections where something else is compared.
 const CONNECTIONS: usize = 16;
 
-/// So many connections take a slow peer seconds to open: it has fewer rounds.
+/// Slow peers need seconds to open this many connections, so peers have fewer rounds.
 const MANY_CONNECTIONS: usize = 512;
 
-/// Who answers one client so often in a second is near enough to us for a closer look.
-const NEAR: f64 = 2000.0;
+/// Peers with at least this many answers per second over one connection have more rounds.
+const FAST_PEER: f64 = 2000.0;
 
-/// A server that is up, and what it is asked in each round.
-struct Loaded {
+/// A running server and the load of each round.
+pub(super) struct HttpServer {
     process: Process,
     job: Job,
 }
 
-impl Loaded {
-    /// Starts a server, and says how often it answers one client in a second.
-    fn start(cores: Cores, line: &CommandLine, job: &Job) -> Result<(Self, f64), String> {
-        let (process, address) = Process::listen(cores, line)?;
+/// The result of one load, with the CPU time that both sides used.
+pub(super) struct Turn {
+    measured: Measured,
+    server: Duration,
+    generator: Duration,
+}
+
+impl HttpServer {
+    /// Starts a server and warms it up. Returns it with its rate over one connection. The arguments
+    /// `further` follow the address.
+    pub(super) fn start(
+        cores: Cores,
+        line: &CommandLine,
+        further: &[&str],
+        job: &Job,
+    ) -> Result<(Self, f64), String> {
+        let (process, address) = Process::start_http(cores, line, further)?;
         let job = Job { address, ..job.clone() };
-        // The first requests of a process are not those of its life.
+        // The first requests of a process are slower than the rest.
         let warm = Job { time: Duration::from_millis(100), connections: 1, ..job.clone() };
         let rate = Client::open(&warm)?.run(Until::Time(warm.time))?.rate();
         Ok((Self { process, job }, rate))
     }
 
-    fn turn(&mut self) -> Result<Sample, String> {
-        let mut client = Client::open(&self.job)?;
-        let before = self.process.cpu_time();
+    /// Opens the connections of the load.
+    pub(super) fn connect(&self) -> Result<Client, String> {
+        Client::open(&self.job)
+    }
+
+    /// Runs the load once.
+    pub(super) fn load(&self, mut client: Client) -> Result<Turn, String> {
+        let before = (self.process.cpu_time(), thread_cpu_time());
         let measured = client.run(Until::Time(self.job.time))?;
-        let spent = self.process.cpu_time().saturating_sub(before);
-        Ok(vec![
+        let generator = thread_cpu_time().saturating_sub(before.1);
+        let server = self.process.cpu_time().saturating_sub(before.0);
+        Ok(Turn { measured, server, generator })
+    }
+
+    fn turn(&self) -> Result<Sample, String> {
+        Ok(self.load(self.connect()?)?.sample())
+    }
+}
+
+impl Turn {
+    pub(super) fn sample(&self) -> Sample {
+        let measured = &self.measured;
+        vec![
             (Measure::PerSecond, measured.rate()),
             (Measure::P50Us, measured.latency(0.5)),
             (Measure::P99Us, measured.latency(0.99)),
-            (Measure::CpuUs, spent.as_secs_f64() * 1e6 / measured.answers as f64),
-        ])
+            (Measure::CpuUs, self.server.as_secs_f64() * 1e6 / measured.answers as f64),
+        ]
+    }
+
+    /// The same, and how many cores each side used.
+    pub(super) fn sample_with_cores(&self) -> Sample {
+        let cores = |used: Duration| used.as_secs_f64() / self.measured.time.as_secs_f64();
+        let mut sample = self.sample();
+        sample.push((Measure::ServerCores, cores(self.server)));
+        sample.push((Measure::GeneratorCores, cores(self.generator)));
+        sample
     }
 }
 
-fn rounds(pace: &Pace, kind: Kind, rate: f64, connections: usize) -> usize {
+fn rounds(schedule: &Schedule, kind: Kind, rate: f64, connections: usize) -> usize {
     match kind {
-        Kind::Floor | Kind::Ours => pace.rounds,
-        Kind::Peer if connections >= MANY_CONNECTIONS => pace.peer_rounds.min(3),
-        Kind::Peer if rate >= NEAR => pace.peer_rounds.max(pace.rounds / 2),
-        Kind::Peer => pace.peer_rounds,
+        Kind::Floor | Kind::Ours => schedule.rounds,
+        Kind::Peer if connections >= MANY_CONNECTIONS => schedule.peer_rounds.min(3),
+        Kind::Peer if rate >= FAST_PEER => schedule.peer_rounds.max(schedule.rounds / 2),
+        Kind::Peer => schedule.peer_rounds,
     }
 }
 
-/// A lane for a server, which is started now.
-pub(super) fn lane<'a>(
+/// Starts a server and returns its series.
+pub(super) fn series<'a>(
     run: &mut Run<'a>,
-    contestant: &Contestant,
+    server: &Server,
     line: &CommandLine,
     job: &Job,
-) -> Option<Lane<'a>> {
-    lane_for(run, contestant, line, job, 1.0)
+) -> Option<Series<'a>> {
+    series_with(run, server, line, &[], job, 1.0)
 }
 
-/// The same for a part of the usual time.
-fn lane_for<'a>(
+/// The same, with arguments behind the address and a part of the usual time per round.
+fn series_with<'a>(
     run: &mut Run<'a>,
-    contestant: &Contestant,
+    server: &Server,
     line: &CommandLine,
+    further: &[&str],
     job: &Job,
     part: f64,
-) -> Option<Lane<'a>> {
-    let job = Job { time: run.pace.time.mul_f64(part), ..job.clone() };
-    match Loaded::start(run.cores, line, &job) {
-        Ok((mut loaded, rate)) => {
-            let rounds = rounds(&run.pace, contestant.kind, rate, job.connections);
-            Some(Lane::new(contestant, rounds, move || loaded.turn()))
+) -> Option<Series<'a>> {
+    let job = Job { time: run.schedule.time.mul_f64(part), ..job.clone() };
+    match HttpServer::start(run.cores, line, further, &job) {
+        Ok((started, rate)) => {
+            let rounds = rounds(&run.schedule, server.kind, rate, job.connections);
+            Some(Series::new(server, rounds, move || started.turn()))
         }
         Err(why) => {
-            run.miss(&contestant.name, &format!("start for {:?}", job.ask), &why);
+            run.miss(&server.name, &format!("start for {:?}", job.ask), &why);
             None
         }
     }
 }
 
-/// A job whose address and time are not known yet.
+/// A job without its address and time.
 pub(super) fn job(era: Era, ask: Ask, connections: usize) -> Job {
     let address = ([127, 0, 0, 1], 0).into();
     Job { address, era, ask, connections, time: Duration::ZERO }
 }
 
-/// Everybody: small echoes over more and more connections, larger ones, and the list.
+/// All servers: small calls that answer at once and that wait, by the number of connections; large
+/// calls; the list. A quick run has only the calls of the goals.
 pub(super) fn by_connections(run: &mut Run<'_>, era: Era) {
-    let cases = [
-        ("echo 50 B", Ask::Echo(50), vec![1, CONNECTIONS, 64, MANY_CONNECTIONS]),
-        ("echo 10 KB", Ask::Echo(10_000), vec![CONNECTIONS]),
-        ("list of 21 tools", Ask::List(21), vec![CONNECTIONS]),
-    ];
+    let goal = vec![CONNECTIONS, 64];
+    let mut cases =
+        vec![("echo 50 B", Ask::Echo(50), goal.clone()), ("wait 50 B", Ask::Wait(50), goal)];
+    if !run.schedule.quick {
+        cases[0].2 = vec![1, CONNECTIONS, 64, MANY_CONNECTIONS];
+        cases.push(("echo 10 KB", Ask::Echo(10_000), vec![CONNECTIONS]));
+        cases.push(("list of 21 tools", Ask::List(21), vec![CONNECTIONS]));
+    }
     for (name, ask, numbers) in cases {
         for connections in numbers {
-            let mut lanes = Vec::new();
-            for contestant in run.contestants.iter().filter(|one| one.http.contains(&era)) {
+            let mut all = Vec::new();
+            for server in run.servers.iter().filter(|one| one.http.contains(&era)) {
                 let job = job(era, ask.clone(), connections);
-                lanes.extend(lane(run, contestant, &contestant.http_command(), &job));
+                all.extend(series(run, server, &server.http_command(), &job));
             }
             let case = format!("{} {name}", era.name());
-            run.case("http", &case, connections as f64, lanes);
+            run.case("http", &case, connections as f64, all);
         }
     }
 }
 
-/// The floor and we: what a call costs by the size of its arguments. What differs by decades needs
-/// no long look: half the time will do, here and below.
+/// The floor and Sabir: the cost of a call by the size of its arguments. Half the usual time is
+/// enough here and below, because the differences are large.
 pub(super) fn by_size(run: &mut Run<'_>) {
     for size in [50, 1_000, 10_000, 100_000] {
-        let mut lanes = Vec::new();
-        for contestant in run.contestants.iter().filter(|one| one.kind != Kind::Peer) {
+        let mut all = Vec::new();
+        for server in run.servers.iter().filter(|one| one.kind != Kind::Peer) {
             let job = job(Era::Modern, Ask::Echo(size), CONNECTIONS);
-            lanes.extend(lane_for(run, contestant, &contestant.http_command(), &job, 0.5));
+            all.extend(series_with(run, server, &server.http_command(), &[], &job, 0.5));
         }
-        run.case("size", "modern echo", size as f64, lanes);
+        run.case("size", "modern echo", size as f64, all);
     }
 }
 
-/// We alone: what a call and the list cost by the number of tools. All sizes have their turns in the
-/// same rounds, and are compared with the smallest instead of the floor.
+/// Sabir alone: the cost of a call and of the list by the number of tools. The smallest number takes
+/// the place of the floor.
 pub(super) fn by_tools(run: &mut Run<'_>) {
     const TOOLS: [usize; 3] = [21, 100, 1000];
     let Some(ours) = run.ours() else { return };
     for era in Era::ALL {
         for is_list in [false, true] {
-            let mut lanes = Vec::new();
+            let mut all = Vec::new();
             for tools in TOOLS {
                 let ask = if is_list { Ask::List(tools) } else { Ask::Echo(50) };
-                // The number of further tools stands behind the address.
-                let further = (tools - 1).to_string();
-                let job = job(era, ask, CONNECTIONS);
-                lanes.extend(with_tools(run, ours, &further, &job).map(|lane| Lane {
+                // Besides `echo` and `wait`.
+                let further = (tools - 2).to_string();
+                let (line, job) = (ours.http_command(), job(era, ask, CONNECTIONS));
+                let one = series_with(run, ours, &line, &[&further], &job, 0.5);
+                all.extend(one.map(|series| Series {
                     server: format!("{} with {tools} tools", ours.name),
                     is_floor: tools == TOOLS[0],
-                    ..lane
+                    ..series
                 }));
             }
             let what = if is_list { "list" } else { "echo 50 B" };
-            run.case("tools", &format!("{} {what}", era.name()), CONNECTIONS as f64, lanes);
-        }
-    }
-}
-
-fn with_tools<'a>(
-    run: &mut Run<'a>,
-    ours: &Contestant,
-    further: &str,
-    job: &Job,
-) -> Option<Lane<'a>> {
-    let address = crate::process::free_address().ok()?;
-    let line = ours.http_command().and(&[&address.to_string(), further]);
-    let (rounds, job) = (run.pace.rounds, Job { address, time: run.pace.time / 2, ..job.clone() });
-    let started = Process::start(run.cores, &line, crate::process::Streams::Closed);
-    let started = started.and_then(|mut process| process.wait_for(address).map(|()| process));
-    match started {
-        Ok(process) => {
-            let mut loaded = Loaded { process, job };
-            Some(Lane::new(ours, rounds, move || loaded.turn()))
-        }
-        Err(why) => {
-            run.miss(&ours.name, &format!("with {further} further tools"), &why);
-            None
+            run.case("tools", &format!("{} {what}", era.name()), CONNECTIONS as f64, all);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The real `sabir serve`: a search of the handbook, and a program that does nothing, beside that
-//! program started by hand.
+//! The binary `sabir serve`: searches of the handbook, and a command tool that does nothing, compared
+//! with starting that program directly.
 
 use std::fs;
 use std::io;
@@ -7,45 +7,53 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use super::{Lane, Run, Sample, http};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Series, http};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
 use crate::process::{CommandLine, Cores};
+use crate::servers::{Kind, Server};
 
-/// Both, over one connection.
+/// Both over one connection.
 pub(super) fn all(run: &mut Run<'_>) {
     let Some(ours) = run.ours() else { return };
-    let folder = match prepare(&run.places.root) {
+    let folder = match prepare(&run.paths.root) {
         Ok(folder) => folder,
         Err(error) => return run.miss("sabir serve", "handbook and command", &error.to_string()),
     };
-    let binary = Contestant { name: "sabir serve".into(), ..ours.clone() };
-    let program = run.places.programs.join("sabir");
-    let serve = |part: &str| {
-        let path = folder.path().join(part);
-        CommandLine::new(&program, &["serve", &path.to_string_lossy(), "--http"])
-    };
-    let search = Ask::Call {
-        tool: "search_articles",
-        arguments: r#"{"query":"ask the user a question during a call"}"#.into(),
-    };
-    let job = http::job(Era::Modern, search, 1);
-    let lane = http::lane(run, &binary, &serve("handbook"), &job);
-    run.case("products", "search_articles in examples/handbook", 1.0, lane.into_iter().collect());
+    let binary = Server { name: "sabir serve".into(), ..ours.clone() };
+    let job = http::job(Era::Modern, search(), 1);
+    let line = serve(run, &folder.path().join("handbook"));
+    let one = http::series(run, &binary, &line, &job);
+    run.case("products", "search_articles in examples/handbook", 1.0, one.into_iter().collect());
 
     let call = Ask::Call { tool: "nothing", arguments: "{}".into() };
     let job = http::job(Era::Modern, call, 1);
-    let (cores, time) = (run.cores, run.pace.time);
-    let bare = Contestant { name: "bare spawn".into(), kind: Kind::Floor, ..ours.clone() };
-    let mut lanes =
-        vec![Lane::new(&bare, run.pace.rounds, move || spawn_bare(cores, time.as_secs_f64()))];
-    lanes.extend(http::lane(run, &binary, &serve("command"), &job));
-    run.case("products", "/bin/true as a tool", 1.0, lanes);
+    let line = serve(run, &folder.path().join("command"));
+    let (cores, time) = (run.cores, run.schedule.time);
+    let bare = Server { name: "bare spawn".into(), kind: Kind::Floor, ..ours.clone() };
+    let mut all = vec![Series::new(&bare, run.schedule.rounds, move || {
+        spawn_bare(cores, time.as_secs_f64())
+    })];
+    all.extend(http::series(run, &binary, &line, &job));
+    run.case("products", "/bin/true as a tool", 1.0, all);
 }
 
-/// A copy of the handbook, whose index is nobody else's, and a `sabir.toml` with one command.
-fn prepare(root: &Path) -> io::Result<tempfile::TempDir> {
+/// How `sabir serve` is started for HTTP, up to the address.
+pub(super) fn serve(run: &Run<'_>, path: &Path) -> CommandLine {
+    let program = run.paths.programs.join("sabir");
+    CommandLine::new(&program, &["serve", &path.to_string_lossy(), "--http"])
+}
+
+/// A search in the handbook.
+pub(super) fn search() -> Ask {
+    Ask::Call {
+        tool: "search_articles",
+        arguments: r#"{"query":"ask the user a question during a call"}"#.into(),
+    }
+}
+
+/// Creates a copy of the handbook with an index of its own, and a `sabir.toml` with one command.
+pub(super) fn prepare(root: &Path) -> io::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     copy(&root.join("examples/handbook"), &folder.path().join("handbook"))?;
     let command = "[[command]]\nname = \"nothing\"\ndescription = \"Do nothing\"\n\
@@ -69,9 +77,9 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the program and waits for it, as a tool would, with nothing around it.
+/// Starts the program and waits for it, as the command tool does.
 fn spawn_bare(cores: Cores, seconds: f64) -> Result<Sample, String> {
-    cores.as_server(|| spawn_for(seconds))
+    cores.on_server_core(|| spawn_for(seconds))
 }
 
 fn spawn_for(seconds: f64) -> Result<Sample, String> {

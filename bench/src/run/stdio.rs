@@ -1,48 +1,44 @@
-//! Load over a pipe: one thing after the other, and all at once.
+//! Load over standard input and output: sequential and pipelined.
 
 use std::time::Duration;
 
-use super::{Lane, Run, Sample};
-use crate::contest::{Contestant, Kind};
+use super::{Run, Sample, Series};
 use crate::figures::Measure;
 use crate::load::Measured;
 use crate::load::exchange::{Ask, Era};
 use crate::load::pipe::Pipe;
 use crate::process::{Cores, Process, Streams};
+use crate::servers::{Kind, Server};
 
-/// How long one turn may take before its server is killed.
+/// How long a turn may take before its server is killed.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long one turn should take, and what is asked at most: ids have eight digits, and all requests
-/// of a turn are in memory. Peers have fewer turns; some of them become faster while they are asked.
+/// How many seconds a turn should take, and its largest number of requests: ids have eight digits, and
+/// all requests of a turn are in memory. Peers have fewer and longer turns, because servers with a
+/// JIT become faster during a turn.
 const TURN: f64 = 0.1;
 const PEER_TURN: f64 = 0.4;
 const MOST: f64 = 400_000.0;
 
-struct Piped {
+struct PipedServer {
     process: Process,
     pipe: Pipe,
     era: Era,
-    at_once: bool,
+    pipelined: bool,
     count: u64,
 }
 
-impl Piped {
-    fn start(
-        cores: Cores,
-        contestant: &Contestant,
-        era: Era,
-        at_once: bool,
-    ) -> Result<Self, String> {
-        let line = contestant.command.and(&["stdio"]);
+impl PipedServer {
+    fn start(cores: Cores, server: &Server, era: Era, pipelined: bool) -> Result<Self, String> {
+        let line = server.command.and(&["stdio"]);
         let mut process = Process::start(cores, &line, Streams::Piped)?;
         let guard = process.guard(LIMIT);
         let pipe = Pipe::open(process.child(), era).map_err(|error| error.to_string())?;
         drop(guard);
-        let mut piped = Self { process, pipe, era, at_once, count: 100 };
-        let turn = if contestant.kind == Kind::Peer { PEER_TURN } else { TURN };
+        let mut piped = Self { process, pipe, era, pipelined, count: 100 };
+        let turn = if server.kind == Kind::Peer { PEER_TURN } else { TURN };
         piped.ask()?;
-        // Then as many as the time allows, found out with a tenth of that.
+        // The number of requests that fill a turn, measured with a tenth of it first.
         for share in [0.1, 1.0] {
             let rate = piped.ask()?.rate();
             piped.count = (rate * turn * share).clamp(50.0, MOST) as u64;
@@ -53,10 +49,10 @@ impl Piped {
     fn ask(&mut self) -> Result<Measured, String> {
         let _guard = self.process.guard(LIMIT);
         let ask = Ask::Echo(50);
-        if self.at_once {
-            self.pipe.at_once(self.era, &ask, self.count)
+        if self.pipelined {
+            self.pipe.pipelined(self.era, &ask, self.count)
         } else {
-            self.pipe.in_turn(self.era, &ask, self.count)
+            self.pipe.sequential(self.era, &ask, self.count)
         }
     }
 
@@ -65,7 +61,7 @@ impl Piped {
         let measured = self.ask()?;
         let spent = self.process.cpu_time().saturating_sub(before);
         let mut sample = vec![(Measure::PerSecond, measured.rate())];
-        if !self.at_once {
+        if !self.pipelined {
             sample.push((Measure::P50Us, measured.latency(0.5)));
             sample.push((Measure::P99Us, measured.latency(0.99)));
         }
@@ -74,22 +70,22 @@ impl Piped {
     }
 }
 
-/// Everybody, in sequence and pipelined.
+/// All servers, sequential and pipelined.
 pub(super) fn both_ways(run: &mut Run<'_>) {
     for era in Era::ALL {
-        for at_once in [false, true] {
-            let mut lanes = Vec::new();
-            for contestant in run.contestants.iter().filter(|one| one.stdio.contains(&era)) {
-                match Piped::start(run.cores, contestant, era, at_once) {
+        for pipelined in [false, true] {
+            let mut series = Vec::new();
+            for server in run.servers.iter().filter(|one| one.stdio.contains(&era)) {
+                match PipedServer::start(run.cores, server, era, pipelined) {
                     Ok(mut piped) => {
-                        let rounds = run.pace.rounds_of(contestant);
-                        lanes.push(Lane::new(contestant, rounds, move || piped.turn()));
+                        let rounds = run.schedule.rounds_of(server);
+                        series.push(Series::new(server, rounds, move || piped.turn()));
                     }
-                    Err(why) => run.miss(&contestant.name, "stdio", &why),
+                    Err(why) => run.miss(&server.name, "stdio", &why),
                 }
             }
-            let way = if at_once { "pipelined" } else { "in sequence" };
-            run.case("stdio", &format!("{} {way}", era.name()), 0.0, lanes);
+            let way = if pipelined { "pipelined" } else { "in sequence" };
+            run.case("stdio", &format!("{} {way}", era.name()), 0.0, series);
         }
     }
 }

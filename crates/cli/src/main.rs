@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    // This executable is also what keeps the programs of commands.
+    // This executable is also the supervisor of the programs that it runs.
     if let Some(code) = sabir_sources::hidden_mode() {
         return code;
     }

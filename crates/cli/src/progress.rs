@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sabir_sources::articles::Indexing;
+use sabir_articles::Indexing;
 
 /// What is read sooner than this needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);

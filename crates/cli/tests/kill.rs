@@ -177,7 +177,7 @@ impl Round {
             Way::HttpDisconnect => self.disconnect(),
             Way::KillEarly => {
                 (0..self.calls).for_each(|id| self.call("family", id));
-                // From before the warden runs to after the last program, over the rounds.
+                // Over the rounds: from before the supervisor process runs to after the last program.
                 std::thread::sleep(Duration::from_millis(self.number as u64 * 7 % 60));
                 Instant::now()
             }
@@ -189,7 +189,7 @@ impl Round {
         };
         self.end();
         let when = format!("round {}, {:?}", self.number, self.way);
-        // Whoever reads Sabir's output must see its end when Sabir ends, not when a keeper does.
+        // A reader of Sabir's output must see its end when Sabir exits, not when a monitor does.
         if let Some(mut output) = self.output.take() {
             output.read_to_end(&mut Vec::new()).unwrap();
         }
@@ -240,7 +240,7 @@ impl Round {
     fn wait_for_the_programs_to_end(&mut self) -> Instant {
         let (tool, told) = match self.way {
             // On a very busy machine it does not even start in its time.
-            Way::TimeOut => ("brief", ["longer than 150ms", "started within its time"]),
+            Way::TimeOut => ("brief", ["longer than 150ms", "did not start before its timeout"]),
             _ => ("leaving", ["exit code 3"; 2]),
         };
         (0..self.calls).for_each(|id| self.call(tool, id));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sabir_registry::Registry;
-use sabir_session::{Dialect, Limits, PageNames, Rules};
+use sabir_registry::{Registry, SourceState, SourceStatus};
+use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation, Topic};
-use sabir_wire::{Raw, Revision, legacy::Lowered};
+use sabir_wire::{Raw, Revision, render::Lowered};
 use tokio::sync::{broadcast, watch};
 
 use crate::seal::{Seal, SealKey, random_name};
@@ -79,7 +79,7 @@ impl Default for EngineLimits {
 
 /// Something that happened to a client.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum ClientEvent {
     /// A legacy client completed its handshake: as it named itself.
     Ready(Option<Raw>),
     /// A client that was ready has left.
@@ -89,13 +89,13 @@ pub enum Event {
 /// A server, without its transports.
 pub struct Engine {
     pub(crate) settings: Settings,
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) session_config: Arc<SessionConfig>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) seal: Seal,
     changes: broadcast::Sender<Topic>,
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
-    on_event: Option<Box<dyn Fn(Event) + Send + Sync>>,
+    on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
 }
 
 impl Engine {
@@ -107,7 +107,7 @@ impl Engine {
     /// The same, which tells `on_event` what happens to its clients.
     pub fn observed(
         settings: Settings,
-        on_event: Option<Box<dyn Fn(Event) + Send + Sync>>,
+        on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
     ) -> Arc<Self> {
         let server = Raw::of(&Lowered::new(&settings.server, Revision::NEWEST))
             .unwrap_or_else(|_| Raw::empty_object());
@@ -116,16 +116,16 @@ impl Engine {
         let announce = changes.clone();
         // Nobody may be listening; that is no failure.
         registry.on_change(move |topic| drop(announce.send(topic)));
-        let rules = Rules {
+        let config = SessionConfig {
             dialect: settings.dialect.clone(),
             limits: settings.limits.clone(),
             server,
-            pages: PageNames::new(random_name()),
+            elicitation_ids: ElicitationIds::new(random_name()),
         };
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),
-            rules: Arc::new(rules),
+            session_config: Arc::new(config),
             registry,
             changes,
             stop: watch::Sender::new(false),
@@ -159,14 +159,54 @@ impl Engine {
         self.changes.subscribe()
     }
 
+    /// Whether [`Engine::stop`] was called.
+    pub fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Starts all sources that were added and not started, and waits until each is ready or has
+    /// failed. Serving does not depend on it: what is offered is listed before.
+    pub async fn start(&self) -> Vec<SourceStatus> {
+        // As tasks, so that they go on if the caller does not wait.
+        let tasks: Vec<_> = self.registry.start().into_iter().map(tokio::spawn).collect();
+        for task in tasks {
+            // A panic in a start has been reported by the runtime.
+            let _ = task.await;
+        }
+        let status = self.registry.status();
+        for source in &status {
+            if let SourceState::Failed(reason) = &source.state {
+                tracing::error!(source = source.name, "not started: {reason}");
+            }
+            for problem in &source.problems {
+                tracing::warn!(source = source.name, "{problem}");
+            }
+        }
+        status
+    }
+
+    /// Closes all sources, within the grace period.
+    pub async fn close(&self) {
+        let grace = self.settings.limits.grace;
+        let closing: Vec<_> = self.registry.close(grace).into_iter().map(tokio::spawn).collect();
+        let closed = async {
+            for task in closing {
+                let _ = task.await;
+            }
+        };
+        if tokio::time::timeout(grace, closed).await.is_err() {
+            tracing::warn!("sources were not closed within {grace:?}");
+        }
+    }
+
     pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: ClientEvent) {
         match event {
-            Event::Ready(_) => self.ready.fetch_add(1, Ordering::Relaxed),
-            Event::Left => self.ready.fetch_sub(1, Ordering::Relaxed),
+            ClientEvent::Ready(_) => self.ready.fetch_add(1, Ordering::Relaxed),
+            ClientEvent::Left => self.ready.fetch_sub(1, Ordering::Relaxed),
         };
         if let Some(on_event) = &self.on_event {
             on_event(event);

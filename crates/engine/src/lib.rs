@@ -1,22 +1,24 @@
 //! Where the protocol meets the work.
 //!
-//! A transport hands frames to a [`Conversation`] and sends what comes out. The conversation drives
+//! A transport hands frames to a [`Connection`] and sends what comes out. The connection drives
 //! the session's state machine; what it wants started goes through the router to the one function
 //! that answers it, and from there to the source that owns it.
 
-mod bell; // something may have happened
-mod conversation; // the driver: wait, handle, act
-mod desk; // what a method works with, and what it gives
-mod engine; // what all conversations of a server share
+mod calls; // a running call
+mod connection; // the driver of one session
+mod context; // what a method works with, and what it gives
+mod engine; // what all connections of a server share
+mod events; // what running calls report
 mod guard; // a panic becomes an answer
-mod mailbox; // what running calls have to say
 mod methods; // one module per page of the specification
-mod router; // request to work; one arm per method
-mod seal; // what a client keeps for us, and cannot read or change
+mod router; // request to method; one arm each
+mod seal; // state that a client keeps for us, and cannot read or change
+mod trace; // one span per request
+mod wait; // waiting without holding the connection
+mod work; // a call that is to be run
 
-pub use bell::Bell;
-pub use conversation::{Conversation, Frame};
-pub use engine::{Engine, EngineLimits, Event, Settings};
-/// What is offered, and by whom: for transports, which depend on the engine alone.
-pub use sabir_registry as registry;
+pub use connection::{Connection, Frame};
+pub use engine::{ClientEvent, Engine, EngineLimits, Settings};
 pub use seal::SealKey;
+pub use wait::Wait;
+pub use work::{Done, Progress, Waiting, Work};

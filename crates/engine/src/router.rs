@@ -2,25 +2,25 @@
 
 use sabir_wire::Request;
 
-use crate::desk::{Desk, Work};
+use crate::context::{Answering, MethodContext};
 use crate::methods;
 
-pub(crate) fn route(request: Request, desk: Desk) -> Work {
+pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
     match request {
-        Request::Initialize(_) => methods::discover::initialize(&desk).into(),
-        Request::Discover => methods::discover::discover(&desk).into(),
+        Request::Initialize(_) => methods::discover::initialize(&context).into(),
+        Request::Discover => methods::discover::discover(&context).into(),
         Request::Ping => methods::discover::ping().into(),
-        Request::SetLevel(_) => methods::logging::set_level(&desk).into(),
-        Request::ListTools(page) => methods::tools::list(&desk, &page).into(),
-        Request::CallTool(call) => methods::tools::call(desk, call),
-        Request::ListPrompts(page) => methods::prompts::list(&desk, &page).into(),
-        Request::GetPrompt(get) => methods::prompts::get(desk, get),
-        Request::ListResources(page) => methods::resources::list(&desk, &page).into(),
-        Request::ListTemplates(page) => methods::resources::templates(&desk, &page).into(),
-        Request::ReadResource(read) => methods::resources::read(desk, read),
-        Request::Subscribe(uri) => methods::resources::subscribe(&desk, &uri).into(),
-        Request::Unsubscribe(_) => methods::resources::unsubscribe(&desk).into(),
-        Request::Complete(complete) => methods::completion::complete(&desk, complete),
-        Request::Listen(listen) => methods::subscriptions::listen(&desk, listen).into(),
+        Request::SetLevel(_) => methods::logging::set_level(&context).into(),
+        Request::ListTools(page) => methods::tools::list(&context, &page).into(),
+        Request::CallTool(call) => methods::tools::call(context, call),
+        Request::ListPrompts(page) => methods::prompts::list(&context, &page).into(),
+        Request::GetPrompt(get) => methods::prompts::get(context, get),
+        Request::ListResources(page) => methods::resources::list(&context, &page).into(),
+        Request::ListTemplates(page) => methods::resources::templates(&context, &page).into(),
+        Request::ReadResource(read) => methods::resources::read(context, read),
+        Request::Subscribe(uri) => methods::resources::subscribe(&context, &uri).into(),
+        Request::Unsubscribe(_) => methods::resources::unsubscribe(&context).into(),
+        Request::Complete(complete) => methods::completion::complete(context, complete),
+        Request::Listen(listen) => methods::subscriptions::listen(&context, listen).into(),
     }
 }

@@ -1,8 +1,8 @@
-//! What a client keeps for us between two rounds of a call, and can neither read nor change.
+//! State that a client keeps for us between two attempts of a call, and can neither read nor change.
 //!
-//! The seal is bound to who asks, for what, and with which arguments, and it expires; given back
-//! with any other request it does not open. The key is shared by replicas, so that any of them can
-//! go on with a call that another began.
+//! A seal is bound to the caller, the method, the name and the arguments, and it expires; returned
+//! with any other request it does not open. Replicas share the key, so that any of them can go on
+//! with a call that another began.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
-use sabir_wire::Raw;
+use sabir_wire::{Caller, Raw};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -43,20 +43,20 @@ pub(crate) struct Seal {
     lifetime: Duration,
 }
 
-/// What is kept between two rounds.
+/// What is saved between two attempts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SavedState {
     /// How often the client was asked.
-    pub(crate) rounds: usize,
-    /// What it answered so far.
+    pub(crate) asked: usize,
+    /// What the client has answered so far.
     pub(crate) answers: Vec<(String, Raw)>,
-    /// What the source wants to find again.
+    /// The source's own state.
     pub(crate) state: Option<Raw>,
 }
 
 /// What a seal is bound to.
 pub(crate) struct Binding<'a> {
-    pub(crate) principal: Option<&'a str>,
+    pub(crate) caller: &'a Caller,
     pub(crate) method: &'a str,
     /// The tool, the prompt or the URI.
     pub(crate) name: &'a str,
@@ -66,7 +66,7 @@ pub(crate) struct Binding<'a> {
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     expires: u64,
-    kept: Kept,
+    saved: SavedState,
 }
 
 const NONCE: usize = 24;
@@ -77,9 +77,9 @@ impl Seal {
         Self { cipher: XChaCha20Poly1305::new(&Key::from(key)), lifetime }
     }
 
-    pub(crate) fn seal(&self, kept: &Kept, binding: &Binding<'_>) -> Option<String> {
+    pub(crate) fn seal(&self, saved: &SavedState, binding: &Binding<'_>) -> Option<String> {
         let expires = unix_time() + self.lifetime.as_secs();
-        let text = serde_json::to_vec(&Sealed { expires, kept: kept.clone() }).ok()?;
+        let text = serde_json::to_vec(&Sealed { expires, saved: saved.clone() }).ok()?;
         let mut nonce = [0; NONCE];
         fill_random(&mut nonce);
         let payload = Payload { msg: &text, aad: &binding.bytes() };
@@ -88,13 +88,13 @@ impl Seal {
     }
 
     /// What was sealed; `None` if it is not ours, belongs to another request, or has expired.
-    pub(crate) fn open(&self, sealed: &str, binding: &Binding<'_>) -> Option<Kept> {
+    pub(crate) fn open(&self, sealed: &str, binding: &Binding<'_>) -> Option<SavedState> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
         let payload = Payload { msg: sealed, aad: &binding.bytes() };
         let text = self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()?;
-        let Sealed { expires, kept } = serde_json::from_slice(&text).ok()?;
-        (unix_time() < expires).then_some(kept)
+        let Sealed { expires, saved } = serde_json::from_slice(&text).ok()?;
+        (unix_time() < expires).then_some(saved)
     }
 }
 
@@ -103,7 +103,8 @@ impl Binding<'_> {
     fn bytes(&self) -> Vec<u8> {
         let arguments = self.arguments.clone().map(sorted).unwrap_or_default().to_string();
         let mut bytes = Vec::new();
-        for part in [self.principal.unwrap_or_default(), self.method, self.name, &arguments] {
+        let (issuer, subject) = (self.caller.issuer(), self.caller.subject());
+        for part in [issuer, subject, self.method, self.name, &arguments] {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part.as_bytes());
         }
@@ -148,30 +149,36 @@ mod tests {
     use super::*;
 
     fn binding(
-        principal: Option<&'static str>,
+        caller: Option<&'static str>,
         name: &'static str,
         arguments: Value,
     ) -> Binding<'static> {
-        Binding { principal, method: "tools/call", name, arguments: Some(arguments) }
+        let caller = caller.map_or_else(Caller::anonymous, |subject| Caller::new("token", subject));
+        let caller = Box::leak(Box::new(caller));
+        Binding { caller, method: "tools/call", name, arguments: Some(arguments) }
     }
 
-    fn kept() -> Kept {
-        Kept { rounds: 2, state: Some(Raw::parse("[1e400]").unwrap()), ..Kept::default() }
+    fn saved() -> SavedState {
+        SavedState {
+            asked: 2,
+            state: Some(Raw::parse("[1e400]").unwrap()),
+            ..SavedState::default()
+        }
     }
 
     #[test]
     fn what_was_sealed_opens_again() {
         let seal = Seal::new(None, Duration::from_secs(60));
-        let sealed = seal.seal(&kept(), &binding(None, "t", json!({ "a": 1, "b": 2 }))).unwrap();
+        let sealed = seal.seal(&saved(), &binding(None, "t", json!({ "a": 1, "b": 2 }))).unwrap();
         let opened = seal.open(&sealed, &binding(None, "t", json!({ "b": 2, "a": 1 }))).unwrap();
-        assert_eq!(opened.rounds, 2);
+        assert_eq!(opened.asked, 2);
         assert_eq!(opened.state.unwrap().text(), "[1e400]");
     }
 
     #[test]
     fn it_opens_for_nobody_else_and_for_nothing_else() {
         let seal = Seal::new(None, Duration::from_secs(60));
-        let sealed = seal.seal(&kept(), &binding(Some("ann"), "t", json!({ "a": 1 }))).unwrap();
+        let sealed = seal.seal(&saved(), &binding(Some("ann"), "t", json!({ "a": 1 }))).unwrap();
         assert!(seal.open(&sealed, &binding(Some("ann"), "t", json!({ "a": 1 }))).is_some());
         for other in [
             binding(Some("bob"), "t", json!({ "a": 1 })),
@@ -190,14 +197,14 @@ mod tests {
     fn a_changed_or_expired_seal_does_not_open() {
         let bound = || binding(None, "t", json!({}));
         let seal = Seal::new(None, Duration::from_secs(60));
-        let sealed = seal.seal(&kept(), &bound()).unwrap();
+        let sealed = seal.seal(&saved(), &bound()).unwrap();
         for changed in
             [format!("{sealed}-TAMPERED"), sealed[1..].to_owned(), String::new(), "é".into()]
         {
             assert!(seal.open(&changed, &bound()).is_none(), "{changed}");
         }
         let brief = Seal::new(None, Duration::ZERO);
-        let sealed = brief.seal(&kept(), &bound()).unwrap();
+        let sealed = brief.seal(&saved(), &bound()).unwrap();
         assert!(brief.open(&sealed, &bound()).is_none());
     }
 
@@ -205,7 +212,7 @@ mod tests {
     fn replicas_open_each_others_seals() {
         let key = SealKey::parse(&STANDARD.encode([7; 32])).unwrap();
         let [one, other] = [0, 1].map(|_| Seal::new(Some(key.clone()), Duration::from_secs(60)));
-        let sealed = one.seal(&kept(), &binding(None, "t", json!({}))).unwrap();
+        let sealed = one.seal(&saved(), &binding(None, "t", json!({}))).unwrap();
         assert!(other.open(&sealed, &binding(None, "t", json!({}))).is_some());
         assert!(SealKey::parse("short").is_none());
     }

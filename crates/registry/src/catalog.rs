@@ -64,33 +64,54 @@ impl std::fmt::Debug for Provider {
     }
 }
 
-/// An offer that was found good, its schemas compiled.
+/// An offer that was checked by itself, its schemas compiled.
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
     tools: Vec<Arc<ToolEntry>>,
-    templates: Vec<UriTemplate>,
+    templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
+    /// What was left out of a tolerant offer.
+    pub(crate) left_out: Vec<BadOffer>,
 }
 
 impl CheckedOffer {
     /// Checks an offer by itself. Tools that are as they were in `before` are not compiled again.
-    pub(crate) fn check(source: &Arc<dyn Source>, before: Option<&Self>) -> Result<Self, BadOffer> {
+    pub(crate) fn check(
+        source: &Arc<dyn Source>,
+        offer: Offer,
+        before: Option<&Self>,
+    ) -> Result<Self, BadOffer> {
         let provider = Provider(source.clone());
-        let offer = source.offer();
+        let mut left_out = Vec::new();
+        let mut leave_out = |bad: BadOffer| match offer.tolerant {
+            true => {
+                left_out.push(bad);
+                Ok(())
+            }
+            false => Err(bad),
+        };
         let known = |tool: &Tool| before?.tools.iter().find(|entry| entry.tool == *tool).cloned();
-        let tools = offer.tools.iter().map(|tool| {
-            known(tool).map_or_else(|| ToolEntry::check(tool, &provider).map(Arc::new), Ok)
-        });
-        let tools = tools.collect::<Result<_, _>>()?;
-        let templates = offer.templates.iter().map(|template| {
-            UriTemplate::parse(&template.uri_template).map_err(|reason| BadOffer::Template {
-                template: template.uri_template.clone(),
-                reason,
-            })
-        });
-        let templates = templates.collect::<Result<_, _>>()?;
-        Ok(Self { provider, tools, templates, offer })
+        let mut tools = Vec::with_capacity(offer.tools.len());
+        for tool in &offer.tools {
+            let entry =
+                known(tool).map_or_else(|| ToolEntry::check(tool, &provider).map(Arc::new), Ok);
+            match entry {
+                Ok(entry) => tools.push(entry),
+                Err(bad) => leave_out(bad)?,
+            }
+        }
+        let mut templates = Vec::with_capacity(offer.templates.len());
+        for template in &offer.templates {
+            match UriTemplate::parse(&template.uri_template) {
+                Ok(parsed) => templates.push((parsed, template.clone())),
+                Err(reason) => {
+                    let template = template.uri_template.clone();
+                    leave_out(BadOffer::Template { template, reason })?;
+                }
+            }
+        }
+        Ok(Self { provider, tools, templates, offer, left_out })
     }
 }
 
@@ -140,7 +161,7 @@ impl Catalog {
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
         for (nth, checked) in offers.iter().enumerate() {
-            let CheckedOffer { provider, tools: entries, templates: parsed, offer } = checked;
+            let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
                 taken.push((nth, BadOffer::Taken { kind, name: name.clone() }))
             };
@@ -162,7 +183,7 @@ impl Catalog {
                     false => lost("resource", &resource.uri),
                 }
             }
-            for (template, parsed) in offer.templates.iter().zip(parsed) {
+            for (parsed, template) in parsed {
                 templates.push((parsed.clone(), template.uri_template.clone(), provider.clone()));
                 template_list.push(template.clone());
             }

@@ -1,29 +1,31 @@
-//! What a source may know of who asks, and what it may say while it works.
+//! What a source may know of a call, and what it may report while it works.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use sabir_wire::types::{ClientCapabilities, Level};
-use sabir_wire::{Raw, TraceContext};
+use sabir_wire::{Caller, Raw, TraceContext};
 
-/// A call's way back to its client, while it runs.
-pub trait Line: Send + Sync {
-    /// Tells how far the call has come. Told only if the client wants to know, and if it grew.
+/// A running call: reports to its client, and learns that it was cancelled.
+pub trait CallHandle: Send + Sync {
+    /// Reports progress. Sent only if the client asked for it and the number has grown.
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>);
 
-    /// Says something for the client's log, if it wants to know.
+    /// Writes to the client's log, if the client asked for this level.
     fn log(&self, level: Level, logger: Option<String>, data: Raw);
 
-    /// Whether anybody still wants the result.
+    /// Whether the call was cancelled.
     fn is_cancelled(&self) -> bool;
 
-    /// Comes back when nobody wants the result any more.
+    /// Completes when the call is cancelled.
     fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
 /// What a source may know of a call beside its arguments.
 #[derive(Clone)]
 pub struct Context {
+    /// Who makes the call, as the transport has established.
+    pub caller: Caller,
     /// What the client can be asked.
     pub capabilities: ClientCapabilities,
     /// Who the client says it is. For display only: nobody has checked it.
@@ -34,8 +36,8 @@ pub struct Context {
     pub answers: Vec<(String, Raw)>,
     /// What the source gave to be kept when it last asked.
     pub state: Option<Raw>,
-    /// The way back.
-    pub line: Arc<dyn Line>,
+    /// Reports to the client while the call runs.
+    pub call: Arc<dyn CallHandle>,
 }
 
 impl Context {
@@ -53,6 +55,7 @@ impl Context {
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")
+            .field("caller", &self.caller)
             .field("client", &self.client)
             .field("answers", &self.answers)
             .field("state", &self.state)

@@ -14,10 +14,10 @@ mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
 
 pub use catalog::{Catalog, FoundResource, ToolEntry};
-pub use context::{Context, Line};
+pub use context::{CallHandle, Context};
 pub use headers::{BadAnnotation, MirrorType, MirroredArgument};
 pub use names::{BadName, ToolName};
-pub use registry::{Registry, SourceId};
+pub use registry::{Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};
-pub use source::{Announce, Answer, Ask, BadOffer, CompleteCall, Handle, Offer, Outcome, Pending};
-pub use source::{PromptCall, ResourceCall, Source, ToolCall};
+pub use source::{Answer, Ask, BadOffer, Closing, CompleteCall, Offer, Outcome, Pending};
+pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting, ToolCall};

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use sabir_wire::legacy::{self, Lowered};
+use sabir_wire::render::{self, Lowered};
 use sabir_wire::types::{CacheHint, ListPage, Prompt, Resource, ResourceTemplate, Tool};
 use sabir_wire::{Raw, Revision};
 use serde::Serialize;
@@ -109,7 +109,7 @@ impl<T: Item> Listing<T> {
         let next =
             items.last().filter(|_| end < self.items.len()).map(|last| cursor(end, last.key()));
         let page = ListPage { key: T::LIST, items, next: next.as_deref(), cache: self.cache };
-        legacy::page(&page, revision, server)
+        render::page(&page, revision, server)
     }
 
     /// A cursor names the last item of its page, and where it stood: a list that has changed

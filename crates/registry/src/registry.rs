@@ -1,19 +1,25 @@
 //! The sources of a server. Replaces the catalog when they change, and tells who listens.
+//!
+//! No code of a source runs under a lock: a source may call back at any time.
 
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use sabir_wire::Raw;
 use sabir_wire::types::Topic;
 
 use crate::catalog::{Catalog, CheckedOffer};
-use crate::source::{Announce, BadOffer, Handle, Source};
+use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
 
 /// What is offered now, and who offers it.
 pub struct Registry {
     current: ArcSwap<Catalog>,
     sources: Mutex<Sources>,
-    listener: Mutex<Option<Listener>>,
+    /// Resources that somebody watches: how many do, and who provides it.
+    watched: Mutex<HashMap<Box<str>, (usize, Option<Arc<dyn Source>>)>>,
+    on_change: Mutex<Option<Listener>>,
     server: Raw,
     page_size: usize,
 }
@@ -31,12 +37,44 @@ struct Sources {
 struct Entry {
     id: SourceId,
     source: Arc<dyn Source>,
-    checked: CheckedOffer,
+    checked: Arc<CheckedOffer>,
+    state: SourceState,
+    /// Names that it lost to another source.
+    collisions: Vec<BadOffer>,
+    /// Offers are numbered when they are asked for: an older one never replaces a newer one.
+    last_asked: u64,
+    current: u64,
 }
 
 /// Names a source that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceId(u64);
+
+/// Where a source is in its life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceState {
+    /// Added, not started.
+    Added,
+    /// Started, not ready yet.
+    Starting,
+    /// Ready.
+    Ready,
+    /// It could not be started.
+    Failed(StartError),
+}
+
+/// What an operator should know of a source.
+#[derive(Clone, Debug)]
+pub struct SourceStatus {
+    /// Which source.
+    pub id: SourceId,
+    /// What operators call it.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: SourceState,
+    /// What is wrong with it or was left out of its offer, one sentence each.
+    pub problems: Vec<String>,
+}
 
 impl Registry {
     /// A registry that offers nothing. `server` is who answers, as JSON.
@@ -45,88 +83,143 @@ impl Registry {
         Arc::new(Self {
             current: ArcSwap::from_pointee(empty),
             sources: Mutex::default(),
-            listener: Mutex::default(),
+            watched: Mutex::default(),
+            on_change: Mutex::default(),
             server,
             page_size,
         })
     }
 
-    /// Adds a source. Refused whole if any part of its offer is no good or its name is taken.
-    pub fn add(self: &Arc<Self>, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
+    /// Adds a source. Refused whole if any part of a strict offer is invalid or its name is taken.
+    pub fn add(&self, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
         let mut ids = self.add_all(vec![source]).map_err(|(_, bad)| bad)?;
         // As many as there were sources.
         Ok(ids.remove(0))
     }
 
-    /// Adds sources in their order, all of them or none. What is no good is told with the place of
-    /// the source in the list.
-    pub fn add_all(
-        self: &Arc<Self>,
-        added: Vec<Arc<dyn Source>>,
-    ) -> Result<Vec<SourceId>, (usize, BadOffer)> {
-        let checked = added
-            .iter()
-            .enumerate()
-            .map(|(nth, source)| CheckedOffer::check(source, None).map_err(|bad| (nth, bad)));
+    /// Adds sources in their order, all of them or none. An error names the source by its place in
+    /// the list.
+    pub fn add_all(&self, added: Vec<Arc<dyn Source>>) -> Result<Vec<SourceId>, (usize, BadOffer)> {
+        let checked = added.iter().enumerate().map(|(nth, source)| {
+            let checked = CheckedOffer::check(source, source.offer(), None);
+            checked.map(Arc::new).map_err(|bad| (nth, bad))
+        });
         let checked = checked.collect::<Result<Vec<_>, _>>()?;
         let mut sources = self.lock();
-        let known = sources.entries.iter().map(|entry| &entry.checked);
-        let offers: Vec<_> = known.chain(&checked).collect();
+        let known = sources.entries.iter().map(|entry| &*entry.checked);
+        let offers: Vec<_> = known.chain(checked.iter().map(|checked| &**checked)).collect();
         let (catalog, taken) = self.build(&offers, sources.changeable);
-        // Sources that were there may have lost a name to each other before.
+        // Sources that were there before may have lost a name to each other.
         let before = sources.entries.len();
-        if let Some((nth, bad)) = taken.into_iter().find(|(nth, _)| *nth >= before) {
-            return Err((nth - before, bad));
+        let is_strict =
+            |nth: &usize| offers.get(*nth).is_some_and(|checked| !checked.offer.tolerant);
+        let mut refused = taken.iter().filter(|(nth, _)| *nth >= before && is_strict(nth));
+        if let Some((nth, bad)) = refused.next() {
+            return Err((nth - before, bad.clone()));
         }
         let mut ids = Vec::new();
-        for (source, checked) in added.iter().zip(checked) {
+        for (source, checked) in added.into_iter().zip(checked) {
             sources.last_id += 1;
             let id = SourceId(sources.last_id);
-            sources.entries.push(Entry { id, source: source.clone(), checked });
+            let (state, collisions) = (SourceState::Added, Vec::new());
+            let entry = Entry { id, source, checked, state, collisions, last_asked: 0, current: 0 };
+            sources.entries.push(entry);
             ids.push(id);
         }
-        self.replace(catalog, sources);
-        for (source, id) in added.iter().zip(&ids) {
-            source.attach(Handle::new(WayBack { registry: Arc::downgrade(self), id: *id }));
-        }
+        self.replace(catalog, taken, sources);
         Ok(ids)
     }
 
-    /// Removes a source; `false` if it is not there.
-    pub fn remove(&self, id: SourceId) -> bool {
+    /// Starts all sources that were added and not started. Each future must be driven, inside the
+    /// runtime; it completes when its source is ready or has failed.
+    pub fn start(self: &Arc<Self>) -> Vec<Starting> {
         let mut sources = self.lock();
-        let before = sources.entries.len();
-        sources.entries.retain(|entry| entry.id != id);
-        let found = sources.entries.len() < before;
-        if found {
-            self.rebuild(sources);
-        }
-        found
+        let added = sources.entries.iter_mut().filter(|entry| entry.state == SourceState::Added);
+        let started = added.map(|entry| {
+            entry.state = SourceState::Starting;
+            (entry.id, entry.source.clone())
+        });
+        let started: Vec<_> = started.collect();
+        drop(sources);
+        let starting = started.into_iter().map(|(id, source)| {
+            let registry = Arc::downgrade(self);
+            let handle = SourceHandle::new(Reporter { registry: registry.clone(), id });
+            let starting = source.start(handle);
+            let starting: Starting = Box::pin(async move {
+                let started = starting.await;
+                if let Some(registry) = registry.upgrade() {
+                    registry.set_state(id, &started);
+                }
+                started
+            });
+            starting
+        });
+        starting.collect()
     }
 
-    /// Removes the source that provides the tool `name`; `false` if there is none.
-    pub fn remove_tool(&self, name: &str) -> bool {
+    /// Closes all sources. Each future must be driven, inside the runtime, for `patience` at most.
+    pub fn close(&self, patience: Duration) -> Vec<Closing> {
+        let sources: Vec<_> =
+            self.lock().entries.iter().map(|entry| entry.source.clone()).collect();
+        sources.into_iter().map(|source| source.close(patience)).collect()
+    }
+
+    /// Removes a source; `None` if it is not there. The caller closes it.
+    pub fn remove(&self, id: SourceId) -> Option<Arc<dyn Source>> {
+        let mut sources = self.lock();
+        let at = sources.entries.iter().position(|entry| entry.id == id)?;
+        let removed = sources.entries.remove(at);
+        self.rebuild(sources);
+        Some(removed.source)
+    }
+
+    /// The source that provides the tool `name`.
+    pub fn provider_of_tool(&self, name: &str) -> Option<SourceId> {
         let provides =
-            |entry: &Entry| entry.checked.offer.tools.iter().any(|tool| tool.name == name);
-        let id = self.lock().entries.iter().find(|entry| provides(entry)).map(|entry| entry.id);
-        id.is_some_and(|id| self.remove(id))
+            |entry: &&Entry| entry.checked.offer.tools.iter().any(|tool| tool.name == name);
+        self.lock().entries.iter().find(provides).map(|entry| entry.id)
     }
 
-    /// Says that sources may come and go from now on, so that clients are told that they may.
+    /// Declares that sources may come and go from now on, so that clients expect changes.
     pub fn allow_changes(&self) {
         let mut sources = self.lock();
         sources.changeable = true;
         self.rebuild(sources);
     }
 
-    /// What a resource holds has changed.
+    /// Announces that the contents of a resource have changed.
     pub fn updated(&self, uri: impl Into<Box<str>>) {
-        self.tell(Topic::Resource(uri.into()));
+        self.announce(Topic::Resource(uri.into()));
+    }
+
+    /// Somebody wants to know when a resource changes. Its source learns of the first who does.
+    pub fn watch(&self, uri: &str) {
+        let source = self.snapshot().resource(uri).map(|found| found.source().clone());
+        let mut watched = lock(&self.watched);
+        let (count, provider) = watched.entry(uri.into()).or_insert((0, source));
+        *count += 1;
+        let first = provider.clone().filter(|_| *count == 1);
+        drop(watched);
+        if let Some(source) = first {
+            source.watch(uri);
+        }
+    }
+
+    /// Undoes one [`Registry::watch`]. Its source learns of the last.
+    pub fn unwatch(&self, uri: &str) {
+        let mut watched = lock(&self.watched);
+        let Some((count, _)) = watched.get_mut(uri) else { return };
+        *count -= 1;
+        let last = if *count == 0 { watched.remove(uri) } else { None };
+        drop(watched);
+        if let Some((_, Some(source))) = last {
+            source.unwatch(uri);
+        }
     }
 
     /// Calls `listener` whenever something changes. There is one; it replaces the one before.
     pub fn on_change(&self, listener: impl Fn(Topic) + Send + Sync + 'static) {
-        *lock(&self.listener) = Some(Box::new(listener));
+        *lock(&self.on_change) = Some(Box::new(listener));
     }
 
     /// What is offered now.
@@ -134,20 +227,66 @@ impl Registry {
         self.current.load_full()
     }
 
+    /// What operators should know of each source, in the order in which they were added.
+    pub fn status(&self) -> Vec<SourceStatus> {
+        let sources = self.lock();
+        let entries: Vec<_> = sources
+            .entries
+            .iter()
+            .map(|entry| {
+                let left_out = entry.checked.left_out.iter().chain(&entry.collisions);
+                let problems: Vec<_> = left_out.map(|bad| format!("left out: {bad}")).collect();
+                (entry.id, entry.source.clone(), entry.state.clone(), problems)
+            })
+            .collect();
+        drop(sources);
+        let status = entries.into_iter().map(|(id, source, state, mut problems)| {
+            problems.extend(source.problems());
+            SourceStatus { id, name: source.name(), state, problems }
+        });
+        status.collect()
+    }
+
+    fn set_state(&self, id: SourceId, started: &Result<(), StartError>) {
+        let state = started.clone().map_or_else(SourceState::Failed, |()| SourceState::Ready);
+        if let Some(entry) = self.lock().entries.iter_mut().find(|entry| entry.id == id) {
+            entry.state = state;
+        }
+    }
+
+    /// Asks a source for its offer again.
     fn refresh(&self, id: SourceId) -> Result<(), BadOffer> {
         let mut sources = self.lock();
         let Some(entry) = sources.entries.iter_mut().find(|entry| entry.id == id) else {
             return Ok(());
         };
-        entry.checked = CheckedOffer::check(&entry.source, Some(&entry.checked))?;
-        self.rebuild(sources);
+        entry.last_asked += 1;
+        let asked = entry.last_asked;
+        let (source, before) = (entry.source.clone(), entry.checked.clone());
+        drop(sources);
+        let checked = Arc::new(CheckedOffer::check(&source, source.offer(), Some(&before))?);
+
+        let mut sources = self.lock();
+        let place = sources.entries.iter().position(|entry| entry.id == id);
+        let Some(nth) = place.filter(|nth| sources.entries[*nth].current < asked) else {
+            return Ok(());
+        };
+        let is_strict = !checked.offer.tolerant;
+        let before = std::mem::replace(&mut sources.entries[nth].checked, checked);
+        let (catalog, taken) = self.build(&sources.offers(), sources.changeable);
+        let lost = taken.iter().find(|(loser, _)| *loser == nth && is_strict);
+        if let Some((_, bad)) = lost {
+            sources.entries[nth].checked = before;
+            return Err(bad.clone());
+        }
+        sources.entries[nth].current = asked;
+        self.replace(catalog, taken, sources);
         Ok(())
     }
 
     fn rebuild(&self, sources: MutexGuard<'_, Sources>) {
-        let offers: Vec<_> = sources.entries.iter().map(|entry| &entry.checked).collect();
-        let (catalog, _) = self.build(&offers, sources.changeable);
-        self.replace(catalog, sources);
+        let (catalog, taken) = self.build(&sources.offers(), sources.changeable);
+        self.replace(catalog, taken, sources);
     }
 
     fn build(
@@ -158,9 +297,20 @@ impl Registry {
         Catalog::build(offers, self.server.clone(), self.page_size, changeable)
     }
 
-    /// Makes `catalog` the current one, then tells what has changed. The sources stay locked until
-    /// the pointer is swapped, so that no older catalog can replace a newer one.
-    fn replace(&self, catalog: Catalog, sources: MutexGuard<'_, Sources>) {
+    /// Makes `catalog` the current one, then announces what has changed. The sources stay locked
+    /// until the pointer is swapped, so that no older catalog can replace a newer one.
+    fn replace(
+        &self,
+        catalog: Catalog,
+        taken: Vec<(usize, BadOffer)>,
+        mut sources: MutexGuard<'_, Sources>,
+    ) {
+        for entry in &mut sources.entries {
+            entry.collisions.clear();
+        }
+        for (nth, bad) in taken {
+            sources.entries[nth].collisions.push(bad);
+        }
         let new = Arc::new(catalog);
         let old = self.current.swap(new.clone());
         drop(sources);
@@ -173,12 +323,12 @@ impl Registry {
             ),
         ];
         for (topic, _) in topics.into_iter().filter(|(_, changed)| *changed) {
-            self.tell(topic);
+            self.announce(topic);
         }
     }
 
-    fn tell(&self, topic: Topic) {
-        if let Some(listener) = lock(&self.listener).as_ref() {
+    fn announce(&self, topic: Topic) {
+        if let Some(listener) = lock(&self.on_change).as_ref() {
             listener(topic);
         }
     }
@@ -188,9 +338,15 @@ impl Registry {
     }
 }
 
-/// A panic elsewhere leaves the list of sources whole: every change to it is a single step.
+impl Sources {
+    fn offers(&self) -> Vec<&CheckedOffer> {
+        self.entries.iter().map(|entry| &*entry.checked).collect()
+    }
+}
+
+/// A panic elsewhere leaves the data whole: every change to it is a single step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Registry {
@@ -199,13 +355,13 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-/// A source's way back to its registry.
-struct WayBack {
+/// Reports of one source to its registry.
+struct Reporter {
     registry: Weak<Registry>,
     id: SourceId,
 }
 
-impl Announce for WayBack {
+impl Report for Reporter {
     fn changed(&self) -> Result<(), BadOffer> {
         self.registry.upgrade().map_or(Ok(()), |registry| registry.refresh(self.id))
     }

@@ -28,7 +28,7 @@ pub struct Checker {
 }
 
 /// Why a schema is refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BadSchema {
     /// It is no object, or not of type `object` where it must be.
     #[error("it must be a JSON Schema object{0}")]

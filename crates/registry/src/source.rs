@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
@@ -17,24 +18,44 @@ use crate::schema::BadSchema;
 
 /// Something that offers tools, prompts or resources: a Rust function, a folder, another server.
 ///
-/// A source never sees an id, a session or a transport, and knows only the newest revision.
+/// A source knows only the newest revision, and never sees an id, a session or a transport.
+///
+/// Its life: it is added (its offer is listed from then on), started inside the runtime, called,
+/// and closed. Calls may arrive before [`Source::start`] has completed.
 pub trait Source: Send + Sync {
-    /// What it offers now. Asked again after [`Handle::changed`].
+    /// What it offers now. Asked again after [`SourceHandle::changed`], never under a lock.
     fn offer(&self) -> Offer;
+
+    /// What operators call it, in logs and reports: `articles content`, `command add`.
+    fn name(&self) -> String {
+        self.offer().first_name().unwrap_or_else(|| "empty source".to_owned())
+    }
+
+    /// Starts its work: watching a folder, connecting to a server. Called once, inside the runtime.
+    /// Completes when the source is ready, or with the reason why it cannot be.
+    fn start(&self, _handle: SourceHandle) -> Starting {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Ends its work: running calls have ended or been aborted. What is not closed after `patience`
+    /// is dropped.
+    fn close(&self, _patience: Duration) -> Closing {
+        Box::pin(async {})
+    }
 
     /// Runs a tool. The arguments fit its schema.
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        nothing_of_the_kind(&call.name)
+        not_provided("tool", &call.name)
     }
 
     /// Fills in a prompt. The required arguments are there.
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
-        nothing_of_the_kind(&call.name)
+        not_provided("prompt", &call.name)
     }
 
-    /// Reads a resource that it listed, or one of a family that it listed.
+    /// Reads a resource that it listed, or one that matches a template that it listed.
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
-        nothing_of_the_kind(&call.uri)
+        not_provided("resource", &call.uri)
     }
 
     /// Completes an argument of a prompt or a template that it listed.
@@ -42,49 +63,77 @@ pub trait Source: Send + Sync {
         Box::pin(async { Ok(Outcome::Done(Completion::default())) })
     }
 
-    /// Takes the handle by which it can tell that its offer, or a resource, has changed.
-    fn attach(&self, _handle: Handle) {}
+    /// Somebody wants to know when this resource changes. Called once, however many do.
+    fn watch(&self, _uri: &str) {}
+
+    /// Nobody wants to know any more when this resource changes.
+    fn unwatch(&self, _uri: &str) {}
+
+    /// The questions that were asked with this state will not be answered: whatever waits for the
+    /// answers can be ended.
+    fn abandon(&self, _state: &Raw) {}
+
+    /// What an operator should know, one sentence each: files that were skipped, a server that is
+    /// down.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
-/// Takes in what a source tells of itself.
-pub trait Announce: Send + Sync {
-    /// See [`Handle::changed`].
-    fn changed(&self) -> Result<(), BadOffer>;
+/// A source that is being started.
+pub type Starting = Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>;
 
-    /// See [`Handle::updated`].
+/// A source that is being closed.
+pub type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Why a source could not be started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(String);
+
+impl StartError {
+    /// An error for operators.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// Receives what a source reports about itself.
+pub(crate) trait Report: Send + Sync {
+    fn changed(&self) -> Result<(), BadOffer>;
     fn updated(&self, uri: Box<str>);
 }
 
-/// How a source tells that something has changed. Does nothing once the source was removed.
+/// How a source reports changes. Does nothing once the source was removed.
 #[derive(Clone)]
-pub struct Handle(Arc<dyn Announce>);
+pub struct SourceHandle(Arc<dyn Report>);
 
-impl Handle {
-    /// A handle that leads to `announce`.
-    pub fn new(announce: impl Announce + 'static) -> Self {
-        Self(Arc::new(announce))
+impl SourceHandle {
+    pub(crate) fn new(report: impl Report + 'static) -> Self {
+        Self(Arc::new(report))
     }
 
-    /// The offer has changed: it is asked for again. If the new one is no good, the old one stays.
+    /// The offer has changed: it is asked for again. If a strict offer is invalid, the old one
+    /// stays; of a tolerant one, what is invalid is left out and reported.
     pub fn changed(&self) -> Result<(), BadOffer> {
         self.0.changed()
     }
 
-    /// What a resource holds has changed.
+    /// The contents of a resource have changed.
     pub fn updated(&self, uri: impl Into<Box<str>>) {
         self.0.updated(uri.into());
     }
 }
 
-impl std::fmt::Debug for Handle {
+impl std::fmt::Debug for SourceHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Handle")
+        f.write_str("SourceHandle")
     }
 }
 
-fn nothing_of_the_kind<T>(name: &str) -> Pending<T> {
-    let problem = Problem::Internal(format!("`{name}` was listed, but nobody provides it").into());
-    Box::pin(async { Err(problem) })
+fn not_provided<T>(kind: &str, name: &str) -> Pending<T> {
+    let reason = format!("the {kind} `{name}` is listed, but its source does not provide it");
+    Box::pin(async { Err(Problem::Internal(reason.into())) })
 }
 
 /// Work that will have an answer.
@@ -124,6 +173,9 @@ pub struct Offer {
     pub templates: Vec<ResourceTemplate>,
     /// It completes arguments.
     pub completes: bool,
+    /// An invalid part is left out and reported; otherwise it makes the whole offer invalid. Set by
+    /// sources whose offer comes from somebody else.
+    pub tolerant: bool,
     /// It writes to the client's log.
     pub logs: bool,
     /// It tells when a resource has changed.
@@ -134,6 +186,18 @@ pub struct Offer {
     pub cache: CacheHint,
 }
 
+impl Offer {
+    fn first_name(&self) -> Option<String> {
+        let tool = self.tools.first().map(|tool| format!("tool {}", tool.name));
+        let prompt = || self.prompts.first().map(|prompt| format!("prompt {}", prompt.name));
+        let resource =
+            || self.resources.first().map(|resource| format!("resource {}", resource.uri));
+        let template =
+            || self.templates.first().map(|template| format!("template {}", template.uri_template));
+        tool.or_else(prompt).or_else(resource).or_else(template)
+    }
+}
+
 impl Default for Offer {
     fn default() -> Self {
         Self {
@@ -142,6 +206,7 @@ impl Default for Offer {
             resources: Vec::new(),
             templates: Vec::new(),
             completes: false,
+            tolerant: false,
             logs: false,
             updates: false,
             changes: false,
@@ -151,7 +216,7 @@ impl Default for Offer {
 }
 
 /// Why an offer is refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BadOffer {
     /// A tool's name is no good.
     #[error("tool `{tool}`: {reason}")]
@@ -247,4 +312,6 @@ pub struct CompleteCall {
     pub value: Box<str>,
     /// Arguments that were given already.
     pub given: BTreeMap<String, String>,
+    /// Who asks.
+    pub context: Context,
 }

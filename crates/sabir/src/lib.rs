@@ -59,7 +59,7 @@
 
 mod server;
 
-pub use sabir_engine::{Engine, EngineLimits, Event, SealKey};
+pub use sabir_engine::{ClientEvent, Engine, EngineLimits, SealKey};
 pub use sabir_registry::{BadOffer, Source, SourceId};
 pub use sabir_session::{Dialect, Limits};
 pub use sabir_session::{MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
@@ -69,12 +69,13 @@ pub use sabir_sources::function::{
     ResourceFunction, TemplateBuilder, TemplateFunction, ToolBuilder, ToolFunction,
 };
 pub use sabir_transports::http::{
-    BindError, Limits as HttpLimits, Server as HttpServer, Settings as HttpSettings, Token,
+    Authenticate, BindError, HttpService, Limits as HttpLimits, NamedToken, Server as HttpServer,
+    Settings as HttpSettings, Token,
 };
 pub use sabir_wire::types::{
     Annotations, ClientCapabilities, Completion, Content, Elicit, Icon, Implementation, Level,
     PromptReply, Question, Resource, ResourceContents, ResourceReply, Role, Sample, Sampled,
     ToolAnnotations, ToolReply,
 };
-pub use sabir_wire::{ErrorObject, Raw, Revision, TraceContext};
+pub use sabir_wire::{Caller, ErrorObject, Raw, Revision, TraceContext};
 pub use server::{Handle, ServeError, Server};

@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use sabir_engine::{Engine, EngineLimits, Event, SealKey, Settings};
+use sabir_engine::{ClientEvent, Engine, EngineLimits, SealKey, Settings};
 use sabir_registry::{BadOffer, Source, SourceId};
 use sabir_session::{Dialect, Limits};
 use sabir_sources::function::{Handler, IntoReply, ToolFunction};
 use sabir_transports::http::{BindError, Server as HttpServer, Settings as HttpSettings};
-use sabir_wire::Raw;
 use sabir_wire::types::Implementation;
+use sabir_wire::{Caller, Raw};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub struct Server {
     settings: Settings,
     sources: Vec<Arc<dyn Source>>,
-    on_event: Option<Box<dyn Fn(Event) + Send + Sync>>,
+    on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
 }
 
 /// Why a server does not serve.
@@ -117,15 +117,15 @@ impl Server {
     /// Is told what happens to clients.
     ///
     /// ```
-    /// use sabir::{Event, Server};
+    /// use sabir::{ClientEvent, Server};
     ///
     /// let server = Server::new("editor", "0.1.0").on_event(|event| match event {
-    ///     Event::Ready(client) => eprintln!("connected: {client:?}"),
-    ///     Event::Left => eprintln!("gone"),
+    ///     ClientEvent::Ready(client) => eprintln!("connected: {client:?}"),
+    ///     ClientEvent::Left => eprintln!("gone"),
     /// });
     /// # let _ = server;
     /// ```
-    pub fn on_event(mut self, on_event: impl Fn(Event) + Send + Sync + 'static) -> Self {
+    pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Box::new(on_event));
         self
     }
@@ -280,7 +280,7 @@ impl Server {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        Ok(sabir_transports::stream::serve(&self.build()?, reader, writer).await?)
+        Ok(sabir_transports::stream::serve(&self.build()?, Caller::local(), reader, writer).await?)
     }
 }
 
@@ -311,12 +311,13 @@ impl Handle {
 
     /// Takes a source away; clients are told. `false` if it is not there any more.
     pub fn withdraw(&self, source: SourceId) -> bool {
-        self.engine.registry().remove(source)
+        self.engine.registry().remove(source).is_some()
     }
 
     /// Takes a tool away; clients are told. `false` if there is none of that name.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.engine.registry().remove_tool(name)
+        let registry = self.engine.registry();
+        registry.provider_of_tool(name).is_some_and(|id| registry.remove(id).is_some())
     }
 
     /// Tells whoever listens that what a resource holds has changed.
@@ -340,7 +341,7 @@ impl Handle {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        Ok(sabir_transports::stream::serve(&self.engine, reader, writer).await?)
+        Ok(sabir_transports::stream::serve(&self.engine, Caller::local(), reader, writer).await?)
     }
 
     /// Binds an HTTP server, which serves any number of clients once it is

@@ -3,33 +3,31 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use sabir_wire::{Id, write_batch};
+use sabir_wire::{Id, Raw, write_batch};
+use serde::{Deserialize, Serialize};
 
-use crate::io::Lane;
+use crate::io::StreamId;
 
-/// The batches that are not answered in full. Rare, so a session without any keeps one pointer.
-#[derive(Debug, Default)]
-pub(crate) struct Batches(Option<Box<Open>>);
+/// The batches that are not answered in full.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Batches(Vec<Batch>);
 
-#[derive(Debug, Default)]
-struct Open(Vec<Batch>);
-
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Batch {
     key: u64,
-    lane: Lane,
+    stream: StreamId,
     running: usize,
-    /// The ids of its requests: not answered before all are, though some may have ended.
+    /// The ids of its requests: in use until the whole batch is answered.
     ids: HashSet<Id>,
-    answers: Vec<Bytes>,
+    answers: Vec<Raw>,
 }
 
 impl Batches {
     /// Begins a batch. It counts as running itself until all of its parts were looked at.
-    pub(crate) fn open(&mut self, key: u64, lane: Lane) {
+    pub(crate) fn open(&mut self, key: u64, stream: StreamId) {
         let (ids, answers) = (HashSet::new(), Vec::new());
-        let batch = Batch { key, lane, running: 1, ids, answers };
-        self.0.get_or_insert_default().0.push(batch);
+        let batch = Batch { key, stream, running: 1, ids, answers };
+        self.0.push(batch);
     }
 
     /// A part of it began to run.
@@ -40,41 +38,46 @@ impl Batches {
     }
 
     /// A part of it has ended; the last one gives the answers, if there are any.
-    pub(crate) fn end_part(&mut self, key: Option<u64>) -> Option<(Lane, Bytes)> {
-        let Open(batches) = self.0.as_deref_mut()?;
+    pub(crate) fn end_part(&mut self, key: Option<u64>) -> Option<(StreamId, Bytes)> {
+        let batches = &mut self.0;
         let at = batches.iter().position(|batch| Some(batch.key) == key)?;
         batches[at].running -= 1;
         if batches[at].running > 0 {
             return None;
         }
         let batch = batches.swap_remove(at);
-        if batches.is_empty() {
-            self.0 = None;
-        }
-        (!batch.answers.is_empty()).then(|| (batch.lane, write_batch(&batch.answers)))
+        let answers = batch.answers.iter().map(|answer| Bytes::copy_from_slice(answer.as_bytes()));
+        let answers: Vec<_> = answers.collect();
+        (!answers.is_empty()).then(|| (batch.stream, write_batch(&answers)))
     }
 
     pub(crate) fn find(&mut self, key: Option<u64>) -> Option<&mut Batch> {
-        self.0.as_mut()?.0.iter_mut().find(|batch| Some(batch.key) == key)
+        self.0.iter_mut().find(|batch| Some(batch.key) == key)
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether an answer with this id is still to be sent.
     pub(crate) fn has(&self, id: &Id) -> bool {
-        self.0.iter().flat_map(|open| &open.0).any(|batch| batch.ids.contains(id))
+        self.0.iter().any(|batch| batch.ids.contains(id))
     }
 
-    pub(crate) fn uses(&self, lane: Lane) -> bool {
-        self.0.iter().flat_map(|open| &open.0).any(|batch| batch.lane == lane)
+    pub(crate) fn uses(&self, stream: StreamId) -> bool {
+        self.0.iter().any(|batch| batch.stream == stream)
     }
 }
 
 impl Batch {
-    /// Notes the id of one of its requests.
-    pub(crate) fn take_id(&mut self, id: &Id) {
+    /// Records the id of one of its requests.
+    pub(crate) fn reserve_id(&mut self, id: &Id) {
         self.ids.insert(id.clone());
     }
 
+    /// Keeps the answer to one of its requests. Our own frames are valid JSON.
     pub(crate) fn answer(&mut self, frame: Bytes) {
-        self.answers.push(frame);
+        self.answers.extend(Raw::parse(frame).ok());
     }
 }

@@ -1,22 +1,53 @@
 //! Which revision is spoken, and by whom. The era of a request is decided only here.
 
-use sabir_wire::types::{ClientCapabilities, Level, ServerCapabilities};
-use sabir_wire::{Era, Initialize, Meta, Method, Problem, Raw, Revision};
+use sabir_wire::types::{ClientCapabilities, Level, ServerCapabilities, Topic};
+use sabir_wire::{Caller, Era, Initialize, Meta, Method, Problem, Raw, Revision};
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::{Dialect, RequireReady};
-use crate::io::Asker;
+use crate::io::RequestMeta;
 use crate::phase::Phase;
 
-/// What a handshake, or the transport, has told of a client.
-#[derive(Clone, Debug)]
+/// What a handshake, or the transport, has told about a client.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Client {
-    /// What is spoken with it.
+    /// The revision that is used with it.
     pub(crate) revision: Revision,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) name: Option<Raw>,
     pub(crate) log_level: Level,
-    /// What the handshake told it that we offer.
-    pub(crate) offered: ServerCapabilities,
+    /// The list changes that the handshake promised to announce.
+    pub(crate) announced: Announced,
+}
+
+/// Which lists may change, as a client was told in the handshake.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Announced {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+impl Announced {
+    /// Whether the client expects to be told of changes to `topic` without having subscribed.
+    pub(crate) fn includes(self, topic: &Topic) -> bool {
+        match topic {
+            Topic::Tools => self.tools,
+            Topic::Prompts => self.prompts,
+            Topic::Resources => self.resources,
+            Topic::Resource(_) => false,
+        }
+    }
+}
+
+impl From<ServerCapabilities> for Announced {
+    fn from(offered: ServerCapabilities) -> Self {
+        Self {
+            tools: offered.announces(&Topic::Tools),
+            prompts: offered.announces(&Topic::Prompts),
+            resources: offered.announces(&Topic::Resources),
+        }
+    }
 }
 
 impl Client {
@@ -24,13 +55,16 @@ impl Client {
     pub(crate) fn unknown(revision: Revision) -> Self {
         // A client that set no level gets what a person would want to see.
         let log_level = Level::Info;
-        let (capabilities, offered) =
-            (ClientCapabilities::default(), ServerCapabilities::default());
-        Self { revision, capabilities, name: None, log_level, offered }
+        let capabilities = ClientCapabilities::default();
+        Self { revision, capabilities, name: None, log_level, announced: Announced::default() }
     }
 
     /// Takes over what `initialize` says, and agrees on a revision.
-    pub(crate) fn greet(&mut self, hello: &Initialize, dialect: &Dialect) -> Result<(), Problem> {
+    pub(crate) fn negotiate(
+        &mut self,
+        hello: &Initialize,
+        dialect: &Dialect,
+    ) -> Result<(), Problem> {
         let wished = Revision::parse(&hello.version).filter(|wish| wish.era() == Era::Legacy);
         self.revision = match dialect.revision {
             Some(pinned) if pinned.era() == Era::Modern => {
@@ -48,9 +82,10 @@ impl Client {
         Ok(())
     }
 
-    /// A legacy request, completed by what is remembered.
-    pub(crate) fn ask(&self, meta: Meta) -> Asker {
-        Asker {
+    /// The metadata of a legacy request, completed by what is remembered.
+    pub(crate) fn describe(&self, caller: Caller, meta: Meta) -> RequestMeta {
+        RequestMeta {
+            caller,
             revision: self.revision,
             capabilities: self.capabilities,
             client: self.name.clone(),
@@ -60,40 +95,15 @@ impl Client {
     }
 }
 
-/// Who asks, and whether they may.
-pub(crate) fn identify(
-    method: &Method,
-    meta: Meta,
-    transport_says_modern: bool,
-    client: &Client,
-    phase: Phase,
-    dialect: &Dialect,
-    ready: RequireReady,
-) -> Result<Asker, Problem> {
-    match era(*method == Method::Initialize, &meta, transport_says_modern, dialect) {
-        Era::Modern => {
-            let asker = self_described(meta)?;
-            if of_the_other_era(method, Era::Modern) {
-                return Err(Problem::Method(method.name().into()));
-            }
-            Ok(asker)
-        }
-        Era::Legacy if of_the_other_era(method, Era::Legacy) => {
-            Err(Problem::Method(method.name().into()))
-        }
-        Era::Legacy => {
-            may_ask(method, phase, ready)?;
-            Ok(client.ask(meta))
-        }
-    }
-}
-
-/// A request is modern if it says so itself. Nothing else decides, except that a deployment pinned
-/// to one revision is of that revision's era.
+/// Decides the era of a request. A request is modern if it says so itself, in its metadata or in
+/// the header of its transport. Only a deployment that is pinned to one revision overrides that.
+///
+/// Each request is decided once: by the HTTP transport, which must find the right session, or by
+/// the session of a stream.
 pub fn era(is_handshake: bool, meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
     let says_so = meta.version.is_some() || transport_says_modern;
     match dialect.revision.map(Revision::era) {
-        // Whoever shakes hands is a legacy client; it is told what is spoken here.
+        // A handshake is always answered: it is told which revision is served here.
         Some(Era::Modern) if is_handshake && !says_so => Era::Legacy,
         Some(pinned) => pinned,
         None if says_so => Era::Modern,
@@ -101,19 +111,19 @@ pub fn era(is_handshake: bool, meta: &Meta, transport_says_modern: bool, dialect
     }
 }
 
-/// A modern request: everything must be in it.
-fn self_described(meta: Meta) -> Result<Asker, Problem> {
+/// The metadata of a modern request: everything must be in it.
+pub(crate) fn describe_modern(caller: Caller, meta: Meta) -> Result<RequestMeta, Problem> {
     let missing = |key: &str| {
         Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` is missing").into())
     };
     let Some(version) = &meta.version else { return Err(missing("protocolVersion")) };
-    let spoken = Revision::parse(version).filter(|revision| revision.era() == Era::Modern);
-    let Some(revision) = spoken else {
+    let known = Revision::parse(version).filter(|revision| revision.era() == Era::Modern);
+    let Some(revision) = known else {
         return Err(Problem::Version { requested: (&**version).into(), supported: modern_dates() });
     };
     let Some(capabilities) = meta.capabilities else { return Err(missing("clientCapabilities")) };
     let (client, log_level) = (meta.client.clone(), meta.log_level);
-    Ok(Asker { revision, capabilities, client, log_level, meta })
+    Ok(RequestMeta { caller, revision, capabilities, client, log_level, meta })
 }
 
 fn modern_dates() -> Vec<&'static str> {
@@ -121,9 +131,9 @@ fn modern_dates() -> Vec<&'static str> {
     modern.map(Revision::date).collect()
 }
 
-/// Methods that came or went with the handshake.
-fn of_the_other_era(method: &Method, era: Era) -> bool {
-    match era {
+/// Refuses a method that does not exist in `era`.
+pub(crate) fn check_method(method: &Method, era: Era) -> Result<(), Problem> {
+    let is_of_the_other_era = match era {
         Era::Modern => matches!(
             method,
             Method::Initialize
@@ -133,10 +143,16 @@ fn of_the_other_era(method: &Method, era: Era) -> bool {
                 | Method::Unsubscribe
         ),
         Era::Legacy => matches!(method, Method::Discover | Method::Listen),
-    }
+    };
+    if is_of_the_other_era { Err(Problem::Method(method.name().into())) } else { Ok(()) }
 }
 
-fn may_ask(method: &Method, phase: Phase, ready: RequireReady) -> Result<(), Problem> {
+/// Refuses a legacy request that the state of the handshake does not allow.
+pub(crate) fn check_phase(
+    method: &Method,
+    phase: Phase,
+    ready: RequireReady,
+) -> Result<(), Problem> {
     if *method == Method::Initialize {
         return if phase == Phase::Fresh {
             Ok(())
@@ -149,7 +165,7 @@ fn may_ask(method: &Method, phase: Phase, ready: RequireReady) -> Result<(), Pro
         RequireReady::Tools => *method == Method::CallTool,
         RequireReady::All => *method != Method::Ping,
     };
-    if needs_handshake && phase != Phase::Open {
+    if needs_handshake && phase != Phase::Ready {
         return Err(Problem::Request("the session is not initialized".into()));
     }
     Ok(())

@@ -1,60 +1,64 @@
 //! Calls that have not ended: start, finish, cancel, expire.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sabir_wire::types::{ClientCapabilities, Level};
-use sabir_wire::{Id, Method, ProgressToken, Raw, Revision};
+use sabir_wire::{Caller, Id, Method, ProgressToken, Raw, Revision};
+use serde::{Deserialize, Serialize};
 
-use crate::io::{CallKey, Lane};
+use crate::io::{CallKey, StreamId};
 
 /// A call that has not ended.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Inflight {
     pub(crate) key: CallKey,
     pub(crate) id: Id,
-    pub(crate) lane: Lane,
+    pub(crate) stream: StreamId,
     /// The batch that it came in, if any.
     pub(crate) batch: Option<u64>,
     pub(crate) revision: Revision,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) log_level: Option<Level>,
-    pub(crate) deadline: Option<Instant>,
+    /// In the session's own time.
+    pub(crate) deadline: Option<Duration>,
     pub(crate) progress_token: Option<ProgressToken>,
-    /// The last progress that was told; it must grow.
-    pub(crate) progress: f64,
+    /// The last progress that was reported; it must grow. `None` before the first.
+    #[serde(with = "exact")]
+    pub(crate) progress: Option<f64>,
     pub(crate) effect: Effect,
     /// It calls a tool, whose result can say that it failed.
     pub(crate) is_tool: bool,
-    /// What to start again once the client has answered. Kept only where that can happen.
-    pub(crate) again: Option<Again>,
+    /// The request, to be started again once the client has answered. Only a legacy client's call
+    /// that may ask has one.
+    pub(crate) restart: Option<Restart>,
 }
 
-/// A request as it came: to read it again is rare, and less than to keep all that was read of it.
-#[derive(Debug)]
-pub(crate) struct Again {
+/// A request as it arrived. Parsing it again is rare, and cheaper than keeping what was parsed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Restart {
+    pub(crate) caller: Caller,
     pub(crate) method: Method,
     pub(crate) params: Option<Raw>,
 }
 
 /// What the success of a call changes in the session.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Effect {
     None,
-    /// The handshake has taken effect when it began, so that it cannot be cancelled.
-    Greet,
+    /// The handshake took effect when it began; it cannot be cancelled.
+    Initialize,
     Subscribe(Box<str>),
     Unsubscribe(Box<str>),
     SetLevel(Level),
 }
 
-/// When a time that begins now is over. One that goes beyond the clock never is.
-pub(crate) fn deadline(now: Instant, time: Option<Duration>) -> Option<Instant> {
+/// The end of a time that begins now. Without a limit there is none.
+pub(crate) fn deadline(now: Duration, time: Option<Duration>) -> Option<Duration> {
     now.checked_add(time?)
 }
 
-/// All calls of a session. Few at a time: a list is faster than a map, and takes no memory when
-/// idle.
-#[derive(Debug, Default)]
+/// All calls of a session. Few at a time, so a list is faster than a map.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Calls {
     calls: Vec<Inflight>,
     last_key: u64,
@@ -70,15 +74,10 @@ impl Calls {
         self.calls.push(call);
     }
 
-    /// Forgets a call, and gives it.
+    /// Removes a call.
     pub(crate) fn take(&mut self, key: CallKey) -> Option<Inflight> {
         let at = self.calls.iter().position(|call| call.key == key)?;
-        let call = self.calls.swap_remove(at);
-        if self.calls.is_empty() {
-            // An idle session keeps nothing of what it once needed.
-            self.calls = Vec::new();
-        }
-        Some(call)
+        Some(self.calls.swap_remove(at))
     }
 
     pub(crate) fn key_of(&self, id: &Id) -> Option<CallKey> {
@@ -89,12 +88,12 @@ impl Calls {
         self.calls.iter_mut().find(|call| call.key == key)
     }
 
-    pub(crate) fn expired(&self, now: Instant) -> Option<CallKey> {
+    pub(crate) fn expired(&self, now: Duration) -> Option<CallKey> {
         let mut late = self.calls.iter().filter(|call| call.deadline.is_some_and(|at| at <= now));
         late.next().map(|call| call.key)
     }
 
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
         self.calls.iter().filter_map(|call| call.deadline).min()
     }
 
@@ -102,16 +101,35 @@ impl Calls {
         self.calls.iter().map(|call| call.key).collect()
     }
 
-    pub(crate) fn uses(&self, lane: Lane) -> bool {
-        self.calls.iter().any(|call| call.lane == lane)
+    pub(crate) fn uses(&self, stream: StreamId) -> bool {
+        self.calls.iter().any(|call| call.stream == stream)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// How many of them will be subscriptions once they have succeeded.
+    /// Whether no call was ever started.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.last_key == 0
+    }
+
+    /// How many will be subscriptions once they have succeeded.
     pub(crate) fn subscribing(&self) -> usize {
         self.calls.iter().filter(|call| matches!(call.effect, Effect::Subscribe(_))).count()
+    }
+}
+
+/// A float as its bits: JSON numbers may lose the last digit.
+mod exact {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde calls it with a reference")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(f64::to_bits).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        Ok(Option::deserialize(from)?.map(f64::from_bits))
     }
 }

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use sabir_wire::types::{
     ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
 };
-use sabir_wire::{Asked, Incoming, Malformed, Meta, Problem, Raw, Request, Revision};
+use sabir_wire::{
+    Caller, Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision,
+};
+use serde::{Deserialize, Serialize};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -12,17 +15,21 @@ use sabir_wire::{Asked, Incoming, Malformed, Meta, Problem, Raw, Request, Revisi
 pub enum Input {
     /// A frame arrived.
     Received {
-        /// Where whatever it causes shall be sent.
-        lane: Lane,
+        /// Where replies to it are sent.
+        stream: StreamId,
+        /// Who sent it.
+        caller: Caller,
         /// The frame, decoded.
         frame: Result<Incoming, Malformed>,
     },
-    /// A request arrived, whose params the transport has read already.
-    Asked {
-        /// Where whatever it causes shall be sent.
-        lane: Lane,
+    /// A request arrived whose params the transport has parsed.
+    Request {
+        /// Where replies to it are sent.
+        stream: StreamId,
+        /// Who sent it.
+        caller: Caller,
         /// The request.
-        asked: Asked,
+        request: ParsedRequest,
     },
     /// A call ended.
     Finished {
@@ -32,11 +39,11 @@ pub enum Input {
         outcome: Outcome,
     },
     /// A running call has something to say.
-    Noted {
+    Notified {
         /// Which one.
         call: CallKey,
         /// What it says.
-        note: Note,
+        note: CallNotification,
     },
     /// Something that is offered changed.
     Changed(Topic),
@@ -53,16 +60,22 @@ pub enum Output {
     /// Send a message to the client.
     Send {
         /// Beside which frame it belongs; none if it belongs to no request.
-        lane: Option<Lane>,
+        stream: Option<StreamId>,
         /// One JSON-RPC message, or the answers to a batch. No newline in it.
         frame: Bytes,
         /// What the message is.
-        kind: Kind,
+        kind: MessageKind,
     },
     /// Begin to work, and report [`Input::Finished`] with the call's key.
     Start(Call),
-    /// Nobody wants this call any more.
+    /// Stop this call: its result is no longer wanted.
     Abort(CallKey),
+    /// The questions of this call will not be answered: its source may drop what waits for them.
+    Abandon(CallKey),
+    /// The client wants to know when this resource changes.
+    Watch(Box<str>),
+    /// The client no longer wants to know when this resource changes.
+    Unwatch(Box<str>),
     /// The handshake is complete: the client, as it named itself.
     Ready(Option<Raw>),
     /// The conversation is over.
@@ -71,7 +84,7 @@ pub enum Output {
 
 /// What a message to the client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// The answer to a request, or the answers to a batch; the code, where it is an error.
     Answer(Option<i64>),
     /// An error that answers no request: what came was none, or its id could not be used.
@@ -79,18 +92,20 @@ pub enum Kind {
     /// A request of ours. The call that asks waits for its answer.
     Question,
     /// A notification. Where nobody takes it in time, it may be dropped.
-    Note,
+    Notification,
 }
 
 /// A running request. Unique within a session, for its whole life: a late result of a cancelled
 /// call can never be taken for that of another which reuses its id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey(pub u64);
 
 /// Which of a client's streams a message belongs to. On a pipe there is only one; over HTTP each
 /// exchange is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Lane(pub u64);
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+pub struct StreamId(pub u64);
 
 /// A request that describes itself, whatever the era of the client.
 #[derive(Clone, Debug)]
@@ -98,14 +113,16 @@ pub struct Call {
     /// Names the call.
     pub key: CallKey,
     /// Who asks.
-    pub asker: Asker,
+    pub from: RequestMeta,
     /// What for.
     pub request: Request,
 }
 
-/// Who asks, and what they understand.
+/// The metadata of a request: who makes it, and what its client understands.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct RequestMeta {
+    /// Who makes the request, as the transport has established.
+    pub caller: Caller,
     /// What the answer must be written in.
     pub revision: Revision,
     /// What the client can be asked.
@@ -133,7 +150,7 @@ pub enum Outcome {
 
 /// What a running call may say.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Note {
+pub enum CallNotification {
     /// How far it has come.
     Progress {
         /// Must grow.

@@ -4,21 +4,24 @@
 //! as the same self-describing [`Call`], and every result comes back to be said in the revision of
 //! the one who asked.
 
-mod answer; // results and problems, to the client's revision and the deployment's dialect
 mod batches; // requests that are answered together
+mod config; // what holds for all sessions of a server
 mod dialect; // how a deployment deviates from the default
 mod handshake; // which revision is spoken, and by whom
 mod inflight; // calls that have not ended
 mod io; // what goes in, what comes out
 mod phase; // which steps are legal
-mod rounds; // calls that need the client's input
-mod rules; // what holds for all sessions of a server
+mod questions; // calls that need the client's input
+mod record; // what is saved of a session
 mod session; // the one entry point
 mod subscriptions; // who listens to what
 
+pub use config::{ElicitationIds, Limits, SessionConfig, SessionKind};
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use handshake::era;
-pub use io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
-pub use phase::State;
-pub use rules::{Limits, PageNames, Rules, Standing};
+pub use io::{
+    Call, CallKey, CallNotification, Input, MessageKind, Outcome, Output, RequestMeta, StreamId,
+};
+pub use phase::SessionState;
+pub use record::SessionRecord;
 pub use session::Session;

@@ -1,14 +1,16 @@
 //! Which steps are legal. The diagram is code.
 
+use serde::{Deserialize, Serialize};
+
 /// Where the conversation stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Nothing has been agreed. A modern client stays here for ever.
     Fresh,
     /// `initialize` was answered; `notifications/initialized` is awaited.
-    Greeted,
+    Initializing,
     /// The handshake is complete.
-    Open,
+    Ready,
     /// The client says no more; running calls may finish.
     Draining,
     /// Terminal.
@@ -18,20 +20,20 @@ pub(crate) enum Phase {
 impl Phase {
     /// The whole state diagram.
     pub(crate) fn may_become(self, next: Self) -> bool {
-        use Phase::{Closed, Draining, Fresh, Greeted, Open};
+        use Phase::{Closed, Draining, Fresh, Initializing, Ready};
         matches!(
             (self, next),
-            (Fresh, Greeted)
-                | (Greeted, Open)
-                | (Fresh | Greeted | Open, Draining)
+            (Fresh, Initializing)
+                | (Initializing, Ready)
+                | (Fresh | Initializing | Ready, Draining)
                 | (Draining, Closed)
         )
     }
 }
 
-/// Where a legacy client stands, for whoever asks.
+/// How far the handshake of a legacy client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionState {
     /// For `initialize`.
     Waiting,
     /// `initialize` was answered.
@@ -42,12 +44,12 @@ pub enum State {
     Closed,
 }
 
-impl From<Phase> for State {
+impl From<Phase> for SessionState {
     fn from(phase: Phase) -> Self {
         match phase {
             Phase::Fresh => Self::Waiting,
-            Phase::Greeted => Self::Initializing,
-            Phase::Open => Self::Ready,
+            Phase::Initializing => Self::Initializing,
+            Phase::Ready => Self::Ready,
             Phase::Draining | Phase::Closed => Self::Closed,
         }
     }

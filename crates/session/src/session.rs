@@ -1,332 +1,311 @@
 //! The one entry point: an input goes in, what must be done comes out.
 
+mod asking; // questions to the client
+mod incoming; // frames, taken apart
+mod reply; // responses
+
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use sabir_wire::types::{Questions, ServerResult};
-use sabir_wire::{Asked, Cancelled, Era, ErrorObject, Id, Incoming, Malformed, Message, Method};
-use sabir_wire::{Problem, Raw, Request, Resume, Revision, legacy, write_error};
+use sabir_wire::types::ServerResult;
+use sabir_wire::{Caller, Cancelled, Era, Id, Method};
+use sabir_wire::{ParsedRequest, Problem, Raw, Request, Revision, render};
 
-use crate::answer;
 use crate::batches::Batches;
+use crate::config::{SessionConfig, SessionKind};
 use crate::dialect::{NullId, RequireReady};
-use crate::handshake::{Client, era, identify};
-use crate::inflight::{Again, Calls, Effect, Inflight, deadline};
-use crate::io::{Asker, Call, CallKey, Input, Kind, Lane, Note, Outcome, Output};
-use crate::phase::{Phase, State};
-use crate::rounds::{Progress, Rounds, may_ask, resumed};
-use crate::rules::{Rules, Standing};
+use crate::handshake::{Client, check_method, check_phase, describe_modern, era};
+use crate::inflight::{Calls, Effect, Inflight, Restart, deadline};
+use crate::io::{Call, CallKey, CallNotification, Input, MessageKind, Outcome, Output};
+use crate::io::{RequestMeta, StreamId};
+use crate::phase::{Phase, SessionState};
+use crate::questions::{PendingQuestions, may_ask_client};
+use crate::record::{Clock, SessionRecord, State};
 use crate::subscriptions::Subscriptions;
+
+use self::reply::ReplyTo;
 
 /// One client's conversation.
 ///
-/// Feed it with [`Session::handle`], do what comes out in its order, and wake it at
-/// [`Session::wake_at`]. It never fails: a peer's mistake is an answer.
+/// Feed it with [`Session::handle`], act on the outputs in their order, and wake it at
+/// [`Session::wake_at`]. It never fails: a mistake of the peer becomes a response.
 #[derive(Debug)]
 pub struct Session {
-    rules: Arc<Rules>,
-    standing: Standing,
-    phase: Phase,
-    client: Client,
-    calls: Calls,
-    rounds: Rounds,
-    subscriptions: Subscriptions,
-    batches: Batches,
-    has_heard_modern: bool,
-    drain_until: Option<Instant>,
-}
-
-/// Where an answer goes.
-#[derive(Clone, Copy)]
-struct Place {
-    lane: Lane,
-    batch: Option<u64>,
+    pub(crate) config: Arc<SessionConfig>,
+    pub(crate) kind: SessionKind,
+    pub(crate) state: State,
+    clock: Clock,
 }
 
 impl Session {
-    /// A conversation in which nothing was said yet.
-    pub fn new(rules: Arc<Rules>, standing: Standing) -> Self {
-        let revision = match (rules.dialect.revision, standing) {
+    /// A session without any input so far. `owner` is who opens it.
+    pub fn new(config: Arc<SessionConfig>, kind: SessionKind, owner: Caller) -> Self {
+        let revision = match (config.dialect.revision, kind) {
             (Some(pinned), _) => pinned,
-            (None, Standing::LegacyHttp(revision)) => revision,
-            (None, Standing::Stream | Standing::ModernHttp) => Revision::NEWEST_LEGACY,
+            (None, SessionKind::LegacyHttp(revision)) => revision,
+            (None, SessionKind::Stream | SessionKind::ModernHttp) => Revision::NEWEST_LEGACY,
         };
-        Self {
-            rules,
-            standing,
+        let state = State {
+            owner,
             phase: Phase::Fresh,
             client: Client::unknown(revision),
             calls: Calls::default(),
-            rounds: Rounds::default(),
+            questions: PendingQuestions::default(),
             subscriptions: Subscriptions::default(),
             batches: Batches::default(),
             has_heard_modern: false,
             drain_until: None,
-        }
+        };
+        Self { config, kind, state, clock: Clock::default() }
     }
 
-    /// Advances the conversation by one input, appending what must be done to `out`.
+    /// Everything that the session remembers at `now`.
+    pub fn record(&self, now: Instant) -> SessionRecord {
+        SessionRecord { age: self.clock.read(now), kind: self.kind, state: self.state.clone() }
+    }
+
+    /// Goes on with a recorded session. It behaves as the original would from here on, given the
+    /// same configuration.
+    pub fn resume(config: Arc<SessionConfig>, record: SessionRecord, now: Instant) -> Self {
+        let SessionRecord { age, kind, state } = record;
+        Self { config, kind, state, clock: Clock::resumed(age, now) }
+    }
+
+    /// Advances the session by one input, appending what must be done to `out`.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        let now = self.clock.start(now);
         match input {
-            Input::Received { lane, frame } => self.on_frame(now, lane, frame, out),
-            Input::Asked { lane, asked } => {
-                self.on_request(now, Place { lane, batch: None }, asked, out);
+            Input::Received { stream, caller, frame } => {
+                self.on_frame(now, stream, caller, frame, out);
+            }
+            Input::Request { stream, caller, request } => {
+                self.on_request(now, ReplyTo { stream, batch: None }, caller, request, out);
             }
             Input::Finished { call, outcome } => self.on_finished(now, call, outcome, out),
-            Input::Noted { call, note } => self.on_note(call, note, out),
+            Input::Notified { call, note } => self.on_notification_of(call, note, out),
             Input::Changed(topic) => {
-                let is_announced = self.client.offered.announces(&topic);
-                let told =
-                    self.subscriptions.tell(&topic, self.phase == Phase::Open && is_announced);
-                out.extend(told.into_iter().map(|(lane, frame)| tell(lane, frame)));
+                let is_ready = self.state.phase == Phase::Ready;
+                let is_announced = is_ready && self.state.client.announced.includes(&topic);
+                let changes = self.state.subscriptions.announce(&topic, is_announced);
+                out.extend(changes.into_iter().map(|(stream, frame)| notify(stream, frame)));
             }
             Input::Tick => self.on_tick(now, out),
             Input::Eof => self.on_eof(now, out),
         }
-        if self.phase == Phase::Draining && self.calls.len() == 0 {
+        if self.state.phase == Phase::Draining && self.state.calls.len() == 0 {
             self.enter(Phase::Closed);
-            self.drain_until = None;
+            self.state.drain_until = None;
             out.push(Output::Close);
         }
     }
 
     /// When to hand in [`Input::Tick`], unless something else happens before.
     pub fn wake_at(&self) -> Option<Instant> {
-        self.calls.next_deadline().into_iter().chain(self.drain_until).min()
+        let next = self.state.calls.next_deadline().into_iter().chain(self.state.drain_until).min();
+        self.clock.when(next?)
     }
 
-    /// Where a legacy client stands.
-    pub fn state(&self) -> State {
-        self.phase.into()
+    /// Who opened the session. The transport lets nobody else use it.
+    pub fn owner(&self) -> &Caller {
+        &self.state.owner
     }
 
-    /// What is spoken with a legacy client.
+    /// How far the handshake of a legacy client is.
+    pub fn state(&self) -> SessionState {
+        self.state.phase.into()
+    }
+
+    /// The revision that is used with a legacy client.
     pub fn revision(&self) -> Revision {
-        self.client.revision
+        self.state.client.revision
     }
 
-    /// Who a legacy client says it is.
+    /// The `clientInfo` of a legacy client.
     pub fn client(&self) -> Option<&Raw> {
-        self.client.name.as_ref()
+        self.state.client.name.as_ref()
     }
 
     /// How many calls have not ended.
     pub fn running(&self) -> usize {
-        self.calls.len()
+        self.state.calls.len()
     }
 
-    /// Whether anything may still be sent on this lane.
-    pub fn is_active(&self, lane: Lane) -> bool {
-        self.calls.uses(lane) || self.subscriptions.is_listening(lane) || self.batches.uses(lane)
+    /// Whether a call waits for the client's answers.
+    pub fn is_waiting(&self, call: CallKey) -> bool {
+        self.state.questions.is_waiting(call)
     }
 
-    /// The resources whose changes somebody wants to hear of.
+    /// Whether anything may still be sent on this stream.
+    pub fn is_active(&self, stream: StreamId) -> bool {
+        let State { calls, subscriptions, batches, .. } = &self.state;
+        calls.uses(stream) || subscriptions.is_listening(stream) || batches.uses(stream)
+    }
+
+    /// The resources whose changes the client wants to know of.
     pub fn watched(&self) -> Vec<Box<str>> {
-        self.subscriptions.watched()
+        self.state.subscriptions.watched()
     }
 
-    fn on_frame(
+    fn on_request(
         &mut self,
-        now: Instant,
-        lane: Lane,
-        frame: Result<Incoming, Malformed>,
+        now: Duration,
+        reply_to: ReplyTo,
+        caller: Caller,
+        request: ParsedRequest,
         out: &mut Vec<Output>,
     ) {
-        let place = Place { lane, batch: None };
-        match frame {
-            Ok(Incoming::One(message)) => self.on_message(now, place, message, out),
-            Ok(Incoming::Batch(parts)) => self.on_batch(now, lane, parts, out),
-            Err(malformed) => self.on_malformed(place, &malformed, out),
+        let ParsedRequest { id, method, meta, request, params } = request;
+        if let Err(problem) = self.reserve_id(reply_to, &id) {
+            return self.refuse(reply_to, None, &problem, out);
         }
-    }
-
-    fn on_batch(
-        &mut self,
-        now: Instant,
-        lane: Lane,
-        parts: Vec<Result<Message, Malformed>>,
-        out: &mut Vec<Output>,
-    ) {
-        let place = Place { lane, batch: None };
-        if !self.client.revision.speech().batches || parts.is_empty() {
-            let reason = if parts.is_empty() { "an empty batch" } else { "no batches here" };
-            return self.refuse(place, None, &Problem::Request(reason.into()), out);
-        }
-        let key = self.calls.next_key().0;
-        self.batches.open(key, lane);
-        let place = Place { lane, batch: Some(key) };
-        for part in parts {
-            match part {
-                Ok(Message::Request { id, method: Method::Initialize, .. }) => {
-                    let problem = Problem::Request("`initialize` must not stand in a batch".into());
-                    let id = self.take_id(place, &id).is_ok().then_some(&id);
-                    self.refuse(place, id, &problem, out);
-                }
-                Ok(message) => self.on_message(now, place, message, out),
-                Err(malformed) => self.on_malformed(place, &malformed, out),
+        let era = match (self.kind, reply_to.batch, &meta) {
+            (SessionKind::ModernHttp, ..) => Era::Modern,
+            (SessionKind::LegacyHttp(_), None, _) => Era::Legacy,
+            (_, _, Ok(meta)) => {
+                era(method == Method::Initialize, meta, false, &self.config.dialect)
             }
-        }
-        self.end_part(Some(key), out);
-    }
-
-    fn on_malformed(&mut self, place: Place, malformed: &Malformed, out: &mut Vec<Output>) {
-        if malformed.answerable {
-            let problem = answer::misread(malformed, &self.rules.dialect);
-            let id = malformed.id.as_ref().filter(|id| self.take_id(place, id).is_ok());
-            self.refuse(place, id, &problem, out);
-        }
-    }
-
-    fn on_message(&mut self, now: Instant, place: Place, message: Message, out: &mut Vec<Output>) {
-        match message {
-            Message::Request { id, method, params } => {
-                self.on_request(now, place, Asked::read(id, method, params), out);
-            }
-            Message::Notification { method, params } => {
-                self.on_notification(&method, params.as_ref(), out);
-            }
-            Message::Response { id: Some(id), result } => self.on_response(now, &id, result, out),
-            Message::Response { id: None, .. } => {}
-        }
-    }
-
-    fn on_request(&mut self, now: Instant, place: Place, asked: Asked, out: &mut Vec<Output>) {
-        let Asked { id, method, meta, request, params } = asked;
-        if let Err(problem) = self.take_id(place, &id) {
-            return self.refuse(place, None, &problem, out);
-        }
-        let (dialect, modern) = (&self.rules.dialect, self.standing == Standing::ModernHttp);
-        let is_handshake = method == Method::Initialize;
-        let era = |meta| era(is_handshake, meta, modern, dialect);
-        let is_modern = meta.as_ref().map_or(modern, |meta| era(meta) == Era::Modern);
-        self.has_heard_modern |= is_modern;
-        let asker = meta.and_then(|meta| {
-            let (dialect, ready) = (&self.rules.dialect, self.required_readiness());
-            identify(&method, meta, modern, &self.client, self.phase, dialect, ready)
-        });
-        let asker = match asker {
-            // A listener would be in its way for ever; and no modern revision has batches.
-            Ok(_) if place.batch.is_some() && is_modern => {
-                Err(Problem::Request("no batches in this revision".into()))
-            }
-            asker => asker,
+            (_, _, Err(_)) => Era::Legacy,
         };
-        let problem = match (asker, request) {
-            (Ok(mut asker), Ok(request)) => match self.admit(&mut asker, &request) {
-                Ok(()) => {
-                    let again = may_ask(&method).then_some(Again { method, params });
-                    let call = Call { key: self.calls.next_key(), asker, request };
-                    return self.start(now, place, id, call, again, out);
-                }
-                Err(problem) => problem,
-            },
-            (Err(problem), _) | (Ok(_), Err(problem)) => problem,
-        };
-        let revision = if is_modern { Revision::NEWEST } else { self.client.revision };
-        let error = legacy::error(&problem, revision);
-        self.reply(place, &id, Err(error), revision, out);
+        self.state.has_heard_modern |= era == Era::Modern;
+        let admitted = meta
+            .and_then(|meta| self.describe(era, reply_to, caller, &method, meta))
+            .and_then(|from| Ok((from, request?)))
+            .and_then(|(from, request)| self.admit(from, request));
+        match admitted {
+            Ok(call) => {
+                let can_restart = era == Era::Legacy && may_ask_client(&method);
+                let caller = call.from.caller.clone();
+                let restart = can_restart.then(|| Restart { caller, method, params });
+                self.start(now, reply_to, id, call, restart, out);
+            }
+            Err(problem) => {
+                let is_modern = era == Era::Modern;
+                let revision =
+                    if is_modern { Revision::NEWEST } else { self.state.client.revision };
+                self.reply(reply_to, &id, Err(render::error(&problem, revision)), revision, out);
+            }
+        }
     }
 
-    /// Whether something may be answered with this id. One that is in use may not: it would be the
-    /// answer to another request.
-    fn take_id(&mut self, place: Place, id: &Id) -> Result<(), Problem> {
+    /// The complete metadata of a request, if it may be made now.
+    fn describe(
+        &self,
+        era: Era,
+        reply_to: ReplyTo,
+        caller: Caller,
+        method: &Method,
+        meta: sabir_wire::Meta,
+    ) -> Result<RequestMeta, Problem> {
+        if era == Era::Modern {
+            let described = describe_modern(caller, meta)?;
+            check_method(method, era)?;
+            // A listener would block the batch for ever, and no modern revision has batches.
+            return match reply_to.batch {
+                None => Ok(described),
+                Some(_) => Err(reply::no_batches(described.revision)),
+            };
+        }
+        check_method(method, era)?;
+        check_phase(method, self.state.phase, self.required_readiness())?;
+        Ok(self.state.client.describe(caller, meta))
+    }
+
+    /// Refuses an id that is in use: its response would be taken for that of another request.
+    fn reserve_id(&mut self, reply_to: ReplyTo, id: &Id) -> Result<(), Problem> {
         if id.is_null() {
-            return match self.rules.dialect.null_id {
+            return match self.config.dialect.null_id {
                 NullId::Answer => Ok(()),
                 NullId::Refuse => Err(Problem::Request("`id` must not be null".into())),
             };
         }
-        let is_running = self.calls.key_of(id).is_some() || self.subscriptions.has_listener(id);
-        if is_running || self.batches.has(id) {
+        let State { calls, subscriptions, batches, .. } = &mut self.state;
+        if calls.key_of(id).is_some() || subscriptions.has_listener(id) || batches.has(id) {
             return Err(Problem::Request(format!("the id {id} is in use").into()));
         }
-        if let Some(batch) = self.batches.find(place.batch) {
-            batch.take_id(id);
+        if let Some(batch) = batches.find(reply_to.batch) {
+            batch.reserve_id(id);
         }
         Ok(())
     }
 
     fn required_readiness(&self) -> RequireReady {
-        self.rules.dialect.require_ready.unwrap_or(match self.standing {
-            Standing::Stream | Standing::ModernHttp => RequireReady::None,
-            Standing::LegacyHttp(_) => RequireReady::All,
+        self.config.dialect.require_ready.unwrap_or(match self.kind {
+            SessionKind::Stream | SessionKind::ModernHttp => RequireReady::None,
+            SessionKind::LegacyHttp(_) => RequireReady::All,
         })
     }
 
-    /// Lets a request in, if the limits allow; a handshake takes effect here.
-    fn admit(&mut self, asker: &mut Asker, request: &Request) -> Result<(), Problem> {
-        let limits = &self.rules.limits;
-        let full = |what: &str, limit: usize| {
-            Err(Problem::Internal(format!("too many {what} at once: the limit is {limit}").into()))
-        };
-        if self.phase == Phase::Draining || self.phase == Phase::Closed {
-            return Err(Problem::Internal("the server is stopping".into()));
+    /// Makes a call of a request, if the limits allow. A handshake takes effect here.
+    fn admit(&mut self, mut from: RequestMeta, request: Request) -> Result<Call, Problem> {
+        let (state, limits) = (&mut self.state, &self.config.limits);
+        if matches!(state.phase, Phase::Draining | Phase::Closed) {
+            return Err(reply::stopping());
         }
-        if self.calls.len() >= limits.calls {
-            return full("calls", limits.calls);
+        if state.calls.len() >= limits.calls {
+            return Err(reply::too_many("concurrent requests", limits.calls));
         }
-        let more = match request {
-            Request::Subscribe(uri) if self.subscriptions.is_subscribed(uri) => 0,
+        let more = match &request {
+            Request::Subscribe(uri) if state.subscriptions.is_subscribed(uri) => 0,
             Request::Subscribe(_) => 1,
             Request::Listen(listen) => listen.filter.weight(),
             _ => 0,
         };
-        let taken = self.subscriptions.len() + self.calls.subscribing();
+        let taken = state.subscriptions.len() + state.calls.subscribing();
         if more > 0 && taken + more > limits.subscriptions {
-            return full("subscriptions", limits.subscriptions);
+            return Err(reply::too_many("subscriptions", limits.subscriptions));
         }
-        if let Request::Initialize(hello) = request {
-            self.client.greet(hello, &self.rules.dialect)?;
-            self.enter(Phase::Greeted);
-            asker.revision = self.client.revision;
+        if let Request::Initialize(hello) = &request {
+            state.client.negotiate(hello, &self.config.dialect)?;
+            from.revision = state.client.revision;
+            self.enter(Phase::Initializing);
         }
-        Ok(())
+        Ok(Call { key: self.state.calls.next_key(), from, request })
     }
 
     fn start(
         &mut self,
-        now: Instant,
-        place: Place,
+        now: Duration,
+        reply_to: ReplyTo,
         id: Id,
         call: Call,
-        again: Option<Again>,
+        restart: Option<Restart>,
         out: &mut Vec<Output>,
     ) {
-        let Call { key, asker, request } = &call;
-        let can_be_asked = asker.revision.era() == Era::Legacy;
-        self.calls.push(Inflight {
+        let Call { key, from, request } = &call;
+        self.state.calls.push(Inflight {
             key: *key,
             id,
-            lane: place.lane,
-            batch: place.batch,
-            revision: asker.revision,
-            capabilities: asker.capabilities,
-            log_level: asker.log_level,
-            deadline: deadline(now, self.rules.limits.call_time),
-            progress_token: asker.meta.progress_token.clone(),
-            progress: f64::NEG_INFINITY,
+            stream: reply_to.stream,
+            batch: reply_to.batch,
+            revision: from.revision,
+            capabilities: from.capabilities,
+            log_level: from.log_level,
+            deadline: deadline(now, self.config.limits.call_time),
+            progress_token: from.meta.progress_token.clone(),
+            progress: None,
             effect: effect_of(request),
             is_tool: matches!(request, Request::CallTool(_)),
-            again: again.filter(|_| can_be_asked),
+            restart,
         });
-        self.batches.begin_part(place.batch);
+        self.state.batches.begin_part(reply_to.batch);
         out.push(Output::Start(call));
     }
 
     fn on_notification(&mut self, method: &Method, params: Option<&Raw>, out: &mut Vec<Output>) {
         match method {
-            Method::Initialized if self.phase == Phase::Greeted => {
-                self.enter(Phase::Open);
-                out.push(Output::Ready(self.client.name.clone()));
+            Method::Initialized if self.state.phase == Phase::Initializing => {
+                self.enter(Phase::Ready);
+                out.push(Output::Ready(self.state.client.name.clone()));
             }
             Method::Cancelled => {
                 let Some(cancelled) = Cancelled::parse(params) else { return };
-                if self.subscriptions.forget(&cancelled.request) {
+                if self.state.subscriptions.has_listener(&cancelled.request) {
+                    self.change_subscriptions(out, |all| all.forget(&cancelled.request));
                     return;
                 }
-                let Some(key) = self.calls.key_of(&cancelled.request) else { return };
-                if self.calls.find(key).is_some_and(|call| call.effect != Effect::Greet) {
+                let Some(key) = self.state.calls.key_of(&cancelled.request) else { return };
+                let call = self.state.calls.find(key);
+                if call.is_some_and(|call| call.effect != Effect::Initialize) {
                     self.drop_call(key, out);
                 }
             }
@@ -335,93 +314,36 @@ impl Session {
         }
     }
 
-    fn drop_call(&mut self, key: CallKey, out: &mut Vec<Output>) -> Option<Inflight> {
-        let call = self.calls.take(key)?;
-        self.rounds.forget(key);
+    fn drop_call(&mut self, key: CallKey, out: &mut Vec<Output>) {
+        let Some(call) = self.state.calls.take(key) else { return };
         out.push(Output::Abort(key));
+        if self.state.questions.forget(key).is_some() {
+            out.push(Output::Abandon(key));
+        }
         self.end_part(call.batch, out);
-        Some(call)
     }
 
-    fn on_response(
+    fn on_finished(
         &mut self,
-        now: Instant,
-        id: &Id,
-        result: Result<Raw, ErrorObject>,
+        now: Duration,
+        key: CallKey,
+        outcome: Outcome,
         out: &mut Vec<Output>,
     ) {
-        match self.rounds.answered(id, result) {
-            Progress::None => {}
-            Progress::Complete(key, resume) => {
-                let deadline = deadline(now, self.rules.limits.call_time);
-                let Some(call) = self.calls.find(key) else { return };
-                call.deadline = deadline;
-                self.start_again(key, resume, out);
-            }
-            Progress::Refused(key, problem, others) => {
-                let lane = self.calls.find(key).map(|call| call.lane);
-                let withdrawn = others.iter().map(|id| legacy::cancelled(id, "no longer needed"));
-                out.extend(withdrawn.map(|frame| tell(lane, frame)));
-                self.finish(key, Err(problem), out);
-            }
-        }
-    }
-
-    fn on_finished(&mut self, now: Instant, key: CallKey, outcome: Outcome, out: &mut Vec<Output>) {
         match outcome {
             Outcome::Done(result) => self.finish(key, Ok(result), out),
             Outcome::Failed(problem) => self.finish(key, Err(problem), out),
             Outcome::NeedInput(questions) => self.on_questions(now, key, questions, out),
             Outcome::Listening(filter) => {
-                let Some(call) = self.calls.take(key) else { return };
-                let frame = self.subscriptions.listen(call.id, call.lane, filter);
-                out.push(tell(Some(call.lane), frame));
+                let Some(call) = self.state.calls.take(key) else { return };
+                let stream = call.stream;
+                let mut acknowledged = None;
+                let listen = |all: &mut Subscriptions| {
+                    acknowledged = Some(all.listen(call.id, stream, filter));
+                };
+                self.change_subscriptions(out, listen);
+                out.extend(acknowledged.map(|frame| notify(Some(stream), frame)));
             }
-        }
-    }
-
-    fn on_questions(
-        &mut self,
-        now: Instant,
-        key: CallKey,
-        questions: Questions,
-        out: &mut Vec<Output>,
-    ) {
-        let question_time = self.rules.limits.question_time;
-        let Some(call) = self.calls.find(key) else { return };
-        if let Some(missing) = call.capabilities.lacks(questions.needs()) {
-            return self.finish(key, Err(Problem::MissingCapability(missing)), out);
-        }
-        if call.again.is_none() {
-            return self.finish(key, Ok(ServerResult::InputRequired(questions)), out);
-        }
-        call.deadline = deadline(now, question_time);
-        let (lane, revision) = (Some(call.lane), call.revision);
-        if questions.questions.is_empty() {
-            // Nothing to ask: the call only wants to be started again with its state.
-            let resume = Resume { answers: vec![], state: questions.state.map(Into::into) };
-            return self.start_again(key, resume, out);
-        }
-        match self.rounds.begin(key, &questions, revision, &self.rules.pages) {
-            Ok(frames) => {
-                let kind = Kind::Question;
-                out.extend(frames.into_iter().map(|frame| Output::Send { lane, frame, kind }));
-            }
-            Err(problem) => self.finish(key, Err(problem), out),
-        }
-    }
-
-    /// Starts a call of a legacy client once more, with its answers.
-    fn start_again(&mut self, key: CallKey, resume: Resume, out: &mut Vec<Output>) {
-        let Some(again) = self.calls.find(key).and_then(|call| call.again.as_ref()) else { return };
-        let (meta, request) = Request::parse(&again.method, again.params.as_ref());
-        match (meta, request) {
-            (Ok(meta), Ok(request)) => {
-                let (asker, request) = (self.client.ask(meta), resumed(request, resume));
-                out.push(Output::Start(Call { key, asker, request }));
-            }
-            // It was read before, so this does not happen; but nobody shall wait for nothing.
-            (Err(problem), _) | (_, Err(problem)) => self.finish(key, Err(problem), out),
         }
     }
 
@@ -431,147 +353,124 @@ impl Session {
         result: Result<ServerResult, Problem>,
         out: &mut Vec<Output>,
     ) {
-        // A call that was cancelled or timed out is not there any more: its late result is dropped.
-        let Some(call) = self.calls.take(key) else { return };
+        // A call that was cancelled or timed out is gone: its late result is dropped.
+        let Some(call) = self.state.calls.take(key) else { return };
         let result = match result {
             Ok(result) => {
-                if let ServerResult::Welcome(welcome) = &result {
-                    self.client.offered = welcome.capabilities;
+                if let ServerResult::InitializeResult(initialized) = &result {
+                    self.state.client.announced = initialized.capabilities.into();
                 }
-                self.take_effect(call.effect);
-                answer::finish(result, &self.rules.dialect)
+                self.take_effect(call.effect, out);
+                reply::success(result, &self.config.dialect)
             }
             Err(problem) if call.is_tool => {
-                answer::settle_tool(&problem, call.revision, &self.rules.dialect)
+                reply::tool_failure(&problem, call.revision, &self.config.dialect)
             }
             // Only a tool's result can say that it failed.
-            Err(problem) => Err(legacy::error(&problem, call.revision)),
+            Err(problem) => Err(render::error(&problem, call.revision)),
         };
-        let place = Place { lane: call.lane, batch: call.batch };
-        self.reply(place, &call.id, result, call.revision, out);
+        let reply_to = ReplyTo { stream: call.stream, batch: call.batch };
+        self.reply(reply_to, &call.id, result, call.revision, out);
         self.end_part(call.batch, out);
     }
 
-    fn take_effect(&mut self, effect: Effect) {
+    fn take_effect(&mut self, effect: Effect, out: &mut Vec<Output>) {
         match effect {
-            Effect::None | Effect::Greet => {}
-            Effect::Subscribe(uri) => self.subscriptions.subscribe(uri),
-            Effect::Unsubscribe(uri) => self.subscriptions.unsubscribe(&uri),
-            Effect::SetLevel(level) => self.client.log_level = level,
+            Effect::None | Effect::Initialize => {}
+            Effect::Subscribe(uri) => self.change_subscriptions(out, |all| all.subscribe(uri)),
+            Effect::Unsubscribe(uri) => self.change_subscriptions(out, |all| all.unsubscribe(&uri)),
+            Effect::SetLevel(level) => self.state.client.log_level = level,
         }
     }
 
-    fn on_note(&mut self, key: CallKey, note: Note, out: &mut Vec<Output>) {
-        let Some(call) = self.calls.find(key) else { return };
+    /// Changes the subscriptions, and says which resources are watched or no longer watched then.
+    fn change_subscriptions(
+        &mut self,
+        out: &mut Vec<Output>,
+        change: impl FnOnce(&mut Subscriptions),
+    ) {
+        let before = self.watched();
+        change(&mut self.state.subscriptions);
+        let after = self.watched();
+        let added = after.iter().filter(|uri| !before.contains(uri));
+        out.extend(added.map(|uri| Output::Watch(uri.clone())));
+        let removed = before.iter().filter(|uri| !after.contains(uri));
+        out.extend(removed.map(|uri| Output::Unwatch(uri.clone())));
+    }
+
+    /// A running call reports progress, or logs something.
+    fn on_notification_of(&mut self, key: CallKey, note: CallNotification, out: &mut Vec<Output>) {
+        let Some(call) = self.state.calls.find(key) else { return };
         let frame = match note {
-            Note::Progress { progress, total, message } => {
-                let Some(token) = call.progress_token.as_ref().filter(|_| progress > call.progress)
-                else {
+            CallNotification::Progress { progress, total, message } => {
+                let has_grown = call.progress.is_none_or(|last| progress > last);
+                let Some(token) = call.progress_token.as_ref().filter(|_| has_grown) else {
                     return;
                 };
-                call.progress = progress;
-                legacy::progressed(token, progress, total, message.as_deref(), call.revision)
+                call.progress = Some(progress);
+                render::progressed(token, progress, total, message.as_deref(), call.revision)
             }
-            Note::Log { level, .. } if call.log_level.is_none_or(|least| level < least) => return,
-            Note::Log { level, logger, data } => legacy::logged(level, logger.as_deref(), &data),
+            CallNotification::Log { level, logger, data } => {
+                if call.log_level.is_none_or(|least| level < least) {
+                    return;
+                }
+                render::logged(level, logger.as_deref(), &data)
+            }
         };
-        out.push(tell(Some(call.lane), frame));
+        out.push(notify(Some(call.stream), frame));
     }
 
-    fn on_tick(&mut self, now: Instant, out: &mut Vec<Output>) {
-        while let Some(key) = self.calls.expired(now) {
+    fn on_tick(&mut self, now: Duration, out: &mut Vec<Output>) {
+        while let Some(key) = self.state.calls.expired(now) {
             self.give_up(key, "the call took too long", out);
         }
-        if self.drain_until.is_some_and(|end| end <= now) {
-            for key in self.calls.keys() {
+        if self.state.drain_until.is_some_and(|end| end <= now) {
+            for key in self.state.calls.keys() {
                 self.give_up(key, "the server is stopping", out);
             }
         }
     }
 
     fn give_up(&mut self, key: CallKey, reason: &'static str, out: &mut Vec<Output>) {
-        let lane = self.calls.find(key).map(|call| call.lane);
-        let open = self.rounds.forget(key);
-        let withdrawn = open.iter().map(|id| legacy::cancelled(id, reason));
-        out.extend(withdrawn.map(|frame| tell(lane, frame)));
+        if let Some(open) = self.state.questions.forget(key) {
+            self.withdraw(key, &open, reason, out);
+        }
         out.push(Output::Abort(key));
         self.finish(key, Err(Problem::Internal(reason.into())), out);
     }
 
-    fn on_eof(&mut self, now: Instant, out: &mut Vec<Output>) {
-        if matches!(self.phase, Phase::Draining | Phase::Closed) {
+    fn on_eof(&mut self, now: Duration, out: &mut Vec<Output>) {
+        if matches!(self.state.phase, Phase::Draining | Phase::Closed) {
             return;
         }
         self.enter(Phase::Draining);
-        self.drain_until = deadline(now, Some(self.rules.limits.grace));
-        for listener in self.subscriptions.end() {
-            let frame = legacy::ended(&listener.id, "the server is stopping");
-            out.push(tell(Some(listener.lane), frame));
+        self.state.drain_until = deadline(now, Some(self.config.limits.grace));
+        let mut ended = Vec::new();
+        self.change_subscriptions(out, |all| ended = all.end());
+        for listener in ended {
+            let frame = render::ended(&listener.id, "the server is stopping");
+            out.push(notify(Some(listener.stream), frame));
             let ended = ServerResult::Listened(listener.id.clone());
-            let place = Place { lane: listener.lane, batch: None };
-            self.reply(place, &listener.id, Ok(ended), Revision::NEWEST, out);
+            let reply_to = ReplyTo { stream: listener.stream, batch: None };
+            self.reply(reply_to, &listener.id, Ok(ended), Revision::NEWEST, out);
         }
-    }
-
-    /// Answers a message that never became a call.
-    fn refuse(&mut self, place: Place, id: Option<&Id>, problem: &Problem, out: &mut Vec<Output>) {
-        let error = legacy::error(problem, self.client.revision);
-        let frame = write_error(id.or_else(|| self.nobody()), &error);
-        self.answer(place, frame, Kind::Refusal(error.code), out);
-    }
-
-    fn reply(
-        &mut self,
-        place: Place,
-        id: &Id,
-        result: Result<ServerResult, ErrorObject>,
-        revision: Revision,
-        out: &mut Vec<Output>,
-    ) {
-        let frame = match &result {
-            Ok(result) => legacy::response(id, result, revision, &self.rules.server),
-            Err(error) => write_error(Some(id), error),
-        };
-        self.answer(place, frame, Kind::Answer(result.err().map(|error| error.code)), out);
-    }
-
-    fn answer(&mut self, place: Place, frame: Bytes, kind: Kind, out: &mut Vec<Output>) {
-        match self.batches.find(place.batch) {
-            Some(batch) => batch.answer(frame),
-            None => out.push(Output::Send { lane: Some(place.lane), frame, kind }),
-        }
-    }
-
-    fn end_part(&mut self, batch: Option<u64>, out: &mut Vec<Output>) {
-        let Some((lane, frame)) = self.batches.end_part(batch) else { return };
-        out.push(Output::Send { lane: Some(lane), frame, kind: Kind::Answer(None) });
-    }
-
-    /// The id of an error that answers nothing in particular: `null` in JSON-RPC, left out by the
-    /// revisions whose schema says so. Before a handshake it is known only from other requests
-    /// which those are.
-    fn nobody(&self) -> Option<&'static Id> {
-        const NULL: &Id = &Id::NULL;
-        let is_left_out = match self.phase {
-            Phase::Fresh => self.has_heard_modern,
-            _ => self.client.revision.speech().icons,
-        };
-        (!is_left_out && self.standing != Standing::ModernHttp).then_some(NULL)
     }
 
     fn enter(&mut self, next: Phase) {
-        debug_assert!(self.phase.may_become(next), "{:?} -> {next:?}", self.phase);
-        self.phase = next;
+        let phase = self.state.phase;
+        debug_assert!(phase.may_become(next), "{phase:?} -> {next:?}");
+        self.state.phase = next;
     }
 }
 
-fn tell(lane: Option<Lane>, frame: Bytes) -> Output {
-    Output::Send { lane, frame, kind: Kind::Note }
+/// A notification to be sent.
+fn notify(stream: Option<StreamId>, frame: bytes::Bytes) -> Output {
+    Output::Send { stream, frame, kind: MessageKind::Notification }
 }
 
 fn effect_of(request: &Request) -> Effect {
     match request {
-        Request::Initialize(_) => Effect::Greet,
+        Request::Initialize(_) => Effect::Initialize,
         Request::Subscribe(uri) => Effect::Subscribe(uri.clone()),
         Request::Unsubscribe(uri) => Effect::Unsubscribe(uri.clone()),
         Request::SetLevel(level) => Effect::SetLevel(*level),

@@ -1,8 +1,8 @@
-//! What a call of `/bin/true` costs, against a bare `posix_spawn` and wait of the same.
+//! Compares a call of `/bin/true` with a bare `posix_spawn` and wait.
 //!
-//! One of each by turns, so that a busy machine disturbs all alike; the medians are compared.
+//! They alternate, so that load on the machine affects all alike; the medians are compared.
 //! `cargo bench -p sabir-sources --bench spawn`, with the number of calls as an optional argument.
-//! Fails if a call costs more than 1.5 times the bare spawn, which is what we promise.
+//! Fails if a call takes more than 1.5 times as long as the bare spawn.
 
 #![allow(clippy::print_stdout, reason = "a bench reports to people")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use sabir_sources::command::{Program, run};
-use sabir_sources::keeper::{KeeperSettings, Keepers};
+use sabir_supervisor::{Supervisor, SupervisorSettings};
 
 const PROMISED: f64 = 1.5;
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let calls = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(2000);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    // In a task, as calls are in Sabir: `block_on` itself would add a hop between threads.
+    // In a task, like calls in Sabir: `block_on` itself would add a switch between threads.
     let measured = runtime.block_on(runtime.spawn(measure(calls)));
     let times = measured.expect("no panic");
 
@@ -36,18 +36,18 @@ fn main() -> ExitCode {
 }
 
 async fn measure(calls: usize) -> [Vec<Duration>; 4] {
-    let keepers = Keepers::new(KeeperSettings::default());
+    let supervisor = Supervisor::new(SupervisorSettings::default());
     let plain = Program::new("/bin/true".into(), "/".into());
     let mut limited = plain.clone();
     limited.limits.cpu_seconds = Some(10);
     let mut times = [const { Vec::new() }; 4];
     for _ in 0..calls {
         times[0].push(time(async { bare() }).await);
-        times[1].push(time(call(&keepers, &plain)).await);
+        times[1].push(time(call(&supervisor, &plain)).await);
         times[2].push(time(by_tokio()).await);
-        times[3].push(time(call(&keepers, &limited)).await);
+        times[3].push(time(call(&supervisor, &limited)).await);
     }
-    keepers.close(Duration::from_secs(10)).await;
+    supervisor.close(Duration::from_secs(10)).await;
     times
 }
 
@@ -68,12 +68,12 @@ fn bare() {
     assert!(command.status().expect("a child").success());
 }
 
-async fn call(keepers: &Keepers, program: &Program) {
-    let finish = run(keepers, program, vec![], None, None).await.expect("a call");
+async fn call(supervisor: &Supervisor, program: &Program) {
+    let finish = run(supervisor, program, vec![], None, None).await.expect("a call");
     assert!(finish.success);
 }
 
-/// What one would write without keepers: no group, no descendants, but both outputs.
+/// The same without a supervisor: both outputs are read, but descendants are not stopped.
 async fn by_tokio() {
     let mut command = tokio::process::Command::new("/bin/true");
     command.env_clear().stdin(Stdio::null());

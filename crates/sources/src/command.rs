@@ -1,35 +1,34 @@
 //! Command-line programs as tools.
 //!
-//! Everything that can be decided is decided once, when the configuration is read: the command
-//! line ([`CommandLine`]), what may be asked ([`Input`]), that the two agree, and the [`Program`].
-//! Together they are a [`Command`]. A call of its [`CommandSource`] then fills in its [`Values`],
-//! waits for its turn at the [`Gate`], and is [`run()`].
+//! A [`Command`] is checked once, when the configuration is read: its [`CommandLine`], its
+//! [`Input`], that their names match, and its [`Program`]. A call of its [`CommandSource`] renders
+//! its [`Values`], waits in the [`CallQueue`], and is [`run()`] by the supervisor.
 //!
-//! No value ever reaches a shell, becomes a second argument, or becomes a flag unless the author
-//! of the command said so.
-//!
-//! Not here: the keeping of processes (`keeper`), the protocol, and the reading of `sabir.toml`.
+//! A value never reaches a shell, never becomes a second argument, and never becomes a flag unless
+//! the author of the command allows it.
 
-mod capture; // reading output within bounds
-mod exec; // putting on limits and sandbox
-mod gate; // how many at once
-mod input; // what may be asked
-mod program; // what is run, and within which limits
-mod reply; // what came of it, for the client
+mod capture; // reads output up to a limit
+mod definition; // mistakes in a definition
+mod exec; // applies limits and the sandbox
+mod input; // the arguments
+mod program; // the program and its limits
+mod queue; // concurrent and waiting calls
+mod reply; // the result for the client
 mod run; // one call
-mod sandbox; // what Linux enforces
+mod sandbox; // Landlock and seccomp
 mod source; // the tool
-mod template; // text with placeholders
-mod values; // what was asked
+mod template; // texts with placeholders
+mod values; // the values of a call
 
 pub use capture::{Observer, Stream};
-pub use gate::{Busy, Gate, Pass, Turn};
-pub use input::{Disagreement, Input, InputError};
+pub use definition::{DefinitionError, Location, Place};
+pub use input::Input;
 pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, find_program};
+pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};
 pub use reply::{BadMimeType, MimeType, Output};
 pub use run::{Finish, Limit, RunError, run, run_until};
 pub use source::{Command, CommandSource};
-pub use template::{CommandLine, Place, RunItem, Stdin, TemplateError, TextTemplate, Wrong};
+pub use template::{CommandLine, RunItem, Stdin, TextTemplate};
 pub use values::{RenderError, Values};
 
 pub(crate) use exec::{EXEC, exec};

@@ -1,16 +1,14 @@
-//! What can be served, one module per kind of source.
+//! The kinds of sources, one module each.
 
 #[cfg(feature = "articles")]
 pub mod articles; // a folder of Markdown
-#[cfg(all(unix, feature = "commands"))]
+#[cfg(feature = "commands")]
 pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
-#[cfg(all(unix, feature = "commands"))]
-mod hidden; // modes of the executable that need a process of their own
-#[cfg(all(unix, feature = "commands"))]
-pub mod keeper; // children that never outlive us
-#[cfg(all(unix, feature = "commands"))]
-pub mod text; // prompts and resources that are written down
+#[cfg(feature = "commands")]
+mod hidden; // hidden modes of the executable
+#[cfg(feature = "commands")]
+pub mod text; // prompts and resources from the configuration
 
-#[cfg(all(unix, feature = "commands"))]
+#[cfg(feature = "commands")]
 pub use hidden::hidden_mode;

@@ -1,10 +1,8 @@
-//! Prompts and resources that are written down: in the configuration, or in files beside it.
+//! Prompts and resources from the configuration, or from files next to it.
 //!
-//! A file is read anew for every call, within a bound, so that what is served is what is there.
-//!
-//! Not here: folders of articles, which can be searched.
+//! A file is read for every request, up to a limit.
 
-mod file; // one file, read when it is asked for
+mod file; // a file that is read for every request
 mod prompt; // messages with placeholders
 mod resource; // a text or a file under a URI
 

@@ -7,7 +7,7 @@ mod operations;
 mod session;
 
 use bytes::Bytes;
-use sabir_wire::{Incoming, Line, LineSplitter, Malformed, Message, Misshape, Raw, decode};
+use sabir_wire::{Incoming, Line, LineSplitter, Malformed, MalformedKind, Message, Raw, decode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub fn envelope(bytes: &[u8]) {
             }
         }
         Err(malformed) => {
-            let is_syntax = matches!(malformed.misshape, Misshape::Syntax(_));
+            let is_syntax = matches!(malformed.kind, MalformedKind::Syntax(_));
             assert_eq!(is_syntax, !is_json, "{malformed:?}");
             if let Ok(value) = serde_json::from_slice(bytes) {
                 check_refusal(&value, malformed);

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sabir_engine::{Engine, Event as EngineEvent, Settings};
+use sabir_engine::{ClientEvent, Engine, Settings};
 use sabir_registry::{Offer, Source};
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_wire::Raw;
 use sabir_wire::types::{
     Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, Topic,
@@ -54,7 +54,7 @@ impl House {
         let told = Arc::new(Mutex::new(VecDeque::new()));
         let ear = told.clone();
         let on_event = move |event| {
-            if let EngineEvent::Ready(_) = event {
+            if let ClientEvent::Ready(_) = event {
                 lock(&ear).push_back(Event::Ready);
             }
         };
@@ -62,6 +62,7 @@ impl House {
         for source in sources {
             engine.registry().add(source).expect("the script's offer is good");
         }
+        runtime.block_on(engine.start());
         Self {
             engine,
             source: ScriptedSource::new(Offer::default()),
@@ -142,7 +143,7 @@ impl House {
             self.running.insert(begun.number, begun);
         }
         // They stay to be ended late, which must harm nobody.
-        let is_unwanted = |begun: &Begun| begun.called.line().is_some_and(|l| l.is_cancelled());
+        let is_unwanted = |begun: &Begun| begun.called.handle().is_cancelled();
         let unwanted = self.running.values().filter(|begun| is_unwanted(begun));
         let unwanted: BTreeSet<u64> = unwanted.map(|begun| begun.number).collect();
         for number in unwanted {
@@ -160,11 +161,13 @@ impl House {
         }
     }
 
-    pub(crate) fn note(&self, call: CallNumber, note: Note) {
-        let Some(line) = self.seen.get(&call.0).and_then(Called::line) else { return };
+    pub(crate) fn note(&self, call: CallNumber, note: CallNotification) {
+        let Some(call_handle) = self.seen.get(&call.0).map(Called::handle) else { return };
         match note {
-            Note::Progress { progress, total, message } => line.progress(progress, total, message),
-            Note::Log { level, logger, data } => line.log(level, logger, data),
+            CallNotification::Progress { progress, total, message } => {
+                call_handle.progress(progress, total, message)
+            }
+            CallNotification::Log { level, logger, data } => call_handle.log(level, logger, data),
         }
     }
 

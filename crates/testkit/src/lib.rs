@@ -1,12 +1,12 @@
 //! Transcripts and who plays them; fakes of a source and of the clock. For tests only.
 //!
-//! A protocol test reads as a conversation ([`Transcript`]). The same text is played against the
-//! state machine alone ([`SessionPlayer`]), the engine without I/O ([`ConversationPlayer`]), a
+//! A protocol test reads as a connection ([`Transcript`]). The same text is played against the
+//! state machine alone ([`SessionPlayer`]), the engine without I/O ([`ConnectionPlayer`]), a
 //! client and a server joined in memory ([`Pair`]), and a program over a pipe ([`Program`]).
 //!
 //! Nothing here waits in real time, but for a program that has not answered yet, or is not gone.
 
-mod conversation; // the engine, without I/O
+mod connection; // the engine, without I/O
 pub mod fuzz; // what fuzzers and property tests run
 mod house; // a server whose source is a script
 #[cfg(target_os = "linux")]
@@ -22,9 +22,9 @@ mod session; // the state machine alone
 mod settings; // the settings of a script
 mod source; // a source whose calls are ended by a script
 mod stand_in; // a source that offers one of everything
-mod transcript; // the text of a conversation, taken apart
+mod transcript; // the text of a connection, taken apart
 
-pub use conversation::ConversationPlayer;
+pub use connection::ConnectionPlayer;
 pub use house::House;
 pub use matching::difference;
 pub use pair::Pair;

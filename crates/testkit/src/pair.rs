@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use sabir_engine::Settings;
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_transports::stream;
+use sabir_wire::Caller;
 use sabir_wire::types::Topic;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 
-use crate::conversation::QUIET;
+use crate::connection::QUIET;
 use crate::house::House;
 use crate::player::{CallNumber, Ending, Event, Player};
 
@@ -43,7 +44,7 @@ impl Pair {
         let (reader, writer) = tokio::io::split(server);
         let (engine, tell) = (house.engine.clone(), house.teller());
         house.spawn(async move {
-            let served = stream::serve(&engine, reader, writer).await;
+            let served = stream::serve(&engine, Caller::local(), reader, writer).await;
             served.expect("a pipe in memory does not fail");
             tell(Event::Close);
         });
@@ -139,7 +140,7 @@ impl Player for Pair {
         self.settle();
     }
 
-    fn note(&mut self, call: CallNumber, note: Note) {
+    fn note(&mut self, call: CallNumber, note: CallNotification) {
         self.house.note(call, note);
         self.settle();
     }

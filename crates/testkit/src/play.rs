@@ -12,7 +12,7 @@ use crate::transcript::{Step, Transcript};
 /// Plays a script to its end.
 ///
 /// # Panics
-/// If the conversation goes another way, with all of it up to there and the difference.
+/// If the connection goes another way, with all of it up to there and the difference.
 #[track_caller]
 pub fn play(player: &mut dyn Player, script: &str) {
     play_with(player, &Transcript::parse(script));
@@ -21,7 +21,7 @@ pub fn play(player: &mut dyn Player, script: &str) {
 /// Plays a transcript to its end.
 ///
 /// # Panics
-/// If the conversation goes another way, with all of it up to there and the difference.
+/// If the connection goes another way, with all of it up to there and the difference.
 #[track_caller]
 pub fn play_with(player: &mut dyn Player, transcript: &Transcript) {
     let mut names = Names::default();
@@ -76,7 +76,7 @@ impl Names {
 
 fn take(player: &mut dyn Player, step: &Step, names: &mut Names) -> Result<(), String> {
     let disturbs =
-        matches!(step, Step::Pass(_) | Step::Finish(..) | Step::Note(..) | Step::Change(_));
+        matches!(step, Step::Pass(_) | Step::Finish(..) | Step::Notify(..) | Step::Change(_));
     if let Some(early) = player.said_too_much().filter(|_| disturbs) {
         return Err(format!("before that, unexpected: < {}", text(&early)));
     }
@@ -100,7 +100,7 @@ fn take(player: &mut dyn Player, step: &Step, names: &mut Names) -> Result<(), S
         Step::Ready if !player.sees_inside() => {}
         Step::Ready => same(&Event::Ready, player, names)?,
         Step::Close => same(&Event::Close, player, names)?,
-        Step::Note(name, note) => player.note(names.call(name)?, note.clone()),
+        Step::Notify(name, note) => player.note(names.call(name)?, note.clone()),
         Step::Finish(name, ending) => player.finish(names.call(name)?, ending.clone()),
         Step::Change(topic) => player.change(topic.clone()),
         Step::Pass(time) => player.pass(*time),
@@ -122,7 +122,7 @@ fn text(frame: &Bytes) -> String {
 }
 
 fn report(transcript: &Transcript, line: usize, difference: &str) -> String {
-    let mut report = String::from("the conversation went another way\n\n");
+    let mut report = String::from("the connection went another way\n\n");
     let before = transcript.lines.iter().take(line).filter(|line| !line.is_empty());
     for said in before {
         report.push_str(&format!("    {said}\n"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_wire::Raw;
 use sabir_wire::types::Topic;
 
@@ -25,7 +25,7 @@ pub trait Player {
     fn finish(&mut self, call: CallNumber, ending: Ending);
 
     /// A running call has something to say.
-    fn note(&mut self, call: CallNumber, note: Note);
+    fn note(&mut self, call: CallNumber, note: CallNotification);
 
     /// Something that is offered changed.
     fn change(&mut self, topic: Topic);
@@ -58,7 +58,7 @@ pub enum Event {
     Abort(CallNumber),
     /// A handshake is complete.
     Ready,
-    /// The conversation is over.
+    /// The connection is over.
     Close,
 }
 

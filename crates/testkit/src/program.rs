@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_wire::types::Topic;
 
 use crate::player::{CallNumber, Ending, Event, Player};
@@ -118,7 +118,7 @@ impl Player for Program {
         panic!("a program's calls cannot be ended from outside");
     }
 
-    fn note(&mut self, _: CallNumber, _: Note) {
+    fn note(&mut self, _: CallNumber, _: CallNotification) {
         panic!("a program's calls cannot speak from outside");
     }
 

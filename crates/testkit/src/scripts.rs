@@ -1,5 +1,5 @@
 //! The transcripts that run at every level: against the engine without I/O, the pair in memory, and
-//! a program over a pipe. One conversation a file; the file's name is the rule.
+//! a program over a pipe. One connection a file; the file's name is the rule.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ use crate::transcript::Transcript;
 pub struct Script {
     /// The rule that it shows.
     pub name: String,
-    /// The conversation.
+    /// The connection.
     pub transcript: Transcript,
     /// Whether it needs the offer of [`crate::StandIn`]; the others need nothing that is offered.
     pub needs_stand_in: bool,

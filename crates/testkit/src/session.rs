@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sabir_session::{Call, CallKey, Input, Lane, Note, Outcome, Output, Rules, Session, Standing};
-use sabir_wire::types::{
-    CacheHint, Discovery, Implementation, Questions, ServerCapabilities, ServerResult, Topic,
-    Welcome,
+use sabir_session::{
+    Call, CallKey, CallNotification, Input, Outcome, Output, Session, SessionConfig, SessionKind,
+    StreamId,
 };
-use sabir_wire::{ErrorObject, Problem, Raw, Request, Revision, decode};
+use sabir_wire::types::{
+    CacheHint, DiscoverResult, Implementation, InitializeResult, Questions, ServerCapabilities,
+    ServerResult, Topic,
+};
+use sabir_wire::{Caller, ErrorObject, Problem, Raw, Request, Revision, decode};
 
 use crate::player::{CallNumber, Ending, Event, Player};
 use crate::reading;
@@ -26,25 +29,28 @@ pub struct SessionPlayer {
     pub offered: ServerCapabilities,
     now: Instant,
     calls: HashMap<CallKey, Call>,
-    heard: VecDeque<(Option<Lane>, Bytes)>,
+    heard: VecDeque<(Option<StreamId>, Bytes)>,
     events: VecDeque<Event>,
     flat: bool,
+    config: Arc<SessionConfig>,
+    is_resumed: bool,
 }
 
 /// How deep a message may be nested here.
 const DEPTH: usize = 32;
 
 impl SessionPlayer {
-    /// A conversation in which nothing was said yet, with a client on a pipe.
-    pub fn new(rules: Rules) -> Self {
-        Self::standing(rules, Standing::Stream)
+    /// A connection in which nothing was said yet, with a client on a pipe.
+    pub fn new(config: SessionConfig) -> Self {
+        Self::of_kind(config, SessionKind::Stream)
     }
 
-    /// The same, for a client of some other standing.
-    pub fn standing(rules: Rules, standing: Standing) -> Self {
-        let flat = rules.dialect.flat_server_info;
+    /// The same, for a session of some other kind.
+    pub fn of_kind(config: SessionConfig, kind: SessionKind) -> Self {
+        let flat = config.dialect.flat_server_info;
+        let config = Arc::new(config);
         Self {
-            session: Session::new(Arc::new(rules), standing),
+            session: Session::new(config.clone(), kind, Caller::local()),
             offered: ServerCapabilities {
                 tools: true,
                 prompts: true,
@@ -59,17 +65,33 @@ impl SessionPlayer {
             heard: VecDeque::new(),
             events: VecDeque::new(),
             flat,
+            config,
+            is_resumed: false,
         }
     }
 
-    /// The client says something on one of its lanes.
-    pub fn say_on(&mut self, lane: Lane, frame: &[u8]) {
+    /// Saves and resumes the session after each input from now on: it must behave the same.
+    #[must_use]
+    pub fn resumed(mut self) -> Self {
+        self.is_resumed = true;
+        self
+    }
+
+    fn save_and_resume(&mut self) {
+        let record = serde_json::to_string(&self.session.record(self.now));
+        let record = record.expect("a record serializes");
+        let record = serde_json::from_str(&record).expect("a record deserializes");
+        self.session = Session::resume(self.config.clone(), record, self.now);
+    }
+
+    /// The client says something on one of its streams.
+    pub fn say_on(&mut self, stream: StreamId, frame: &[u8]) {
         let frame = decode(&Bytes::copy_from_slice(frame), DEPTH);
-        self.handle(Input::Received { lane, frame });
+        self.handle(Input::Received { stream, caller: Caller::local(), frame });
     }
 
     /// What the server says next, and where.
-    pub fn hear_on(&mut self) -> Option<(Option<Lane>, Bytes)> {
+    pub fn hear_on(&mut self) -> Option<(Option<StreamId>, Bytes)> {
         self.heard.pop_front()
     }
 
@@ -77,13 +99,17 @@ impl SessionPlayer {
     pub fn handle(&mut self, input: Input) {
         let mut out = Vec::new();
         self.session.handle(self.now, input, &mut out);
+        if self.is_resumed {
+            self.save_and_resume();
+        }
         for output in out {
             match output {
-                Output::Send { lane, frame, .. } => self.heard.push_back((lane, frame)),
+                Output::Send { stream, frame, .. } => self.heard.push_back((stream, frame)),
                 Output::Start(call) => self.start(call),
                 Output::Abort(key) => self.events.push_back(Event::Abort(CallNumber(key.0))),
                 Output::Ready(_) => self.events.push_back(Event::Ready),
                 Output::Close => self.events.push_back(Event::Close),
+                Output::Abandon(_) | Output::Watch(_) | Output::Unwatch(_) => {}
             }
         }
     }
@@ -108,14 +134,14 @@ impl SessionPlayer {
         let server =
             Implementation { name: "s".into(), version: "1".into(), ..Implementation::default() };
         Some(Outcome::Done(match &call.request {
-            Request::Initialize(_) => ServerResult::Welcome(Box::new(Welcome {
-                revision: call.asker.revision,
+            Request::Initialize(_) => ServerResult::InitializeResult(Box::new(InitializeResult {
+                revision: call.from.revision,
                 capabilities: self.offered,
                 server,
                 instructions: None,
                 flat: self.flat,
             })),
-            Request::Discover => ServerResult::Discovery(Box::new(Discovery {
+            Request::Discover => ServerResult::DiscoverResult(Box::new(DiscoverResult {
                 revisions: Revision::ALL.to_vec(),
                 capabilities: self.offered,
                 instructions: None,
@@ -158,7 +184,7 @@ impl SessionPlayer {
 
 impl Player for SessionPlayer {
     fn say(&mut self, frame: &[u8]) {
-        self.say_on(Lane::default(), frame);
+        self.say_on(StreamId::default(), frame);
     }
 
     fn end_input(&mut self) {
@@ -179,8 +205,8 @@ impl Player for SessionPlayer {
         self.handle(Input::Finished { call: key, outcome });
     }
 
-    fn note(&mut self, call: CallNumber, note: Note) {
-        self.handle(Input::Noted { call: CallKey(call.0), note });
+    fn note(&mut self, call: CallNumber, note: CallNotification) {
+        self.handle(Input::Notified { call: CallKey(call.0), note });
     }
 
     fn change(&mut self, topic: Topic) {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sabir_registry::{
-    Answer, CompleteCall, Context, Handle, Line, Offer, Outcome, Pending, PromptCall, ResourceCall,
-    Source, ToolCall,
+    Answer, CallHandle, CompleteCall, Context, Offer, Outcome, Pending, PromptCall, ResourceCall,
+    Source, SourceHandle, Starting, ToolCall,
 };
 use sabir_wire::types::{Completion, PromptReply, ResourceReply, ToolReply};
 use sabir_wire::{ErrorObject, Problem, Raw};
@@ -18,8 +18,9 @@ use crate::reading;
 #[derive(Default)]
 pub struct ScriptedSource {
     offer: Mutex<Offer>,
-    handle: OnceLock<Handle>,
+    handle: OnceLock<SourceHandle>,
     calls: Mutex<Calls>,
+    abandoned: Mutex<Vec<Raw>>,
 }
 
 #[derive(Default)]
@@ -51,19 +52,19 @@ pub enum Called {
 }
 
 impl Called {
-    /// What the source is told of the call; completions are told nothing.
-    pub fn context(&self) -> Option<&Context> {
+    /// What the source gets to know of the call.
+    pub fn context(&self) -> &Context {
         match self {
-            Self::Tool(call) => Some(&call.context),
-            Self::Prompt(call) => Some(&call.context),
-            Self::Resource(call) => Some(&call.context),
-            Self::Complete(_) => None,
+            Self::Tool(call) => &call.context,
+            Self::Prompt(call) => &call.context,
+            Self::Resource(call) => &call.context,
+            Self::Complete(call) => &call.context,
         }
     }
 
-    /// The way back to the client.
-    pub fn line(&self) -> Option<&Arc<dyn Line>> {
-        self.context().map(|context| &context.line)
+    /// The running call.
+    pub fn handle(&self) -> &Arc<dyn CallHandle> {
+        &self.context().call
     }
 }
 
@@ -86,13 +87,18 @@ impl ScriptedSource {
     ///
     /// # Panics
     /// If the source was added to no registry.
-    pub fn handle(&self) -> &Handle {
+    pub fn handle(&self) -> &SourceHandle {
         self.handle.get().expect("the source was added to a registry")
     }
 
     /// What it offers now.
     pub fn current(&self) -> Offer {
         lock(&self.offer).clone()
+    }
+
+    /// The states of questions that will not be answered.
+    pub fn abandoned(&self) -> Vec<Raw> {
+        lock(&self.abandoned).clone()
     }
 
     /// The next call that was begun.
@@ -159,8 +165,13 @@ impl Source for ScriptedSource {
         self.pending(Called::Complete(call), reading::completion)
     }
 
-    fn attach(&self, handle: Handle) {
+    fn start(&self, handle: SourceHandle) -> Starting {
         let _ = self.handle.set(handle);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn abandon(&self, state: &Raw) {
+        lock(&self.abandoned).push(state.clone());
     }
 }
 

@@ -198,11 +198,11 @@ fn structured(value: &Value) -> Answer<ToolReply> {
 
 fn noisy(context: &Context) -> Answer<ToolReply> {
     for (level, text) in [(Level::Debug, "begin"), (Level::Info, "half"), (Level::Error, "end")] {
-        context.line.log(level, Some("noisy".into()), raw(&json!({ "text": text })));
+        context.call.log(level, Some("noisy".into()), raw(&json!({ "text": text })));
     }
-    context.line.progress(1.0, Some(2.0), Some("half".into()));
-    context.line.progress(1.0, Some(2.0), Some("still half".into()));
-    context.line.progress(2.0, Some(2.0), None);
+    context.call.progress(1.0, Some(2.0), Some("half".into()));
+    context.call.progress(1.0, Some(2.0), Some("still half".into()));
+    context.call.progress(2.0, Some(2.0), None);
     Ok(Outcome::Done(ToolReply::text("done")))
 }
 

@@ -1,4 +1,4 @@
-//! The text of a conversation, taken apart.
+//! The text of a connection, taken apart.
 //!
 //! ```text
 //! @ dialect.null_id = "answer"        how the server is set up
@@ -21,14 +21,14 @@
 
 use std::time::Duration;
 
-use sabir_session::Note;
+use sabir_session::CallNotification;
 use sabir_wire::types::{Level, Topic};
 use sabir_wire::{Raw, Revision};
 use serde_json::Value;
 
 use crate::player::Ending;
 
-/// A conversation, as a list of steps.
+/// A connection, as a list of steps.
 #[derive(Clone, Debug)]
 pub struct Transcript {
     /// Lines of settings, each valid TOML.
@@ -39,7 +39,7 @@ pub struct Transcript {
     pub lines: Vec<String>,
 }
 
-/// One step of a conversation.
+/// One step of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// The client says.
@@ -54,10 +54,10 @@ pub enum Step {
     Abort(String),
     /// A handshake is complete.
     Ready,
-    /// The conversation is over.
+    /// The connection is over.
     Close,
     /// A running call says something.
-    Note(String, Note),
+    Notify(String, CallNotification),
     /// A call ends.
     Finish(String, Ending),
     /// Something changed.
@@ -134,7 +134,7 @@ fn read_step(line: &str) -> Result<Step, String> {
         "!" => read_event(rest)?,
         "~" => {
             let (call, note) = word(rest);
-            Step::Note(call.to_owned(), read_note(note)?)
+            Step::Notify(call.to_owned(), read_note(note)?)
         }
         "=" => {
             let (call, ending) = word(rest);
@@ -166,19 +166,19 @@ fn read_event(text: &str) -> Result<Step, String> {
     })
 }
 
-fn read_note(text: &str) -> Result<Note, String> {
+fn read_note(text: &str) -> Result<CallNotification, String> {
     let number = |text: &str| text.parse::<f64>().map_err(|error| format!("{text}: {error}"));
     let optional = |text: &str| (text != "-" && !text.is_empty()).then(|| text.to_owned());
     let (kind, rest) = word(text);
     let (first, rest) = word(rest);
     let (second, rest) = word(rest);
     match kind {
-        "progress" => Ok(Note::Progress {
+        "progress" => Ok(CallNotification::Progress {
             progress: number(first)?,
             total: optional(second).map(|total| number(&total)).transpose()?,
             message: optional(rest),
         }),
-        "log" => Ok(Note::Log {
+        "log" => Ok(CallNotification::Log {
             level: serde_json::from_value::<Level>(first.into()).map_err(|e| e.to_string())?,
             logger: optional(second),
             data: read_raw(rest)?,

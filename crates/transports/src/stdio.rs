@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use sabir_engine::Engine;
+use sabir_wire::Caller;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::stream;
@@ -12,7 +13,7 @@ use crate::stream;
 ///
 /// Nothing else may write to the standard output meanwhile.
 pub async fn serve(engine: &Arc<Engine>) -> io::Result<()> {
-    stream::serve(engine, input(), output()).await
+    stream::serve(engine, Caller::local(), input(), output()).await
 }
 
 type Input = Box<dyn AsyncRead + Unpin + Send>;
@@ -21,7 +22,6 @@ type Output = Box<dyn AsyncWrite + Unpin + Send>;
 /// Standard input. Pipes and sockets are waited for; anything else is read by a thread of its own,
 /// which costs a few microseconds a message.
 fn input() -> Input {
-    #[cfg(unix)]
     if let Some(input) = unix::input() {
         return input;
     }
@@ -29,14 +29,12 @@ fn input() -> Input {
 }
 
 fn output() -> Output {
-    #[cfg(unix)]
     if let Some(output) = unix::output() {
         return output;
     }
     Box::new(tokio::io::stdout())
 }
 
-#[cfg(unix)]
 mod unix {
     use std::fs::{File, Metadata};
     use std::io;

@@ -5,56 +5,66 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use sabir_engine::{Conversation, Engine};
-use sabir_session::{Lane, Standing};
-use sabir_wire::{Line, LineSplitter, Malformed};
+use sabir_engine::{Connection, Engine};
+use sabir_session::{SessionKind, StreamId};
+use sabir_wire::{Caller, Line, LineSplitter, Malformed};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
-use crate::pace::Pace;
-
-/// How much may wait to be written. When it is reached nothing more is read, and what running calls
-/// say and what changes is not told, until the client has taken some of it: a client that asks and
-/// does not listen is made to wait.
+/// How much may wait to be written. At the limit nothing more is read and no event is handled until
+/// the client has taken some of it: backpressure for a client that sends requests and does not read
+/// the responses.
 const MAX_UNSENT: usize = 16 << 20;
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long a client may take to take the last of what it is sent, at least.
+/// The least time that a client gets to read the last messages.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Serves one client until it has left, or the engine stops, and all is sent.
-pub async fn serve<R, W>(engine: &Arc<Engine>, mut reader: R, mut writer: W) -> io::Result<()>
+/// Serves one client until it has left, or the engine stops, and everything is sent.
+pub async fn serve<R, W>(
+    engine: &Arc<Engine>,
+    caller: Caller,
+    mut reader: R,
+    mut writer: W,
+) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut conversation = Conversation::new(engine, Standing::Stream, None);
+    let mut connection = Connection::new(engine, SessionKind::Stream, caller.clone());
     let mut lines = LineSplitter::new(engine.settings().engine_limits.message_size);
     let mut unsent = BytesMut::new();
     let mut reading = true;
     let mut closed_at = None;
-    let mut pace = Pace::new();
     loop {
-        // All that was answered by what came in together goes out together.
-        while let Some(frame) = conversation.next_frame() {
+        let is_blocked = unsent.len() >= MAX_UNSENT;
+        let mut wait = connection.wait();
+        if is_blocked {
+            wait = wait.for_time_only();
+            connection.advance_time();
+        } else {
+            connection.advance();
+        }
+        drop(connection.run());
+        // Responses to requests that were read together are written together.
+        while let Some(frame) = connection.next_frame() {
             unsent.extend_from_slice(&frame.text);
             unsent.extend_from_slice(b"\n");
         }
-        let is_closed = conversation.is_closed();
+        let is_closed = connection.is_closed();
         if is_closed && unsent.is_empty() {
             return writer.flush().await;
         }
         if is_closed {
             closed_at.get_or_insert_with(Instant::now);
         }
-        let is_blocked = unsent.len() >= MAX_UNSENT;
         lines.make_room(CHUNK);
         tokio::select! {
             biased;
             written = writer.write(&unsent), if !unsent.is_empty() => match written {
-                // The client listens no more; whatever it asked for, it will not hear.
+                // The client reads no more; nothing can be answered.
                 Ok(0) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
                 Err(error) => return Err(error),
@@ -65,25 +75,18 @@ where
                     }
                 }
             },
-            read = pace.next(reader.read_buf(lines.buffer())), if reading && !is_blocked => {
+            read = reader.read_buf(lines.buffer()), if reading && !is_blocked => {
                 // A client that vanished reads like one that has left.
                 reading = read.is_ok_and(|read| read > 0);
-                receive(&mut conversation, &mut lines, reading);
-                // A client that never stops asking must not keep all else from happening.
-                conversation.catch_up();
+                receive(&mut connection, &caller, &mut lines, reading);
             }
-            () = wait(&mut conversation, is_blocked), if !is_closed => {}
+            () = wait.happened(), if !is_closed => {}
             () = lingered(closed_at, engine), if is_closed => return Ok(()),
         }
     }
 }
 
-/// Waits for whatever happens; for time alone while the client does not take what it is sent.
-async fn wait(conversation: &mut Conversation, is_blocked: bool) {
-    if is_blocked { conversation.wait_for_time().await } else { conversation.wait().await }
-}
-
-/// Comes back when a client that takes nothing has been waited for long enough.
+/// Completes when a client that reads nothing has had enough time.
 async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     let patience = engine.settings().limits.grace.max(LINGER);
     match closed_at.and_then(|closed| closed.checked_add(patience)) {
@@ -92,16 +95,19 @@ async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     }
 }
 
-fn receive(conversation: &mut Conversation, lines: &mut LineSplitter, more: bool) {
+fn receive(connection: &mut Connection, caller: &Caller, lines: &mut LineSplitter, more: bool) {
+    let stream = StreamId::default();
     let mut take = |line| match line {
-        Line::Message(frame) => conversation.receive(Lane::default(), &frame),
-        Line::TooLong => conversation.receive_decoded(Lane::default(), Err(Malformed::TOO_LONG)),
+        Line::Message(frame) => connection.receive(stream, caller.clone(), &frame),
+        Line::TooLong => {
+            connection.receive_decoded(stream, caller.clone(), Err(Malformed::TOO_LONG));
+        }
     };
     while let Some(line) = lines.next_line() {
         take(line);
     }
     if !more {
         lines.finish().map(take);
-        conversation.end();
+        connection.end();
     }
 }

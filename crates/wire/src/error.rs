@@ -1,7 +1,7 @@
 //! What can be wrong with a request, and the JSON-RPC error it becomes.
 //!
 //! The inside says *what* is wrong, as a [`Problem`]. Its code is a total match, made once for the
-//! newest revision; [`crate::legacy`] knows which older revisions named it otherwise.
+//! newest revision; [`crate::render`] knows which older revisions named it otherwise.
 
 use std::borrow::Cow;
 

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::io::Write as _;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
 use crate::scan;
 
 /// The id of a request: a string or an integer, kept exactly as it came.
@@ -89,6 +92,22 @@ pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
         rest = after;
     }
     out.push(b'"');
+}
+
+/// As it stands on the wire.
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = RawValue::from_string(self.to_string()).map_err(serde::ser::Error::custom)?;
+        json.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        Self::parse(json.get())
+            .ok_or_else(|| serde::de::Error::custom("invalid id (expected a string or an integer)"))
+    }
 }
 
 impl From<i64> for Id {

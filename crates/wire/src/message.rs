@@ -63,14 +63,14 @@ pub struct Malformed {
     /// The id to answer with, where one could be read.
     pub id: Option<Id>,
     /// What is wrong with it.
-    pub misshape: Misshape,
+    pub kind: MalformedKind,
     /// Whether it may be answered: a response or a notification may not, however wrong.
     pub answerable: bool,
 }
 
 /// What is wrong with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misshape {
+pub enum MalformedKind {
     /// Not JSON.
     Syntax(Box<str>),
     /// Longer than the limit.
@@ -94,7 +94,7 @@ pub enum Misshape {
 /// Reads one frame, in which containers may be nested `max_depth` deep.
 pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
     let frame = ByteString::try_from(frame.clone())
-        .map_err(|_| Malformed::answered(Misshape::Syntax("not UTF-8".into())))?;
+        .map_err(|_| Malformed::answered(MalformedKind::Syntax("not UTF-8".into())))?;
     let (text, bytes) = (&*frame, frame.as_bytes());
     if has_line_break(bytes) {
         // Only transports that do not go by lines bring such. Checked first: in a string, a line
@@ -108,19 +108,19 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
         Some(b'[') => {
             let Parts(parts) = serde_json::from_str(text).map_err(Malformed::syntax)?;
             if parts.len() > MAX_BATCH {
-                return Err(Malformed::answered(Misshape::TooMany));
+                return Err(Malformed::answered(MalformedKind::TooMany));
             }
             let is_deep =
                 |part: &str| is_deep && is_deeper_than(part.as_bytes(), max_depth.max(1) - 1);
             let parts = parts.into_iter().map(|part| match part.get() {
                 part if part.starts_with('{') => read_one(&frame, part, is_deep(part)),
-                _ => Err(Malformed::answered(Misshape::NotAnObject)),
+                _ => Err(Malformed::answered(MalformedKind::NotAnObject)),
             });
             Ok(Incoming::Batch(parts.collect()))
         }
         _ => {
             serde_json::from_str::<IgnoredAny>(text).map_err(Malformed::syntax)?;
-            Err(Malformed::answered(Misshape::NotAnObject))
+            Err(Malformed::answered(MalformedKind::NotAnObject))
         }
     }
 }
@@ -230,28 +230,28 @@ fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Ma
     let is_response =
         fields.method.is_none() && (fields.result.is_some() || fields.error.is_some());
     let method = fields.method.map(|method| string_of(method.get()));
-    let refuse = |misshape| {
+    let refuse = |kind| {
         let is_notification = id.is_none() && matches!(method, Some(Some(_)));
         Err(Malformed {
             id: id.clone().flatten().filter(|id| !id.is_null() && !fields.has_two_ids),
-            misshape,
+            kind,
             answerable: !is_response && !is_notification,
         })
     };
     if is_deep {
-        return refuse(Misshape::TooDeep);
+        return refuse(MalformedKind::TooDeep);
     }
     if fields.is_ambiguous {
-        return refuse(Misshape::Shape("a field stands twice"));
+        return refuse(MalformedKind::Shape("a field stands twice"));
     }
     if fields.method.is_none() && !is_response {
-        return refuse(Misshape::NoMethod);
+        return refuse(MalformedKind::NoMethod);
     }
     if fields.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
-        return refuse(Misshape::Version);
+        return refuse(MalformedKind::Version);
     }
     if id == Some(None) {
-        return refuse(Misshape::Id);
+        return refuse(MalformedKind::Id);
     }
     let id = id.clone().flatten();
     let params = || match fields.params {
@@ -273,10 +273,10 @@ fn read_one(frame: &ByteString, text: &str, is_deep: bool) -> Result<Message, Ma
         }
         (None, id, None, Some(error)) => match serde_json::from_str(error.get()) {
             Ok(error) => Ok(Message::Response { id, result: Err(error) }),
-            Err(_) => refuse(Misshape::Shape("`error` needs a code and a message")),
+            Err(_) => refuse(MalformedKind::Shape("`error` needs a code and a message")),
         },
-        (Some(None), ..) => refuse(Misshape::Shape("`method` must be a string")),
-        _ => refuse(Misshape::Shape("neither a request nor a response")),
+        (Some(None), ..) => refuse(MalformedKind::Shape("`method` must be a string")),
+        _ => refuse(MalformedKind::Shape("neither a request nor a response")),
     }
 }
 
@@ -323,14 +323,14 @@ fn end_of_string(json: &[u8], mut at: usize) -> usize {
 
 impl Malformed {
     /// A frame that was dropped because it is longer than the limit.
-    pub const TOO_LONG: Self = Self { id: None, misshape: Misshape::TooLong, answerable: true };
+    pub const TOO_LONG: Self = Self { id: None, kind: MalformedKind::TooLong, answerable: true };
 
-    fn answered(misshape: Misshape) -> Self {
-        Self { id: None, misshape, answerable: true }
+    fn answered(kind: MalformedKind) -> Self {
+        Self { id: None, kind, answerable: true }
     }
 
     fn syntax(error: serde_json::Error) -> Self {
-        Self::answered(Misshape::Syntax(error.to_string().into()))
+        Self::answered(MalformedKind::Syntax(error.to_string().into()))
     }
 }
 

@@ -28,43 +28,6 @@ pub struct Meta {
     pub log_level: Option<Level>,
 }
 
-/// What a client said about itself with its last request. It says the same with nearly every one;
-/// what is known is not read again.
-#[derive(Debug, Default)]
-pub struct LastMeta(Option<Box<Known>>);
-
-#[derive(Debug)]
-struct Known {
-    meta: Meta,
-    /// How deep it could have been nested when it was read.
-    room: usize,
-}
-
-impl LastMeta {
-    /// Passes over the object that comes next, if it is the one that is known.
-    pub(crate) fn pass(&self, scanner: &mut Scanner<'_>) -> bool {
-        self.0.as_ref().is_some_and(|known| {
-            let text = known.meta.raw.as_ref().map(Raw::text);
-            known.room == scanner.room() && text.is_some_and(|text| scanner.pass(text))
-        })
-    }
-
-    /// What is known.
-    pub(crate) fn meta(&self) -> Meta {
-        self.0.as_ref().map(|known| known.meta.clone()).unwrap_or_default()
-    }
-
-    /// Keeps what a modern client says, unless it is about this request alone.
-    pub(crate) fn learn(&mut self, meta: &Meta, room: usize) {
-        let (Some(raw), None, Some(_)) = (&meta.raw, &meta.progress_token, &meta.version) else {
-            return;
-        };
-        // In memory of its own, so that it does not keep the message.
-        let own = raw.compact();
-        self.0 = Meta::read(&own, own.text()).ok().map(|meta| Box::new(Known { meta, room }));
-    }
-}
-
 /// Names the request that progress belongs to: a string or an integer, kept exactly.
 pub type ProgressToken = Id;
 

@@ -8,7 +8,7 @@ mod params; // what each method reads
 use std::collections::BTreeMap;
 
 use bytestring::ByteString;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::id::Id;
@@ -103,6 +103,19 @@ impl Method {
     }
 }
 
+/// As its name.
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Method {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        std::borrow::Cow::<str>::deserialize(deserializer).map(|name| Self::named(&name))
+    }
+}
+
 /// A request, its params read.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -136,6 +149,29 @@ pub enum Request {
     SetLevel(Level),
     /// `subscriptions/listen`.
     Listen(Listen),
+}
+
+impl Request {
+    /// The method that it belongs to.
+    pub fn method(&self) -> Method {
+        match self {
+            Self::Initialize(_) => Method::Initialize,
+            Self::Ping => Method::Ping,
+            Self::Discover => Method::Discover,
+            Self::ListTools(_) => Method::ListTools,
+            Self::CallTool(_) => Method::CallTool,
+            Self::ListPrompts(_) => Method::ListPrompts,
+            Self::GetPrompt(_) => Method::GetPrompt,
+            Self::ListResources(_) => Method::ListResources,
+            Self::ListTemplates(_) => Method::ListTemplates,
+            Self::ReadResource(_) => Method::ReadResource,
+            Self::Subscribe(_) => Method::Subscribe,
+            Self::Unsubscribe(_) => Method::Unsubscribe,
+            Self::Complete(_) => Method::Complete,
+            Self::SetLevel(_) => Method::SetLevel,
+            Self::Listen(_) => Method::Listen,
+        }
+    }
 }
 
 /// The params of `initialize`.

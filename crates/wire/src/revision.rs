@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A revision of the protocol. Later ones compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
@@ -74,8 +76,23 @@ impl Revision {
     }
 
     /// What can be said in it.
-    pub fn speech(self) -> &'static Speech {
+    pub fn features(self) -> &'static Features {
         &SPEECH[self.index()]
+    }
+}
+
+/// As its date.
+impl Serialize for Revision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.date())
+    }
+}
+
+impl<'de> Deserialize<'de> for Revision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let date = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let unknown = || serde::de::Error::custom(format!("unknown protocol revision `{date}`"));
+        Self::parse(&date).ok_or_else(unknown)
     }
 }
 
@@ -87,7 +104,7 @@ impl fmt::Display for Revision {
 
 /// What a revision can say. A result that says more is lowered to it.
 #[derive(Debug)]
-pub struct Speech {
+pub struct Features {
     /// JSON-RPC batches are received.
     pub batches: bool,
     /// Audio content, tool annotations, `message` in progress, the `completions` capability.
@@ -106,8 +123,8 @@ pub struct Speech {
     pub stateless: bool,
 }
 
-const SPEECH: [Speech; 5] = [
-    Speech {
+const SPEECH: [Features; 5] = [
+    Features {
         batches: false,
         audio: false,
         structured: false,
@@ -115,7 +132,7 @@ const SPEECH: [Speech; 5] = [
         icons: false,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: true,
         audio: true,
         structured: false,
@@ -123,7 +140,7 @@ const SPEECH: [Speech; 5] = [
         icons: false,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: false,
         audio: true,
         structured: true,
@@ -131,7 +148,7 @@ const SPEECH: [Speech; 5] = [
         icons: false,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: false,
         audio: true,
         structured: true,
@@ -139,7 +156,7 @@ const SPEECH: [Speech; 5] = [
         icons: true,
         stateless: false,
     },
-    Speech {
+    Features {
         batches: false,
         audio: true,
         structured: true,

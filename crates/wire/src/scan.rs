@@ -76,18 +76,6 @@ impl<'a> Scanner<'a> {
         self.text.get(place..self.at).unwrap_or_default()
     }
 
-    /// How many containers may still be opened.
-    pub(crate) fn room(&self) -> usize {
-        self.room
-    }
-
-    /// Passes over `value`, one whole value that was read before, if it comes next.
-    pub(crate) fn pass(&mut self, value: &str) -> bool {
-        let is_next = self.text.as_bytes()[self.at..].starts_with(value.as_bytes());
-        self.at += if is_next { value.len() } else { 0 };
-        is_next
-    }
-
     /// Reads the value that comes next.
     pub fn value(&mut self) -> Option<&'a str> {
         let begin = self.at;

@@ -187,6 +187,8 @@ mod tests {
             ("transports", "sources"),
             ("sources", "transports"),
             ("sources", "engine"),
+            ("articles", "wire"),
+            ("supervisor", "registry"),
             ("client", "session"),
             ("engine", "transports"),
             ("sabir", "cli"),

@@ -1,34 +1,34 @@
-//! What the Rust peers share: how they are called, and the arguments of their tools.
+//! Shared by the Rust peers: their command line and the arguments of their tools.
 //!
-//! Nothing that is measured is here. Each binary is one SDK used as its authors show it.
+//! Nothing here is measured. Each binary uses one SDK as its authors show it.
 
 use std::net::SocketAddr;
 
-/// How a peer is asked to serve: `stdio`, or `http 127.0.0.1:PORT`.
+/// The transport that the command line names: `stdio`, or `http 127.0.0.1:PORT`.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    /// On its own standard streams.
+    /// Standard input and output.
     Stdio,
-    /// At `http://ADDRESS/mcp`.
+    /// `http://ADDRESS/mcp`.
     Http(SocketAddr),
 }
 
 impl Place {
-    /// Reads the command line; an error is the usage.
+    /// Reads the command line. The error is the usage.
     pub fn from_args() -> Result<Self, &'static str> {
         let args: Vec<String> = std::env::args().skip(1).collect();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         match args.as_slice() {
             ["stdio"] => Ok(Self::Stdio),
             ["http", address] => {
-                address.parse().map(Self::Http).map_err(|_| "the address is IP:PORT")
+                address.parse().map(Self::Http).map_err(|_| "invalid address (expected IP:PORT)")
             }
             _ => Err("usage: PEER stdio | PEER http 127.0.0.1:PORT"),
         }
     }
 }
 
-/// The arguments of `echo`.
+/// The arguments of `echo` and `wait`.
 #[derive(Debug, serde::Deserialize)]
 #[cfg_attr(any(feature = "pmcp", feature = "rmcp"), derive(schemars::JsonSchema))]
 pub struct Echo {
@@ -36,7 +36,7 @@ pub struct Echo {
     pub text: String,
 }
 
-/// The arguments of the `search_N` tools, which only stand in the list.
+/// The arguments of the `search_N` tools, which are only listed.
 #[derive(Debug, serde::Deserialize)]
 #[cfg_attr(any(feature = "pmcp", feature = "rmcp"), derive(schemars::JsonSchema))]
 pub struct Search {
@@ -49,14 +49,14 @@ pub struct Search {
 }
 
 impl Search {
-    /// What the tool answers.
+    /// The answer of the tool.
     pub fn answer(self) -> String {
         let Self { query, folder, limit } = self;
         format!("{query} in {folder:?}, at most {limit:?}")
     }
 }
 
-/// The arguments of the `move_N` tools, which only stand in the list.
+/// The arguments of the `move_N` tools, which are only listed.
 #[derive(Debug, serde::Deserialize)]
 #[cfg_attr(any(feature = "pmcp", feature = "rmcp"), derive(schemars::JsonSchema))]
 pub struct Move {
@@ -67,7 +67,7 @@ pub struct Move {
 }
 
 impl Move {
-    /// What the tool answers.
+    /// The answer of the tool.
     pub fn answer(self) -> String {
         let Self { from, to } = self;
         format!("{from} to {to}")

@@ -1,6 +1,6 @@
-//! pmcp: typed tools, both eras, its concurrent router with JSON answers.
+//! pmcp with typed tools, both eras, and its concurrent router with JSON answers.
 //!
-//! The tools give whole results, because pmcp writes a plain value as JSON text, with quotes.
+//! The tools return complete results, because pmcp writes a plain string as JSON, with quotes.
 
 use std::error::Error;
 use std::future::Future;
@@ -18,8 +18,15 @@ use sabir_peers::{Echo, Move, Place, Search};
 
 type Answer = Pin<Box<dyn Future<Output = pmcp::Result<CallToolResult>> + Send>>;
 
-fn said(text: String) -> Answer {
+fn text_result(text: String) -> Answer {
     Box::pin(async { Ok(CallToolResult::new(vec![Content::text(text)])) })
+}
+
+fn wait(text: String) -> Answer {
+    Box::pin(async {
+        tokio::task::yield_now().await;
+        Ok(CallToolResult::new(vec![Content::text(text)]))
+    })
 }
 
 fn server() -> pmcp::Result<Server> {
@@ -30,22 +37,29 @@ fn server() -> pmcp::Result<Server> {
         .with_supported_protocol_versions(eras.map(|era| ProtocolVersion(era.to_owned())))
         .tool(
             "echo",
-            TypedToolWithResult::new("echo", |Echo { text }, _| said(text))
+            TypedToolWithResult::new("echo", |Echo { text }, _| text_result(text))
                 .with_description("Says what it is told"),
+        )
+        .tool(
+            "wait",
+            TypedToolWithResult::new("wait", |Echo { text }, _| wait(text))
+                .with_description("Waits once, then says what it is told"),
         );
     for n in 1..=10 {
-        let (search, mv) = (format!("search_{n}"), format!("move_{n}"));
-        server = server
-            .tool(
-                search.clone(),
-                TypedToolWithResult::new(search, |search: Search, _| said(search.answer()))
-                    .with_description("Looks for something"),
-            )
-            .tool(
-                mv.clone(),
-                TypedToolWithResult::new(mv, |wanted: Move, _| said(wanted.answer()))
-                    .with_description("Moves something"),
-            );
+        let name = format!("search_{n}");
+        server = server.tool(
+            name.clone(),
+            TypedToolWithResult::new(name, |search: Search, _| text_result(search.answer()))
+                .with_description("Looks for something"),
+        );
+    }
+    for n in 1..=9 {
+        let name = format!("move_{n}");
+        server = server.tool(
+            name.clone(),
+            TypedToolWithResult::new(name, |wanted: Move, _| text_result(wanted.answer()))
+                .with_description("Moves something"),
+        );
     }
     server.build()
 }
@@ -58,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let settings = RouterConfig {
                 server_config: StreamableHttpServerConfig {
                     enable_json_response: true,
-                    // A JSON answer is no stream that could be resumed.
+                    // Only streams can be resumed, not JSON answers.
                     event_store: None,
                     ..StreamableHttpServerConfig::default()
                 },
@@ -67,7 +81,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let mcp = concurrent_router_with_config(Arc::new(server()?), settings);
             let router = axum::Router::new().nest("/mcp", mcp);
             let listener = tokio::net::TcpListener::bind(address).await?.tap_io(|stream| {
-                // Without it the peer is slower, not wrong.
+                // Only the speed depends on it.
                 let _ = stream.set_nodelay(true);
             });
             axum::serve(listener, router).await?;

@@ -1,7 +1,7 @@
 //! rmcp as its own examples show it: `#[tool_handler]`, `StreamableHttpService` with its
 //! default settings (sessions, answers as event streams), `axum::serve`.
 //!
-//! The one thing that is not an example's: the runtime has one thread, as for every peer.
+//! Unlike the examples, the runtime has one thread, as for every peer.
 
 mod rmcp_tools;
 

@@ -1,7 +1,6 @@
-//! The tools of the two rmcp peers, as rmcp's macros want them.
+//! The tools of the two rmcp peers.
 //!
-//! Twenty-one methods in full: `#[tool_router]` does not see what a macro inside the block
-//! would write.
+//! Twenty-one methods are written out, because `#[tool_router]` does not expand macros in its block.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{tool, tool_router};
@@ -15,6 +14,12 @@ pub(crate) struct EchoServer;
 impl EchoServer {
     #[tool(description = "Says what it is told")]
     async fn echo(&self, Parameters(Echo { text }): Parameters<Echo>) -> String {
+        text
+    }
+
+    #[tool(description = "Waits once, then says what it is told")]
+    async fn wait(&self, Parameters(Echo { text }): Parameters<Echo>) -> String {
+        tokio::task::yield_now().await;
         text
     }
 
@@ -111,10 +116,5 @@ impl EchoServer {
     #[tool(description = "Looks for something")]
     async fn search_10(&self, Parameters(search): Parameters<Search>) -> String {
         search.answer()
-    }
-
-    #[tool(description = "Moves something")]
-    async fn move_10(&self, Parameters(wanted): Parameters<Move>) -> String {
-        wanted.answer()
     }
 }

@@ -1,7 +1,7 @@
-//! rmcp with every knob that it and its surroundings have turned towards speed.
+//! rmcp with all settings chosen for speed.
 //!
-//! Against the default: the router of the tools is built once and not for every request;
-//! answers are JSON (which rmcp does only without legacy sessions, so there are none);
+//! Differences to the default: the router of the tools is built once instead of for every request;
+//! answers are JSON (rmcp supports that only without legacy sessions, so there are none);
 //! TCP_NODELAY; mimalloc.
 
 mod rmcp_tools;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             );
             let router = axum::Router::new().nest_service("/mcp", service);
             let listener = tokio::net::TcpListener::bind(address).await?.tap_io(|stream| {
-                // Without it the peer is slower, not wrong.
+                // Only the speed depends on it.
                 let _ = stream.set_nodelay(true);
             });
             axum::serve(listener, router).await?;

@@ -1,6 +1,6 @@
-//! rust-mcp-sdk with its Axum server, JSON answers enabled. It knows only the modern era.
+//! rust-mcp-sdk with its Axum server and JSON answers. Modern era only.
 //!
-//! The list of the tools is made once: the SDK leaves that to its user.
+//! The list of tools is created once; the SDK leaves that to its user.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use sabir_peers::Place;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What `echo` takes.
+/// The arguments of `echo` and `wait`.
 #[mcp_tool(name = "echo", description = "Says what it is told")]
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Echo {
@@ -30,7 +30,7 @@ struct Echo {
     text: String,
 }
 
-/// What each `search_N` takes.
+/// The arguments of each `search_N`.
 #[mcp_tool(name = "search", description = "Looks for something")]
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Search {
@@ -42,7 +42,7 @@ struct Search {
     limit: Option<u32>,
 }
 
-/// What each `move_N` takes.
+/// The arguments of each `move_N`.
 #[mcp_tool(name = "move", description = "Moves something")]
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Move {
@@ -58,11 +58,11 @@ struct EchoServer {
 
 impl EchoServer {
     fn new() -> Self {
-        let mut tools = vec![Echo::tool()];
-        for n in 1..=10 {
-            tools.push(Tool { name: format!("search_{n}"), ..Search::tool() });
-            tools.push(Tool { name: format!("move_{n}"), ..Move::tool() });
-        }
+        let description = Some("Waits once, then says what it is told".to_owned());
+        let wait = Tool { name: "wait".to_owned(), description, ..Echo::tool() };
+        let mut tools = vec![Echo::tool(), wait];
+        tools.extend((1..=10).map(|n| Tool { name: format!("search_{n}"), ..Search::tool() }));
+        tools.extend((1..=9).map(|n| Tool { name: format!("move_{n}"), ..Move::tool() }));
         Self { tools }
     }
 }
@@ -93,6 +93,11 @@ impl ServerHandler for EchoServer {
     ) -> Result<ServerResult, CallToolError> {
         let text = match call.name.as_str() {
             "echo" => arguments::<Echo>(call)?.text,
+            "wait" => {
+                let Echo { text } = arguments(call)?;
+                tokio::task::yield_now().await;
+                text
+            }
             name if name.starts_with("search_") => {
                 let Search { query, folder, limit } = arguments(call)?;
                 format!("{query} in {folder:?}, at most {limit:?}")

@@ -1,18 +1,18 @@
-//! Bytes of an HTTP response, and where it ends.
+//! Parses HTTP responses.
 
 use std::borrow::Cow;
 
-/// A response that is there in full.
+/// A complete response.
 pub(super) struct Answer<'a> {
     pub(super) status: u16,
     pub(super) body: Cow<'a, [u8]>,
-    /// The session that its head names.
+    /// The value of `Mcp-Session-Id`.
     pub(super) session: Option<String>,
-    /// How many bytes it has in all.
+    /// The length of head and body in bytes.
     pub(super) length: usize,
 }
 
-/// The response that `input` begins with, if it is there in full.
+/// Parses the response at the beginning of `input`. Returns `None` if it is not complete.
 pub(super) fn read_answer(input: &[u8]) -> Result<Option<Answer<'_>>, String> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut head = httparse::Response::new(&mut headers);
@@ -29,7 +29,7 @@ pub(super) fn read_answer(input: &[u8]) -> Result<Option<Answer<'_>>, String> {
             (Cow::Borrowed(&input[begin..begin + size]), begin + size)
         }
         Some(Ok(_)) => return Ok(None),
-        Some(Err(error)) => return Err(format!("content-length: {error}")),
+        Some(Err(error)) => return Err(format!("invalid Content-Length: {error}")),
         None if named("transfer-encoding") == Some("chunked") => {
             match join_chunks(&input[begin..])? {
                 Some((body, size)) => (Cow::Owned(body), begin + size),
@@ -43,14 +43,15 @@ pub(super) fn read_answer(input: &[u8]) -> Result<Option<Answer<'_>>, String> {
     Ok(Some(Answer { status, body, session, length }))
 }
 
-/// The body that comes in chunks, and how many bytes they are; `None` if the last is not there.
+/// Joins the chunks of a body. Returns it with the length of its encoding, or `None` if the last
+/// chunk is missing.
 fn join_chunks(mut input: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, all) = (Vec::new(), input.len());
     loop {
         let (begin, size) = match httparse::parse_chunk_size(input) {
             Ok(httparse::Status::Complete((begin, size))) => (begin, size as usize),
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(_) => return Err("a chunk without a size".into()),
+            Err(_) => return Err("invalid chunk size".into()),
         };
         let end = begin + size + 2;
         if input.len() < end {

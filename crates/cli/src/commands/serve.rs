@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sabir::{HttpServer, HttpSettings, Token};
+use sabir::{HttpServer, HttpSettings, NamedToken, Token};
 use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
@@ -27,6 +27,10 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     }
     let (engine, programs) = engine(settings)?;
     let served = runtime.block_on(async {
+        tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.start().await }
+        });
         let served = serve(engine, places).await;
         programs.close().await;
         served
@@ -53,10 +57,12 @@ impl Places {
         http.address = args.http.unwrap_or(http.address);
         http.allow_public |= args.allow_public;
         if let Some(secret) = &args.token {
-            let token = Token::new(secret);
-            http.token = Some(token.ok_or_else(|| {
-                Failure::Other("a token is a word of printable characters".into())
-            })?);
+            let token = Token::new(secret).ok_or_else(|| {
+                Failure::Other(
+                    "invalid token (expected printable characters without spaces)".into(),
+                )
+            })?;
+            http.tokens.push(NamedToken::new("token", token));
         }
         Ok(Self { stdio, http: listens_http.then_some(http) })
     }
@@ -99,7 +105,7 @@ async fn serve(engine: Arc<Engine>, places: Places) -> Result<(), Failure> {
 
 /// Listens, and says where, with the line to paste into a client.
 async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
-    let (endpoint, is_open) = (settings.endpoint.clone(), settings.token.is_none());
+    let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
             sabir::BindError::Public(_) => "; demand a --token, or say --allow-public",
@@ -131,7 +137,6 @@ async fn stop_on_signal(engine: Arc<Engine>, stop: watch::Sender<bool>) {
     }
 }
 
-#[cfg(unix)]
 async fn signal() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -141,9 +146,4 @@ async fn signal() -> std::io::Result<()> {
         _ = terminate.recv() => {}
     }
     Ok(())
-}
-
-#[cfg(not(unix))]
-async fn signal() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use etcetera::BaseStrategy as _;
-use sabir_sources::articles::{Appearance, ArticleSource, NotFound, Problem, Settings, Store};
+use sabir_articles::{Problem, Settings, Store};
+use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
 use serde::Deserialize;
 use toml::Spanned;
 

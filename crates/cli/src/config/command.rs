@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use sabir::ToolAnnotations;
 use sabir_sources::command::{
-    self, CommandLine, CommandSource, FindError, Finder, MimeType, Output, Place, Program, RunItem,
-    Stdin, TemplateError, TextTemplate,
+    self, CommandLine, CommandSource, DefinitionError, FindError, Finder, Location, MimeType,
+    Output, Place, Program, RunItem, Stdin, TextTemplate,
 };
-use sabir_sources::keeper::Keepers;
+use sabir_supervisor::Supervisor;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -61,14 +61,14 @@ pub(super) fn settle(
     file: &Command,
     text: &Text<'_>,
     call_time: Option<Duration>,
-    keepers: &Keepers,
+    supervisor: &Supervisor,
     finder: &mut Finder,
 ) -> Result<(CommandSource, Duration), Mistake> {
     let owner = format!("command `{}`", file.name.get_ref());
     let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
     let (line, stdin) = templates(file, &described, &owner, text)?;
     let program = program(file, line.program(), call_time, &owner, text, finder)?;
-    let kill_after = program.patience.after_term;
+    let kill_after = program.grace.after_term;
     let command = command::Command {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
@@ -83,7 +83,7 @@ pub(super) fn settle(
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
     };
-    Ok((CommandSource::new(command, keepers.clone()), kill_after))
+    Ok((CommandSource::new(command, supervisor.clone()), kill_after))
 }
 
 /// `run`, `allow_dash` and `stdin`, which agree with the input.
@@ -93,8 +93,12 @@ fn templates(
     owner: &str,
     text: &Text<'_>,
 ) -> Result<(CommandLine, Stdin), Mistake> {
-    let wrong = |error: TemplateError| {
-        text.told(place(file, Some(error.place)), format!("{owner}: {error}"))
+    let wrong = |error: DefinitionError| {
+        let at = match error.location {
+            Location::Text(place, _) => Some(place),
+            _ => None,
+        };
+        text.wrong_definition(place(file, at), owner, &error)
     };
     let allow_dash = file.allow_dash.as_ref().map_or(&[][..], |names| names.get_ref());
     let run = file.run.get_ref().iter().map(|entry| run_item(entry, owner, text));
@@ -105,7 +109,7 @@ fn templates(
         Some("json") => Stdin::Json,
         Some(template) => Stdin::Text(TextTemplate::parse(template).map_err(wrong)?),
     };
-    let found = described.input.disagreements(&line, &stdin);
+    let found = described.input.mismatches(&line, &stdin);
     described.disagreement(&found, owner, text, |at| place(file, at))?;
     Ok((line, stdin))
 }
@@ -134,7 +138,7 @@ fn run_item(
     };
     let item = match entry.get_ref() {
         toml::Value::Array(list) => {
-            list.iter().map(argument).collect::<Option<_>>().map(RunItem::Together)
+            list.iter().map(argument).collect::<Option<_>>().map(RunItem::Group)
         }
         one => argument(one).map(RunItem::Argument),
     };
@@ -179,7 +183,7 @@ fn program(
         return Err(text.mistake(written.span(), what).hint(hint));
     }
     if let Some(kill_after) = duration(file.kill_after.as_ref(), text)? {
-        program.patience.after_term = kill_after;
+        program.grace.after_term = kill_after;
     }
     program.max_output = size(file.max_output.as_ref(), text)?.unwrap_or(program.max_output);
     if let Some(codes) = &file.success_codes {
@@ -199,14 +203,15 @@ fn find(
     finder: &mut Finder,
 ) -> Result<PathBuf, Mistake> {
     finder.find(name, search).map(Path::to_owned).map_err(|error| {
-        let mistake =
-            text.told(place(file, Some(Place::Run(0, None))), format!("{owner}: {error}"));
+        let place = place(file, Some(Place::Run(0, None)));
+        let mistake = text.mistake(place, format!("{owner}: {error}"));
         match error {
             FindError::NoFile(_) => mistake.hint(RELATIVE),
             FindError::NotExecutable(path) if path.is_file() => {
                 mistake.hint(format!("make it one: chmod +x {}", path.display()))
             }
-            FindError::NotExecutable(_) | FindError::NotInPath(_) => mistake,
+            FindError::NotExecutable(_) => mistake,
+            FindError::NotInPath(_) => mistake.hint("install it, or write its full path"),
         }
     })
 }

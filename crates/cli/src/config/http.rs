@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use sabir::{HttpSettings, Token};
+use sabir::{HttpSettings, NamedToken, Token};
 use toml::Spanned;
 
 use super::file::{Http, Listen};
@@ -30,7 +30,9 @@ pub(crate) fn settle(
     http.allow_public = file.allow_public.unwrap_or(http.allow_public);
     http.origins = file.origins.clone().unwrap_or_default();
     http.hosts = file.hosts.clone().unwrap_or_default();
-    http.token = file.token_env.as_ref().map(|name| token(name, text)).transpose()?;
+    if let Some(name) = &file.token_env {
+        http.tokens.push(NamedToken::new("token", token(name, text)?));
+    }
     http.keep_alive = duration(file.keep_alive.as_ref(), text)?.unwrap_or(http.keep_alive);
     http.poll_after = duration(file.poll_after.as_ref(), text)?;
     http.retry = duration(file.retry.as_ref(), text)?.unwrap_or(http.retry);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sabir::Raw;
 use sabir_registry::Checker;
-use sabir_sources::command::{Disagreement, Input, InputError, Place};
+use sabir_sources::command::{DefinitionError, Input, Location, Place};
 use serde_json::{Map, Value};
 use toml::Spanned;
 
@@ -29,22 +29,18 @@ impl Described {
     /// stands, `owner` whose it is.
     pub(super) fn disagreement(
         &self,
-        found: &[Disagreement],
+        found: &[DefinitionError],
         owner: &str,
         text: &Text<'_>,
         places: impl Fn(Option<Place>) -> Range<usize>,
     ) -> Result<(), Mistake> {
         let Some(first) = found.first() else { return Ok(()) };
-        let place = match first {
-            Disagreement::Unknown { place, .. }
-            | Disagreement::MayBeAbsent { place, .. }
-            | Disagreement::NeverAbsent { place, .. }
-            | Disagreement::NotASwitch { place, .. }
-            | Disagreement::TwoLists { place, .. } => places(Some(*place)),
-            Disagreement::Unused { name, .. } => self.place(name, places(None)),
-            Disagreement::DashUnused { .. } => places(None),
+        let place = match &first.location {
+            Location::Text(place, _) => places(Some(*place)),
+            Location::Argument(name, _) => self.place(name, places(None)),
+            Location::Schema | Location::AllowDash => places(None),
         };
-        Err(text.told(place, format!("{owner}: {first}")))
+        Err(text.wrong_definition(place, owner, first))
     }
 }
 
@@ -65,7 +61,7 @@ pub(super) fn input(
             |reason: String| text.told(schema.span(), format!("{owner}: input_schema: {reason}"));
         let raw = Raw::of(&value).map_err(|error| wrong(error.to_string()))?;
         Checker::for_arguments(&raw).map_err(|reason| wrong(reason.to_string()))?;
-        let input = Input::from_schema(value).map_err(|error| wrong(error.to_string()))?;
+        let input = Input::from_schema(value).map_err(|error| wrong(error.message))?;
         return Ok(Described { input, keys: Vec::new(), whole: Some(schema.span()) });
     }
     let mut keys = Vec::new();
@@ -79,21 +75,10 @@ pub(super) fn input(
     match Input::from_short(&described) {
         Ok(input) => Ok(Described { input, keys, whole: None }),
         Err(error) => {
-            let place = match &error {
-                InputError::NotAnObject => None,
-                InputError::BadName(name)
-                | InputError::BadForm(name)
-                | InputError::NoType(name)
-                | InputError::BadChoices(name)
-                | InputError::OptionalAndRequired(name)
-                | InputError::UnknownType { name, .. }
-                | InputError::UnknownKey { name, .. }
-                | InputError::BadValue { name, .. }
-                | InputError::WrongType { name, .. }
-                | InputError::DefaultNotAChoice { name, .. } => Some(name),
-            };
-            let key = keys.iter().find(|(key, _)| Some(key) == place).map(|(_, key)| key.clone());
-            Err(text.told(key.unwrap_or_default(), format!("{owner}: {error}")))
+            let is_there =
+                |key: &str| matches!(&error.location, Location::Argument(name, _) if name == key);
+            let key = keys.iter().find(|(key, _)| is_there(key)).map(|(_, key)| key.clone());
+            Err(text.wrong_definition(key.unwrap_or_default(), owner, &error))
         }
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use sabir_sources::command::DefinitionError;
+
 /// A mistake in a configuration.
 #[derive(Debug)]
 pub(crate) struct Mistake {
@@ -38,6 +40,17 @@ impl Text<'_> {
             Some((what, hint)) => self.mistake(place, what).hint(hint),
             None => self.mistake(place, message.as_ref()),
         }
+    }
+
+    /// A mistake in the definition of `owner`.
+    pub(crate) fn wrong_definition(
+        &self,
+        place: Range<usize>,
+        owner: &str,
+        error: &DefinitionError,
+    ) -> Mistake {
+        let mistake = self.mistake(place, format!("{owner}: {error}"));
+        Mistake { hint: error.hint.clone(), ..mistake }
     }
 
     /// The folder that paths in this text are relative to: absolute.

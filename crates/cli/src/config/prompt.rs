@@ -126,7 +126,7 @@ fn template(
     text: &Text<'_>,
 ) -> Result<TextTemplate, Mistake> {
     TextTemplate::parse_at(place, written.get_ref())
-        .map_err(|error| text.told(written.span(), format!("{owner}: {error}")))
+        .map_err(|error| text.wrong_definition(written.span(), owner, &error))
 }
 
 fn check_placeholders(
@@ -140,7 +140,7 @@ fn check_placeholders(
         Body::Text(template) => Some(template),
         Body::File(..) => None,
     });
-    let found = described.input.disagreements_in_texts(&texts.collect::<Vec<_>>());
+    let found = described.input.mismatches_in_texts(&texts.collect::<Vec<_>>());
     described.disagreement(&found, owner, text, |at| place(file, at))
 }
 

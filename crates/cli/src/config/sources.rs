@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sabir_registry::{Registry, Source};
 use sabir_sources::command::Finder;
-use sabir_sources::keeper::{KeeperSettings, Keepers};
+use sabir_supervisor::{Supervisor, SupervisorSettings};
 
 use super::file::File;
 use super::mistake::{Mistake, Place, Text};
@@ -40,20 +40,20 @@ impl std::fmt::Debug for Offered {
 /// The programs that sources run.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    keepers: Keepers,
+    supervisor: Supervisor,
     /// How long the most patiently ended of them may take.
     patience: Duration,
 }
 
 impl Programs {
     /// How long beyond that we wait for programs that are being killed. What hangs in the kernel
-    /// is left to its keeper.
+    /// is left to its monitor process.
     const STUCK: Duration = Duration::from_secs(5);
 
     /// Ends all programs, and waits until nothing of any of them is left.
     pub(crate) async fn close(self) {
-        let Self { keepers, patience } = self;
-        keepers.close(patience + Self::STUCK).await;
+        let Self { supervisor, patience } = self;
+        supervisor.close(patience + Self::STUCK).await;
     }
 }
 
@@ -81,14 +81,14 @@ pub(super) fn settle(
         sources.push(Offered::new(source, place));
         folders.push(folder);
     }
-    let keepers = Keepers::new(KeeperSettings::default());
+    let supervisor = Supervisor::new(SupervisorSettings::default());
     let mut finder = Finder::new(text.folder());
-    let mut programs = Programs { keepers, patience: Duration::ZERO };
+    let mut programs = Programs { supervisor, patience: Duration::ZERO };
     for command in &file.command {
         let place = text.place(command.name.span());
         let call_time = engine.limits.call_time;
         let (source, patience) =
-            command::settle(command, text, call_time, &programs.keepers, &mut finder)?;
+            command::settle(command, text, call_time, &programs.supervisor, &mut finder)?;
         programs.patience = programs.patience.max(patience);
         sources.push(Offered::new(source, place));
     }

@@ -220,7 +220,7 @@ fn a_failing_tool_is_32603_and_says_why() {
     assert_eq!(answer["error"]["code"], -32603);
     assert_eq!(
         answer["error"]["message"],
-        "`review` stands in several categories; ask for one of: concepts/review, patterns/review"
+        "`review` is ambiguous (expected one of: concepts/review, patterns/review)"
     );
     let answer = server.call("list_articles", json!({"limit": 0}));
     assert_eq!(answer["error"]["code"], -32603);

@@ -61,7 +61,7 @@ fn check_starts_no_program() {
 fn a_program_must_be_there_and_executable() {
     check_command(
         "run = [\"./nowhere/x\"]",
-        "there is no file ~/nowhere/x\n  --> sabir.toml:3\n  hint: paths are relative to the \
+        "file not found: ~/nowhere/x\n  --> sabir.toml:3\n  hint: paths are relative to the \
          folder of this file",
     );
     check_command(
@@ -71,12 +71,12 @@ fn a_program_must_be_there_and_executable() {
     );
     check_command(
         "run = [\"sabir-no-such-program\"]",
-        "there is no program `sabir-no-such-program` in the search path\n  --> sabir.toml:3\n  \
+        "program `sabir-no-such-program` not found in PATH\n  --> sabir.toml:3\n  \
          hint: install it, or write its full path",
     );
     check_command(
         "run = [\"ls\"]\nenv = { PATH = \"/nowhere\" }",
-        "there is no program `ls` in the search path\n  --> sabir.toml:3\n  hint: install it, or \
+        "program `ls` not found in PATH\n  --> sabir.toml:3\n  hint: install it, or \
          write its full path",
     );
 }
@@ -85,18 +85,18 @@ fn a_program_must_be_there_and_executable() {
 fn a_template_is_checked_with_its_place() {
     check_command(
         "run = [\n  \"echo\",\n  \"{x\",\n]",
-        "run[1], character 1: `{` is not closed\n  --> sabir.toml:5\n  hint: write `{{` for a brace",
+        "run[1], character 1: unclosed `{`\n  --> sabir.toml:5\n  hint: write `{{` for a literal brace",
     );
-    check_command("run = []", "run[0], character 1: there is no program\n  --> sabir.toml:3");
+    check_command("run = []", "run[0], character 1: missing program\n  --> sabir.toml:3");
     check_command(
         "run = [\"{x}\"]\ninput = { x = \"string\" }",
-        "run[0], character 1: the program is fixed: it cannot be chosen by an argument\n  --> \
+        "run[0], character 1: the program cannot contain placeholders\n  --> \
          sabir.toml:3",
     );
     check_command(
         "run = [\"cat\"]\nstdin = \"{}\"",
-        "stdin, character 1: a placeholder needs a name\n  --> sabir.toml:4\n  hint: write `{{` \
-         and `}}` for braces",
+        "stdin, character 1: placeholder without a name\n  --> sabir.toml:4\n  hint: write `{{` \
+         and `}}` for literal braces",
     );
     check_command(
         "run = [\"echo\", 1.5]",
@@ -109,25 +109,25 @@ fn a_template_is_checked_with_its_place() {
 fn placeholders_and_input_must_agree() {
     check_command(
         "run = [\n  \"echo\",\n  \"{limt}\",\n]\ninput = { limit = \"integer\" }",
-        "run[1]: there is no argument `limt`\n  --> sabir.toml:5\n  hint: did you mean `limit`?",
+        "run[1]: unknown argument `limt`\n  --> sabir.toml:5\n  hint: did you mean `limit`?",
     );
     check_command(
         "run = [\"echo\", \"{x}\"]\ninput = { x = \"string?\" }",
-        "run[1]: `x` may be absent\n  --> sabir.toml:3\n  hint: write `{x?}`, give it a default, \
+        "run[1]: `x` is optional\n  --> sabir.toml:3\n  hint: write `{x?}`, give it a default, \
          or require it",
     );
     check_command(
         "run = [\"echo\"]\ninput.x = \"string\"\ninput.y = \"string\"\nstdin = \"{x}\"",
-        "input.y: is used nowhere\n  --> sabir.toml:5\n  hint: put `{y}` into `run` or `stdin`",
+        "input.y: is not used\n  --> sabir.toml:5\n  hint: use `{y}` in `run` or `stdin`",
     );
     check_command(
         "run = [\"echo\", \"{x}\"]\ninput.x = \"string\"\nallow_dash = [\"zz\"]",
-        "allow_dash: `zz` stands nowhere in `run`\n  --> sabir.toml:5",
+        "allow_dash: `zz` is not used in `run`\n  --> sabir.toml:5",
     );
     check_command(
         "run = [\"echo\"]\n[command.input_schema]\ntype = \"object\"\nproperties.x = { type = \
          \"string\" }",
-        "input.x: is used nowhere\n  --> sabir.toml:4\n  hint: put `{x}` into `run` or `stdin`",
+        "input.x: is not used\n  --> sabir.toml:4\n  hint: use `{x}` in `run` or `stdin`",
     );
 }
 
@@ -135,11 +135,11 @@ fn placeholders_and_input_must_agree() {
 fn the_short_form_is_checked_with_its_place() {
     check_command(
         "run = [\"echo\", \"{x}\", \"{y}\"]\n[command.input]\nx = \"string\"\ny = \"strnig\"",
-        "input.y: there is no type `strnig`\n  --> sabir.toml:6\n  hint: did you mean `string`?",
+        "input.y: unknown type `strnig`\n  --> sabir.toml:6\n  hint: did you mean `string`?",
     );
     check_command(
         "run = [\"echo\", \"{x}\"]\ninput = { x = { type = \"string\", descripton = \"d\" } }",
-        "input.x.descripton: there is no such key\n  --> sabir.toml:4\n  hint: did you mean \
+        "input.x.descripton: unknown key\n  --> sabir.toml:4\n  hint: did you mean \
          `description`?",
     );
     check_command(
@@ -224,7 +224,7 @@ fn output_annotations_environment_and_folders_are_checked() {
     let good = "run = [\"true\"]\n";
     check_command(
         &format!("{good}output = \"jsn\""),
-        "`jsn` is no type of content\n  --> sabir.toml:4\n  hint: write \"text\", \"lines\", \
+        "invalid media type `jsn` (expected e.g. \"image/png\")\n  --> sabir.toml:4\n  hint: write \"text\", \"lines\", \
          \"json\", or a type such as \"image/png\"",
     );
     check_command(
@@ -286,26 +286,26 @@ fn prompts_are_checked_with_their_place() {
     for neither in ["", "text = \"a\"\nmessages = [{ text = \"b\" }]", "messages = []"] {
         check(&prompt(neither), &told("needs either a `text` or `messages`\n  --> sabir.toml:2"));
     }
-    check(&prompt("text = \"{x}\""), &told("text: there is no argument `x`\n  --> sabir.toml:3"));
+    check(&prompt("text = \"{x}\""), &told("text: unknown argument `x`\n  --> sabir.toml:3"));
     check(
         &prompt(
             "input = { x = \"string\" }\nmessages = [\n  { text = \"a\" },\n  { text = \"{y}{x}\" },\n]",
         ),
         &told(
-            "messages[1].text: there is no argument `y`\n  --> sabir.toml:6\n  hint: did you mean \
+            "messages[1].text: unknown argument `y`\n  --> sabir.toml:6\n  hint: did you mean \
              `x`?",
         ),
     );
     check(
         &prompt("input = { x = \"number\" }\ntext = \"{x}\""),
         &told(
-            "input.x: an argument of a prompt is always a string\n  --> sabir.toml:3\n  hint: \
+            "input.x: must be of type string in a prompt\n  --> sabir.toml:3\n  hint: \
              write \"string\" or \"string?\", or a list of choices",
         ),
     );
     check(
         &prompt("input = { x = \"string\" }\ntext = \"a\""),
-        &told("input.x: is used nowhere\n  --> sabir.toml:3\n  hint: put `{x}` into a `text`"),
+        &told("input.x: is not used\n  --> sabir.toml:3\n  hint: use `{x}` in a `text`"),
     );
     check(
         &prompt("messages = [\n  { role = \"system\", text = \"a\" },\n]"),
@@ -317,7 +317,7 @@ fn prompts_are_checked_with_their_place() {
     check(
         &prompt("[[prompt.messages]]\nfile = \"nowhere.md\""),
         &told(
-            "~/nowhere.md cannot be read: No such file or directory (os error 2)\n  --> \
+            "cannot read ~/nowhere.md: No such file or directory (os error 2)\n  --> \
              sabir.toml:4\n  hint: paths are relative to the folder of this file",
         ),
     );

@@ -176,16 +176,16 @@ fn a_failure_is_a_result_that_says_why() {
     };
     assert_eq!(texts("f"), told(true, &["oh no\n(exit code 3)", "so far"]));
     assert_eq!(texts("ok"), told(false, &["found nothing"]));
-    let slow = "The program failed: ended: it took longer than 200ms";
+    let slow = "The program failed: stopped: it ran longer than 200ms";
     assert_eq!(texts("slow"), told(true, &[slow, "begun"]));
     let (is_error, loud) = texts("loud");
     assert!(is_error);
     assert_eq!(
         loud[0],
-        "The program failed: ended: it wrote more than 65536 bytes to standard output"
+        "The program failed: stopped: it wrote more than 65536 bytes to standard output"
     );
     assert!(loud[1].len() < 10_000);
-    assert_eq!(texts("killed"), told(true, &["The program failed: ended by SIGKILL"]));
+    assert_eq!(texts("killed"), told(true, &["The program failed: killed by SIGKILL"]));
 }
 
 #[test]
@@ -261,7 +261,7 @@ input = { x = "string" }
         assert_eq!(result["isError"], true, "{result}");
         assert!(text(&result).contains(why), "{result}");
     };
-    refused(client.call("argument", json!({ "x": "--help" })), "`x` may not begin with `-` here");
+    refused(client.call("argument", json!({ "x": "--help" })), "`x` must not start with `-`");
     for tool in all {
         refused(client.call(tool, json!({ "x": "a\0b" })), "`x` contains a NUL byte");
     }
@@ -273,9 +273,9 @@ input = { x = "string" }
     assert!(text(&client.call("argument", json!({ "x": most }))) == most);
     refused(
         client.call("argument", json!({ "x": most + "x" })),
-        "`x` makes an argument of 131072 bytes; a program takes at most 131071",
+        "`x` is too long: an argument of 131072 bytes (limit 131071)",
     );
-    refused(client.call("argument", json!({ "x": long })), "a program takes at most 131071");
+    refused(client.call("argument", json!({ "x": long })), "(limit 131071)");
 }
 
 /// Writes its number to a log when it starts, waits for a file, and writes it again.
@@ -387,7 +387,7 @@ fn one_more_than_may_wait_is_refused() {
     assert_eq!(client.notes, [Value::Null; 0]);
     let result = client.call("t", json!({ "x": "one more" }));
     assert_eq!(result["isError"], true);
-    assert_eq!(text(&result), "1024 calls are waiting already");
+    assert_eq!(text(&result), "too many calls are waiting (limit 1024)");
 }
 
 #[test]
@@ -400,5 +400,5 @@ fn a_program_that_is_gone_is_told_without_its_path() {
     std::fs::remove_file(&program).unwrap();
     let result = client.call("t", json!({}));
     assert_eq!(result["isError"], true);
-    assert_eq!(text(&result), "the program of `t` could not be started");
+    assert_eq!(text(&result), "cannot start the program of `t`");
 }

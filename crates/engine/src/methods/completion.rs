@@ -5,25 +5,27 @@ use sabir_session::Outcome;
 use sabir_wire::types::Reference;
 use sabir_wire::{Complete, Problem};
 
-use super::declared;
-use crate::desk::{Desk, Work};
+use super::{attempt, declared};
+use crate::context::{Answering, MethodContext};
 
-pub(crate) fn complete(desk: &Desk, complete: Complete) -> Work {
-    begin(desk, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn complete(context: MethodContext, complete: Complete) -> Answering {
+    begin(context, complete).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: &Desk, complete: Complete) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().completions, "completion/complete")?;
+fn begin(context: MethodContext, complete: Complete) -> Result<Answering, Problem> {
+    declared(context.catalog.capabilities().completions, "completion/complete")?;
     let Complete { reference, argument, value, given } = complete;
-    let Some((source, known)) = desk.catalog.completer(&reference, &argument) else {
+    let Some((source, known)) = context.catalog.completer(&reference, &argument) else {
         let (Reference::Prompt { name } | Reference::Resource { uri: name }) = reference;
         return Err(Problem::Params(format!("nothing to complete: {name} is unknown").into()));
     };
     if !known {
         return Err(Problem::Params(format!("there is no argument `{argument}`").into()));
     }
-    let answer = source.complete(CompleteCall { reference, argument, value, given });
-    Ok(Work::Running(Box::pin(async move {
+    let source = source.clone();
+    let context = attempt::plain_context(context);
+    let answer = source.complete(CompleteCall { reference, argument, value, given, context });
+    Ok(Answering::Running(Box::pin(async move {
         match answer.await {
             Ok(SourceOutcome::Done(completion)) => Outcome::Done(completion.into()),
             // The specification lets only three methods ask, and this is none of them.

@@ -1,34 +1,34 @@
 //! Who we are and what we offer. Spec: server/discover; basic/lifecycle of the older revisions.
 
 use sabir_wire::Revision;
-use sabir_wire::types::{Discovery, ServerResult, Welcome};
+use sabir_wire::types::{DiscoverResult, InitializeResult, ServerResult};
 
 use super::Reply;
-use crate::desk::Desk;
+use crate::context::MethodContext;
 
-pub(crate) fn initialize(desk: &Desk) -> Reply {
-    let settings = &desk.engine.settings;
-    Ok(ServerResult::Welcome(Box::new(Welcome {
+pub(crate) fn initialize(context: &MethodContext) -> Reply {
+    let settings = &context.engine.settings;
+    Ok(ServerResult::InitializeResult(Box::new(InitializeResult {
         // The session has agreed on it.
-        revision: desk.asker.revision,
-        capabilities: desk.catalog.capabilities(),
+        revision: context.from.revision,
+        capabilities: context.catalog.capabilities(),
         server: settings.server.clone(),
         instructions: settings.instructions.clone(),
         flat: settings.dialect.flat_server_info,
     })))
 }
 
-pub(crate) fn discover(desk: &Desk) -> Reply {
-    let settings = &desk.engine.settings;
+pub(crate) fn discover(context: &MethodContext) -> Reply {
+    let settings = &context.engine.settings;
     let revisions = match settings.dialect.revision {
         Some(pinned) => vec![pinned],
         None => Revision::ALL.into_iter().rev().collect(),
     };
-    Ok(ServerResult::Discovery(Box::new(Discovery {
+    Ok(ServerResult::DiscoverResult(Box::new(DiscoverResult {
         revisions,
-        capabilities: desk.catalog.capabilities(),
+        capabilities: context.catalog.capabilities(),
         instructions: settings.instructions.clone(),
-        cache: desk.engine.discovery_cache(),
+        cache: context.engine.discovery_cache(),
     })))
 }
 

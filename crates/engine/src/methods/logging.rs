@@ -3,10 +3,10 @@
 use sabir_wire::types::ServerResult;
 
 use super::{Reply, declared};
-use crate::desk::Desk;
+use crate::context::MethodContext;
 
 /// The session takes the level over once this has succeeded.
-pub(crate) fn set_level(desk: &Desk) -> Reply {
-    declared(desk.catalog.capabilities().logging, "logging/setLevel")?;
+pub(crate) fn set_level(context: &MethodContext) -> Reply {
+    declared(context.catalog.capabilities().logging, "logging/setLevel")?;
     Ok(ServerResult::Empty)
 }

@@ -1,11 +1,11 @@
 //! What each method does, one module per page of the specification.
 
+pub(crate) mod attempt;
 pub(crate) mod completion;
 pub(crate) mod discover;
 pub(crate) mod logging;
 pub(crate) mod prompts;
 pub(crate) mod resources;
-pub(crate) mod rounds;
 pub(crate) mod subscriptions;
 pub(crate) mod tools;
 

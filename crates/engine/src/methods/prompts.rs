@@ -5,23 +5,23 @@ use sabir_session::Outcome;
 use sabir_wire::types::ServerResult;
 use sabir_wire::{GetPrompt, Page, Problem, Raw};
 
-use super::rounds::{self, Round};
+use super::attempt::{self, Attempt};
 use super::{Reply, declared};
-use crate::desk::{Desk, Work};
+use crate::context::{Answering, MethodContext};
 
-pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().prompts, "prompts/list")?;
-    let page = desk.catalog.prompts_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().prompts, "prompts/list")?;
+    let page = context.catalog.prompts_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn get(desk: Desk, get: GetPrompt) -> Work {
-    begin(desk, get).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn get(context: MethodContext, get: GetPrompt) -> Answering {
+    begin(context, get).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: Desk, get: GetPrompt) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().prompts, "prompts/get")?;
-    let catalog = desk.catalog.clone();
+fn begin(context: MethodContext, get: GetPrompt) -> Result<Answering, Problem> {
+    declared(context.catalog.capabilities().prompts, "prompts/get")?;
+    let catalog = context.catalog.clone();
     let Some((prompt, source)) = catalog.prompt(&get.name) else {
         return Err(Problem::Params(format!("unknown prompt: {}", get.name).into()));
     };
@@ -30,10 +30,16 @@ fn begin(desk: Desk, get: GetPrompt) -> Result<Work, Problem> {
         return Err(Problem::Params(format!("the argument `{}` is missing", missing.name).into()));
     }
     let arguments = Raw::of(&get.arguments).ok();
-    let round =
-        Round::open(&desk, "prompts/get", (&*get.name).into(), arguments.as_ref(), get.resume)?;
-    let context = rounds::context(desk, &round);
+    let attempt = Attempt::open(
+        &context,
+        source,
+        "prompts/get",
+        (&*get.name).into(),
+        arguments.as_ref(),
+        get.resume,
+    )?;
+    let context = attempt::context(context, &attempt);
     let call = PromptCall { name: get.name, arguments: get.arguments, context };
     let answer = source.get_prompt(call);
-    Ok(Work::Running(Box::pin(async move { round.close(answer.await) })))
+    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await) })))
 }

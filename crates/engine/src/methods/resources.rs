@@ -5,33 +5,40 @@ use sabir_session::Outcome;
 use sabir_wire::types::ServerResult;
 use sabir_wire::{Page, Problem, ReadResource};
 
-use super::rounds::{self, Round};
+use super::attempt::{self, Attempt};
 use super::{Reply, declared};
-use crate::desk::{Desk, Work};
+use crate::context::{Answering, MethodContext};
 
-pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().resources, "resources/list")?;
-    let page = desk.catalog.resources_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().resources, "resources/list")?;
+    let page = context.catalog.resources_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn templates(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().resources, "resources/templates/list")?;
-    let page = desk.catalog.templates_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn templates(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().resources, "resources/templates/list")?;
+    let page = context.catalog.templates_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn read(desk: Desk, read: ReadResource) -> Work {
-    begin(desk, read).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn read(context: MethodContext, read: ReadResource) -> Answering {
+    begin(context, read).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: Desk, read: ReadResource) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().resources, "resources/read")?;
-    let Some(found) = desk.catalog.resource(&read.uri) else {
+fn begin(context: MethodContext, read: ReadResource) -> Result<Answering, Problem> {
+    declared(context.catalog.capabilities().resources, "resources/read")?;
+    let Some(found) = context.catalog.resource(&read.uri) else {
         return Err(Problem::UnknownResource(read.uri));
     };
-    let round = Round::open(&desk, "resources/read", (&*read.uri).into(), None, read.resume)?;
-    let context = rounds::context(desk, &round);
+    let attempt = Attempt::open(
+        &context,
+        found.source(),
+        "resources/read",
+        (&*read.uri).into(),
+        None,
+        read.resume,
+    )?;
+    let context = attempt::context(context, &attempt);
     let source = found.source().clone();
     let variables = found.variables.into_iter().collect();
     let answer = source.read_resource(ResourceCall {
@@ -40,19 +47,19 @@ fn begin(desk: Desk, read: ReadResource) -> Result<Work, Problem> {
         variables,
         context,
     });
-    Ok(Work::Running(Box::pin(async move { round.close(answer.await) })))
+    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await) })))
 }
 
 /// The session takes the subscription over once this has succeeded.
-pub(crate) fn subscribe(desk: &Desk, uri: &str) -> Reply {
-    declared(desk.catalog.capabilities().subscribe, "resources/subscribe")?;
-    match desk.catalog.resource(uri) {
+pub(crate) fn subscribe(context: &MethodContext, uri: &str) -> Reply {
+    declared(context.catalog.capabilities().subscribe, "resources/subscribe")?;
+    match context.catalog.resource(uri) {
         Some(_) => Ok(ServerResult::Empty),
         None => Err(Problem::UnknownResource(uri.into())),
     }
 }
 
-pub(crate) fn unsubscribe(desk: &Desk) -> Reply {
-    declared(desk.catalog.capabilities().subscribe, "resources/unsubscribe")?;
+pub(crate) fn unsubscribe(context: &MethodContext) -> Reply {
+    declared(context.catalog.capabilities().subscribe, "resources/unsubscribe")?;
     Ok(ServerResult::Empty)
 }

@@ -4,11 +4,11 @@ use sabir_session::Outcome;
 use sabir_wire::Listen;
 use sabir_wire::types::SubscriptionFilter;
 
-use crate::desk::Desk;
+use crate::context::MethodContext;
 
 /// What of the wishes can be fulfilled; the session acknowledges it.
-pub(crate) fn listen(desk: &Desk, listen: Listen) -> Outcome {
-    let has = desk.catalog.capabilities();
+pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
+    let has = context.catalog.capabilities();
     let wish = listen.filter;
     let resource_subscriptions =
         if has.subscribe { wish.resource_subscriptions } else { Vec::new() };

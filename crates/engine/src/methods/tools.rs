@@ -7,33 +7,40 @@ use sabir_session::Outcome;
 use sabir_wire::types::{ServerResult, ToolReply};
 use sabir_wire::{CallTool, Page, Problem, Raw};
 
-use super::rounds::{self, Round};
+use super::attempt::{self, Attempt};
 use super::{Reply, declared};
-use crate::desk::{Desk, Work};
+use crate::context::{Answering, MethodContext};
 
-pub(crate) fn list(desk: &Desk, page: &Page) -> Reply {
-    declared(desk.catalog.capabilities().tools, "tools/list")?;
-    let page = desk.catalog.tools_page(page.cursor.as_deref(), desk.asker.revision)?;
+pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
+    declared(context.catalog.capabilities().tools, "tools/list")?;
+    let page = context.catalog.tools_page(page.cursor.as_deref(), context.from.revision)?;
     Ok(ServerResult::Ready(page))
 }
 
-pub(crate) fn call(desk: Desk, call: CallTool) -> Work {
-    begin(desk, call).unwrap_or_else(|problem| Outcome::Failed(problem).into())
+pub(crate) fn call(context: MethodContext, call: CallTool) -> Answering {
+    begin(context, call).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(desk: Desk, call: CallTool) -> Result<Work, Problem> {
-    declared(desk.catalog.capabilities().tools, "tools/call")?;
-    let Some(entry) = desk.catalog.tool(&call.name).cloned() else {
+fn begin(context: MethodContext, call: CallTool) -> Result<Answering, Problem> {
+    declared(context.catalog.capabilities().tools, "tools/call")?;
+    let Some(entry) = context.catalog.tool(&call.name).cloned() else {
         return Err(Problem::UnknownTool((&*call.name).into()));
     };
     let arguments = call.arguments.unwrap_or_else(Raw::empty_object);
     entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
-    let round = Round::open(&desk, "tools/call", call.name.clone(), Some(&arguments), call.resume)?;
-    let context = rounds::context(desk, &round);
+    let attempt = Attempt::open(
+        &context,
+        entry.source(),
+        "tools/call",
+        call.name.clone(),
+        Some(&arguments),
+        call.resume,
+    )?;
+    let context = attempt::context(context, &attempt);
     let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
-    Ok(Work::Running(Box::pin(async move {
+    Ok(Answering::Running(Box::pin(async move {
         let answer = answer.await.and_then(|outcome| checked(outcome, &entry));
-        round.close(answer)
+        attempt.close(answer)
     })))
 }
 

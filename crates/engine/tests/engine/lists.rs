@@ -1,7 +1,7 @@
 //! Lists: page by page, and told of when they change.
 
 use sabir_registry::Offer;
-use sabir_testkit::{ConversationPlayer, House, Player as _, play};
+use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
 use sabir_wire::Raw;
 use sabir_wire::types::{CacheHint, CacheScope, Prompt, Resource, ResourceTemplate, Tool, Topic};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{after_hello, ask, player, playing, settings};
 
 /// Seven of everything, three on a page.
-fn long() -> ConversationPlayer {
+fn long() -> ConnectionPlayer {
     let mut paged = settings();
     paged.engine_limits.page_size = 3;
     let any = Raw::parse(r#"{"type":"object"}"#).unwrap();
@@ -153,7 +153,7 @@ fn a_source_that_comes_or_goes_is_told_of_where_that_was_promised() {
         play(&mut player, &after_hello(""));
         let id = registry.add(std::sync::Arc::new(sabir_testkit::StandIn)).unwrap();
         player.settle();
-        assert!(registry.remove(id));
+        assert!(registry.remove(id).is_some());
         player
     };
     let told = r#"< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;

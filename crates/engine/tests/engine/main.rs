@@ -4,14 +4,14 @@
 mod lists;
 mod meta;
 mod resources;
-mod rounds;
+mod questions;
 mod running;
 mod seeds;
 mod tools;
 
 use sabir_engine::Settings;
-use sabir_session::Standing;
-use sabir_testkit::{ConversationPlayer, House, Player, play};
+use sabir_session::SessionKind;
+use sabir_testkit::{ConnectionPlayer, House, Player, play};
 use serde_json::Value;
 
 fn settings() -> Settings {
@@ -19,12 +19,12 @@ fn settings() -> Settings {
 }
 
 /// A client on a pipe of a house that offers [`House::offer`].
-fn player() -> ConversationPlayer {
-    ConversationPlayer::new(settings())
+fn player() -> ConnectionPlayer {
+    ConnectionPlayer::new(settings())
 }
 
-fn playing(house: House) -> ConversationPlayer {
-    ConversationPlayer::with(house, Standing::Stream, None)
+fn playing(house: House) -> ConnectionPlayer {
+    ConnectionPlayer::with(house, SessionKind::Stream, sabir_wire::Caller::local())
 }
 
 #[track_caller]

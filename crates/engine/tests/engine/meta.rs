@@ -1,11 +1,11 @@
 //! What a request says about itself, and what a result does.
 
-use sabir_testkit::{Called, ConversationPlayer, Event, Player as _, play};
+use sabir_testkit::{Called, ConnectionPlayer, Event, Player as _, play};
 use serde_json::json;
 
 use crate::{after_hello, ask, player};
 
-fn begun(player: &mut ConversationPlayer) -> Called {
+fn begun(player: &mut ConnectionPlayer) -> Called {
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     player.house.called(call).unwrap().clone()
 }
@@ -29,7 +29,7 @@ fn the_trace_context_reaches_the_source_in_both_eras() {
             );
             player.say(call.as_bytes());
             let called = begun(&mut player);
-            let context = called.context().unwrap();
+            let context = called.context();
             let trace = context.trace();
             assert_eq!(
                 trace.traceparent.unwrap(),
@@ -53,7 +53,7 @@ fn a_modern_request_may_leave_out_who_asks_and_the_source_sees_nobody() {
     play(&mut player, &after_hello(""));
     player.say(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
     let called = begun(&mut player);
-    let context = called.context().unwrap();
+    let context = called.context();
     assert!(context.client.is_none(), "the handshake's name is not the request's");
     assert!(!context.capabilities.roots);
 }

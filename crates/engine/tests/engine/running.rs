@@ -118,7 +118,7 @@ fn notes_beyond_the_limit_are_dropped_and_the_ending_never_is() {
     let mut player = playing(House::new(few));
     player.say(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}"#);
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
-    let line = player.house.called(call).unwrap().line().unwrap().clone();
+    let line = player.house.called(call).unwrap().handle().clone();
     for progress in 1..=5 {
         line.progress(f64::from(progress), None, None);
     }
@@ -167,7 +167,7 @@ impl Source for Stubborn {
         Box::pin(async move {
             let _running = running;
             if &*call.name == "polite" {
-                call.context.line.cancelled().await;
+                call.context.call.cancelled().await;
                 return Ok(Outcome::Done(ToolReply::text("too late")));
             }
             std::future::pending().await
@@ -202,8 +202,12 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
     let source = Arc::new(Stubborn::default());
     let running = source.running.clone();
     let house = House::of(settings(), vec![source]);
-    let mut conversation = house.block_on(async {
-        sabir_engine::Conversation::new(&house.engine, sabir_session::Standing::Stream, None)
+    let mut connection = house.block_on(async {
+        sabir_engine::Connection::new(
+            &house.engine,
+            sabir_session::SessionKind::Stream,
+            sabir_wire::Caller::local(),
+        )
     });
     house.block_on(async {
         for tool in ["stubborn", "polite"] {
@@ -212,10 +216,14 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
                 "tools/call",
                 &format!(r#""name":"{tool}""#),
             );
-            conversation.receive(sabir_session::Lane::default(), &call.into());
+            connection.receive(
+                sabir_session::StreamId::default(),
+                sabir_wire::Caller::local(),
+                &call.into(),
+            );
         }
         assert_eq!(running.load(Ordering::SeqCst), 2);
-        drop(conversation);
+        drop(connection);
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(running.load(Ordering::SeqCst), 0);
     });
@@ -225,21 +233,23 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
 fn what_one_client_was_not_told_is_not_told_to_the_next() {
     let house = House::of(settings(), vec![Arc::new(Stubborn::default())]);
     house.block_on(async {
-        let (standing, lane) = (sabir_session::Standing::Stream, sabir_session::Lane::default());
-        let begin = || sabir_engine::Conversation::new(&house.engine, standing, None);
+        let (standing, stream) =
+            (sabir_session::SessionKind::Stream, sabir_session::StreamId::default());
+        let begin =
+            || sabir_engine::Connection::new(&house.engine, standing, sabir_wire::Caller::local());
         let discover = |id| request(id, "server/discover", "").into();
         let call = |id, tool| request(id, "tools/call", &format!(r#""name":"{tool}""#)).into();
         // It is gone before it has taken its answer, and while its calls run. One of them will end.
         let mut gone = begin();
-        gone.receive(lane, &discover(1));
-        gone.receive(lane, &call(2, "polite"));
+        gone.receive(stream, sabir_wire::Caller::local(), &discover(1));
+        gone.receive(stream, sabir_wire::Caller::local(), &call(2, "polite"));
         drop(gone);
         let mut next = begin();
         assert_eq!(next.next_frame(), None);
-        next.receive(lane, &discover(3));
-        next.receive(lane, &call(4, "stubborn"));
+        next.receive(stream, sabir_wire::Caller::local(), &discover(3));
+        next.receive(stream, sabir_wire::Caller::local(), &call(4, "stubborn"));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        next.catch_up();
+        next.advance();
         let answer = next.next_frame().unwrap();
         assert!(String::from_utf8_lossy(&answer.text).contains(r#""id":3"#), "{answer:?}");
         assert_eq!(next.next_frame(), None);
@@ -258,7 +268,7 @@ impl Source for Chatty {
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         Box::pin(async move {
             for progress in 0.. {
-                call.context.line.progress(f64::from(progress), None, None);
+                call.context.call.progress(f64::from(progress), None, None);
                 tokio::task::yield_now().await;
             }
             Ok(Outcome::Done(ToolReply::default()))
@@ -270,14 +280,15 @@ impl Source for Chatty {
 fn a_call_that_never_stops_talking_does_not_talk_past_its_deadline() {
     let house = House::of(settings(), vec![Arc::new(Chatty)]);
     house.block_on(async {
-        let standing = sabir_session::Standing::Stream;
-        let mut conversation = sabir_engine::Conversation::new(&house.engine, standing, None);
+        let standing = sabir_session::SessionKind::Stream;
+        let mut connection = sabir_engine::Connection::new(&house.engine, standing, sabir_wire::Caller::local());
         let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chatty","_meta":{"progressToken":1}}}"#;
-        conversation.receive(sabir_session::Lane::default(), &call.as_slice().into());
+        connection.receive(sabir_session::StreamId::default(), sabir_wire::Caller::local(), &call.as_slice().into());
         tokio::time::advance(Duration::from_secs(300)).await;
         for _ in 0..100 {
-            conversation.wait().await;
-            while let Some(frame) = conversation.next_frame() {
+            connection.wait().happened().await;
+            connection.advance();
+            while let Some(frame) = connection.next_frame() {
                 if String::from_utf8_lossy(&frame.text).contains("took too long") {
                     return;
                 }

@@ -1,4 +1,5 @@
 use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
 
 use sabir_wire::types::{Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool};
 
@@ -7,12 +8,12 @@ use crate::source::Offer;
 
 /// A source whose offer can be changed.
 #[derive(Default)]
-struct Shelf {
+struct FakeSource {
     offer: Mutex<Offer>,
-    handle: OnceLock<Handle>,
+    handle: OnceLock<SourceHandle>,
 }
 
-impl Shelf {
+impl FakeSource {
     fn new(offer: Offer) -> Arc<Self> {
         Arc::new(Self { offer: Mutex::new(offer), handle: OnceLock::new() })
     }
@@ -23,13 +24,14 @@ impl Shelf {
     }
 }
 
-impl Source for Shelf {
+impl Source for FakeSource {
     fn offer(&self) -> Offer {
         self.offer.lock().unwrap().clone()
     }
 
-    fn attach(&self, handle: Handle) {
+    fn start(&self, handle: SourceHandle) -> Starting {
         let _ = self.handle.set(handle);
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -45,6 +47,16 @@ fn registry() -> (Arc<Registry>, Arc<Mutex<Vec<Topic>>>) {
     let ear = told.clone();
     registry.on_change(move |topic| ear.lock().unwrap().push(topic));
     (registry, told)
+}
+
+/// Adds a source and starts it.
+fn add(registry: &Arc<Registry>, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
+    let id = registry.add(source)?;
+    for mut starting in registry.start() {
+        let polled = starting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Ready(_)));
+    }
+    Ok(id)
 }
 
 fn names(registry: &Registry) -> Vec<String> {
@@ -66,20 +78,21 @@ fn capabilities_are_those_of_the_offers() {
     let (registry, _) = registry();
     let prompt = Prompt { name: "p".into(), ..Prompt::default() };
     let offer = Offer { prompts: vec![prompt], completes: true, logs: true, ..Offer::default() };
-    let id = registry.add(Shelf::new(offer)).unwrap();
+    let id = add(&registry, FakeSource::new(offer)).unwrap();
     let declared = registry.snapshot().capabilities();
     assert!(declared.prompts && declared.completions && declared.logging);
     assert!(!declared.tools && !declared.resources && !declared.subscribe);
-    assert!(registry.remove(id) && !registry.remove(id));
+    assert!(registry.remove(id).is_some() && registry.remove(id).is_none());
     assert!(!registry.snapshot().capabilities().prompts);
 }
 
 #[test]
 fn a_call_keeps_the_catalog_it_started_with() {
     let (registry, told) = registry();
-    registry.add(Shelf::new(tools(&["a"]))).unwrap();
+    add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
     let before = registry.snapshot();
-    assert!(registry.remove_tool("a"));
+    let id = registry.provider_of_tool("a").unwrap();
+    assert!(registry.remove(id).is_some());
     assert!(before.tool("a").is_some() && registry.snapshot().tool("a").is_none());
     assert_eq!(*told.lock().unwrap(), [Topic::Tools, Topic::Tools]);
 }
@@ -87,8 +100,8 @@ fn a_call_keeps_the_catalog_it_started_with() {
 #[test]
 fn a_taken_name_is_refused_and_changes_nothing() {
     let (registry, told) = registry();
-    registry.add(Shelf::new(tools(&["a"]))).unwrap();
-    let error = registry.add(Shelf::new(tools(&["b", "a"]))).unwrap_err();
+    add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
+    let error = add(&registry, FakeSource::new(tools(&["b", "a"]))).unwrap_err();
     assert_eq!(error.to_string(), "there is a tool `a` already");
     assert_eq!(names(&registry), ["a"]);
     assert_eq!(told.lock().unwrap().len(), 1);
@@ -97,45 +110,125 @@ fn a_taken_name_is_refused_and_changes_nothing() {
 #[test]
 fn sources_that_come_together_are_all_taken_or_none() {
     let (registry, told) = registry();
-    let shelves = |names: &[&[&str]]| {
-        names.iter().map(|names| Shelf::new(tools(names)) as Arc<dyn Source>).collect::<Vec<_>>()
+    let sources = |names: &[&[&str]]| {
+        names
+            .iter()
+            .map(|names| FakeSource::new(tools(names)) as Arc<dyn Source>)
+            .collect::<Vec<_>>()
     };
-    let ids = registry.add_all(shelves(&[&["b"], &["a", "c"]])).unwrap();
+    let ids = registry.add_all(sources(&[&["b"], &["a", "c"]])).unwrap();
     assert_eq!((names(&registry), ids.len()), (vec!["b".into(), "a".into(), "c".into()], 2));
     assert_eq!(told.lock().unwrap().len(), 1, "clients are told once");
     for (bad, nth) in [(&[&["x"][..], &["y", "a"]][..], 1), (&[&["x"], &["y"], &["x"]], 2)] {
-        assert_eq!(registry.add_all(shelves(bad)).unwrap_err().0, nth);
+        assert_eq!(registry.add_all(sources(bad)).unwrap_err().0, nth);
     }
-    assert_eq!(registry.add_all(shelves(&[&["not good"], &["x"]])).unwrap_err().0, 0);
+    assert_eq!(registry.add_all(sources(&[&["not good"], &["x"]])).unwrap_err().0, 0);
     assert_eq!(names(&registry), ["b", "a", "c"]);
-    assert!(registry.remove(ids[1]) && registry.remove(ids[0]));
+    assert!(registry.remove(ids[1]).is_some() && registry.remove(ids[0]).is_some());
     assert!(names(&registry).is_empty());
 }
 
 #[test]
 fn a_name_that_others_lost_to_each_other_is_no_mistake_of_a_new_source() {
     let (registry, _) = registry();
-    let shelf = Shelf::new(tools(&["b"]));
-    registry.add(Shelf::new(tools(&["a"]))).unwrap();
-    registry.add(shelf.clone()).unwrap();
-    shelf.become_(tools(&["a", "b"])).unwrap();
-    registry.add(Shelf::new(tools(&["c"]))).unwrap();
+    let source = FakeSource::new(tools(&["b"]));
+    add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
+    add(&registry, source.clone()).unwrap();
+    source.become_(Offer { tolerant: true, ..tools(&["a", "b"]) }).unwrap();
+    add(&registry, FakeSource::new(tools(&["c"]))).unwrap();
     assert_eq!(names(&registry), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_collision_on_refresh_is_reported() {
+    let (registry, _) = registry();
+    let source = FakeSource::new(tools(&["b"]));
+    add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
+    add(&registry, source.clone()).unwrap();
+    let error = source.become_(tools(&["a", "c"])).unwrap_err();
+    assert_eq!(error.to_string(), "there is a tool `a` already");
+    assert_eq!(names(&registry), ["a", "b"], "a strict offer stays as it was");
+    source.become_(Offer { tolerant: true, ..tools(&["a", "c"]) }).unwrap();
+    assert_eq!(names(&registry), ["a", "c"]);
+    let status = registry.status();
+    assert_eq!(status[1].problems, ["left out: there is a tool `a` already"]);
+    assert_eq!((&*status[0].name, &status[0].state), ("tool a", &SourceState::Ready));
+}
+
+#[test]
+fn a_bad_tool_of_a_tolerant_offer_is_left_out_and_reported() {
+    let (registry, _) = registry();
+    let offer = Offer { tolerant: true, ..tools(&["a", "not good", "b"]) };
+    add(&registry, FakeSource::new(offer)).unwrap();
+    assert_eq!(names(&registry), ["a", "b"]);
+    let problems = registry.status().remove(0).problems;
+    assert!(problems[0].starts_with("left out: tool `not good`: "), "{problems:?}");
+}
+
+#[test]
+fn an_offer_may_be_asked_for_while_another_source_changes() {
+    /// Its offer changes another source of the same registry.
+    struct Meddler(Arc<FakeSource>);
+    impl Source for Meddler {
+        fn offer(&self) -> Offer {
+            if self.0.handle.get().is_some() {
+                self.0.become_(tools(&["changed"])).unwrap();
+            }
+            tools(&["meddler"])
+        }
+    }
+    let (registry, _) = registry();
+    let source = FakeSource::new(tools(&["a"]));
+    add(&registry, source.clone()).unwrap();
+    add(&registry, Arc::new(Meddler(source))).unwrap();
+    assert_eq!(names(&registry), ["changed", "meddler"]);
+}
+
+#[test]
+fn a_source_learns_of_the_first_and_the_last_who_watch() {
+    #[derive(Default)]
+    struct Watched(Mutex<Vec<String>>);
+    impl Source for Watched {
+        fn offer(&self) -> Offer {
+            let resource = Resource { uri: "a:b".into(), name: "b".into(), ..Resource::default() };
+            Offer { resources: vec![resource], updates: true, ..Offer::default() }
+        }
+        fn watch(&self, uri: &str) {
+            self.0.lock().unwrap().push(format!("watch {uri}"));
+        }
+        fn unwatch(&self, uri: &str) {
+            self.0.lock().unwrap().push(format!("unwatch {uri}"));
+        }
+    }
+    let (registry, _) = registry();
+    let source = Arc::new(Watched::default());
+    add(&registry, source.clone()).unwrap();
+    for _ in 0..2 {
+        registry.watch("a:b");
+    }
+    registry.watch("unknown:");
+    registry.unwatch("a:b");
+    assert_eq!(*source.0.lock().unwrap(), ["watch a:b"]);
+    for _ in 0..2 {
+        registry.unwatch("a:b");
+    }
+    registry.unwatch("unknown:");
+    assert_eq!(*source.0.lock().unwrap(), ["watch a:b", "unwatch a:b"]);
 }
 
 #[test]
 fn a_source_may_change_its_offer_and_a_bad_one_leaves_the_old() {
     let (registry, told) = registry();
-    let shelf = Shelf::new(tools(&["a", "b"]));
-    registry.add(shelf.clone()).unwrap();
-    registry.add(Shelf::new(tools(&["z"]))).unwrap();
-    shelf.become_(tools(&["b", "c"])).unwrap();
+    let source = FakeSource::new(tools(&["a", "b"]));
+    add(&registry, source.clone()).unwrap();
+    add(&registry, FakeSource::new(tools(&["z"]))).unwrap();
+    source.become_(tools(&["b", "c"])).unwrap();
     assert_eq!(names(&registry), ["b", "c", "z"]);
-    assert!(shelf.become_(tools(&["not good"])).is_err());
+    assert!(source.become_(tools(&["not good"])).is_err());
     assert_eq!(names(&registry), ["b", "c", "z"]);
-    shelf.become_(tools(&["b", "c"])).unwrap();
+    source.become_(tools(&["b", "c"])).unwrap();
     assert_eq!(told.lock().unwrap().len(), 3, "an offer that is the same is no change");
-    shelf.handle.get().unwrap().updated("a:b");
+    source.handle.get().unwrap().updated("a:b");
     assert_eq!(told.lock().unwrap().last(), Some(&Topic::Resource("a:b".into())));
 }
 
@@ -149,7 +242,7 @@ fn a_resource_is_found_by_itself_or_by_its_family() {
         ..ResourceTemplate::default()
     };
     let offer = Offer { resources: vec![listed], templates: vec![family], ..Offer::default() };
-    registry.add(Shelf::new(offer)).unwrap();
+    add(&registry, FakeSource::new(offer)).unwrap();
     let catalog = registry.snapshot();
     assert!(catalog.resource("t://x/1").unwrap().template.is_none());
     assert_eq!(catalog.resource("t://x/2").unwrap().variables, [("id".to_owned(), "2".to_owned())]);
@@ -161,12 +254,12 @@ fn a_bad_schema_or_template_is_refused_by_name() {
     let (registry, _) = registry();
     let mut offer = tools(&["t"]);
     offer.tools[0].input_schema = Raw::parse(r#"{"type":"object","$schema":"x:y"}"#).unwrap();
-    let error = registry.add(Shelf::new(offer)).unwrap_err().to_string();
+    let error = add(&registry, FakeSource::new(offer)).unwrap_err().to_string();
     assert_eq!(
         error,
         "tool `t`, input schema: the dialect `x:y` is not supported; use 2020-12 or draft-07"
     );
     let family = ResourceTemplate { uri_template: "t://{".into(), ..ResourceTemplate::default() };
     let offer = Offer { templates: vec![family], ..Offer::default() };
-    assert!(matches!(registry.add(Shelf::new(offer)), Err(BadOffer::Template { .. })));
+    assert!(matches!(add(&registry, FakeSource::new(offer)), Err(BadOffer::Template { .. })));
 }

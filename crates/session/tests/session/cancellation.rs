@@ -178,17 +178,22 @@ fn a_deadline_beyond_all_time_is_none() {
 
 #[test]
 fn a_handshake_cannot_be_cancelled() {
-    use sabir_session::{CallKey, Input, Lane, Outcome, Output, Session, Standing};
+    use sabir_session::{CallKey, Input, Outcome, Output, Session, SessionKind, StreamId};
     use sabir_wire::decode;
     use sabir_wire::types::ServerResult;
-    let mut session = Session::new(std::sync::Arc::new(crate::rules()), Standing::Stream);
+    let mut session = Session::new(
+        std::sync::Arc::new(crate::rules()),
+        SessionKind::Stream,
+        sabir_wire::Caller::local(),
+    );
     let mut handle = |input| {
         let mut out = Vec::new();
         session.handle(std::time::Instant::now(), input, &mut out);
         out
     };
     let say = |text: &'static str| Input::Received {
-        lane: Lane::default(),
+        caller: sabir_wire::Caller::local(),
+        stream: StreamId::default(),
         frame: decode(&bytes::Bytes::from_static(text.as_bytes()), 9),
     };
     let hello = handle(say(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#));

@@ -1,6 +1,6 @@
 //! Two eras on one pipe, request by request.
 
-use sabir_session::{Dialect, Standing, State};
+use sabir_session::{Dialect, SessionKind, SessionState};
 use sabir_testkit::{Event, Player as _, SessionPlayer, play};
 use sabir_wire::{Era, Revision};
 
@@ -38,7 +38,7 @@ fn a_modern_client_needs_no_handshake_and_makes_none() {
         < {"jsonrpc":"2.0","id":"a","result":{"tools":[]}}
     "#,
     );
-    assert_eq!(player.session.state(), State::Waiting);
+    assert_eq!(player.session.state(), SessionState::Waiting);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_metadata_that_a_modern_request_needs_must_be_there() {
         r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#,
         r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
     ] {
-        let mut player = SessionPlayer::standing(rules(), Standing::ModernHttp);
+        let mut player = SessionPlayer::of_kind(rules(), SessionKind::ModernHttp);
         let ask = format!(r#"> {{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{meta}}}"#);
         let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"…"}}"#;
         play(&mut player, &format!("{ask}\n< {refusal}"));
@@ -120,17 +120,17 @@ fn what_a_request_says_of_itself_reaches_the_call() {
     let sabir_testkit::Step::Say(frame) = &script.steps[0].1 else { panic!("no frame") };
     player.say(frame);
     let Some(Event::Start(number)) = player.event() else { panic!("no call") };
-    let asker = &player.call(number).unwrap().asker;
-    assert_eq!(asker.revision, Revision::NEWEST);
-    assert!(asker.capabilities.elicitation_form && asker.capabilities.sampling_tools);
-    assert_eq!(asker.client.as_ref().unwrap().text(), r#"{"name":"c","version":"1"}"#);
-    assert_eq!(asker.log_level, Some(sabir_wire::types::Level::Warning));
-    assert_eq!(asker.meta.progress_token, Some(7.into()));
+    let from = &player.call(number).unwrap().from;
+    assert_eq!(from.revision, Revision::NEWEST);
+    assert!(from.capabilities.elicitation_form && from.capabilities.sampling_tools);
+    assert_eq!(from.client.as_ref().unwrap().text(), r#"{"name":"c","version":"1"}"#);
+    assert_eq!(from.log_level, Some(sabir_wire::types::Level::Warning));
+    assert_eq!(from.meta.progress_token, Some(7.into()));
     assert_eq!(
-        asker.meta.trace().traceparent.unwrap(),
+        from.meta.trace().traceparent.unwrap(),
         "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
     );
-    assert!(asker.meta.raw.as_ref().unwrap().text().contains(":12345678901234567890,"));
+    assert!(from.meta.raw.as_ref().unwrap().text().contains(":12345678901234567890,"));
 }
 
 #[test]

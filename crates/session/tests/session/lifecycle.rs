@@ -1,6 +1,6 @@
 //! The handshake, and the states of a legacy client.
 
-use sabir_session::{Dialect, Input, RequireReady, Standing, State};
+use sabir_session::{Dialect, Input, RequireReady, SessionKind, SessionState};
 use sabir_testkit::{Event, Player as _, SessionPlayer, play};
 use sabir_wire::{Era, Revision};
 
@@ -90,16 +90,16 @@ fn a_server_of_the_modern_era_alone_names_it_to_who_shakes_hands() {
 #[test]
 fn the_states_are_waiting_initializing_ready_closed() {
     let mut player = SessionPlayer::new(rules());
-    assert_eq!(player.session.state(), State::Waiting);
+    assert_eq!(player.session.state(), SessionState::Waiting);
     player.say(initialize("\"2025-06-18\"").as_bytes());
-    assert_eq!(player.session.state(), State::Initializing);
+    assert_eq!(player.session.state(), SessionState::Initializing);
     assert_eq!(player.session.client().unwrap().text(), r#"{"name":"c","version":"1"}"#);
     assert_eq!(player.event(), None);
     player.say(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    assert_eq!(player.session.state(), State::Ready);
+    assert_eq!(player.session.state(), SessionState::Ready);
     assert_eq!(player.event(), Some(Event::Ready));
     player.handle(Input::Eof);
-    assert_eq!(player.session.state(), State::Closed);
+    assert_eq!(player.session.state(), SessionState::Closed);
     assert_eq!(player.event(), Some(Event::Close));
 }
 
@@ -131,7 +131,7 @@ fn a_second_handshake_is_refused_and_changes_nothing() {
     );
     assert_eq!(player.session.revision(), Revision::V2025_11_25);
     assert_eq!(player.session.client().unwrap().text(), r#"{"name":"c","version":"1"}"#);
-    assert_eq!(player.session.state(), State::Ready);
+    assert_eq!(player.session.state(), SessionState::Ready);
 }
 
 #[test]
@@ -180,20 +180,20 @@ fn what_needs_a_handshake_is_the_deployments_choice() {
 
 #[test]
 fn a_legacy_client_over_http_must_shake_hands_first_unless_told_otherwise() {
-    let http = Standing::LegacyHttp(Revision::UNNAMED);
+    let http = SessionKind::LegacyHttp(Revision::UNNAMED);
     let script = r#"
         > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
         < {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"…"}}
         > {"jsonrpc":"2.0","id":2,"method":"ping"}
         < {"jsonrpc":"2.0","id":2,"result":{}}
     "#;
-    play(&mut SessionPlayer::standing(rules(), http), script);
+    play(&mut SessionPlayer::of_kind(rules(), http), script);
     let none = Dialect { require_ready: Some(RequireReady::None), ..Dialect::default() };
     let script = r#"
         > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
         ! start 1
     "#;
-    play(&mut SessionPlayer::standing(speaking(none), http), script);
+    play(&mut SessionPlayer::of_kind(speaking(none), http), script);
 }
 
 #[test]

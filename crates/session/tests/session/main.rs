@@ -7,7 +7,7 @@ mod cancellation;
 mod dialects;
 mod envelope;
 mod eras;
-mod lanes;
+mod streams;
 mod lifecycle;
 mod limits;
 mod notes;
@@ -17,12 +17,12 @@ mod subscriptions;
 
 use std::time::Duration;
 
-use sabir_session::{Dialect, Limits, PageNames, Rules};
+use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_testkit::{SessionPlayer, play};
 use sabir_wire::{Raw, Revision};
 
-fn rules() -> Rules {
-    Rules {
+fn rules() -> SessionConfig {
+    SessionConfig {
         dialect: Dialect::default(),
         limits: Limits {
             call_time: Some(Duration::from_secs(30)),
@@ -30,15 +30,15 @@ fn rules() -> Rules {
             ..Limits::default()
         },
         server: Raw::parse(r#"{"name":"s","version":"1"}"#).unwrap(),
-        pages: PageNames::new("page"),
+        elicitation_ids: ElicitationIds::new("page"),
     }
 }
 
-fn speaking(dialect: Dialect) -> Rules {
-    Rules { dialect, ..rules() }
+fn speaking(dialect: Dialect) -> SessionConfig {
+    SessionConfig { dialect, ..rules() }
 }
 
-fn limited(change: impl FnOnce(&mut Limits)) -> Rules {
+fn limited(change: impl FnOnce(&mut Limits)) -> SessionConfig {
     let mut rules = rules();
     change(&mut rules.limits);
     rules
@@ -50,10 +50,19 @@ fn transcript(script: &str) {
     under(rules(), script);
 }
 
-/// Plays a script under other rules.
+/// Plays a script under other rules: with one session, and with one that is saved and resumed after
+/// every input.
 #[track_caller]
-fn under(rules: Rules, script: &str) {
-    play(&mut SessionPlayer::new(rules), script);
+fn under(config: SessionConfig, script: &str) {
+    let SessionConfig { dialect, limits, server, .. } = &config;
+    let again = SessionConfig {
+        dialect: dialect.clone(),
+        limits: limits.clone(),
+        server: server.clone(),
+        elicitation_ids: ElicitationIds::new("page"),
+    };
+    play(&mut SessionPlayer::new(config), script);
+    play(&mut SessionPlayer::new(again).resumed(), script);
 }
 
 /// The handshake of a client that can do everything, then the script.

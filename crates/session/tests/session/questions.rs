@@ -396,14 +396,15 @@ fn the_results_of_tools_are_shown_only_to_models_that_may_use_tools() {
 fn a_page_to_visit_has_a_name_that_no_other_client_is_given() {
     use std::sync::Arc;
 
-    use sabir_session::{Session, Standing};
+    use sabir_session::{Session, SessionKind};
     use sabir_testkit::{Player as _, SessionPlayer, play};
     use serde_json::Value;
     let rules = Arc::new(crate::rules());
     let mut named = std::collections::HashSet::new();
     for _ in 0..2 {
         let mut player = SessionPlayer::new(crate::rules());
-        player.session = Session::new(rules.clone(), Standing::Stream);
+        player.session =
+            Session::new(rules.clone(), SessionKind::Stream, sabir_wire::Caller::local());
         play(&mut player, &after_hello(CALL));
         for _ in 0..2 {
             let ask = format!(r#"{{"inputRequests":{{"a":{PAGE},"b":{PAGE}}}}}"#);

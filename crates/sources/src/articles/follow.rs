@@ -1,112 +1,89 @@
-//! Follows the changes of a store and tells clients of them.
+//! Announces the changes of a store to clients.
 //!
-//! One thread, because announcing waits for nobody but may take a moment: the list is put right
-//! first, then those who watch an article are told. It holds neither the store nor the registry,
-//! and ends when the store is gone.
+//! A thread of its own, because updating the list may take a moment. It keeps neither the store nor
+//! the registry alive, and ends with the store.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use sabir_registry::Handle;
+use sabir_articles::{Change, Store};
+use sabir_registry::SourceHandle;
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::error::RecvError;
 
-use super::listed::Listed;
-use super::results::Change;
-use super::store::Store;
+use super::resources::ResourceList;
 
-/// How long the store is held at a time while its first reading is waited for.
-const HOLD: Duration = Duration::from_millis(250);
+/// How long the store is kept alive at a time while its first indexing is waited for.
+const WAIT: Duration = Duration::from_millis(250);
 
-/// What the follower must know of the offer that it follows.
-pub(super) struct Since {
-    /// What has changed after the offer was made: nothing happens unheard in between.
+/// The changes after an offer was made.
+pub(super) struct Subscription {
     changes: broadcast::Receiver<Arc<Change>>,
-    /// The folder was still being read, so that the offer may be no more than its beginning.
-    was_reading: bool,
+    /// Whether the folder was still being indexed, so that the offer may be incomplete.
+    was_indexing: bool,
 }
 
-impl Since {
+impl Subscription {
     pub(super) fn now(store: &Store) -> Self {
-        Self { changes: store.changes(), was_reading: store.indexing().is_some() }
+        Self { changes: store.changes(), was_indexing: store.indexing().is_some() }
     }
 }
 
 pub(super) struct Follower {
     pub(super) store: Weak<Store>,
-    pub(super) listed: Arc<Listed>,
-    pub(super) since: Since,
-    pub(super) handle: Handle,
+    pub(super) listed: Arc<ResourceList>,
+    pub(super) subscription: Subscription,
+    pub(super) handle: SourceHandle,
 }
 
 impl Follower {
     pub(super) fn start(self) -> std::io::Result<()> {
-        let thread = std::thread::Builder::new().name("article-news".to_owned());
+        let thread = std::thread::Builder::new().name("article-changes".to_owned());
         thread.spawn(move || self.run()).map(drop)
     }
 
     fn run(mut self) {
-        if self.since.was_reading {
+        if self.subscription.was_indexing {
             if !self.wait_ready() {
                 return;
             }
-            // All that has been told so far is in what is told now.
-            let changes = &mut self.since.changes;
-            while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
-            self.tell(&[Arc::new(Change { many: true, ..Change::default() })]);
+            // One change replaces all that were missed.
+            self.subscription.changes = self.subscription.changes.resubscribe();
+            self.announce(&Change { many: true, ..Change::default() });
         }
-        while let Some(news) = self.news() {
-            self.tell(&news);
+        loop {
+            match self.subscription.changes.blocking_recv() {
+                Ok(change) => self.announce(&change),
+                Err(RecvError::Lagged(_)) => {
+                    self.announce(&Change { many: true, ..Change::default() });
+                }
+                Err(RecvError::Closed) => return,
+            }
         }
     }
 
-    /// Waits for the first reading of the folder; `false` if the store is gone.
+    /// Waits until the folder is indexed; `false` if the store is gone.
     fn wait_ready(&self) -> bool {
         loop {
             let Some(store) = self.store.upgrade() else { return false };
-            if store.wait_ready(HOLD) {
+            if store.wait_ready(WAIT) {
                 return true;
             }
         }
     }
 
-    /// All that has changed since the last time; `None` when nothing will change any more.
-    fn news(&mut self) -> Option<Vec<Arc<Change>>> {
-        let missed = || Arc::new(Change { many: true, ..Change::default() });
-        let mut news = match self.since.changes.blocking_recv() {
-            Ok(change) => vec![change],
-            Err(RecvError::Lagged(_)) => vec![missed()],
-            Err(RecvError::Closed) => return None,
-        };
-        loop {
-            match self.since.changes.try_recv() {
-                Ok(change) => news.push(change),
-                Err(TryRecvError::Lagged(_)) => news.push(missed()),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(news),
-            }
-        }
-    }
-
-    fn tell(&self, news: &[Arc<Change>]) {
+    fn announce(&self, change: &Change) {
         let Some(store) = self.store.upgrade() else { return };
-        for change in news {
-            if let Err(error) = self.listed.apply(&store, change) {
-                tracing::error!(%error, "the list of articles is read anew");
-                self.listed.forget();
-            }
+        if let Err(error) = self.listed.apply(&store, change) {
+            tracing::error!(%error, "cannot update the list of articles, reading it again");
+            self.listed.clear();
         }
-        // A change of one article changes its line in the list: its title, size and date.
+        // A change of one article changes its title, size or date in the list.
         if let Err(error) = self.handle.changed() {
-            tracing::error!(%error, "the list of articles stays as it was");
+            tracing::error!(%error, "cannot offer the changed list of articles");
         }
-        if news.iter().any(|change| change.many) {
-            store.ids().iter().for_each(|id| self.handle.updated(self.listed.uri_of(id)));
-            return;
-        }
-        for change in news {
-            for id in change.updated.iter().chain(&change.removed).chain(&change.added) {
-                self.handle.updated(self.listed.uri_of(id));
-            }
-        }
+        let all = if change.many { store.ids() } else { Vec::new() };
+        let named = change.updated.iter().chain(&change.removed).chain(&change.added);
+        named.chain(&all).for_each(|id| self.handle.updated(self.listed.uri_of(id)));
     }
 }

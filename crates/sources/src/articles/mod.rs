@@ -1,65 +1,14 @@
-//! A folder of Markdown, served: listed, read in sections, searched, watched.
+//! A folder of articles as a source: three tools, and each article as a resource.
 //!
-//! Start at [`Store`]. A file goes `folder` → `page` → `article` → `index` and appears on the
-//! `shelf`; a question goes `store` → `answer` or `search` → `index` and back. The two sides meet in
-//! `snapshot` only.
-//!
-//! [`ArticleSource`] puts a store on the protocol; nothing below it knows that there is one.
+//! The articles themselves are in `sabir-articles`, which knows nothing of MCP.
 
-mod settings; // what the keeper of the folder decides
-
-mod folder; // the disk, and nothing outside the folder
-mod format; // which files are articles
-mod page; // one file, or why not yet
-
-mod article; // what a file says, and whether it is visible
-mod date; // dates in all their forms
-mod frontmatter; // what stands above the text
-mod problem; // what its author should put right
-mod sections; // the outline, and the plain words
-mod value; // values of a frontmatter
-mod yaml; // YAML, right or wrong
-
-mod index; // fields, documents, records
-mod shelf; // ids and dates, in memory
-mod words; // text to words
-mod writer; // documents on their way in
-
-mod cache; // where a large index lies, and who writes it
-mod inbox; // news of the folder, when they are quiet
-mod indexer; // brings the index in line with the folder
-mod keeper; // the life of the thread behind a store
-mod reader; // many files at once
-mod snapshot; // what is served at this moment
-mod watch; // looks at the folder, and after it
-
-mod answer; // lists and articles
-mod phrase; // where words stand together
-mod plan; // what each word may mean
-mod query; // what was typed
-mod rank; // which articles answer, in what order
-mod results; // what is answered, and why not
-mod search; // from a query to hits
-mod snippet; // where an article says it
-mod spelling; // completions and typing errors
-mod store; // the one entry point
-mod uri; // the address of an article
-mod window; // scores, document by document
-
-mod follow; // tells clients what has changed
-mod listed; // articles as resources
-mod schema; // what tools take and give
-mod source; // a store, as a source
-mod text; // answers that are read
+mod appearance; // how a folder appears to clients
+mod follow; // announces changes to clients
+mod resources; // articles as resources
+mod schema; // the schemas of the tools
+mod source; // a store as a source
+mod text; // results as text
 mod tools; // the three tools
 
-pub use problem::Problem;
-pub use results::{
-    Article, AskError, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary,
-    Snippet, Summary,
-};
-pub use search::SearchOptions;
-pub use settings::{Appearance, NotFound, Settings};
+pub use appearance::{Appearance, NotFound};
 pub use source::ArticleSource;
-pub use store::{Figures, OpenError, Store};
-pub use uri::{URI_PREFIX, id_in, uri_of};

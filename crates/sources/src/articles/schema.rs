@@ -1,229 +1,76 @@
-//! What the tools take and give, as JSON Schemas.
+//! The JSON Schemas of the tools, derived from their types.
 //!
-//! Written by hand, and plain: an object at the root, no `$ref`, no combinations, because clients
-//! hand them to models whose makers understand different halves of the language.
+//! They are kept plain (no `$ref`, no combinations, no `null`), because clients pass them on to
+//! models that support different parts of JSON Schema.
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
-/// Categories that are named in a schema. A folder with more says that there are categories, and
-/// its errors say which.
+/// Categories that are listed in a schema. If there are more, the schema lists none, and an error
+/// lists those that exist.
 pub(super) const MOST_NAMED: usize = 100;
 
-/// `list_articles`. `categories`: those that there are; `None` if they are not known, or too many.
-pub(super) fn list_input(categories: Option<&[String]>) -> Value {
-    let mut category = json!({"type": "string", "description": "Filter by content category"});
-    if let Some(names) = categories {
-        category["enum"] = json!(names);
+/// The schema of a tool's arguments.
+pub(super) fn input<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of a tool's structured result.
+pub(super) fn output<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// Restricts the property `category` to these names. `None` if they are unknown or too many.
+pub(super) fn with_categories(mut schema: Value, categories: Option<&[String]>) -> Value {
+    match categories {
+        None => {}
+        // A folder without categories has no such property.
+        Some([]) => _ = schema["properties"].as_object_mut().map(|all| all.remove("category")),
+        Some(names) => schema["properties"]["category"]["enum"] = json!(names),
     }
-    let mut properties = json!({
-        "category": category,
-        "limit": {
-            "type": "number",
-            "description": "Maximum number of articles to return (50 if left out, 1000 at most)",
-        },
+    schema
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+        settings.transforms.push(Box::new(RecursiveTransform(simplify)));
     });
-    // A folder without categories does not ask for one.
-    if let (Some([]), Some(properties)) = (categories, properties.as_object_mut()) {
-        properties.remove("category");
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// Removes `null`, which is never written, and the formats of Rust's numbers.
+fn simplify(schema: &mut Schema) {
+    schema.remove("format");
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
     }
-    json!({"type": "object", "properties": properties})
-}
-
-/// `get_article`.
-pub(super) fn get_input() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "slug": {
-                "type": "string",
-                "description": "Article slug (filename without extension), or category/slug",
-            },
-            "section": {
-                "type": "string",
-                "description": "Return only this section: an id from the article's list of sections",
-            },
-        },
-        "required": ["slug"],
-    })
-}
-
-/// `search_articles`.
-pub(super) fn search_input() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "query": {
-                "type": "string",
-                "description": "Search query: words, a question, or a \"phrase in quotes\"",
-            },
-            "include_content": {
-                "type": "boolean",
-                "description": "Include full markdown content in results",
-                "default": false,
-            },
-        },
-        "required": ["query"],
-    })
-}
-
-/// What `list_articles` gives.
-pub(super) fn list_output() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "articles": {
-                "type": "array",
-                "description": "Newest first",
-                "items": object(summary(), SUMMARY),
-            },
-            "total": {"type": "integer", "description": "How many articles there are"},
-            "indexing": indexing(),
-        },
-        "required": ["articles", "total"],
-    })
-}
-
-/// What `get_article` gives.
-pub(super) fn get_output() -> Value {
-    let properties = with(
-        summary(),
-        json!({
-            "content": {"type": "string", "description": "Markdown, without the frontmatter"},
-            "section": section("The section that content is, if one was asked for"),
-            "sections": {
-                "type": "array",
-                "description": "The sections that can be asked for",
-                "items": section("A section"),
-            },
-            "frontmatter": {"type": "object", "description": "What stands above the text"},
-        }),
-    );
-    object(properties, &[SUMMARY, &["content", "sections", "frontmatter"]].concat())
-}
-
-/// What `search_articles` gives.
-pub(super) fn search_output() -> Value {
-    let snippet = json!({
-        "type": "object",
-        "description": "The place in the text that matches best",
-        "properties": {
-            "text": {"type": "string"},
-            "words": {
-                "type": "array",
-                "description": "The words that match, as they are written there",
-                "items": {"type": "string"},
-            },
-            "section": section("The section that it stands in"),
-        },
-        "required": ["text", "words"],
-    });
-    let hit = with(
-        summary(),
-        json!({
-            "score": {"type": "number", "description": "Comparable within one search only"},
-            "snippet": snippet,
-            "content": {"type": "string", "description": "Markdown, if it was asked for"},
-        }),
-    );
-    let correction = json!({
-        "type": "object",
-        "properties": {
-            "word": {"type": "string"},
-            "takenFor": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["word", "takenFor"],
-    });
-    json!({
-        "type": "object",
-        "properties": {
-            "hits": {
-                "type": "array",
-                "description": "Best first",
-                "items": object(hit, &[SUMMARY, &["score"]].concat()),
-            },
-            "total": {"type": "integer", "description": "How many articles match"},
-            "corrections": {
-                "type": "array",
-                "description": "Words that stand in no article and were taken for others",
-                "items": correction,
-            },
-            "indexing": indexing(),
-        },
-        "required": ["hits", "total"],
-    })
-}
-
-/// What every article has.
-const SUMMARY: &[&str] = &["id", "slug", "title", "tags", "lastModified", "size", "uri"];
-
-fn summary() -> Value {
-    json!({
-        "id": {"type": "string", "description": "category/slug: what get_article takes"},
-        "category": {"type": "string"},
-        "slug": {"type": "string"},
-        "title": {"type": "string"},
-        "description": {"type": "string"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "status": {"type": "string"},
-        "publishedDate": {"type": "string", "description": "As the author says"},
-        "lastUpdated": {"type": "string", "description": "As the author says"},
-        "lastModified": {"type": "string", "description": "When the file was written (RFC 3339)"},
-        "size": {"type": "integer", "description": "Bytes of the whole content"},
-        "uri": {"type": "string", "description": "The article as a resource"},
-    })
-}
-
-fn section(description: &str) -> Value {
-    json!({
-        "type": "object",
-        "description": description,
-        "properties": {
-            "id": {"type": "string"},
-            "title": {"type": "string"},
-            "level": {"type": "integer", "description": "Of the heading; 0 stands above the first"},
-            "size": {"type": "integer", "description": "In bytes, subsections included"},
-        },
-        "required": ["id", "title", "level", "size"],
-    })
-}
-
-fn indexing() -> Value {
-    json!({
-        "type": "object",
-        "description": "The folder is still being read: more may come",
-        "properties": {
-            "done": {"type": "integer", "description": "Files read"},
-            "total": {"type": "integer", "description": "Files found"},
-        },
-        "required": ["done", "total"],
-    })
-}
-
-fn object(properties: Value, required: &[&str]) -> Value {
-    json!({"type": "object", "properties": properties, "required": required})
-}
-
-fn with(mut properties: Value, more: Value) -> Value {
-    if let (Value::Object(all), Value::Object(more)) = (&mut properties, more) {
-        all.extend(more);
-    }
-    properties
 }
 
 #[cfg(test)]
 mod tests {
+    use sabir_articles::{Indexing, List, Search};
     use sabir_registry::Checker;
     use sabir_wire::Raw;
 
-    use super::super::results::{Indexing, List, Search};
     use super::*;
 
     #[test]
-    fn an_answer_that_is_not_complete_fits_too() {
+    fn a_result_during_indexing_fits_its_schema() {
         let indexing = Some(Indexing { done: 1, total: 2 });
         let list = List { articles: Vec::new(), total: 0, indexing };
         let search = Search { hits: Vec::new(), total: 0, corrections: Vec::new(), indexing };
-        for (schema, value) in [(list_output(), json!(list)), (search_output(), json!(search))] {
+        let schemas = [(output::<List>(), json!(list)), (output::<Search>(), json!(search))];
+        for (schema, value) in schemas {
             let checker = Checker::for_results(&Raw::of(&schema).unwrap()).unwrap();
             assert_eq!(checker.check(&Raw::of(&value).unwrap()), Ok(()));
             assert!(value["indexing"]["total"] == 2, "{value}");
@@ -231,12 +78,27 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_named_as_far_as_they_are_known() {
-        let category =
-            |names: Option<&[String]>| list_input(names)["properties"]["category"].take();
+    fn the_derived_schema_is_plain() {
+        let list = output::<List>();
+        assert_eq!(list["required"], json!(["articles", "total"]));
+        let summary = &list["properties"]["articles"]["items"];
+        let required = ["id", "slug", "title", "tags", "lastModified", "size", "uri"];
+        assert_eq!(summary["required"], json!(required));
+        assert_eq!(summary["properties"]["category"]["type"], "string");
+        let indexing = &list["properties"]["indexing"];
+        assert_eq!(indexing["type"], "object");
+        assert_eq!(indexing["properties"]["done"]["type"], "integer");
+        assert!(!list.to_string().contains("null"), "{list}");
+    }
+
+    #[test]
+    fn categories_are_listed_if_they_are_known() {
+        let schema = json!({"properties": {"category": {"type": "string"}}});
+        let category = |names: Option<&[String]>| {
+            with_categories(schema.clone(), names)["properties"]["category"].take()
+        };
         assert_eq!(category(Some(&["a".into()]))["enum"], json!(["a"]));
-        assert_eq!(category(None).get("enum"), None);
-        assert_eq!(category(None)["type"], "string");
+        assert_eq!(category(None), json!({"type": "string"}));
         assert_eq!(category(Some(&[])), Value::Null);
     }
 }

@@ -1,56 +1,52 @@
-//! A store, as a source: three tools, each article as a resource, templates with completion.
-//!
-//! What a client is told and what it is told by are apart: `tools` answers calls, `listed` keeps
-//! the resources, `follow` announces what changes. This file decides which of them is asked.
+//! A store as a source: three tools, each article as a resource, templates with completion.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sabir_articles::{ArticleUris, Store, Summary};
 use sabir_registry::{
-    CompleteCall, Handle, Offer, Outcome, Pending, ResourceCall, Source, ToolCall,
+    CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
+    Starting, ToolCall,
 };
 use sabir_wire::Problem;
 use sabir_wire::types::{
     Completion, Reference, Resource, ResourceContents, ResourceReply, ToolReply,
 };
 
-use super::follow::{Follower, Since};
-use super::listed::{self, Listed};
-use super::results::Summary;
-use super::settings::Appearance;
-use super::store::Store;
+use super::appearance::Appearance;
+use super::follow::{Follower, Subscription};
+use super::resources::{self, ResourceList};
 use super::tools::{self, ToolKind};
-use super::uri::Addresses;
 
-/// A folder of articles that is served. Cheap to clone.
+/// Serves a folder of articles. Cheap to clone.
 #[derive(Clone)]
 pub struct ArticleSource(Arc<Inner>);
 
 struct Inner {
     store: Arc<Store>,
     appearance: Appearance,
-    addresses: Addresses,
-    listed: Arc<Listed>,
-    /// Taken by whoever follows the changes.
-    since: Mutex<Option<Since>>,
+    uris: ArticleUris,
+    listed: Arc<ResourceList>,
+    /// Taken by the follower when the source is attached.
+    subscription: Mutex<Option<Subscription>>,
 }
 
 impl ArticleSource {
     /// Serves a store.
     pub fn new(store: Arc<Store>, appearance: Appearance) -> Self {
-        let since = Mutex::new(Some(Since::now(&store)));
-        let addresses = Addresses::new(appearance.name.as_deref());
-        let listed = Arc::new(Listed::new(addresses.clone()));
-        Self(Arc::new(Inner { store, appearance, addresses, listed, since }))
+        let subscription = Mutex::new(Some(Subscription::now(&store)));
+        let uris = ArticleUris::new(appearance.name.as_deref());
+        let listed = Arc::new(ResourceList::new(uris.clone()));
+        Self(Arc::new(Inner { store, appearance, uris, listed, subscription }))
     }
 }
 
 impl Source for ArticleSource {
     fn offer(&self) -> Offer {
-        let Inner { store, appearance, listed, since, .. } = &*self.0;
-        // Until somebody follows, every offer is the first.
-        if let Some(since) = lock(since).as_mut() {
-            *since = Since::now(store);
-            listed.forget();
+        let Inner { store, appearance, listed, subscription, .. } = &*self.0;
+        // Until the source is attached, every offer is the first.
+        if let Some(subscription) = lock(subscription).as_mut() {
+            *subscription = Subscription::now(store);
+            listed.clear();
         }
         let offered = listed.offer(store);
         Offer {
@@ -67,7 +63,7 @@ impl Source for ArticleSource {
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         let inner = self.0.clone();
-        // The store answers from memory; the work is done when it is asked for, and where.
+        // The store answers from memory, so this may run on any thread.
         Box::pin(async move { inner.call(&call).map(Outcome::Done) })
     }
 
@@ -81,28 +77,43 @@ impl Source for ArticleSource {
         Box::pin(async move { Ok(Outcome::Done(inner.complete(&call))) })
     }
 
-    fn attach(&self, handle: Handle) {
-        let Inner { store, listed, since, .. } = &*self.0;
-        let since = lock(since).take();
+    /// Ready when the folder was read once.
+    fn start(&self, handle: SourceHandle) -> Starting {
+        let Inner { store, listed, subscription, .. } = &*self.0;
+        let subscription = lock(subscription).take();
         let follower = Follower {
             store: Arc::downgrade(store),
             listed: listed.clone(),
-            // Whoever is attached a second time begins to listen now.
-            since: since.unwrap_or_else(|| Since::now(store)),
+            // If it is started a second time, the subscription starts now.
+            subscription: subscription.unwrap_or_else(|| Subscription::now(store)),
             handle,
         };
         if let Err(error) = follower.start() {
-            tracing::error!(%error, "clients will not be told when articles change");
+            tracing::error!(%error, "cannot announce changes of articles to clients");
         }
+        let store = Arc::downgrade(store);
+        // Looks again and again, so that it holds no store that nobody needs any more.
+        let is_read = move || while store.upgrade().is_some_and(|s| !s.wait_ready(HOLD)) {};
+        Box::pin(async {
+            let read = tokio::task::spawn_blocking(is_read).await;
+            read.map_err(|error| StartError::new(format!("cannot read the folder: {error}")))
+        })
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.0.store.problems().iter().map(ToString::to_string).collect()
     }
 }
+
+/// How long the store is held at a time while its first reading is waited for.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(250);
 
 impl Inner {
     fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {
         let Self { store, appearance, .. } = self;
         let link = |summary: &mut Summary| -> Resource {
-            summary.uri = self.addresses.uri_of(&summary.id);
-            listed::link(summary)
+            summary.uri = self.uris.uri_of(&summary.id);
+            resources::link(summary)
         };
         match ToolKind::named(&call.name, appearance) {
             Some(ToolKind::List) => tools::list(store, &call.arguments, link),
@@ -114,16 +125,16 @@ impl Inner {
 
     fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {
         let unknown = || Problem::UnknownResource(uri.into());
-        let id = self.addresses.id_in(uri).ok_or_else(unknown)?;
-        // An address is exact, while a slug that is asked for may be an ending or in other letters.
-        let there = self.store.summary(&id).map_err(tools::ours)?;
-        let summary = there.ok_or_else(unknown)?;
+        let id = self.uris.id_in(uri).ok_or_else(unknown)?;
+        // A URI is exact; a slug may be the end of an id, in any case.
+        let found = self.store.summary(&id).map_err(tools::internal)?;
+        let summary = found.ok_or_else(unknown)?;
         let article = self.store.article(&id, None).map_err(|error| match error {
-            ours if ours.is_ours() => tools::ours(ours),
+            error if error.is_internal() => tools::internal(error),
             _ => unknown(),
         })?;
-        let contents = ResourceContents::text(uri, listed::MARKDOWN, article.content);
-        Ok(ResourceReply { cache: listed::fresh_for([&summary]), ..contents.into() })
+        let contents = ResourceContents::text(uri, resources::MARKDOWN, article.content);
+        Ok(ResourceReply { cache: resources::fresh_for([&summary]), ..contents.into() })
     }
 
     fn complete(&self, call: &CompleteCall) -> Completion {
@@ -133,9 +144,9 @@ impl Inner {
         match (&*call.argument, in_category, category) {
             ("category", true, _) => completion(self.store.complete_category(&call.value)),
             ("slug", true, Some(category)) => {
-                completion(self.store.complete_slug(Some(category), &call.value))
+                completion(self.store.complete_slug(category, &call.value))
             }
-            ("slug", ..) => listed::complete_slug(&self.store.ids(), in_category, &call.value),
+            ("slug", ..) => resources::complete_slug(&self.store.ids(), in_category, &call.value),
             _ => Completion::default(),
         }
     }
@@ -145,7 +156,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn completion(found: super::results::Completion) -> Completion {
+fn completion(found: sabir_articles::Completion) -> Completion {
     Completion { values: found.values, total: found.has_more.then_some(found.total) }
 }
 

@@ -1,17 +1,15 @@
-//! Answers as text that people and models read.
+//! Results as text for people and models.
 //!
-//! Everything that the next question needs is in it: the id to ask for, the sections there are,
-//! and whether there is more.
+//! The text contains what the next call needs: ids, sections, and whether there is more.
 
 use std::fmt::{self, Write as _};
 
-use super::article::shortened;
-use super::results::{Article, Hit, Indexing, List, Search, SectionSummary, Summary};
+use sabir_articles::{Article, Hit, Indexing, List, Search, SectionSummary, Summary, shortened};
 
-/// Sections that are named above an article; its structured form has all.
+/// Sections that are listed above an article. The structured result has all of them.
 const MOST_SECTIONS: usize = 50;
 
-/// A query that is repeated to its asker is cut to this many characters.
+/// The longest part of a query that is repeated in the result, in characters.
 const QUERY: usize = 100;
 
 /// Articles, one line each.
@@ -26,11 +24,11 @@ pub(super) fn list(list: &List) -> String {
     for article in &list.articles {
         line(&mut text, "\n- ", article);
     }
-    still(&mut text, list.indexing);
+    note_indexing(&mut text, list.indexing);
     text
 }
 
-/// An article: what is known of it, then its Markdown.
+/// An article: its metadata, then its Markdown.
 pub(super) fn article(article: &Article) -> String {
     let Article { summary, content, section, sections, .. } = article;
     let mut text = format!("{} (`{}`)", summary.title, summary.id);
@@ -52,7 +50,7 @@ pub(super) fn article(article: &Article) -> String {
     text
 }
 
-/// What a search has found.
+/// The hits of a search.
 pub(super) fn search(query: &str, search: &Search) -> String {
     let query = shortened(query.trim(), QUERY);
     let mut text = match (search.hits.len(), search.total) {
@@ -74,7 +72,7 @@ pub(super) fn search(query: &str, search: &Search) -> String {
             push(&mut text, format_args!("\n\n{}\n", content.trim_end()));
         }
     }
-    still(&mut text, search.indexing);
+    note_indexing(&mut text, search.indexing);
     text
 }
 
@@ -96,8 +94,8 @@ fn snippet(text: &mut String, hit: &Hit) {
     }
 }
 
-/// Ends an answer that may not be the whole one.
-fn still(text: &mut String, indexing: Option<Indexing>) {
+/// Appends a note if the result may be incomplete.
+fn note_indexing(text: &mut String, indexing: Option<Indexing>) {
     match indexing {
         None => {}
         Some(Indexing { total: 0, .. }) => {
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_whether_more_may_come() {
+    fn a_result_says_whether_more_may_come() {
         let (list_of_all, search_of_all) = empty(None);
         assert_eq!(list(&list_of_all), "There are no articles.");
         assert_eq!(search(" x ", &search_of_all), "No article matches \"x\".");
@@ -155,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_query_is_not_repeated_whole() {
+    fn only_the_start_of_a_long_query_is_repeated() {
         let (_, found) = empty(None);
         assert!(search(&"word ".repeat(800), &found).chars().count() < 150);
     }

@@ -1,24 +1,22 @@
 //! The three tools: list, get, search.
 //!
-//! What the asker can put right is a failed result in the store's own words. What failed in the
-//! index is ours, and is told as such.
+//! An error that the caller can correct is a failed result with the store's message. An error of the
+//! index is an internal error.
 
+use sabir_articles::{Article, List, Search, SearchOptions, Store, StoreError, Summary};
 use sabir_wire::types::{Content, Resource, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Code, ErrorObject, Problem, Raw};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
-use super::results::{AskError, Summary};
-use super::search::SearchOptions;
-use super::settings::{Appearance, NotFound};
-use super::store::Store;
+use super::appearance::{Appearance, NotFound};
 use super::{schema, text};
 
-/// Links in one result. More would cost a model more than they tell it; every address is in the
-/// structured form.
+/// Links in one result. Further URIs are in the structured result only.
 const MOST_LINKS: usize = 10;
 
-/// Which tool it is.
+/// One of the three tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolKind {
     List,
@@ -72,15 +70,17 @@ impl ToolKind {
     }
 }
 
-/// The tools as they are listed now.
+/// The tools with their current schemas.
 pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
     ToolKind::ALL
         .into_iter()
         .map(|kind| {
             let (input, output) = match kind {
-                ToolKind::List => (list_input(store), schema::list_output()),
-                ToolKind::Get => (schema::get_input(), schema::get_output()),
-                ToolKind::Search => (schema::search_input(), schema::search_output()),
+                ToolKind::List => (list_input(store), schema::output::<List>()),
+                ToolKind::Get => (schema::input::<GetArguments>(), schema::output::<Article>()),
+                ToolKind::Search => {
+                    (schema::input::<SearchArguments>(), schema::output::<Search>())
+                }
             };
             let (title, description) = kind.describe(appearance);
             Tool {
@@ -98,25 +98,27 @@ pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
         .collect()
 }
 
-/// While the folder is being read, a category that is not known yet must not be refused.
+/// During indexing, a category that is not yet known must not be refused.
 fn list_input(store: &Store) -> Value {
     let names: Vec<String> = store.categories().into_iter().map(|(name, _)| name).collect();
     let are_known = store.indexing().is_none() && names.len() <= schema::MOST_NAMED;
-    schema::list_input(are_known.then_some(&names))
+    schema::with_categories(schema::input::<ListArguments>(), are_known.then_some(&names))
 }
 
-/// A `Value` always has a JSON text.
+/// A `Value` can always be written as JSON.
 fn raw(schema: &Value) -> Raw {
     Raw::of(schema).unwrap_or_else(|_| Raw::empty_object())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct ListArguments {
+    /// Filter by content category
     category: Option<String>,
+    /// Maximum number of articles to return (default 50, limit 1000)
     limit: Option<Number>,
 }
 
-/// `list_articles`. `link` puts an article's address right, and makes a link of it.
+/// `list_articles`. `link` sets the URI of an article, and returns a link to it.
 pub(super) fn list(
     store: &Store,
     arguments: &Raw,
@@ -129,9 +131,11 @@ pub(super) fn list(
     reply(&found, text::list(&found), links)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct GetArguments {
+    /// Article slug (filename without extension), or category/slug
     slug: String,
+    /// Return only this section: an id from the article's list of sections
     section: Option<String>,
 }
 
@@ -144,7 +148,7 @@ pub(super) fn get(
 ) -> Result<ToolReply, Problem> {
     let GetArguments { slug, section } = read(arguments)?;
     let mut article = store.article(&slug, section.as_deref()).map_err(|error| {
-        let is_unknown = matches!(error, AskError::NotFound { .. });
+        let is_unknown = matches!(error, StoreError::NotFound { .. });
         match not_found {
             NotFound::InvalidParams if is_unknown => Problem::Chosen(
                 ErrorObject::new(Code::INVALID_PARAMS, error.to_string())
@@ -157,9 +161,11 @@ pub(super) fn get(
     reply(&article, text::article(&article), links)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct SearchArguments {
+    /// Search query: words, a question, or a "phrase in quotes"
     query: String,
+    /// Include full markdown content in results
     #[serde(default)]
     include_content: bool,
 }
@@ -177,28 +183,34 @@ pub(super) fn search(
     reply(&found, text::search(&query, &found), links)
 }
 
-/// An index that failed: the log has the reason.
-pub(super) fn ours(error: AskError) -> Problem {
+/// The error of a failed index. Its reason is logged.
+pub(super) fn internal(error: StoreError) -> Problem {
     tracing::error!("{error}");
     Problem::Internal("the index of the articles failed".into())
 }
 
-fn failed(error: AskError) -> Problem {
-    if error.is_ours() { ours(error) } else { Problem::ToolFailed(error.to_string().into()) }
+fn failed(error: StoreError) -> Problem {
+    if error.is_internal() {
+        internal(error)
+    } else {
+        Problem::ToolFailed(error.to_string().into())
+    }
 }
 
 fn read<'a, T: Deserialize<'a>>(arguments: &'a Raw) -> Result<T, Problem> {
     arguments.read().map_err(|error| Problem::Arguments(error.to_string().into()))
 }
 
-/// A number that counts something. One that is too large for any list is as good as the largest.
+/// A whole number; numbers out of range become the nearest one in range.
 fn whole(number: &Number) -> Result<i64, Problem> {
     if let Some(whole) = number.as_i64() {
         return Ok(whole);
     }
     match number.as_f64() {
-        // Saturates at the ends.
-        #[expect(clippy::cast_possible_truncation, reason = "it has no fraction, and saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is a whole number, and the cast saturates"
+        )]
         Some(float) if float.fract() == 0.0 => Ok(float as i64),
         _ => Err(Problem::ToolFailed(format!("limit must be a whole number, not {number}").into())),
     }
@@ -206,7 +218,7 @@ fn whole(number: &Number) -> Result<i64, Problem> {
 
 fn reply(value: &impl Serialize, text: String, links: Vec<Resource>) -> Result<ToolReply, Problem> {
     let structured = Raw::of(value).map_err(|error| {
-        Problem::Internal(format!("the answer cannot be written as JSON: {error}").into())
+        Problem::Internal(format!("cannot write the result as JSON: {error}").into())
     })?;
     let links = links.into_iter().take(MOST_LINKS).map(Content::link);
     let content = [Content::text(text)].into_iter().chain(links).collect();

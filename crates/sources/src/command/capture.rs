@@ -1,4 +1,4 @@
-//! Reading what a program writes, within bounds, and line by line for whoever wants to see it.
+//! Reads the output of a program up to a limit, and reports its lines to an observer.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,24 +9,24 @@ use tokio::net::unix::pipe;
 /// One of the two streams that a program writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output: the answer.
+    /// Standard output.
     Output,
-    /// Standard error: what it says to people.
+    /// Standard error.
     Error,
 }
 
-/// Is shown every line while the program runs, without its line end. It must not block.
+/// Called with every line while the program runs, without its line end. It must not block.
 pub type Observer<'a> = dyn FnMut(Stream, &[u8]) + Send + 'a;
 
-/// The longest line that an observer is shown at once. A longer one is shown in pieces.
+/// The longest line that is reported at once. A longer one is reported in pieces.
 pub(super) const MAX_LINE: usize = 8 << 10;
 
-/// How much of standard error is kept: its last bytes.
+/// The number of bytes that are kept of the end of standard error.
 pub(super) const ERROR_TAIL: usize = 8 << 10;
 
 const CHUNK: usize = 16 << 10;
 
-/// One stream being read.
+/// A stream that is being read.
 pub(super) struct Capture {
     stream: Stream,
     pipe: Option<pipe::Receiver>,
@@ -43,27 +43,27 @@ impl Capture {
         Self { stream, pipe, chunk, kept, max_bytes, seen: 0, line }
     }
 
-    /// Whether more may come.
+    /// Whether the stream has not ended.
     pub(super) fn is_open(&self) -> bool {
         self.pipe.is_some()
     }
 
-    /// Whether more has come than was allowed.
+    /// Whether the limit was exceeded.
     pub(super) fn is_over(&self) -> bool {
         self.seen > self.max_bytes as u64
     }
 
-    /// How many bytes came that were not kept.
+    /// The number of bytes that were read but not kept.
     pub(super) fn cut(&self) -> u64 {
         self.seen - self.kept.len() as u64
     }
 
-    /// What was kept: the first bytes of the output, the last of the errors.
+    /// The bytes that were kept: the first of standard output, the last of standard error.
     pub(super) fn into_kept(self) -> Vec<u8> {
         self.kept.into()
     }
 
-    /// Waits for something to read. Nothing is lost if this is dropped.
+    /// Waits for data. Cancel safe.
     pub(super) async fn read(&mut self) -> io::Result<usize> {
         match &mut self.pipe {
             Some(pipe) => pipe.read(&mut self.chunk).await,
@@ -71,7 +71,7 @@ impl Capture {
         }
     }
 
-    /// Takes in what was read. An error is the end of the stream: there is nobody to tell.
+    /// Handles the result of [`Capture::read`]. An error counts as the end of the stream.
     pub(super) fn take(&mut self, read: io::Result<usize>, observer: Option<&mut Observer<'_>>) {
         let read = read.unwrap_or(0);
         let was_over = self.is_over();
@@ -91,7 +91,7 @@ impl Capture {
         if let Some(observer) = observer
             && !was_over
         {
-            show_lines(self.stream, &mut self.line, bytes, observer);
+            report_lines(self.stream, &mut self.line, bytes, observer);
             if read == 0 && !self.line.is_empty() {
                 observer(self.stream, &self.line);
             }
@@ -102,8 +102,8 @@ impl Capture {
     }
 }
 
-/// Shows the lines that `bytes` complete, and keeps the rest in `line`.
-fn show_lines(stream: Stream, line: &mut Vec<u8>, bytes: &[u8], observer: &mut Observer<'_>) {
+/// Reports the lines that `bytes` complete, and keeps the rest in `line`.
+fn report_lines(stream: Stream, line: &mut Vec<u8>, bytes: &[u8], observer: &mut Observer<'_>) {
     for part in bytes.split_inclusive(|byte| *byte == b'\n') {
         let ended = part.ends_with(b"\n");
         let mut text = part.strip_suffix(b"\n").unwrap_or(part);
@@ -126,7 +126,7 @@ fn show_lines(stream: Stream, line: &mut Vec<u8>, bytes: &[u8], observer: &mut O
 mod tests {
     use super::*;
 
-    fn shown(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+    fn reported(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
         let mut capture = Capture::new(Stream::Output, None, 1 << 20);
         let mut lines = Vec::new();
         let mut observer = |_, line: &[u8]| lines.push(line.to_vec());
@@ -138,18 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_shown_whole_however_they_arrive() {
+    fn lines_are_reported_whole_however_they_arrive() {
         let whole = [&b"one"[..], b"", b"two", b"rest"];
-        assert_eq!(shown(&[b"one\n\ntwo\r\nrest"]), whole);
-        assert_eq!(shown(&[b"o", b"ne", b"\n\nt", b"wo\r", b"\n", b"rest"]), whole);
-        assert_eq!(shown(&[b"one\n"]), [b"one"]);
-        assert_eq!(shown(&[]), Vec::<Vec<u8>>::new());
+        assert_eq!(reported(&[b"one\n\ntwo\r\nrest"]), whole);
+        assert_eq!(reported(&[b"o", b"ne", b"\n\nt", b"wo\r", b"\n", b"rest"]), whole);
+        assert_eq!(reported(&[b"one\n"]), [b"one"]);
+        assert_eq!(reported(&[]), Vec::<Vec<u8>>::new());
     }
 
     #[test]
-    fn a_line_beyond_the_bound_is_shown_in_pieces() {
+    fn a_line_beyond_the_limit_is_reported_in_pieces() {
         let line = |length: usize| [vec![b'x'; length], b"\n".to_vec()].concat();
-        let lengths = |chunks: &[&[u8]]| shown(chunks).iter().map(Vec::len).collect::<Vec<_>>();
+        let lengths = |chunks: &[&[u8]]| reported(chunks).iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(lengths(&[&line(MAX_LINE)]), [MAX_LINE]);
         assert_eq!(lengths(&[&line(MAX_LINE + 1)]), [MAX_LINE, 1]);
         let half = vec![b'x'; MAX_LINE / 2 + 1];
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_the_output_and_the_last_of_the_errors_are_kept() {
+    fn the_start_of_the_output_and_the_end_of_the_errors_are_kept() {
         let mut output = Capture::new(Stream::Output, None, 4);
         let mut errors = Capture::new(Stream::Error, None, ERROR_TAIL);
         for capture in [&mut output, &mut errors] {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn output_of_exactly_the_bound_is_not_over_it() {
+    fn output_of_exactly_the_limit_is_not_over_it() {
         let mut output = Capture::new(Stream::Output, None, 4);
         output.chunk[..4].copy_from_slice(b"abcd");
         output.take(Ok(4), None);

@@ -1,13 +1,13 @@
-//! Puts limits and a sandbox on a program, from the inside.
+//! Applies limits and a sandbox to a program.
 //!
-//! They must be put on between `fork` and the program's first instruction. To run code of ours
-//! there would be unsafe; so the keeper starts this executable again, in a hidden mode that puts
-//! them on itself and then *becomes* the program. It costs the start of one more executable (a few
-//! milliseconds), and only commands that ask for a limit or a sandbox pay it.
+//! They must be applied between `fork` and the program's first instruction. Running our code there
+//! would be unsafe; so the monitor starts this executable in a hidden mode, which applies them to
+//! itself and then executes the program. This costs a few milliseconds, only for commands with limits
+//! or a sandbox.
 //!
-//! If anything cannot be put on, the program is not started: the starter writes the reason to
-//! standard error behind a word that only its caller knows, and leaves with code 125. So a
-//! program cannot pretend that it was not started.
+//! If anything cannot be applied, the program is not started: the launcher writes the reason to
+//! standard error after a token that only its caller knows, and exits with code 125. So a program
+//! cannot pretend that it was not started.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -17,64 +17,66 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sabir_supervisor::{StartError, current_executable};
 
 use super::program::{Files, Limits, Program, Sandbox};
 use super::sandbox;
-use crate::keeper::{StartError, refusal, this_program};
 
-/// The hidden mode, as the first argument of this executable.
+/// The first argument that selects the hidden mode.
 pub(crate) const EXEC: &str = "__exec";
 
-/// The code with which the starter leaves when it could not start the program.
+/// The exit code of the launcher when it could not start the program.
 const NOT_STARTED: u8 = 125;
 
-/// A program wrapped into its starter.
-pub(super) struct Wrapped {
+/// The command line of the launcher for a program.
+pub(super) struct Launcher {
     pub(super) path: PathBuf,
     pub(super) args: Vec<OsString>,
-    word: String,
+    token: String,
 }
 
-/// Why a wrapped program was not started.
+/// Why the launcher did not start the program.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// A limit or the sandbox could not be put on.
+    /// A limit or the sandbox could not be applied.
     Sandbox(String),
-    /// All was put on, but the program could not be started.
+    /// The program could not be started.
     Start(StartError),
 }
 
-impl Wrapped {
-    /// Wraps a call, if its program asks for limits or a sandbox.
+impl Launcher {
+    /// The launcher for a call, if its program has limits or a sandbox.
     pub(super) fn new(program: &Program, args: &[OsString]) -> Option<Self> {
         if program.limits == Limits::default() && program.sandbox.is_none() {
             return None;
         }
-        let word = format!("{:016x}", rand_word());
-        let mut all: Vec<OsString> = vec![EXEC.into(), word.clone().into()];
+        let token = format!("{:016x}", random());
+        let mut all: Vec<OsString> = vec![EXEC.into(), token.clone().into()];
         all.extend(encode(&program.limits, program.sandbox.as_ref()));
         all.push("--".into());
         all.push(program.path.clone().into());
         all.extend_from_slice(args);
-        Some(Self { path: this_program(), args: all, word })
+        Some(Self { path: current_executable(), args: all, token })
     }
 
-    /// Whether the program was not started, from what the starter left.
+    /// Why the program was not started, from the exit code and output of the launcher.
     pub(super) fn refused(&self, code: i32, stderr: &[u8], program: &Program) -> Option<Refused> {
         if code != i32::from(NOT_STARTED) {
             return None;
         }
-        let reason = stderr.strip_prefix(self.word.as_bytes())?;
+        let reason = stderr.strip_prefix(self.token.as_bytes())?;
         let reason = String::from_utf8_lossy(reason).trim().to_owned();
         Some(match reason.strip_prefix("exec ").and_then(|errno| errno.parse().ok()) {
-            Some(errno) => Refused::Start(refusal(errno, &program.path, &program.cwd)),
+            Some(errno) => {
+                Refused::Start(StartError::from_errno(errno, &program.path, &program.cwd))
+            }
             None => Refused::Sandbox(reason),
         })
     }
 }
 
-/// Any word that the program cannot know will do.
-fn rand_word() -> u64 {
+/// A number that the program cannot know.
+fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::time::Instant::now())
 }
@@ -101,49 +103,49 @@ fn encode(limits: &Limits, sandbox: Option<&Sandbox>) -> Vec<OsString> {
     words
 }
 
-/// The starter: puts on what its arguments say, and becomes the program. Returns only if it
-/// cannot.
+/// The launcher: applies the limits and the sandbox in its arguments, and executes the program.
+/// Returns only if it cannot.
 pub(crate) fn exec(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let word = args.next().unwrap_or_default().into_vec();
+    let token = args.next().unwrap_or_default().into_vec();
     let reason = match (decode(&mut args), args.next()) {
         (Some((limits, sandbox)), Some(program)) => {
-            // Made before the limits, of which memory is one.
+            // Allocated before the memory limit applies.
             let mut run = Command::new(&program);
             run.args(args);
-            match put_on(&limits, &sandbox, Path::new(&program)) {
+            match apply(&limits, &sandbox, Path::new(&program)) {
                 Ok(()) => format!("exec {}", run.exec().raw_os_error().unwrap_or(0)),
                 Err(reason) => reason,
             }
         }
-        _ => "the starter was called in a wrong way".to_owned(),
+        _ => "invalid arguments of the launcher".to_owned(),
     };
-    let _ = io::stderr().write_all(&[&word[..], b" ", reason.as_bytes()].concat());
+    let _ = io::stderr().write_all(&[&token[..], b" ", reason.as_bytes()].concat());
     ExitCode::from(NOT_STARTED)
 }
 
-fn put_on(limits: &Limits, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
-    // For good measure: the keeper ends us, and the warden does so if the keeper is killed.
+fn apply(limits: &Limits, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
+    // An additional safeguard: the monitor stops this process, or else the supervisor process.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
-        .map_err(|error| format!("the parent-death signal was refused: {error}"))?;
+        .map_err(|error| format!("cannot set the parent-death signal: {error}"))?;
     sandbox::enter(sandbox, program)?;
     limit("core dumps", Resource::Core, Some(0), 0)?;
     limit("file size", Resource::Fsize, limits.file_size, 0)?;
-    limit("processor time", Resource::Cpu, limits.cpu_seconds, 1)?;
+    limit("CPU time", Resource::Cpu, limits.cpu_seconds, 1)?;
     limit("memory", Resource::As, limits.memory, 0)
 }
 
-/// Sets a limit and, so much above it, one that nobody can raise. Ours, if lower, stays.
-fn limit(what: &str, resource: Resource, most: Option<u64>, above: u64) -> Result<(), String> {
-    let Some(most) = most else { return Ok(()) };
-    let lower = |most: u64, ours: Option<u64>| Some(ours.map_or(most, |ours| most.min(ours)));
+/// Sets a soft limit, and a hard limit `above` it. A lower limit of our own stays.
+fn limit(name: &str, resource: Resource, value: Option<u64>, above: u64) -> Result<(), String> {
+    let Some(value) = value else { return Ok(()) };
+    let lower = |value: u64, ours: Option<u64>| Some(ours.map_or(value, |ours| value.min(ours)));
     let ours = getrlimit(resource).maximum;
-    let maximum = lower(most.saturating_add(above), ours);
-    let new = Rlimit { current: lower(most, ours), maximum };
-    setrlimit(resource, new).map_err(|error| format!("the limit of {what} was refused: {error}"))
+    let maximum = lower(value.saturating_add(above), ours);
+    let new = Rlimit { current: lower(value, ours), maximum };
+    setrlimit(resource, new).map_err(|error| format!("cannot limit {name}: {error}"))
 }
 
-/// What [`encode`] wrote, up to the `--`.
+/// Decodes what [`encode`] wrote, up to the `--`.
 fn decode(words: &mut impl Iterator<Item = OsString>) -> Option<(Limits, Sandbox)> {
     let mut limits = Limits::default();
     let mut sandbox = Sandbox { files: None, network: true };
@@ -174,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_and_sandbox_come_out_as_they_went_in() {
+    fn limits_and_sandbox_are_decoded_as_they_were_encoded() {
         let limits = Limits { memory: Some(1 << 40), cpu_seconds: Some(0), file_size: None };
         let files = Files {
             read: vec!["/a=b".into(), "/--".into()],
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_starter_does_not_know_is_refused() {
+    fn unknown_arguments_of_the_launcher_are_refused() {
         for word in ["memory=lots", "nice=10", "read=/x", "--x"] {
             let mut words = [word, "--"].into_iter().map(OsString::from);
             assert_eq!(decode(&mut words), None, "{word}");

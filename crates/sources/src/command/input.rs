@@ -1,13 +1,13 @@
-//! What a command may be asked: the short form of `input`, and any JSON Schema.
+//! The arguments of a command or a prompt: the short form of `input`, or any JSON Schema.
 //!
 //! The short form is made for people: `amount = "number"`, `note = "string?"`,
 //! `tags = "string[]"`, `unit = ["kg", "lb"]`, or a table with `type`, `description`, `default`,
-//! `enum`, `optional` and the usual bounds. It becomes a JSON Schema in which the properties
-//! stand as they were written and nothing else is allowed.
+//! `enum`, `optional` and the usual bounds. It becomes a JSON Schema that keeps the order of the
+//! properties and allows no others.
 //!
-//! Not here: checking a call against the schema (`registry` does), and filling in (`values`).
+//! The arguments of a call are checked in `registry` and rendered in `values`.
 
-mod agree; // do the placeholders and the schema agree
+mod agree; // do the placeholders match the schema
 mod short; // the short form
 
 use std::collections::BTreeMap;
@@ -15,40 +15,42 @@ use std::collections::BTreeMap;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-pub use agree::Disagreement;
-pub use short::InputError;
+use super::definition::{DefinitionError, Location};
 
-/// What a command may be asked.
+/// The arguments of a command or a prompt.
 #[derive(Clone, Debug)]
 pub struct Input {
     schema: Value,
     properties: BTreeMap<String, Property>,
-    /// Whether arguments may exist that `properties` does not know.
+    /// Whether the schema may allow arguments that are not in `properties`.
     open: bool,
     defaults: BTreeMap<String, Box<RawValue>>,
 }
 
-/// What can be told about an argument without checking one.
+/// What is known about an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Property {
     required: bool,
-    /// The types it may have. Empty: not said.
+    /// The types that it may have. Empty: unknown.
     types: Vec<String>,
 }
 
 impl Input {
-    /// Reads the short form: from the names of the arguments to what they may be.
-    pub fn from_short(short: &Map<String, Value>) -> Result<Self, InputError> {
+    /// Parses the short form, a map from names to descriptions.
+    pub fn from_short(short: &Map<String, Value>) -> Result<Self, DefinitionError> {
         short::schema(short).map(Self::from_object)
     }
 
-    /// Takes a JSON Schema as it is. It must be one of an object.
-    pub fn from_schema(schema: Value) -> Result<Self, InputError> {
+    /// Takes a JSON Schema, which must be the schema of an object.
+    pub fn from_schema(schema: Value) -> Result<Self, DefinitionError> {
         match schema {
             Value::Object(schema) if schema.get("type").is_some_and(|kind| kind == "object") => {
                 Ok(Self::from_object(schema))
             }
-            _ => Err(InputError::NotAnObject),
+            _ => {
+                let expected = "must be a JSON Schema with `type = \"object\"`";
+                Err(DefinitionError::new(Location::Schema, expected))
+            }
         }
     }
 
@@ -57,12 +59,12 @@ impl Input {
         &self.schema
     }
 
-    /// Whether this argument must be given.
+    /// Whether this argument is required.
     pub fn requires(&self, name: &str) -> bool {
         self.properties.get(name).is_some_and(|property| property.required)
     }
 
-    /// The defaults that the schema states, by argument.
+    /// The defaults in the schema, by argument.
     pub(super) fn defaults(&self) -> &BTreeMap<String, Box<RawValue>> {
         &self.defaults
     }
@@ -79,7 +81,7 @@ impl Input {
             };
             let required = required.contains(&&**name);
             properties.insert(name.clone(), Property { required, types });
-            // A default of null is the same as none. A `Value` always has a JSON text.
+            // A default of null counts as none. A `Value` can always be written as JSON.
             let default = property.get("default").filter(|default| !default.is_null());
             if let Some(Ok(default)) = default.map(to_raw_value) {
                 defaults.insert(name.clone(), default);
@@ -91,7 +93,7 @@ impl Input {
     }
 }
 
-/// Keywords by which a schema can know more arguments than its `properties`.
+/// Keywords by which a schema can allow more arguments than its `properties`.
 const OPENING: [&str; 7] =
     ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"];
 

@@ -1,4 +1,4 @@
-//! What is run, and within which limits. Decided once, when the configuration is read.
+//! The program of a command, and its limits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,35 +6,35 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::keeper::Patience;
+use sabir_supervisor::GracePeriod;
 
-/// A program, and how a call of it is run.
+/// A program, and how it is run.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The file to run: absolute, see [`find_program`].
+    /// The absolute path of the file to run; see [`find_program`].
     pub path: PathBuf,
-    /// The folder it starts in: absolute.
+    /// The absolute path of the working directory.
     pub cwd: PathBuf,
-    /// Its whole environment.
+    /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// How long a call may take. Then it is ended.
+    /// How long a call may take. Then the program is stopped.
     pub timeout: Duration,
-    /// How many bytes it may write to standard output, and as many to standard error. If it
-    /// writes more, it is ended.
+    /// How many bytes it may write to each of standard output and standard error. If it writes
+    /// more, it is stopped.
     pub max_output: usize,
     /// The exit codes that mean success.
     pub success_codes: Vec<i32>,
-    /// How patiently it is ended.
-    pub patience: Patience,
-    /// What the system grants it.
+    /// How long it may take to exit when it is stopped.
+    pub grace: GracePeriod,
+    /// The resource limits.
     pub limits: Limits,
-    /// What it may touch. `None`: what we may.
+    /// The sandbox. `None`: no restrictions.
     pub sandbox: Option<Sandbox>,
 }
 
 impl Program {
-    /// A program with the usual limits: a minute, 4 MiB, no variables but `PATH`; it is asked to
-    /// leave at once when it should, since the input of a command says nothing about its end.
+    /// A program with the defaults: one minute, 4 MiB, and no environment variable but `PATH`. It
+    /// gets SIGTERM immediately when it is stopped.
     pub fn new(path: PathBuf, cwd: PathBuf) -> Self {
         Self {
             path,
@@ -43,74 +43,74 @@ impl Program {
             timeout: Duration::from_secs(60),
             max_output: 4 << 20,
             success_codes: vec![0],
-            patience: Patience { after_stdin: Duration::ZERO, after_term: Duration::from_secs(2) },
+            grace: GracePeriod { after_stdin: Duration::ZERO, after_term: Duration::from_secs(2) },
             limits: Limits::default(),
             sandbox: None,
         }
     }
 }
 
-/// What the system grants a program, and each of its descendants alike. `None`: as we have it.
+/// The resource limits of a program and of each of its descendants. `None`: those of Sabir.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of address space. A program that asks for more is refused it.
+    /// Bytes of address space. Further allocations fail.
     pub memory: Option<u64>,
-    /// Seconds of work by the processor. Then it gets SIGXCPU, and SIGKILL a second later.
+    /// Seconds of CPU time. Then it gets SIGXCPU, and SIGKILL a second later.
     pub cpu_seconds: Option<u64>,
-    /// Bytes of the largest file it may write. Beyond that it gets SIGXFSZ.
+    /// Bytes of the largest file that it may write. Then it gets SIGXFSZ.
     pub file_size: Option<u64>,
 }
 
-/// What a program may touch, enforced by Linux. Where it cannot be enforced, nothing is run.
+/// Restrictions of a program, enforced by Linux. If they cannot be enforced, it is not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
-    /// The files it may touch. `None`: all that we may. Needs Linux 6.2 or newer (Landlock 3).
+    /// The files that it may access. `None`: all. Needs Linux 6.2 or newer (Landlock 3).
     pub files: Option<Files>,
-    /// Whether it may open sockets other than Unix ones.
+    /// Whether it may open sockets other than Unix sockets.
     pub network: bool,
 }
 
-/// Files and folders, with all that is in them. All absolute, and all must exist.
+/// Files and folders with their contents. All paths are absolute and must exist.
 ///
-/// What a program needs in order to start is readable anyway: itself, and the system's programs
-/// and libraries (`/usr`, `/bin`, `/lib`, …), not its configuration or anybody's files.
+/// The program itself and the system's programs and libraries (`/usr`, `/bin`, `/lib`, …) are always
+/// readable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// What it may read and execute.
+    /// Readable and executable.
     pub read: Vec<PathBuf>,
-    /// What it may read, execute, write, make and remove.
+    /// Also writable.
     pub write: Vec<PathBuf>,
 }
 
 /// Why a program was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    /// A path to nothing.
-    #[error("there is no file {}", .0.display())]
+    /// The path does not exist.
+    #[error("file not found: {}", .0.display())]
     NoFile(PathBuf),
-    /// A path to something that cannot be run.
+    /// The path is not an executable file.
     #[error("{} is not an executable file", .0.display())]
     NotExecutable(PathBuf),
-    /// A name that no folder of the search path has.
-    #[error("there is no program `{0}` in the search path; install it, or write its full path")]
+    /// The name is in no folder of `PATH`.
+    #[error("program `{0}` not found in PATH")]
     NotInPath(String),
 }
 
-/// Finds programs, and looks for each only once: many tools may run the same.
+/// Finds programs, and caches the results: many tools may run the same program.
 #[derive(Debug)]
 pub struct Finder {
     base: PathBuf,
-    /// By what was written, and where it was looked for.
+    /// By name and search path.
     found: HashMap<(String, Option<OsString>), PathBuf>,
 }
 
 impl Finder {
-    /// Paths are relative to `base`.
+    /// A finder for which paths are relative to `base`.
     pub fn new(base: PathBuf) -> Self {
         Self { base, found: HashMap::new() }
     }
 
-    /// The program of that name, or at that path. See [`find_program`].
+    /// Finds a program by name or path. See [`find_program`].
     pub fn find(&mut self, written: &str, search: Option<&OsStr>) -> Result<&Path, FindError> {
         match self.found.entry((written.to_owned(), search.map(OsStr::to_owned))) {
             Entry::Occupied(found) => Ok(found.into_mut()),
@@ -119,7 +119,7 @@ impl Finder {
     }
 }
 
-/// Finds a program: a path is relative to `base`, a mere name is looked for in `search`.
+/// Finds a program. A path is relative to `base`; a name is looked up in the search path `search`.
 pub fn find_program(
     written: &str,
     base: &Path,

@@ -1,9 +1,9 @@
-//! What a program gave, as the result of its tool.
+//! The result of a tool from the output of its program.
 //!
-//! Success is what the program wrote to standard output, in the form that its author promised.
-//! Failure is for the model to read: the last of standard error, then why it counts as a failure,
-//! then the last of what was written to standard output.
+//! A success is the program's standard output in the defined form. A failure is text for the model:
+//! the end of standard error, the reason, and the end of standard output.
 
+use sabir_supervisor::Exit;
 use sabir_wire::Raw;
 use sabir_wire::types::{Content, ResourceContents, ToolReply};
 use serde_json::Value;
@@ -11,32 +11,31 @@ use serde_json::Value;
 use super::capture::Stream;
 use super::program::Program;
 use super::run::{Finish, Limit};
-use crate::keeper::Exit;
 
-/// What a command gives.
+/// The form of a command's result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Text.
     Text,
-    /// Text, and every line is told while the program runs.
+    /// Text, and every line is also sent as progress while the program runs.
     Lines,
-    /// A JSON value, for programs as well; the schema that it fits, if that is known.
+    /// A JSON value as structured content, and its schema.
     Json(Option<Value>),
-    /// Bytes of this type: a picture, a sound, or a document.
+    /// Bytes of this media type: an image, audio, or a resource.
     Bytes(MimeType),
 }
 
-/// `image/png`, `audio/wav`, `application/pdf`, …
+/// A media type such as `image/png`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MimeType(String);
 
-/// Not a type of content.
+/// An invalid media type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no type of content")]
+#[error("invalid media type `{0}` (expected e.g. \"image/png\")")]
 pub struct BadMimeType(pub String);
 
 impl MimeType {
-    /// The type, as written.
+    /// The media type as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -45,7 +44,7 @@ impl MimeType {
 impl TryFrom<&str> for MimeType {
     type Error = BadMimeType;
 
-    /// Two names around a slash, and perhaps parameters, such as `text/csv; charset=utf-8`.
+    /// Two names separated by a slash, and optional parameters: `text/csv; charset=utf-8`.
     fn try_from(written: &str) -> Result<Self, BadMimeType> {
         let is_name = |name: &str| {
             !name.is_empty()
@@ -67,13 +66,13 @@ fn is_visible(c: char) -> bool {
     matches!(c, ' '..='~')
 }
 
-/// How much of standard output goes with a failure: its last bytes.
+/// The number of bytes from the end of standard output that are part of a failure.
 const OUTPUT_TAIL: usize = 8 << 10;
 
 /// The result of the tool `name`.
 pub(super) fn reply(name: &str, output: &Output, program: &Program, finish: Finish) -> ToolReply {
     if !finish.success {
-        return failure(&why(&finish, program), &finish);
+        return failure(&reason(&finish, program), &finish);
     }
     match output {
         Output::Text | Output::Lines => ToolReply::text(without_last_line_end(finish.stdout)),
@@ -84,7 +83,7 @@ pub(super) fn reply(name: &str, output: &Output, program: &Program, finish: Fini
     }
 }
 
-/// A line end ends the last line; it does not begin another one.
+/// Removes the line end of the last line.
 fn without_last_line_end(bytes: Vec<u8>) -> String {
     let mut text = lossy(bytes);
     if text.ends_with('\n') {
@@ -99,7 +98,7 @@ fn without_last_line_end(bytes: Vec<u8>) -> String {
 fn structured(finish: &Finish) -> ToolReply {
     match Raw::parse(finish.stdout.clone()) {
         Ok(value) => ToolReply { structured: Some(value), ..ToolReply::default() },
-        Err(error) => failure(&format!("it did not write JSON: {error}"), finish),
+        Err(error) => failure(&format!("the output is not JSON: {error}"), finish),
     }
 }
 
@@ -117,18 +116,17 @@ fn content(name: &str, mime: &str, bytes: Vec<u8>) -> Content {
     }
 }
 
-/// What the model is told of a failure.
-fn failure(why: &str, finish: &Finish) -> ToolReply {
-    let said = lossy(finish.stderr.clone());
-    let said = said.trim();
+/// A failure, with the reason in parentheses.
+fn failure(reason: &str, finish: &Finish) -> ToolReply {
+    let stderr = lossy(finish.stderr.clone());
     let cut = if finish.stderr_cut > 0 { "… " } else { "" };
-    let mut reply = ToolReply::failed(match said {
-        "" => format!("The program failed: {why}"),
-        said => format!("{cut}{said}\n({why})"),
+    let mut reply = ToolReply::failed(match stderr.trim() {
+        "" => format!("The program failed: {reason}"),
+        stderr => format!("{cut}{stderr}\n({reason})"),
     });
     let start = finish.stdout.len().saturating_sub(OUTPUT_TAIL);
     let cut = if start > 0 { "… " } else { "" };
-    // Bytes that are no text say nothing to a model; a character cut by a limit is still text.
+    // Binary output is of no use to a model. A character that was cut by a limit is still text.
     let is_text = std::str::from_utf8(&finish.stdout).map_err(|error| error.error_len());
     let is_text = matches!(is_text, Ok(_) | Err(None));
     let written = lossy(finish.stdout[start..].to_vec());
@@ -139,31 +137,31 @@ fn failure(why: &str, finish: &Finish) -> ToolReply {
     reply
 }
 
-fn why(finish: &Finish, program: &Program) -> String {
+fn reason(finish: &Finish, program: &Program) -> String {
     let limits = &program.limits;
     match (finish.limit, finish.exit) {
-        (Some(Limit::Time), _) => format!("ended: it took longer than {:?}", program.timeout),
+        (Some(Limit::Time), _) => format!("stopped: it ran longer than {:?}", program.timeout),
         (Some(Limit::Output(stream)), _) => {
             let stream = match stream {
                 Stream::Output => "standard output",
                 Stream::Error => "standard error",
             };
-            format!("ended: it wrote more than {} bytes to {stream}", program.max_output)
+            format!("stopped: it wrote more than {} bytes to {stream}", program.max_output)
         }
         (Some(Limit::Cpu), _) => {
             let seconds = limits.cpu_seconds.unwrap_or_default();
-            format!("ended: it used more than {seconds} s of processor time")
+            format!("stopped: it used more than {seconds} s of CPU time")
         }
         (Some(Limit::FileSize), _) => {
             let bytes = limits.file_size.unwrap_or_default();
-            format!("ended: it wanted to write a file of more than {bytes} bytes")
+            format!("stopped: it wrote a file of more than {bytes} bytes")
         }
         (None, Some(Exit::Code(code))) => format!("exit code {code}"),
         (None, Some(Exit::Signal(signal))) => match signal_hook::low_level::signal_name(signal) {
-            Some(name) => format!("ended by {name}"),
-            None => format!("ended by signal {signal}"),
+            Some(name) => format!("killed by {name}"),
+            None => format!("killed by signal {signal}"),
         },
-        (None, None) => "it hangs in the kernel and could not be ended".to_owned(),
+        (None, None) => "it is blocked in the kernel and cannot be stopped".to_owned(),
     }
 }
 

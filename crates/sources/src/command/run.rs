@@ -1,59 +1,61 @@
-//! One call of a program, from its start to the moment when nothing of it is left.
+//! One call of a program, from its start until all its processes are gone.
 //!
-//! Everything that can happen meanwhile is waited for at one place, [`Call::step`]: input to
-//! write, output to read, the end of the program, and time. Drop the future and the program is
-//! ended in the background; whoever wants to know when it is gone uses [`run_until`].
+//! [`Call::step`] waits for everything at once: input to write, output to read, the program's exit,
+//! and the deadline. Dropping the future stops the program in the background; [`run_until`] waits
+//! until it is gone.
 //!
-//! A limit that is hit ends the program; the answer says which it was and has what was written
-//! so far.
+//! A program that reaches a limit is stopped; the result names the limit and has the output so far.
 
 use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
+use sabir_supervisor::{Child, Exit, StartError, StartRequest, Supervisor, WaitError};
 use signal_hook::consts::{SIGXCPU, SIGXFSZ};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::capture::{Capture, Observer, Stream};
-use super::exec::{Refused, Wrapped};
+use super::exec::{Launcher, Refused};
 use super::program::Program;
-use crate::keeper::{Child, Exit, Keepers, Order, StartError, WaitError, YEAR, refusal};
 
-/// How long beyond its patience we wait for a program that is being ended. One that does not even
-/// end by SIGKILL hangs in the kernel; its keeper stays with it, and the call is answered.
+/// How long beyond the grace period a program that is being stopped is waited for. A program that
+/// SIGKILL does not stop is blocked in the kernel; the call is answered without it.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// How long we go on reading when nothing of the program is left. Only somebody else to whom it
-/// gave its output can still hold it open.
+/// The longest timeout: longer durations overflow clocks.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How long output is read after all processes of the program are gone. Only an unrelated process
+/// can still have it open.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finish {
-    /// Whether it ended by itself, within all limits, with a code that means success.
+    /// Whether it exited by itself, within all limits, with a code that means success.
     pub success: bool,
-    /// How the program left. `None`: it hangs in the kernel, and could not be ended.
+    /// How the program exited. `None`: it is blocked in the kernel and cannot be stopped.
     pub exit: Option<Exit>,
-    /// The limit for which it was ended.
+    /// The limit that it reached.
     pub limit: Option<Limit>,
-    /// What it wrote to standard output, at most `max_output` bytes.
+    /// Its standard output, at most `max_output` bytes.
     pub stdout: Vec<u8>,
-    /// The last 8 KiB of what it wrote to standard error.
+    /// The last 8 KiB of its standard error.
     pub stderr: Vec<u8>,
-    /// How many bytes of standard error came before those.
+    /// The number of bytes of standard error before those.
     pub stderr_cut: u64,
 }
 
-/// A limit that a program can hit.
+/// A limit that a program can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// `timeout`.
     Time,
-    /// `max_output`, by this stream.
+    /// `max_output`, of this stream.
     Output(Stream),
-    /// The processor's time.
+    /// The CPU time.
     Cpu,
     /// The size of a file.
     FileSize,
@@ -65,53 +67,53 @@ pub enum RunError {
     /// The program could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The machine is so busy that the program did not even start within its time.
-    #[error("the program could not be started within its time")]
+    /// The program did not start before its timeout.
+    #[error("the program did not start before its timeout")]
     NotStartedInTime,
-    /// Its limits or its sandbox could not be put on, so it was not started.
-    #[error("the program was not started, because it could not be confined: {0}")]
+    /// Its limits or its sandbox could not be applied, so it was not started.
+    #[error("cannot apply the limits or the sandbox of the program: {0}")]
     Sandbox(String),
-    /// Its keeper was killed. The program is being ended.
-    #[error("the keeper of this program was killed")]
-    KeeperLost,
+    /// The program's monitor was killed. The program is being stopped.
+    #[error("the monitor process of this program was killed")]
+    MonitorLost,
 }
 
-/// Runs a program once: with these arguments, and this on its standard input.
+/// Runs a program once, with these arguments and this standard input.
 pub async fn run(
-    keepers: &Keepers,
+    supervisor: &Supervisor,
     program: &Program,
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
     observer: Option<&mut Observer<'_>>,
 ) -> Result<Finish, RunError> {
-    run_until(std::future::pending(), keepers, program, args, stdin, observer).await
+    run_until(std::future::pending(), supervisor, program, args, stdin, observer).await
 }
 
-/// The same, but when `unwanted` comes back the program is ended, and this returns when nothing
-/// of it is left.
+/// Like [`run`], but stops the program when `cancelled` completes. Returns when all its processes
+/// are gone.
 pub async fn run_until(
-    unwanted: impl Future<Output = ()>,
-    keepers: &Keepers,
+    cancelled: impl Future<Output = ()>,
+    supervisor: &Supervisor,
     program: &Program,
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> Result<Finish, RunError> {
     let deadline = Instant::now() + program.timeout.min(YEAR);
-    let wrapped = Wrapped::new(program, &args);
-    let (path, args) = match &wrapped {
-        Some(wrapped) => (wrapped.path.clone(), wrapped.args.clone()),
+    let launcher = Launcher::new(program, &args);
+    let (path, args) = match &launcher {
+        Some(launcher) => (launcher.path.clone(), launcher.args.clone()),
         None => (program.path.clone(), args),
     };
-    let order = Order {
+    let order = StartRequest {
         program: path,
         args,
         env: program.env.clone(),
         cwd: program.cwd.clone(),
         stdin: stdin.is_some(),
-        patience: program.patience,
+        grace: program.grace,
     };
-    let start = timeout_at(deadline, keepers.launch(&order)).await;
+    let start = timeout_at(deadline, supervisor.launch(&order)).await;
     let mut child = start.map_err(|_| RunError::NotStartedInTime)??;
     let mut call = Call {
         input: Input { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
@@ -123,11 +125,11 @@ pub async fn run_until(
         exit: None,
         limit: None,
     };
-    let mut unwanted = std::pin::pin!(unwanted);
+    let mut cancelled = std::pin::pin!(cancelled);
     while call.phase == Phase::Running {
         tokio::select! {
             biased;
-            () = &mut unwanted => call.end(program),
+            () = &mut cancelled => call.stop(program),
             step = call.step(program, observer.as_deref_mut()) => step?,
         }
     }
@@ -135,8 +137,8 @@ pub async fn run_until(
         call.step(program, observer.as_deref_mut()).await?;
     }
     let finish = call.finish(program);
-    let refused = match (&wrapped, finish.exit) {
-        (Some(wrapped), Some(Exit::Code(code))) => wrapped.refused(code, &finish.stderr, program),
+    let refused = match (&launcher, finish.exit) {
+        (Some(launcher), Some(Exit::Code(code))) => launcher.refused(code, &finish.stderr, program),
         _ => None,
     };
     match refused {
@@ -146,14 +148,14 @@ pub async fn run_until(
     }
 }
 
-/// A call that runs.
+/// A running call.
 struct Call {
     child: Child,
     input: Input,
     output: Capture,
     errors: Capture,
     phase: Phase,
-    /// When the phase ends at the latest.
+    /// When the phase ends.
     deadline: Instant,
     exit: Option<Exit>,
     limit: Option<Limit>,
@@ -161,17 +163,17 @@ struct Call {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The program works.
+    /// The program runs.
     Running,
-    /// It is being ended, or what it left is.
-    Ending,
-    /// Nothing of it is left but, perhaps, unread output.
+    /// The program, or what is left of it, is being stopped.
+    Stopping,
+    /// All processes are gone; output may still be unread.
     Draining,
     Done,
 }
 
 impl Call {
-    /// Waits for one thing to happen, and does what follows from it.
+    /// Waits for one event and handles it.
     async fn step(
         &mut self,
         program: &Program,
@@ -181,14 +183,14 @@ impl Call {
             written = self.input.write(), if self.input.is_open() => self.input.take(written),
             read = self.output.read(), if self.output.is_open() => {
                 self.output.take(read, observer);
-                self.check_bound(Stream::Output, program);
+                self.check_limit(Stream::Output, program);
             }
             read = self.errors.read(), if self.errors.is_open() => {
                 self.errors.take(read, observer);
-                self.check_bound(Stream::Error, program);
+                self.check_limit(Stream::Error, program);
             }
             exit = self.child.wait(), if self.exit.is_none() => {
-                self.exit = Some(exit.map_err(|error| not_run(error, program))?);
+                self.exit = Some(exit.map_err(|error| wait_error(error, program))?);
                 self.enter(Phase::Draining, LINGER);
             }
             () = sleep_until(self.deadline) => self.on_deadline(program),
@@ -200,7 +202,7 @@ impl Call {
         Ok(())
     }
 
-    fn check_bound(&mut self, stream: Stream, program: &Program) {
+    fn check_limit(&mut self, stream: Stream, program: &Program) {
         let over = match stream {
             Stream::Output => self.output.is_over(),
             Stream::Error => self.errors.is_over(),
@@ -208,32 +210,34 @@ impl Call {
         if over && self.limit.is_none() {
             self.limit = Some(Limit::Output(stream));
             if self.phase == Phase::Running {
-                self.end(program);
+                self.stop(program);
             }
         }
     }
 
     fn on_deadline(&mut self, program: &Program) {
         match self.phase {
-            // The program has left in time; it is what it left that has not yet.
-            Phase::Running if self.child.has_left() => self.enter(Phase::Ending, patience(program)),
+            // The program has exited in time; its descendants have not.
+            Phase::Running if self.child.has_exited() => {
+                self.enter(Phase::Stopping, stop_time(program))
+            }
             Phase::Running => {
                 self.limit.get_or_insert(Limit::Time);
-                self.end(program);
+                self.stop(program);
             }
-            Phase::Ending | Phase::Draining | Phase::Done => self.phase = Phase::Done,
+            Phase::Stopping | Phase::Draining | Phase::Done => self.phase = Phase::Done,
         }
     }
 
-    fn end(&mut self, program: &Program) {
+    fn stop(&mut self, program: &Program) {
         self.input.close();
-        self.child.end();
-        self.enter(Phase::Ending, patience(program));
+        self.child.stop();
+        self.enter(Phase::Stopping, stop_time(program));
     }
 
-    fn enter(&mut self, phase: Phase, at_most: Duration) {
+    fn enter(&mut self, phase: Phase, timeout: Duration) {
         self.phase = phase;
-        self.deadline = Instant::now() + at_most;
+        self.deadline = Instant::now() + timeout;
     }
 
     fn finish(self, program: &Program) -> Finish {
@@ -254,23 +258,21 @@ impl Call {
     }
 }
 
-fn not_run(error: WaitError, program: &Program) -> RunError {
+fn wait_error(error: WaitError, program: &Program) -> RunError {
     match error {
-        WaitError::NotStarted(errno) => refusal(errno, &program.path, &program.cwd).into(),
-        WaitError::KeeperLost => RunError::KeeperLost,
+        WaitError::NotStarted(errno) => {
+            StartError::from_errno(errno, &program.path, &program.cwd).into()
+        }
+        WaitError::MonitorLost => RunError::MonitorLost,
     }
 }
 
-/// How long the ending of a program may take in all.
-fn patience(program: &Program) -> Duration {
-    [program.patience.after_stdin, program.patience.after_term]
-        .map(|time| time.min(YEAR))
-        .iter()
-        .sum::<Duration>()
-        + STUCK
+/// The longest time that stopping a program may take.
+fn stop_time(program: &Program) -> Duration {
+    program.grace.total() + STUCK
 }
 
-/// What is still to be written to the program.
+/// The standard input that is being written.
 struct Input {
     pipe: Option<pipe::Sender>,
     bytes: Vec<u8>,
@@ -286,7 +288,7 @@ impl Input {
         self.pipe = None;
     }
 
-    /// Writes some. Nothing is lost or written twice if this is dropped.
+    /// Writes some bytes. Cancel safe.
     async fn write(&mut self) -> io::Result<usize> {
         match &mut self.pipe {
             Some(pipe) if self.written < self.bytes.len() => {
@@ -296,7 +298,8 @@ impl Input {
         }
     }
 
-    /// A program need not read its input: an error is no error, but the end of the writing.
+    /// Handles the result of [`Input::write`]. A program need not read its input, so an error only
+    /// ends the writing.
     fn take(&mut self, written: io::Result<usize>) {
         self.written += written.as_ref().map_or(0, |written| *written);
         if written.is_err() || self.written == self.bytes.len() {

@@ -1,12 +1,11 @@
-//! What Linux enforces for a program: which files it may touch (Landlock), and that it opens no
-//! sockets (seccomp).
+//! The sandbox: Landlock restricts file access, seccomp prevents sockets.
 //!
-//! It fails closed: what cannot be enforced is an error. Landlock is asked for its third version
-//! (Linux 6.2), because the ones before let a program truncate files that it may not write.
-//! Landlock knows no network but TCP, so seccomp refuses every socket that is not a Unix one, and
-//! io_uring, which could open them unseen; Landlock's own rules come on top where they exist.
+//! It fails closed: a restriction that cannot be enforced is an error. Landlock version 3 (Linux 6.2)
+//! is required, because earlier versions allow truncating files that may not be written. Landlock
+//! restricts TCP only, so seccomp refuses every socket that is not a Unix socket, and io_uring, which
+//! could open sockets. Landlock's network rules are added where they exist.
 //!
-//! Whoever is inside can also not signal processes outside, where Linux can prevent that (6.12).
+//! A program in the sandbox cannot signal processes outside, if the kernel supports that (6.12).
 
 use std::path::Path;
 
@@ -16,11 +15,11 @@ use super::program::Sandbox;
 pub(super) fn enter(sandbox: &Sandbox, _program: &Path) -> Result<(), String> {
     match sandbox {
         Sandbox { files: None, network: true } => Ok(()),
-        _ => Err("a sandbox needs Linux".to_owned()),
+        _ => Err("the sandbox is supported on Linux only".to_owned()),
     }
 }
 
-/// Enters the sandbox, from which there is no way back. `program` may be read and executed.
+/// Applies the sandbox to this process. `program` may be read and executed.
 #[cfg(target_os = "linux")]
 pub(super) fn enter(sandbox: &Sandbox, program: &Path) -> Result<(), String> {
     if let Some(files) = &sandbox.files {
@@ -49,7 +48,7 @@ mod linux {
 
     const VERSION: ABI = ABI::V3;
 
-    /// What every program needs in order to start, as far as it is there.
+    /// Paths that programs need in order to start, if they exist.
     const SYSTEM: [&str; 11] = [
         "/usr",
         "/bin",
@@ -69,7 +68,7 @@ mod linux {
         let read = AccessFs::from_read(VERSION);
         let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
         let write = AccessFs::from_all(VERSION) & !devices;
-        let none = |error| format!("the kernel cannot restrict files (Landlock 3 needed): {error}");
+        let none = |error| format!("cannot restrict file access (Landlock 3 is required): {error}");
 
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -111,7 +110,7 @@ mod linux {
     }
 
     pub(super) fn refuse_sockets() -> Result<(), String> {
-        let cannot = |error: &dyn std::fmt::Display| format!("sockets cannot be refused: {error}");
+        let cannot = |error: &dyn std::fmt::Display| format!("cannot restrict sockets: {error}");
         let tcp = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessNet::from_all(ABI::V4))

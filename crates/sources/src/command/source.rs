@@ -1,78 +1,77 @@
-//! A command as a source: one tool, whose calls are calls of a program.
+//! A command as a source with one tool, whose calls run a program.
 //!
-//! The arguments are filled in and the place in the queue is taken while the call is being
-//! started, so that calls run in the order in which they came. The program then runs in a task of
-//! its own, which holds the call's [`Pass`](super::Pass) until nothing of the program is left: a
-//! call that was cancelled makes room only when its program is gone. The task learns that nobody
-//! wants the result by the drop of a channel, and so from a cancellation, a client that vanished
-//! and the end of the server alike.
+//! A call takes its place in the queue when it is started, so that calls run in the order in which
+//! they arrived. The program runs in a task of its own, which keeps its place until all processes of
+//! the program are gone: a cancelled call makes room only then. Dropping the call's future closes a
+//! channel, which stops the program. So a cancellation, a lost client and the end of the server all
+//! have the same effect.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use sabir_registry::{Line, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_registry::{CallHandle, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_supervisor::{StartError, Supervisor};
 use sabir_wire::types::{Level, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw};
 use tokio::sync::oneshot;
 
 use super::capture::{Observer, Stream};
-use super::gate::{Gate, Turn};
 use super::input::Input;
 use super::program::Program;
+use super::queue::{CallQueue, QueueFull, QueuedCall};
 use super::reply::{Output, reply};
 use super::run::{Finish, RunError, run_until};
 use super::template::{CommandLine, Stdin};
 use super::values::{RenderError, Values};
-use crate::keeper::{Keepers, StartError};
 
-/// A command, as decided.
+/// The definition of a command.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// The tool's name, for programs.
+    /// The name of the tool.
     pub name: String,
-    /// Its name, for people.
+    /// The title for people.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// Hints for its use.
+    /// The annotations of the tool.
     pub annotations: ToolAnnotations,
-    /// What may be asked.
+    /// The arguments of the tool.
     pub input: Input,
     /// The program's arguments.
     pub line: CommandLine,
     /// The program's standard input.
     pub stdin: Stdin,
-    /// What is run, and within which limits.
+    /// The program and its limits.
     pub program: Program,
-    /// What it gives.
+    /// The form of the result.
     pub output: Output,
-    /// How many calls run at once; the others wait in their order.
+    /// How many calls run at once. Further calls wait.
     pub concurrency: usize,
-    /// How many calls may wait. One more is refused.
+    /// How many calls may wait. Further calls fail.
     pub max_waiting: usize,
-    /// Whether lines of standard error go to the client's log, at the level of debugging.
+    /// Whether lines of standard error are sent to the client as log messages of level `debug`.
     pub log_stderr: bool,
 }
 
-/// A command that is served.
+/// Serves a command.
 #[derive(Clone, Debug)]
 pub struct CommandSource(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     command: Command,
-    keepers: Keepers,
-    gate: Gate,
+    supervisor: Supervisor,
+    queue: CallQueue,
 }
 
 impl CommandSource {
-    /// Serves a command, whose program `keepers` will start and keep.
-    pub fn new(command: Command, keepers: Keepers) -> Self {
-        let gate = Gate::new(command.concurrency, command.max_waiting);
-        Self(Arc::new(Inner { command, keepers, gate }))
+    /// Serves a command, whose program is run by `supervisor`.
+    pub fn new(command: Command, supervisor: Supervisor) -> Self {
+        let queue = CallQueue::new(command.concurrency, command.max_waiting);
+        Self(Arc::new(Inner { command, supervisor, queue }))
     }
 
-    /// Everything about a call that is done before it waits for anybody.
+    /// Renders the arguments and takes a place in the queue.
     fn prepare(&self, arguments: &Raw) -> Result<Prepared, Problem> {
         let Command { input, line, stdin, .. } = &self.0.command;
         let refused = |error: RenderError| Problem::Arguments(error.to_string().into());
@@ -80,22 +79,22 @@ impl CommandSource {
         let values = Values::parse(raw, input).map_err(refused)?;
         let args = line.render(&values).map_err(refused)?;
         let stdin = stdin.render(&values).map_err(refused)?;
-        let busy = |error: super::Busy| Problem::ToolFailed(error.to_string().into());
-        Ok(Prepared { args, stdin, turn: self.0.gate.enter().map_err(busy)? })
+        let full = |error: QueueFull| Problem::ToolFailed(error.to_string().into());
+        Ok(Prepared { args, stdin, queued: self.0.queue.enter().map_err(full)? })
     }
 }
 
-/// A call that has its place in the queue.
+/// A call that has a place in the queue.
 struct Prepared {
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
-    turn: Turn,
+    queued: QueuedCall,
 }
 
 impl Source for CommandSource {
     fn offer(&self) -> Offer {
         let command = &self.0.command;
-        // A `Value` always has a JSON text.
+        // A `Value` can always be written as JSON.
         let raw = |schema| Raw::of(schema).unwrap_or_else(|_| Raw::empty_object());
         let output_schema = match &command.output {
             Output::Json(Some(schema)) => Some(raw(schema)),
@@ -118,14 +117,14 @@ impl Source for CommandSource {
             Err(problem) => return Box::pin(async { Err(problem) }),
         };
         let inner = self.0.clone();
-        let line = call.context.line;
+        let handle = call.context.call;
         Box::pin(async move {
-            // Dropped with this future, however it ends.
-            let (_wanted, unwanted) = oneshot::channel();
-            let work = inner.clone().work(prepared, line.clone(), unwanted);
+            // Closed when this future is dropped.
+            let (_open, closed) = oneshot::channel();
+            let work = inner.clone().work(prepared, handle.clone(), closed);
             let finish = tokio::select! {
                 biased;
-                () = line.cancelled() => None,
+                () = handle.cancelled() => None,
                 finish = tokio::spawn(work) => finish.ok().flatten(),
             };
             match finish {
@@ -141,50 +140,50 @@ impl Source for CommandSource {
 }
 
 impl Inner {
-    /// Waits for the call's turn and runs the program, until nothing of it is left. `None`: it was
-    /// never started, because nobody wants it any more.
+    /// Waits in the queue and runs the program until all its processes are gone. `None` if the call
+    /// was cancelled before it started.
     async fn work(
         self: Arc<Self>,
         prepared: Prepared,
-        line: Arc<dyn Line>,
-        unwanted: oneshot::Receiver<()>,
+        handle: Arc<dyn CallHandle>,
+        closed: oneshot::Receiver<()>,
     ) -> Option<Result<Finish, RunError>> {
-        let Prepared { args, stdin, turn } = prepared;
-        let mut unwanted = std::pin::pin!(async { drop(unwanted.await) });
-        let _pass = tokio::select! {
+        let Prepared { args, stdin, queued } = prepared;
+        let mut closed = std::pin::pin!(async { drop(closed.await) });
+        let _running = tokio::select! {
             biased;
-            () = &mut unwanted => return None,
-            pass = turn => pass,
+            () = &mut closed => return None,
+            running = queued => running,
         };
-        // The channel says it a moment later.
-        if line.is_cancelled() {
+        // The channel closes a moment later.
+        if handle.is_cancelled() {
             return None;
         }
         let Command { output, program, log_stderr, name, .. } = &self.command;
-        let tells_lines = *output == Output::Lines;
+        let reports_lines = *output == Output::Lines;
         let mut lines = 0u32;
         let mut observe = |stream, text: &[u8]| {
             let text = || String::from_utf8_lossy(text).into_owned();
             match stream {
-                Stream::Output if tells_lines => {
+                Stream::Output if reports_lines => {
                     lines += 1;
-                    line.progress(f64::from(lines), None, Some(text()));
+                    handle.progress(f64::from(lines), None, Some(text()));
                 }
                 Stream::Error if *log_stderr => {
                     if let Ok(data) = Raw::of(&text()) {
-                        line.log(Level::Debug, Some(name.clone()), data);
+                        handle.log(Level::Debug, Some(name.clone()), data);
                     }
                 }
                 Stream::Output | Stream::Error => {}
             }
         };
         let observer: Option<&mut Observer<'_>> =
-            (tells_lines || *log_stderr).then_some(&mut observe);
-        Some(run_until(unwanted, &self.keepers, program, args, stdin, observer).await)
+            (reports_lines || *log_stderr).then_some(&mut observe);
+        Some(run_until(closed, &self.supervisor, program, args, stdin, observer).await)
     }
 
-    /// What the client is told when the program did not run. Where it is the operator's concern,
-    /// the log has the reason.
+    /// The error for the client when the program did not run. Reasons that concern the operator are
+    /// logged.
     fn problem(&self, error: &RunError) -> Problem {
         let name = &self.command.name;
         match error {
@@ -193,10 +192,10 @@ impl Inner {
             | RunError::NotStartedInTime => Problem::ToolFailed(error.to_string().into()),
             RunError::Start(_) | RunError::Sandbox(_) => {
                 tracing::error!("command `{name}`: {error}");
-                let reason = format!("the program of `{name}` could not be started");
+                let reason = format!("cannot start the program of `{name}`");
                 Problem::ToolFailed(reason.into())
             }
-            RunError::KeeperLost => {
+            RunError::MonitorLost => {
                 tracing::error!("command `{name}`: {error}");
                 Problem::ToolFailed(format!("the program of `{name}` was lost").into())
             }

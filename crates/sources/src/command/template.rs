@@ -1,46 +1,45 @@
-//! Text with placeholders, parsed once.
+//! Texts with placeholders, parsed once.
 //!
-//! `{name}` is the value of an argument, `{name?}` one that may be absent, `{name?--text}` the
-//! text if the argument is `true`. `{{` and `}}` are braces.
+//! `{name}` is the value of an argument, `{name?}` the value of an optional argument, and
+//! `{name?--text}` is the text `--text` if the argument is `true`. `{{` and `}}` are literal braces.
 //!
-//! A command line is a list of *units*: arguments that come, go and repeat together. A unit is
-//! left out if an optional value in it is absent, and repeated for every item of a list. A unit is
-//! one argument, or a flag and the placeholder after it (`"--limit", "{limit?}"`), or whatever
-//! the author puts into an inner list (`["-e", "{pattern}", "-i"]`).
+//! A command line is a list of *groups* of arguments. A group is left out if an optional value in
+//! it is absent, and repeated for every item of a list. A group is one argument, or a flag and the
+//! placeholder after it (`"--limit", "{limit?}"`), or an inner list (`["-e", "{pattern}", "-i"]`).
 //!
-//! Filling in is in `values`; whether the names exist is for `input` to say.
+//! `values` renders the texts, and `input` checks that the arguments exist.
 
-use std::fmt;
+use super::definition::{DefinitionError, Location, Place};
 
-/// One entry of `run`: an argument, or an inner list of those that belong together.
+/// One entry of `run`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunItem {
-    /// An argument.
+    /// One argument.
     Argument(String),
-    /// Arguments that come, go and repeat together.
-    Together(Vec<String>),
+    /// Arguments that are left out and repeated together.
+    Group(Vec<String>),
 }
 
 /// A program and its arguments, with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     program: String,
-    pub(super) units: Vec<Unit>,
+    pub(super) groups: Vec<Group>,
     pub(super) allow_dash: Vec<String>,
 }
 
-/// Arguments that come, go and repeat together.
+/// Arguments that are left out and repeated together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
-    /// Not from an inner list: a placeholder may join it.
-    alone: bool,
+pub(super) struct Group {
+    /// Not from an inner list: a placeholder may follow a flag.
+    single: bool,
     pub(super) arguments: Vec<Argument>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Argument {
     pub(super) text: Text,
-    /// Whether `--` stands somewhere before it: then no value can be taken for a flag.
+    /// Whether it comes after `--`, so that no value can be mistaken for a flag.
     pub(super) after_dashes: bool,
     place: Place,
 }
@@ -52,14 +51,14 @@ pub struct TextTemplate {
     place: Place,
 }
 
-/// What a program finds on its standard input.
+/// The standard input of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stdin {
     /// Nothing.
     Empty,
     /// A text with placeholders.
     Text(TextTemplate),
-    /// The arguments as the JSON that the client sent, with the defaults of those it left out.
+    /// The JSON arguments of the client, with the defaults of those that are absent.
     Json,
 }
 
@@ -72,7 +71,7 @@ pub(super) enum Piece {
     Switch { name: String, text: String },
 }
 
-/// A placeholder, and where it stands.
+/// A placeholder, and the text that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Use<'a> {
     pub(super) name: &'a str,
@@ -87,78 +86,11 @@ pub(super) enum UseKind {
     Switch,
 }
 
-/// Where in the configuration of a command something stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// This entry of `run`, counted from 0, and for an inner list the entry in it.
-    Run(usize, Option<usize>),
-    /// In `stdin`.
-    Stdin,
-    /// In the `text` of a prompt, or of this message of it, counted from 0.
-    Message(Option<usize>),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Run(index, None) => write!(f, "run[{index}]"),
-            Self::Run(index, Some(inner)) => write!(f, "run[{index}][{inner}]"),
-            Self::Stdin => f.write_str("stdin"),
-            Self::Message(None) => f.write_str("text"),
-            Self::Message(Some(index)) => write!(f, "messages[{index}].text"),
-        }
-    }
-}
-
-/// What is wrong with a template, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}, character {character}: {wrong}")]
-pub struct TemplateError {
-    /// The text that is wrong.
-    pub place: Place,
-    /// The character in it, counted from 1.
-    pub character: usize,
-    /// What is wrong there.
-    pub wrong: Wrong,
-}
-
-/// What can be wrong with a template.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// A `{` without its `}`.
-    #[error("`{{` is not closed; write `{{{{` for a brace")]
-    Unclosed,
-    /// A `}` without its `{`.
-    #[error("`}}` closes nothing; write `}}}}` for a brace")]
-    Unopened,
-    /// `{}` or `{?}`.
-    #[error("a placeholder needs a name; write `{{{{` and `}}}}` for braces")]
-    Unnamed,
-    /// A name with a character that is none of letters, digits, `_`, `-` and `.`.
-    #[error("`{0}` is no name of an argument; write `{{{{` and `}}}}` for braces")]
-    BadName(String),
-    /// `{name?text}` beside other text.
-    #[error("`{{{0}?…}}` stands for a whole argument; nothing may be written beside it")]
-    SwitchBesideText(String),
-    /// `run = []`.
-    #[error("there is no program")]
-    NoProgram,
-    /// A placeholder in the program's name.
-    #[error("the program is fixed: it cannot be chosen by an argument")]
-    ProgramChosen,
-    /// A NUL byte in the template itself.
-    #[error("a NUL byte cannot be given to a program")]
-    Nul,
-    /// An inner list without entries.
-    #[error("an empty list")]
-    EmptyGroup,
-}
-
 impl CommandLine {
-    /// Reads `run`. Values of the arguments named in `allow_dash` may begin with `-`.
-    pub fn parse(run: &[RunItem], allow_dash: &[String]) -> Result<Self, TemplateError> {
+    /// Parses `run`. The values of the arguments in `allow_dash` may start with `-`.
+    pub fn parse(run: &[RunItem], allow_dash: &[String]) -> Result<Self, DefinitionError> {
         let program = parse_program(run)?;
-        let mut units: Vec<Unit> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
         let mut after_dashes = false;
         let mut argument = |source: &String, place| {
             let text = parse_argument(source, place)?;
@@ -172,44 +104,44 @@ impl CommandLine {
                 RunItem::Argument(source) => {
                     let argument = argument(source, place)?;
                     let is_value = matches!(argument.text[..], [Piece::Value { .. }]);
-                    match units.last_mut() {
+                    match groups.last_mut() {
                         Some(flag) if is_value && flag.is_flag() => flag.arguments.push(argument),
-                        _ => units.push(Unit { alone: true, arguments: vec![argument] }),
+                        _ => groups.push(Group { single: true, arguments: vec![argument] }),
                     }
                 }
-                RunItem::Together(list) if list.is_empty() => {
-                    return Err(TemplateError { place, character: 1, wrong: Wrong::EmptyGroup });
+                RunItem::Group(list) if list.is_empty() => {
+                    return Err(error(place, 1, "empty list"));
                 }
-                RunItem::Together(list) => {
+                RunItem::Group(list) => {
                     let places = (0..).map(|inner| Place::Run(index, Some(inner)));
                     let arguments = list.iter().zip(places).map(|(s, p)| argument(s, p));
                     let arguments = arguments.collect::<Result<_, _>>()?;
-                    units.push(Unit { alone: false, arguments });
+                    groups.push(Group { single: false, arguments });
                 }
             }
         }
-        Ok(Self { program, units, allow_dash: allow_dash.to_vec() })
+        Ok(Self { program, groups, allow_dash: allow_dash.to_vec() })
     }
 
-    /// The program, as written.
+    /// The program, as written in the definition.
     pub fn program(&self) -> &str {
         &self.program
     }
 
     pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
-        self.units.iter().flat_map(Unit::uses)
+        self.groups.iter().flat_map(Group::uses)
     }
 }
 
-impl Unit {
+impl Group {
     pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
         self.arguments.iter().flat_map(|argument| uses(&argument.text, argument.place))
     }
 
-    /// A single literal argument that begins with `-` and is more than dashes.
+    /// Whether it is a single literal argument like `-l` or `--limit`.
     fn is_flag(&self) -> bool {
         let literal = match &self.arguments[..] {
-            [Argument { text, .. }] if self.alone => &text[..],
+            [Argument { text, .. }] if self.single => &text[..],
             _ => return false,
         };
         matches!(literal, [Piece::Literal(flag)]
@@ -218,13 +150,13 @@ impl Unit {
 }
 
 impl TextTemplate {
-    /// Reads `stdin`.
-    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+    /// Parses `stdin`.
+    pub fn parse(text: &str) -> Result<Self, DefinitionError> {
         Self::parse_at(Place::Stdin, text)
     }
 
-    /// Reads a text that stands at `place`.
-    pub fn parse_at(place: Place, text: &str) -> Result<Self, TemplateError> {
+    /// Parses the text at `place`.
+    pub fn parse_at(place: Place, text: &str) -> Result<Self, DefinitionError> {
         Ok(Self { text: parse_text(text, place)?, place })
     }
 
@@ -244,38 +176,42 @@ fn uses(text: &Text, place: Place) -> impl Iterator<Item = Use<'_>> {
     })
 }
 
-fn parse_program(run: &[RunItem]) -> Result<String, TemplateError> {
+fn error(place: Place, character: usize, message: impl Into<String>) -> DefinitionError {
+    DefinitionError::new(Location::Text(place, Some(character)), message)
+}
+
+fn parse_program(run: &[RunItem]) -> Result<String, DefinitionError> {
     let place = Place::Run(0, None);
-    let wrong = |wrong| TemplateError { place, character: 1, wrong };
     let program = match run.first() {
-        Some(RunItem::Argument(program)) => program,
-        Some(RunItem::Together(_)) | None => return Err(wrong(Wrong::NoProgram)),
+        Some(RunItem::Argument(program)) => parse_argument(program, place)?,
+        Some(RunItem::Group(_)) | None => Text::new(),
     };
-    match &parse_argument(program, place)?[..] {
+    match &program[..] {
         [Piece::Literal(program)] => Ok(program.clone()),
-        [] => Err(wrong(Wrong::NoProgram)),
-        _ => Err(wrong(Wrong::ProgramChosen)),
+        [] => Err(error(place, 1, "missing program")),
+        _ => Err(error(place, 1, "the program cannot contain placeholders")),
     }
 }
 
-/// An argument: as text, but no NUL, and a switch stands alone.
-fn parse_argument(source: &str, place: Place) -> Result<Text, TemplateError> {
+/// Parses an argument: a text without NUL bytes, in which a switch has no other text beside it.
+fn parse_argument(source: &str, place: Place) -> Result<Text, DefinitionError> {
     let text = parse_text(source, place)?;
-    let wrong = |character, wrong| Err(TemplateError { place, character, wrong });
     if let Some(at) = source.chars().position(|c| c == '\0') {
-        return wrong(at + 1, Wrong::Nul);
+        return Err(error(place, at + 1, "a NUL byte cannot be passed to a program"));
     }
     let switch = text.iter().find_map(|piece| match piece {
         Piece::Switch { name, .. } => Some(name),
         _ => None,
     });
     match switch {
-        Some(name) if text.len() > 1 => wrong(1, Wrong::SwitchBesideText(name.clone())),
+        Some(name) if text.len() > 1 => {
+            Err(error(place, 1, format!("`{{{name}?…}}` must be the whole argument")))
+        }
         _ => Ok(text),
     }
 }
 
-fn parse_text(source: &str, place: Place) -> Result<Text, TemplateError> {
+fn parse_text(source: &str, place: Place) -> Result<Text, DefinitionError> {
     let mut text = Text::new();
     let mut literal = String::new();
     let mut rest = source;
@@ -283,21 +219,23 @@ fn parse_text(source: &str, place: Place) -> Result<Text, TemplateError> {
         let (before, brace) = rest.split_at(at);
         literal.push_str(before);
         let character = source[..source.len() - brace.len()].chars().count() + 1;
-        let wrong = |wrong| TemplateError { place, character, wrong };
+        let error = |message: &str| error(place, character, message);
         if brace.starts_with("{{") || brace.starts_with("}}") {
             literal.push_str(&brace[..1]);
             rest = &brace[2..];
         } else if brace.starts_with('}') {
-            return Err(wrong(Wrong::Unopened));
+            return Err(error("unmatched `}`").hint("write `}}` for a literal brace"));
         } else {
             let end = brace[1..].find(['{', '}']).map(|end| end + 1);
             let Some(end) = end.filter(|end| brace[*end..].starts_with('}')) else {
-                return Err(wrong(Wrong::Unclosed));
+                return Err(error("unclosed `{`").hint("write `{{` for a literal brace"));
             };
             if !literal.is_empty() {
                 text.push(Piece::Literal(std::mem::take(&mut literal)));
             }
-            text.push(parse_placeholder(&brace[1..end]).map_err(wrong)?);
+            let placeholder = parse_placeholder(&brace[1..end]);
+            let braces = "write `{{` and `}}` for literal braces";
+            text.push(placeholder.map_err(|message| error(&message).hint(braces))?);
             rest = &brace[end + 1..];
         }
     }
@@ -308,17 +246,17 @@ fn parse_text(source: &str, place: Place) -> Result<Text, TemplateError> {
     Ok(text)
 }
 
-/// What stands between the braces.
-fn parse_placeholder(inside: &str) -> Result<Piece, Wrong> {
+/// Parses the text between the braces.
+fn parse_placeholder(inside: &str) -> Result<Piece, String> {
     let (name, after) = match inside.split_once('?') {
         Some((name, after)) => (name, Some(after)),
         None => (inside, None),
     };
     if name.is_empty() {
-        return Err(Wrong::Unnamed);
+        return Err("placeholder without a name".to_owned());
     }
-    if !name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c)) {
-        return Err(Wrong::BadName(name.to_owned()));
+    if !is_argument_name(name) {
+        return Err(format!("invalid argument name `{name}` ({NAME_CHARACTERS})"));
     }
     let name = name.to_owned();
     Ok(match after {
@@ -326,6 +264,12 @@ fn parse_placeholder(inside: &str) -> Result<Piece, Wrong> {
         Some("") => Piece::Value { name, optional: true },
         Some(text) => Piece::Switch { name, text: text.to_owned() },
     })
+}
+
+pub(super) const NAME_CHARACTERS: &str = "expected letters, digits, `_`, `-` or `.`";
+
+pub(super) fn is_argument_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The arguments of one call, and how they become text.
+//! The values of one call, and how they are rendered as text.
 //!
-//! A value is taken as it was written: a string without its quotes and escapes, everything else
-//! (`1.10`, `12345678901234567890`, `true`, an object) as its JSON text, byte for byte.
+//! A string is rendered without quotes and escapes, everything else (`1.10`,
+//! `12345678901234567890`, `true`, an object) as its JSON text, byte for byte.
 //!
-//! A value can be refused, never altered: see [`RenderError`] for what a program cannot be given.
+//! A value may be refused but is never changed; see [`RenderError`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,24 +12,22 @@ use std::ffi::OsString;
 use serde_json::value::RawValue;
 
 use super::input::Input;
-use super::template::{Argument, CommandLine, Piece, Stdin, TextTemplate, Unit};
+use super::template::{Argument, CommandLine, Group, Piece, Stdin, TextTemplate};
 
-/// The longest single argument, in bytes. It is Linux's own bound, its NUL left off.
-/// A longer one is refused.
+/// The longest argument in bytes: the limit of Linux, without the NUL. A longer one is refused.
 pub(super) const MAX_ARGUMENT: usize = 131_071;
 
-/// The largest command line, in bytes, with what the system needs to hold it.
-/// A larger one is refused. (Linux: a quarter of the stack, usually 2 MiB, shared with the
-/// environment.)
+/// The largest command line in bytes, including the overhead of the system. A larger one is refused.
+/// (Linux allows a quarter of the stack, usually 2 MiB, shared with the environment.)
 pub(super) const MAX_COMMAND_LINE: usize = 1 << 20;
 
-/// The longest standard input that a template makes. A longer one is refused.
+/// The longest standard input in bytes. A longer one is refused.
 pub(super) const MAX_STDIN: usize = 16 << 20;
 
-/// What the system needs for one argument beside its bytes: a NUL and a pointer.
+/// The overhead of the system for one argument: a NUL and a pointer.
 const PER_ARGUMENT: usize = 9;
 
-/// The arguments of a call, with the defaults of those that were not given.
+/// The values of a call, and the defaults of absent arguments.
 #[derive(Debug)]
 pub struct Values<'a> {
     whole: &'a RawValue,
@@ -37,56 +35,53 @@ pub struct Values<'a> {
     defaults: &'a BTreeMap<String, Box<RawValue>>,
 }
 
-/// Why a program cannot be given these arguments.
+/// Why values cannot be passed to a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// Not a JSON object.
     #[error("the arguments are not a JSON object")]
     NotAnObject,
-    /// An argument is needed and was not given.
+    /// A required argument is absent.
     #[error("`{0}` is missing")]
     Missing(String),
-    /// It would be taken for a flag.
-    #[error("`{0}` may not begin with `-` here: the program would take it for an option")]
+    /// The program would mistake the value for a flag.
+    #[error("`{0}` must not start with `-`: the program would mistake it for an option")]
     Dash(String),
-    /// It contains a NUL byte.
-    #[error("`{0}` contains a NUL byte, which cannot be passed on")]
+    /// The value contains a NUL byte.
+    #[error("`{0}` contains a NUL byte, which cannot be passed to a program")]
     Nul(String),
-    /// A string with half of a surrogate pair.
-    #[error("`{0}` is not text: it contains half of a surrogate pair")]
+    /// The string contains an unpaired surrogate.
+    #[error("`{0}` contains an unpaired surrogate")]
     NotText(String),
-    /// Two lists in arguments that repeat together.
-    #[error("`{0}` and `{1}` are lists; only one of them can repeat the same argument")]
+    /// Two lists in one group of arguments.
+    #[error("`{0}` and `{1}` are both lists (expected one list per argument or group)")]
     TwoLists(String, String),
-    /// It is longer than one argument of a program can be.
-    #[error("`{name}` makes an argument of {bytes} bytes; a program takes at most {MAX_ARGUMENT}")]
+    /// A rendered argument is too long.
+    #[error("`{name}` is too long: an argument of {bytes} bytes (limit {MAX_ARGUMENT})")]
     ArgumentTooLong {
-        /// The argument of the call.
+        /// The argument.
         name: String,
-        /// The length of what it became.
+        /// The length of the rendered argument.
         bytes: usize,
     },
-    /// All of it together is too long.
-    #[error(
-        "the arguments are too long together; a program takes at most {MAX_COMMAND_LINE} bytes"
-    )]
+    /// The command line is too long.
+    #[error("the command line is too long (limit {MAX_COMMAND_LINE} bytes)")]
     CommandLineTooLong,
-    /// The text that they make is too long.
-    #[error("the arguments are too long; the text that they make has at most {MAX_STDIN} bytes")]
+    /// The standard input or the text is too long.
+    #[error("the rendered text is too long (limit {MAX_STDIN} bytes)")]
     StdinTooLong,
 }
 
 impl<'a> Values<'a> {
-    /// Reads the arguments of a call, which `input` describes. They are not checked against it.
+    /// Reads the arguments of a call. They are not checked against `input`.
     pub fn parse(arguments: &'a RawValue, input: &'a Input) -> Result<Self, RenderError> {
-        // Strings with escapes cannot be borrowed; a `Cow` key takes either.
         let given: BTreeMap<Key<'a>, &'a RawValue> =
             serde_json::from_str(arguments.get()).map_err(|_| RenderError::NotAnObject)?;
         let given = given.into_iter().map(|(key, value)| (key.0, value)).collect();
         Ok(Self { whole: arguments, given, defaults: input.defaults() })
     }
 
-    /// The arguments as they came, byte for byte, and then the defaults of those that did not.
+    /// The arguments, byte for byte, followed by the defaults of absent ones.
     fn json(&self) -> Result<Vec<u8>, RenderError> {
         let mut json = self.whole.get().to_owned();
         for (name, default) in self.defaults {
@@ -102,7 +97,7 @@ impl<'a> Values<'a> {
         Ok(json.into_bytes())
     }
 
-    /// The value, unless it is absent: not given, or null, and without a default.
+    /// The value or its default. A value of null counts as absent.
     fn value(&self, name: &str) -> Option<&RawValue> {
         let given = self.given.get(name).copied().filter(|value| value.get() != "null");
         given.or_else(|| self.defaults.get(name).map(|value| &**value))
@@ -110,23 +105,23 @@ impl<'a> Values<'a> {
 }
 
 impl CommandLine {
-    /// The arguments after the program's name.
+    /// Renders the arguments after the program's name.
     pub fn render(&self, values: &Values<'_>) -> Result<Vec<OsString>, RenderError> {
         let mut out = Arguments { list: Vec::new(), bytes: 0 };
-        for unit in &self.units {
-            self.render_unit(unit, values, &mut out)?;
+        for group in &self.groups {
+            self.render_group(group, values, &mut out)?;
         }
         Ok(out.list)
     }
 
-    fn render_unit(
+    fn render_group(
         &self,
-        unit: &Unit,
+        group: &Group,
         values: &Values<'_>,
         out: &mut Arguments,
     ) -> Result<(), RenderError> {
         let mut list: Option<(&str, Vec<&RawValue>)> = None;
-        let pieces = unit.arguments.iter().flat_map(|argument| &argument.text);
+        let pieces = group.arguments.iter().flat_map(|argument| &argument.text);
         for piece in pieces {
             match piece {
                 Piece::Literal(_) => {}
@@ -151,24 +146,24 @@ impl CommandLine {
             }
         }
         let Some((name, items)) = list else {
-            return self.render_once(unit, &|name| values.value(name), out);
+            return self.render_once(group, &|name| values.value(name), out);
         };
         for item in items {
             let value =
                 |wanted: &str| if wanted == name { Some(item) } else { values.value(wanted) };
-            self.render_once(unit, &value, out)?;
+            self.render_once(group, &value, out)?;
         }
         Ok(())
     }
 
-    /// `value` gives every name that the unit uses: absent ones have been dealt with.
+    /// Renders a group with values for all its names.
     fn render_once<'v>(
         &self,
-        unit: &Unit,
+        group: &Group,
         value: &dyn Fn(&str) -> Option<&'v RawValue>,
         out: &mut Arguments,
     ) -> Result<(), RenderError> {
-        for argument in &unit.arguments {
+        for argument in &group.arguments {
             let mut rendered = String::new();
             let mut last = "";
             for piece in &argument.text {
@@ -185,7 +180,7 @@ impl CommandLine {
                     return Err(RenderError::ArgumentTooLong { name, bytes });
                 }
             }
-            if let Some(name) = self.would_be_a_flag(argument, &rendered) {
+            if let Some(name) = self.mistaken_for_flag(argument, &rendered) {
                 return Err(RenderError::Dash(name.to_owned()));
             }
             out.push(rendered)?;
@@ -193,8 +188,8 @@ impl CommandLine {
         Ok(())
     }
 
-    /// Whether a value made this argument begin with `-`, or left what begins with it in front.
-    fn would_be_a_flag<'t>(&self, argument: &'t Argument, rendered: &str) -> Option<&'t str> {
+    /// The argument whose value makes the rendered text start with `-`.
+    fn mistaken_for_flag<'t>(&self, argument: &'t Argument, rendered: &str) -> Option<&'t str> {
         match argument.text.first() {
             Some(Piece::Value { name, .. })
                 if rendered.starts_with('-')
@@ -209,19 +204,19 @@ impl CommandLine {
 }
 
 impl Stdin {
-    /// What the program finds there. `None`: nothing.
+    /// Renders the standard input. `None` if it is empty.
     pub fn render(&self, values: &Values<'_>) -> Result<Option<Vec<u8>>, RenderError> {
         match self {
             Self::Empty => Ok(None),
-            Self::Text(template) => Ok(Some(template.fill_in(values)?.into_bytes())),
+            Self::Text(template) => Ok(Some(template.render(values)?.into_bytes())),
             Self::Json => values.json().map(Some),
         }
     }
 }
 
 impl TextTemplate {
-    /// The text with its values. An absent one is empty; the items of a list are lines.
-    pub fn fill_in(&self, values: &Values<'_>) -> Result<String, RenderError> {
+    /// Renders the text. An absent value is empty; the items of a list are lines.
+    pub fn render(&self, values: &Values<'_>) -> Result<String, RenderError> {
         let mut out = String::new();
         for piece in &self.text {
             match piece {
@@ -252,7 +247,7 @@ impl TextTemplate {
     }
 }
 
-/// What has been rendered, within bounds.
+/// The rendered arguments.
 struct Arguments {
     list: Vec<OsString>,
     bytes: usize,
@@ -269,7 +264,7 @@ impl Arguments {
     }
 }
 
-/// The items, if it is a list.
+/// The items, if the value is a list.
 fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
     if !value.get().starts_with('[') {
         return None;
@@ -277,7 +272,7 @@ fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// The value as the program gets it.
+/// The text of a value.
 fn text<'v>(name: &str, value: &'v RawValue) -> Result<Cow<'v, str>, RenderError> {
     let json = value.get();
     let text = if json.starts_with('"') {
@@ -291,7 +286,7 @@ fn text<'v>(name: &str, value: &'v RawValue) -> Result<Cow<'v, str>, RenderError
     Ok(text)
 }
 
-/// A string that is borrowed from the JSON unless it has escapes.
+/// A string that borrows from the JSON text unless it has escapes.
 #[derive(serde::Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

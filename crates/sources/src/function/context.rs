@@ -46,24 +46,24 @@ impl Context {
 
     /// Tells how far the call has come. The client hears of it if it wants to, and if it grew.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
-        self.call.line.progress(progress, total, message.map(str::to_owned));
+        self.call.call.progress(progress, total, message.map(str::to_owned));
     }
 
     /// Says something for the client's log. The server must have declared that it logs.
     pub fn log(&self, level: Level, data: &(impl Serialize + ?Sized)) {
         if let Ok(data) = Raw::of(data) {
-            self.call.line.log(level, None, data);
+            self.call.call.log(level, None, data);
         }
     }
 
     /// Whether nobody wants the result any more.
     pub fn is_cancelled(&self) -> bool {
-        self.call.line.is_cancelled()
+        self.call.call.is_cancelled()
     }
 
     /// Comes back when nobody wants the result any more. There is a short grace to clean up.
     pub async fn cancelled(&self) {
-        self.call.line.cancelled().await;
+        self.call.call.cancelled().await;
     }
 
     /// What the client can be asked.

@@ -1,4 +1,4 @@
-//! One file, read when it is asked for.
+//! A file that is read for every request.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use sabir_wire::Problem;
 use sabir_wire::types::{Content, ResourceContents};
 
-/// The largest file that is served. A larger one is refused.
+/// The largest file in bytes. A larger one is refused.
 const MAX_FILE: u64 = 16 << 20;
 
-/// A file, and what it is.
+/// A file and its media type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     path: PathBuf,
@@ -20,45 +20,45 @@ pub struct File {
 #[derive(Debug, thiserror::Error)]
 pub enum BadFile {
     /// It cannot be read.
-    #[error("{} cannot be read: {}", .0.display(), .1)]
+    #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, #[source] io::Error),
-    /// It is a folder, a device, …
+    /// It is not a regular file.
     #[error("{} is not a file", .0.display())]
     NotAFile(PathBuf),
     /// It is too large.
-    #[error("{} is larger than {MAX_FILE} bytes", .0.display())]
+    #[error("{} is too large (limit {MAX_FILE} bytes)", .0.display())]
     TooLarge(PathBuf),
 }
 
-/// What a file holds.
+/// The contents of a file.
 pub(super) struct Contents {
     mime_type: String,
-    /// Text, or else bytes.
+    /// Text, or bytes that are not UTF-8.
     body: Result<String, Vec<u8>>,
 }
 
 impl File {
-    /// A file that can be read now. Its type is guessed by its name, unless it is given.
+    /// Checks that the file can be read. Its media type is guessed from its name unless given.
     pub fn open(path: PathBuf, mime_type: Option<String>) -> Result<Self, BadFile> {
         open(&path)?;
         Ok(Self { path, mime_type })
     }
 
-    /// Its type, as far as its name tells.
+    /// The media type, if it is given or can be guessed.
     pub fn mime_type(&self) -> Option<String> {
         self.mime_type.clone().or_else(|| guess(&self.path))
     }
 
-    /// What it holds now.
+    /// Reads the file.
     pub(super) async fn read(&self) -> Result<Contents, Problem> {
         let (path, mime_type) = (self.path.clone(), self.mime_type());
-        // Reading a file may block, on a network drive for long.
+        // Reading may block for long, e.g. on a network drive.
         let read = tokio::task::spawn_blocking(move || read(&path));
         let bytes = match read.await {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => {
                 tracing::error!("{error}");
-                return Err(Problem::Internal("a file of this server cannot be read".into()));
+                return Err(Problem::Internal("cannot read a file of this server".into()));
             }
             Err(_) => return Err(Problem::Internal("Internal error".into())),
         };
@@ -69,7 +69,7 @@ impl File {
 }
 
 impl Contents {
-    /// As a resource.
+    /// Converts to a resource.
     pub(super) fn into_resource(self, uri: &str) -> ResourceContents {
         match self.body {
             Ok(text) => ResourceContents::text(uri, self.mime_type, text),
@@ -77,7 +77,7 @@ impl Contents {
         }
     }
 
-    /// As part of a message: a picture, a sound, or a resource.
+    /// Converts to the content of a message: an image, audio, or a resource.
     pub(super) fn into_content(self, uri: &str) -> Content {
         let bytes = match &self.body {
             Ok(text) => text.as_bytes(),
@@ -97,7 +97,7 @@ fn guess(path: &Path) -> Option<String> {
 
 fn open(path: &Path) -> Result<std::fs::File, BadFile> {
     let unreadable = |error| BadFile::Unreadable(path.to_owned(), error);
-    // Looked at before it is opened: opening a pipe would wait for its writer.
+    // Checked before it is opened: opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(BadFile::NotAFile(path.to_owned()));
@@ -110,7 +110,7 @@ fn open(path: &Path) -> Result<std::fs::File, BadFile> {
 
 fn read(path: &Path) -> Result<Vec<u8>, BadFile> {
     let mut bytes = Vec::new();
-    // It may grow while it is read.
+    // The file may grow while it is read.
     let read = open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes);
     match read {
         Ok(read) if read as u64 > MAX_FILE => Err(BadFile::TooLarge(path.to_owned())),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_type_is_told_by_the_name_and_else_by_the_bytes() {
+    async fn the_media_type_is_guessed_from_the_name_or_else_from_the_bytes() {
         for (name, bytes, mime_type) in [
             ("a.md", &b"# a"[..], "text/markdown"),
             ("a.png", b"\x89PNG\xff", "image/png"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_a_message_a_picture_is_a_picture_whatever_its_bytes() {
+    async fn in_a_message_an_image_is_an_image_whatever_its_bytes() {
         for (name, is_image) in [("a.svg", true), ("a.png", true), ("a.md", false)] {
             let kind = contents(name, b"<svg/>").await.into_content("x:y").kind;
             assert_eq!(matches!(kind, ContentKind::Image { .. }), is_image, "{name}");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_read_is_what_is_there() {
+    async fn the_current_contents_are_read() {
         let (_folder, path) = file("a.txt", b"before");
         let served = File::open(path.clone(), None).unwrap();
         std::fs::write(&path, "after").unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_too_large_and_what_is_no_file_are_refused() {
+    async fn files_over_the_limit_and_other_kinds_are_refused() {
         let (folder, path) = file("a", b"");
         let grow = |size| std::fs::File::create(&path).unwrap().set_len(size).unwrap();
         grow(MAX_FILE);

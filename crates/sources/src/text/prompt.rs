@@ -1,7 +1,7 @@
 //! A prompt whose messages are texts with placeholders, and files.
 //!
-//! Its arguments are described like those of a command. All of them are strings, for the protocol
-//! knows no others; where there are choices, they are offered as completions.
+//! Its arguments are defined like those of a command. All of them are strings, as the protocol
+//! requires; choices are offered as completions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::value::to_raw_value;
 use super::file::File;
 use crate::command::{Input, RenderError, TextTemplate, Values};
 
-/// A prompt that is written down.
+/// A prompt from the configuration.
 #[derive(Clone, Debug)]
 pub struct TextPrompt {
     prompt: Prompt,
@@ -26,28 +26,28 @@ pub struct TextPrompt {
 /// One message of a prompt.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Who says it.
+    /// The role.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub body: Body,
 }
 
-/// What is said in a message.
+/// The content of a message.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A text with placeholders.
     Text(TextTemplate),
-    /// A file, under the URI by which the client shall know it.
+    /// A file, and its URI for the client.
     File(File, String),
 }
 
 /// An argument of a prompt that is not of type string.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("input.{0}: an argument of a prompt is always a string")]
+#[error("input.{0}: must be of type string in a prompt")]
 pub struct NotText(pub String);
 
 impl TextPrompt {
-    /// A prompt as it shall be listed, but for its arguments: those are what `input` describes.
+    /// Creates a prompt. Its arguments are those of `input`.
     pub fn new(prompt: Prompt, input: Input, messages: Vec<Message>) -> Result<Self, NotText> {
         let mut arguments = Vec::new();
         let mut choices = BTreeMap::new();
@@ -71,7 +71,7 @@ impl TextPrompt {
         Ok(Self { prompt: Prompt { arguments, ..prompt }, input, choices, messages })
     }
 
-    /// What was given, checked. A form that was left empty in a client comes as an empty text.
+    /// Checks the arguments. Clients send empty strings for empty form fields, which count as absent.
     fn accept(
         &self,
         mut given: BTreeMap<String, String>,
@@ -79,7 +79,7 @@ impl TextPrompt {
         given.retain(|name, value| !value.is_empty() || self.input.requires(name));
         for (name, value) in &given {
             if !self.prompt.arguments.iter().any(|argument| argument.name == *name) {
-                return Err(Problem::Params(format!("there is no argument `{name}`").into()));
+                return Err(Problem::Params(format!("unknown argument `{name}`").into()));
             }
             if let Some(known) = self.choices.get(name)
                 && !known.contains(value)
@@ -111,7 +111,7 @@ impl Source for TextPrompt {
                 let content = match body {
                     Body::Text(template) => {
                         let values = Values::parse(&given, &this.input).map_err(wrong)?;
-                        Content::text(template.fill_in(&values).map_err(wrong)?)
+                        Content::text(template.render(&values).map_err(wrong)?)
                     }
                     Body::File(file, uri) => file.read().await?.into_content(&uri),
                 };

@@ -5,24 +5,24 @@ use sabir_wire::types::{CacheHint, Resource, ResourceContents, ResourceReply};
 
 use super::file::File;
 
-/// A resource that is written down.
+/// A resource from the configuration.
 #[derive(Clone, Debug)]
 pub struct TextResource {
     resource: Resource,
     holding: Holding,
 }
 
-/// Where a resource is written down.
+/// The content of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// In the configuration.
+    /// A text in the configuration.
     Text(String),
-    /// In a file.
+    /// A file.
     File(File),
 }
 
 impl TextResource {
-    /// A resource as it shall be listed. Its type and size are told as far as they are known.
+    /// Creates a resource. Its media type and size are added if they are known.
     pub fn new(mut resource: Resource, holding: Holding) -> Self {
         let (guess, size) = match &holding {
             Holding::Text(text) => (Some("text/plain".to_owned()), Some(text.len() as u64)),
@@ -46,10 +46,10 @@ impl Source for TextResource {
                 Holding::Text(text) => {
                     let mime_type = resource.mime_type.unwrap_or_default();
                     let contents = ResourceContents::text(resource.uri, mime_type, text);
-                    // It stays as it is until the server is started anew, as does the list.
+                    // It does not change before the server is restarted, like the list.
                     ResourceReply { cache: Offer::default().cache, ..contents.into() }
                 }
-                // Nobody knows when a file will change.
+                // A file may change at any time.
                 Holding::File(file) => {
                     let contents = file.read().await?.into_resource(&resource.uri);
                     ResourceReply { cache: CacheHint::default(), ..contents.into() }

@@ -1,9 +1,5 @@
-//! A store from the outside: what is asked, what is answered, and what happens when the folder changes.
+//! A store as a source.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod asking;
-mod changing;
-mod reopening;
-mod searching;
 mod serving;
 mod support;

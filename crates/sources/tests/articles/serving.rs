@@ -1,14 +1,15 @@
-//! A store on the protocol: what is offered, what tools and resources answer, what is announced.
+//! A store as a source: its tools, resources, completions and announcements.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use sabir_articles::{Settings, Store};
 use sabir_registry::{
-    Catalog, CompleteCall, Context, Line, Outcome, Registry, ResourceCall, ToolCall,
+    CallHandle, Catalog, CompleteCall, Context, Outcome, Registry, ResourceCall, ToolCall,
 };
-use sabir_sources::articles::{Appearance, ArticleSource, NotFound, Settings, Store};
+use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
 use sabir_wire::types::{
     ClientCapabilities, ContentKind, Level, Reference, ResourceReply, ToolReply, Topic,
 };
@@ -45,6 +46,8 @@ impl Shop {
         let server = Raw::of(&json!({"name": "t", "version": "1"})).unwrap();
         let registry = Registry::new(server, 100);
         registry.add(Arc::new(ArticleSource::new(Arc::new(store), appearance))).unwrap();
+        // Changes are announced from now on; that the folder was read is not waited for.
+        drop(registry.start());
         Self { registry }
     }
 
@@ -64,7 +67,7 @@ impl Shop {
         self.catalog().templates().iter().map(|template| template.uri_template.clone()).collect()
     }
 
-    /// Calls a tool as the engine does: the schemas are kept to.
+    /// Calls a tool as the engine does, and checks the schemas.
     async fn call(&self, name: &str, arguments: Value) -> Result<ToolReply, Problem> {
         let entry = self.catalog().tool(name).unwrap().clone();
         let arguments = Raw::of(&arguments).unwrap();
@@ -108,7 +111,7 @@ impl Shop {
         assert!(known, "{template} has no {argument}");
         let given = given.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let (argument, value) = (argument.into(), value.into());
-        let call = CompleteCall { reference, argument, value, given };
+        let call = CompleteCall { reference, argument, value, given, context: context() };
         match source.complete(call).await.unwrap() {
             Outcome::Done(completion) => completion.values,
             Outcome::NeedInput(_) => panic!("articles ask nothing"),
@@ -118,18 +121,19 @@ impl Shop {
 
 fn context() -> Context {
     Context {
+        caller: sabir_wire::Caller::local(),
         capabilities: ClientCapabilities::default(),
         client: None,
         meta: None,
         answers: Vec::new(),
         state: None,
-        line: Arc::new(Silence),
+        call: Arc::new(Silence),
     }
 }
 
 struct Silence;
 
-impl Line for Silence {
+impl CallHandle for Silence {
     fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
     fn log(&self, _: Level, _: Option<String>, _: Raw) {}
     fn is_cancelled(&self) -> bool {
@@ -160,7 +164,7 @@ fn structured(reply: &ToolReply) -> Value {
 }
 
 #[tokio::test]
-async fn the_newest_are_listed_first_and_linked() {
+async fn articles_are_listed_newest_first_with_links() {
     let home = home();
     let shop = Shop::of(&home);
     let reply = shop.call("list_articles", json!({})).await.unwrap();
@@ -183,7 +187,7 @@ async fn the_newest_are_listed_first_and_linked() {
 }
 
 #[tokio::test]
-async fn an_article_is_read_whole_or_by_section() {
+async fn an_article_is_returned_whole_or_by_section() {
     let home = home();
     let shop = Shop::of(&home);
     let reply = shop.call("get_article", json!({"slug": "eras"})).await.unwrap();
@@ -203,7 +207,7 @@ async fn an_article_is_read_whole_or_by_section() {
 }
 
 #[tokio::test]
-async fn a_search_shows_where_it_matches_and_brings_content_when_asked() {
+async fn a_search_returns_snippets_and_on_request_the_content() {
     let home = home();
     let shop = Shop::of(&home);
     let reply = shop.call("search_articles", json!({"query": "shake hnads"})).await.unwrap();
@@ -226,7 +230,7 @@ async fn a_search_shows_where_it_matches_and_brings_content_when_asked() {
 }
 
 #[tokio::test]
-async fn a_draft_does_not_exist_anywhere() {
+async fn a_draft_is_visible_nowhere() {
     let home = home();
     let shop = Shop::of(&home);
     for slug in ["secret", "patterns/secret", "Secret"] {
@@ -248,7 +252,7 @@ async fn a_draft_does_not_exist_anywhere() {
 }
 
 #[tokio::test]
-async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
+async fn errors_tell_the_caller_how_to_correct_them() {
     let home = home();
     let shop = Shop::of(&home);
     let list = |limit: Value| shop.failure("list_articles", json!({ "limit": limit }));
@@ -269,15 +273,15 @@ async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
         assert_eq!(told, "the query has no word to search for", "{wordless:?}");
     }
     let told = search("word ".repeat(20_480)).await;
-    assert!(told.starts_with("the query has 102400 bytes; "), "{told}");
+    assert!(told.starts_with("the query is too long: 102400 bytes"), "{told}");
     let get = |arguments: Value| shop.failure("get_article", arguments);
     assert_eq!(
         get(json!({"slug": "pages"})).await,
-        "`pages` stands in several categories; ask for one of: concepts/pages, patterns/pages"
+        "`pages` is ambiguous (expected one of: concepts/pages, patterns/pages)"
     );
     assert_eq!(
         get(json!({"slug": "eras", "section": "nope"})).await,
-        "`concepts/eras` has no section `nope`; its sections are: two-eras, bridges"
+        "`concepts/eras` has no section `nope` (expected one of: two-eras, bridges)"
     );
     for slug in ["", "/", "..", "../concepts/eras", "concepts/../concepts/eras", "%2e%2e/eras"] {
         let told = get(json!({ "slug": slug })).await;
@@ -286,7 +290,7 @@ async fn what_the_asker_did_wrong_is_said_so_that_it_can_be_put_right() {
 }
 
 #[tokio::test]
-async fn an_unknown_slug_may_be_an_error_with_the_slug_in_it() {
+async fn an_unknown_slug_may_be_a_protocol_error_with_the_slug() {
     let home = home();
     let not_found = NotFound::InvalidParams;
     let shop = Shop::with(home.store(), Appearance { not_found, ..Appearance::default() });
@@ -294,12 +298,12 @@ async fn an_unknown_slug_may_be_an_error_with_the_slug_in_it() {
     let Err(Problem::Chosen(error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.code, -32602);
     assert_eq!(error.data.unwrap().read::<Value>().unwrap(), json!({"slug": "nope"}));
-    // What is there, but not as asked for, is no unknown slug.
-    assert!(shop.failure("get_article", json!({"slug": "pages"})).await.contains("several"));
+    // An ambiguous slug is not an unknown slug.
+    assert!(shop.failure("get_article", json!({"slug": "pages"})).await.contains("ambiguous"));
 }
 
 #[tokio::test]
-async fn articles_are_resources_with_what_is_known_of_them() {
+async fn articles_are_resources_with_metadata() {
     let home = home();
     let shop = Shop::of(&home);
     let uris =
@@ -315,7 +319,7 @@ async fn articles_are_resources_with_what_is_known_of_them() {
     let body = reply.contents[0].body.clone().unwrap();
     assert_eq!(resource.size, Some(body.len() as u64));
     assert_eq!(Some(body.as_str()), ERAS.split("---\n").nth(2));
-    // Files of this second may change in the next.
+    // A new file may change again soon.
     assert_eq!(reply.cache.ttl_ms, 5000);
     for uri in ["article:///eras", "article:///concepts/Eras", "article:///concepts/nope"] {
         match shop.catalog().resource(uri) {
@@ -331,7 +335,7 @@ async fn articles_are_resources_with_what_is_known_of_them() {
 }
 
 #[tokio::test]
-async fn an_old_file_may_be_kept_for_an_hour() {
+async fn an_old_file_may_be_cached_for_an_hour() {
     let home = home();
     let week = std::time::Duration::from_secs(7 * 24 * 3600);
     let file = std::fs::File::options().append(true).open(home.path("concepts/eras.md")).unwrap();
@@ -354,7 +358,7 @@ async fn categories_and_slugs_are_completed() {
 }
 
 #[tokio::test]
-async fn flat_and_deep_folders_have_templates_that_fit() {
+async fn flat_and_deep_folders_have_matching_templates() {
     let home = Home::new(&[("a b.md", "# A\n"), ("c/d/e.md", "# E\n")]);
     let shop = Shop::of(&home);
     assert_eq!(shop.templates(), ["article:///{category}/{+slug}", "article:///{slug}"]);
@@ -369,7 +373,7 @@ async fn flat_and_deep_folders_have_templates_that_fit() {
 }
 
 #[tokio::test]
-async fn a_folder_with_a_name_keeps_out_of_the_way_of_others() {
+async fn a_folder_with_a_name_does_not_collide_with_others() {
     let home = home();
     let about = Some("bridges".to_owned());
     let appearance = Appearance { name: Some("wiki".into()), about, ..Appearance::default() };
@@ -392,7 +396,7 @@ async fn a_folder_with_a_name_keeps_out_of_the_way_of_others() {
 }
 
 #[test]
-fn schemas_are_portable_and_know_the_categories() {
+fn schemas_are_plain_and_list_the_categories() {
     let home = home();
     let shop = Shop::of(&home);
     for tool in shop.catalog().tools() {
@@ -410,7 +414,7 @@ fn schemas_are_portable_and_know_the_categories() {
     assert_eq!(input["properties"]["category"]["enum"], json!(["concepts", "patterns"]));
 }
 
-/// Waits until all of these have been told, and returns what else was told until then.
+/// Waits until all of these topics have been announced. Returns the others announced until then.
 fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> {
     let mut others = Vec::new();
     while !wanted.is_empty() {
@@ -424,7 +428,7 @@ fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> 
 }
 
 #[test]
-fn changes_are_told_and_offered() {
+fn changes_are_announced_and_offered() {
     let home = home();
     let shop = Shop::of(&home);
     let (tell, told) = mpsc::channel();
@@ -446,14 +450,14 @@ fn changes_are_told_and_offered() {
     wait_for(&told, vec![Topic::Tools, Topic::Resources, resource("practices/new")]);
     assert_eq!(shop.uris().len(), 3);
 
-    // An article that becomes a draft is gone, and so is a file that was never one.
+    // An article that becomes a draft is removed.
     home.write("patterns/pages.md", DRAFT);
     wait_for(&told, vec![Topic::Resources, resource("patterns/pages")]);
     assert_eq!(shop.uris(), ["article:///concepts/eras", "article:///concepts/pages"]);
 }
 
 #[test]
-fn what_has_not_changed_is_not_told() {
+fn unchanged_articles_are_not_announced() {
     let home = home();
     let shop = Shop::of(&home);
     let (tell, told) = mpsc::channel();
@@ -464,7 +468,7 @@ fn what_has_not_changed_is_not_told() {
 }
 
 #[test]
-fn what_was_offered_while_the_folder_was_read_is_put_right() {
+fn an_offer_made_during_indexing_is_updated_afterwards() {
     let home = home();
     let store = Store::open(Settings::new(home.folder()), |_| {}).unwrap();
     let shop = Shop::with(store, Appearance::default());

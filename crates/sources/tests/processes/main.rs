@@ -1,9 +1,7 @@
-//! Keepers and commands against real programs.
+//! Commands with real programs.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod ending; // every way in which a program ends
-mod keepers; // starting, and what happens to the keepers themselves
 mod running; // one call
 mod sandbox; // limits and sandbox
 
@@ -12,35 +10,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sabir_sources::command::Program;
-use sabir_sources::keeper::{Child, KeeperSettings, Keepers, Order, Patience};
+use sabir_supervisor::{GracePeriod, Supervisor, SupervisorSettings};
 use sabir_testkit::leftovers::{alive, stat};
-use tokio::io::AsyncReadExt;
 
-/// The executable that knows the hidden modes.
+/// An executable that calls `hidden_mode`.
 const PLAY: &str = env!("CARGO_BIN_EXE_sabir-sources-play");
 
-/// Time enough for everything to be gone.
+/// Enough time for every process to exit.
 const SOON: Duration = Duration::from_secs(10);
 
-fn keepers() -> Keepers {
-    Keepers::new(KeeperSettings { program: PLAY.into(), ..KeeperSettings::default() })
-}
-
-/// A shell script; `$0` is `token`, which its children should have in their command lines.
-fn sh(script: &str, token: &str) -> Order {
-    Order {
-        program: "/bin/sh".into(),
-        args: vec!["-c".into(), script.into(), token.into()],
-        env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
-        cwd: "/".into(),
-        stdin: true,
-        patience: patience(0, 100),
-    }
+fn supervisor() -> Supervisor {
+    Supervisor::new(SupervisorSettings { executable: PLAY.into(), ..SupervisorSettings::default() })
 }
 
 fn shell(cwd: &str) -> Program {
     let mut program = Program::new("/bin/sh".into(), cwd.into());
-    program.patience = patience(0, 100);
+    program.grace = grace(0, 100);
     program
 }
 
@@ -48,9 +33,9 @@ fn script(script: &str) -> Vec<OsString> {
     vec!["-c".into(), script.into()]
 }
 
-fn patience(after_stdin: u64, after_term: u64) -> Patience {
+fn grace(after_stdin: u64, after_term: u64) -> GracePeriod {
     let [after_stdin, after_term] = [after_stdin, after_term].map(Duration::from_millis);
-    Patience { after_stdin, after_term }
+    GracePeriod { after_stdin, after_term }
 }
 
 /// Digits that no other process has in its command line.
@@ -59,27 +44,11 @@ fn token() -> String {
     format!("7{:07}{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Waits for something that will be true soon, and says for what if it is not.
+/// Waits until the condition holds. Panics with its name after [`SOON`].
 async fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < SOON, "not within {SOON:?}: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-}
-
-/// Waits for a line of the program's output.
-async fn line(child: &mut Child) -> String {
-    let stdout = child.stdout.as_mut().unwrap();
-    let mut line = Vec::new();
-    while line.last() != Some(&b'\n') {
-        line.push(stdout.read_u8().await.unwrap());
-    }
-    String::from_utf8(line).unwrap().trim_end().to_owned()
-}
-
-async fn rest(child: &mut Child) -> String {
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).await.unwrap();
-    text
 }

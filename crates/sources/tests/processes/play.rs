@@ -1,16 +1,15 @@
-//! Plays Sabir for the tests that must be able to kill it, and some programs that misbehave.
+//! Plays the part of Sabir for tests that need a process of their own, and of programs that misbehave.
 //!
-//! Its first argument is what to play. It reports on standard output, one line per event.
+//! The first argument selects the part. It reports on standard output, one line per event.
 
-use std::io::{self, BufRead, Write};
-use std::process::{Command, ExitCode};
+use std::io::{self, Write};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use sabir_sources::command::{Files, Program, Sandbox, run};
-use sabir_sources::keeper::{KeeperSettings, Keepers, Order, Patience};
-use tokio::io::AsyncReadExt;
+use sabir_supervisor::{Supervisor, SupervisorSettings};
 
-/// Time enough for everything to be gone.
+/// Enough time for every process to exit.
 const SOON: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
@@ -20,9 +19,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(|arg| &**arg).collect();
     match args[..] {
-        ["hold", token, patience] => hold(token, patience.parse().expect("milliseconds")),
         ["flood", max_output] => flood(max_output.parse().expect("bytes")),
-        ["runaway", token] => runaway(token),
         ["connect", address] => {
             say(&format!("{:?}", std::net::TcpStream::connect(address).map(drop)))
         }
@@ -46,66 +43,14 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-/// A shell's whole family: what is in its group, what has left it, what has no parent any more,
-/// what ignores SIGTERM and what has no environment. `$0` is in the command line of each.
-const FAMILY: &str = r#"
-    sleep 1000.$0 &
-    setsid sh -c 'sleep 1000.$0 & wait' $0 &
-    (setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1000.$0; done' $0 &)
-    (env -i setsid /bin/sleep 1000.$0 &)
-    trap "" HUP
-    echo ready
-    wait
-"#;
-
-/// Keeps three families until the input says what to do.
-fn hold(token: &str, patience: u64) {
-    let patience = Duration::from_millis(patience);
-    let order = Order {
-        program: "/bin/sh".into(),
-        args: vec!["-c".into(), FAMILY.into(), token.into()],
-        env: std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect(),
-        cwd: "/".into(),
-        stdin: true,
-        patience: Patience { after_stdin: patience / 2, after_term: patience },
-    };
-    block_on(async {
-        let keepers = Keepers::new(KeeperSettings::default());
-        let mut children = Vec::new();
-        for _ in 0..3 {
-            let mut child = keepers.start(&order).await.expect("a child");
-            let mut line = [0; 6];
-            let stdout = child.stdout.as_mut().expect("its output");
-            stdout.read_exact(&mut line).await.expect("its first line");
-            say(&format!("child {}", child.pid().expect("its id")));
-            children.push(child);
-        }
-        say("ready");
-        loop {
-            let line = tokio::task::spawn_blocking(|| io::stdin().lock().lines().next()).await;
-            match line.expect("no panic").transpose().expect("a line").as_deref() {
-                Some("abort") => std::process::abort(),
-                Some("panic") => panic!("as ordered"),
-                Some("leave") => return,
-                Some("drop") => children.clear(),
-                Some(other) => panic!("what is {other}?"),
-                None => break,
-            }
-            say("done");
-        }
-        keepers.close(SOON).await;
-        say("closed");
-    });
-}
-
-/// Runs a program that never stops writing, and says how much memory that took at most.
+/// Runs a program that never stops writing, and reports the peak memory.
 fn flood(max_output: usize) {
     let mut program = Program::new("/bin/cat".into(), "/".into());
     program.max_output = max_output;
     let finish = block_on(async {
-        let keepers = Keepers::new(KeeperSettings::default());
-        let finish = run(&keepers, &program, vec!["/dev/zero".into()], None, None).await;
-        keepers.close(SOON).await;
+        let supervisor = Supervisor::new(SupervisorSettings::default());
+        let finish = run(&supervisor, &program, vec!["/dev/zero".into()], None, None).await;
+        supervisor.close(SOON).await;
         finish.expect("a run")
     });
     say(&format!("{:?} {}", finish.limit, finish.stdout.len()));
@@ -114,14 +59,7 @@ fn flood(max_output: usize) {
     say(peak.trim().trim_end_matches(" kB"));
 }
 
-/// Every generation leaves the session, starts the next one and dies.
-fn runaway(token: &str) {
-    let _ = rustix::process::setsid();
-    let myself = std::env::current_exe().expect("a path");
-    let _ = Command::new(myself).args(["runaway", token]).spawn();
-}
-
-/// Runs a command in a sandbox on what looks like a kernel without Landlock.
+/// Runs a command in a sandbox, as on a kernel without Landlock.
 #[cfg(target_os = "linux")]
 fn without_landlock() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
@@ -138,10 +76,10 @@ fn without_landlock() {
     let mut program = Program::new("/bin/echo".into(), "/".into());
     program.sandbox = Some(Sandbox { files: Some(Files::default()), network: true });
     block_on(async {
-        let keepers = Keepers::new(KeeperSettings::default());
-        let finish = run(&keepers, &program, vec!["it ran".into()], None, None).await;
+        let supervisor = Supervisor::new(SupervisorSettings::default());
+        let finish = run(&supervisor, &program, vec!["it ran".into()], None, None).await;
         say(&format!("{finish:?}"));
-        keepers.close(SOON).await;
+        supervisor.close(SOON).await;
     });
 }
 

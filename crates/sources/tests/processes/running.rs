@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sabir_sources::command::{
-    FindError, Gate, Limit, Program, RunError, Stream, find_program, run,
+    CallQueue, FindError, Limit, Program, RunError, Stream, find_program, run,
 };
-use sabir_sources::keeper::{Exit, Patience, StartError};
+use sabir_supervisor::{Exit, GracePeriod, StartError};
 
-use super::{PLAY, SOON, alive, keepers, patience, script, shell, soon, stat, token};
+use super::{PLAY, SOON, alive, grace, script, shell, soon, stat, supervisor, token};
 
 #[tokio::test]
 async fn exact_bytes_reach_the_program_as_arguments() {
-    let keepers = keepers();
+    let supervisor = supervisor();
     let program = shell("/");
     let long = "x".repeat(131_071);
     let values = [
@@ -42,7 +42,7 @@ async fn exact_bytes_reach_the_program_as_arguments() {
     let mut args = script(r#"printf '%s\0' "$@""#);
     args.push("sh".into());
     args.extend(values.map(OsString::from));
-    let finish = run(&keepers, &program, args, None, None).await.unwrap();
+    let finish = run(&supervisor, &program, args, None, None).await.unwrap();
     assert!(finish.success);
     let expected: Vec<u8> = values.iter().flat_map(|v| [v.as_bytes(), b"\0"].concat()).collect();
     assert_eq!(finish.stdout, expected);
@@ -50,67 +50,68 @@ async fn exact_bytes_reach_the_program_as_arguments() {
 
 #[tokio::test]
 async fn exact_bytes_reach_the_program_as_input() {
-    let keepers = keepers();
+    let supervisor = supervisor();
     let program = Program::new("/bin/cat".into(), "/".into());
     let megabyte: Vec<u8> = (0..1_000_000u32).map(|n| (n * 7 % 251) as u8).collect();
     for bytes in [b"".to_vec(), b"it's \"\0\xff\n".to_vec(), megabyte] {
-        let finish = run(&keepers, &program, vec![], Some(bytes.clone()), None).await.unwrap();
+        let finish = run(&supervisor, &program, vec![], Some(bytes.clone()), None).await.unwrap();
         assert!(finish.success);
         assert!(finish.stdout == bytes, "{} bytes came out otherwise", bytes.len());
     }
-    // A program that does not read its input is none the worse for it.
+    // A program need not read its input.
     let unread = Some(vec![b'x'; 1_000_000]);
-    let finish = run(&keepers, &shell("/"), script("exit 0"), unread, None).await.unwrap();
+    let finish = run(&supervisor, &shell("/"), script("exit 0"), unread, None).await.unwrap();
     assert!(finish.success);
-    let finish = run(&keepers, &program, vec![], None, None).await.unwrap();
+    let finish = run(&supervisor, &program, vec![], None, None).await.unwrap();
     assert_eq!((finish.success, finish.stdout), (true, vec![]));
 }
 
 #[tokio::test]
-async fn arguments_beyond_what_the_system_takes_are_refused() {
-    let keepers = keepers();
+async fn arguments_beyond_the_limit_of_the_system_are_refused() {
+    let supervisor = supervisor();
     let args = vec!["x".repeat(1_000_000).into()];
-    let refused = run(&keepers, &shell("/"), args, None, None).await;
+    let refused = run(&supervisor, &shell("/"), args, None, None).await;
     assert!(matches!(refused, Err(RunError::Start(StartError::TooLarge))), "{refused:?}");
 }
 
 #[tokio::test]
-async fn the_environment_is_what_is_listed_and_the_folder_what_is_said() {
+async fn the_program_gets_exactly_its_environment_and_working_directory() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     let mut program = Program::new("/usr/bin/env".into(), folder.clone());
     assert!(program.env.iter().all(|(name, _)| name == "PATH"));
     program.env = vec![("A".into(), "1 2".into()), ("B".into(), "".into())];
-    let keepers = keepers();
-    let finish = run(&keepers, &program, vec![], None, None).await.unwrap();
+    let supervisor = supervisor();
+    let finish = run(&supervisor, &program, vec![], None, None).await.unwrap();
     assert_eq!(String::from_utf8(finish.stdout).unwrap(), "A=1 2\nB=\n");
     program.path = "/bin/pwd".into();
-    let finish = run(&keepers, &program, vec![], None, None).await.unwrap();
+    let finish = run(&supervisor, &program, vec![], None, None).await.unwrap();
     assert_eq!(finish.stdout.trim_ascii_end(), folder.as_os_str().as_bytes());
 }
 
 #[tokio::test]
 async fn a_code_means_success_if_it_is_listed() {
-    let keepers = keepers();
+    let supervisor = supervisor();
     let mut program = shell("/");
-    let finish = run(&keepers, &program, script("echo why >&2; exit 3"), None, None).await.unwrap();
+    let finish =
+        run(&supervisor, &program, script("echo why >&2; exit 3"), None, None).await.unwrap();
     assert_eq!((finish.success, finish.exit), (false, Some(Exit::Code(3))));
     assert_eq!((&finish.stderr[..], finish.stderr_cut), (&b"why\n"[..], 0));
     program.success_codes = vec![0, 3];
-    assert!(run(&keepers, &program, script("exit 3"), None, None).await.unwrap().success);
-    assert!(!run(&keepers, &program, script("kill -9 $$"), None, None).await.unwrap().success);
+    assert!(run(&supervisor, &program, script("exit 3"), None, None).await.unwrap().success);
+    assert!(!run(&supervisor, &program, script("kill -9 $$"), None, None).await.unwrap().success);
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_ended_and_its_output_kept() {
+async fn a_call_that_takes_too_long_is_stopped_and_its_output_kept() {
     let token = token();
-    let keepers = keepers();
+    let supervisor = supervisor();
     let mut program = shell("/");
     program.timeout = Duration::from_millis(300);
     let script =
         script(&format!("echo begun; (setsid sleep 1000.{token} &); exec sleep 1000.{token}"));
     let start = Instant::now();
-    let finish = run(&keepers, &program, script, None, None).await.unwrap();
+    let finish = run(&supervisor, &program, script, None, None).await.unwrap();
     assert_eq!(alive(&token), [""; 0]);
     assert!(start.elapsed() >= program.timeout);
     assert_eq!(finish.limit, Some(Limit::Time));
@@ -119,27 +120,27 @@ async fn a_call_that_takes_too_long_is_ended_and_its_output_kept() {
 }
 
 #[tokio::test]
-async fn no_time_and_endless_time_are_times_too() {
-    let keepers = keepers();
+async fn a_timeout_may_be_zero_or_endless() {
+    let supervisor = supervisor();
     let mut program = shell("/");
     program.timeout = Duration::ZERO;
-    let late = run(&keepers, &program, script("exit 0"), None, None).await;
+    let late = run(&supervisor, &program, script("exit 0"), None, None).await;
     assert!(matches!(late, Err(RunError::NotStartedInTime)), "{late:?}");
     program.timeout = Duration::MAX;
-    program.patience = Patience { after_stdin: Duration::MAX, after_term: Duration::MAX };
-    assert!(run(&keepers, &program, script("exit 0"), None, None).await.unwrap().success);
+    program.grace = GracePeriod { after_stdin: Duration::MAX, after_term: Duration::MAX };
+    assert!(run(&supervisor, &program, script("exit 0"), None, None).await.unwrap().success);
 }
 
 #[tokio::test]
-async fn output_is_bounded_at_its_edge() {
-    let keepers = keepers();
+async fn output_is_limited_at_the_edge() {
+    let supervisor = supervisor();
     let mut program = shell("/");
     program.max_output = 100_000;
     let write = |bytes: usize, to: &str| script(&format!("head -c {bytes} /dev/zero {to}"));
     for (to, stream) in [("", Stream::Output), (">&2", Stream::Error)] {
-        let finish = run(&keepers, &program, write(100_000, to), None, None).await.unwrap();
+        let finish = run(&supervisor, &program, write(100_000, to), None, None).await.unwrap();
         assert_eq!((finish.success, finish.limit), (true, None), "{stream:?}");
-        let finish = run(&keepers, &program, write(100_001, to), None, None).await.unwrap();
+        let finish = run(&supervisor, &program, write(100_001, to), None, None).await.unwrap();
         assert_eq!((finish.success, finish.limit), (false, Some(Limit::Output(stream))));
         assert!(finish.stdout.len() <= 100_000 && finish.stderr.len() <= 8 << 10);
         assert_eq!(
@@ -153,18 +154,18 @@ async fn output_is_bounded_at_its_edge() {
 }
 
 #[tokio::test]
-async fn ten_gigabytes_of_output_cost_the_bound_and_no_more() {
+async fn ten_gigabytes_of_output_take_no_more_memory_than_the_limit() {
     let token = token();
-    let keepers = keepers();
+    let supervisor = supervisor();
     let mut program = shell("/");
     program.max_output = 1 << 20;
     let flood = script(&format!("head -c 10737418240 /dev/zero; sleep 1000.{token}"));
-    let finish = run(&keepers, &program, flood, None, None).await.unwrap();
+    let finish = run(&supervisor, &program, flood, None, None).await.unwrap();
     assert_eq!(finish.limit, Some(Limit::Output(Stream::Output)));
     assert_eq!(finish.stdout.len(), 1 << 20);
     assert_eq!(alive(&token), [""; 0]);
 
-    // The same without end, in a process of its own, so that its memory can be measured.
+    // Endless output, in a process of its own, so that its memory can be measured.
     let output = Command::new(PLAY).args(["flood", "1048576"]).output().unwrap();
     let report = String::from_utf8(output.stdout).unwrap();
     let (finish, peak) = report.trim_end().split_once('\n').unwrap();
@@ -174,44 +175,44 @@ async fn ten_gigabytes_of_output_cost_the_bound_and_no_more() {
 }
 
 #[tokio::test]
-async fn what_is_left_in_the_background_does_not_delay_the_answer() {
+async fn background_processes_do_not_delay_the_result() {
     let token = token();
-    let keepers = keepers();
+    let supervisor = supervisor();
     let mut program = shell("/");
-    program.patience = patience(0, 60_000);
+    program.grace = grace(0, 60_000);
     let script = script(&format!("sleep 1000.{token} & (setsid sleep 1000.{token} &); echo done"));
     let start = Instant::now();
-    let finish = run(&keepers, &program, script, None, None).await.unwrap();
+    let finish = run(&supervisor, &program, script, None, None).await.unwrap();
     assert_eq!((finish.success, &finish.stdout[..]), (true, &b"done\n"[..]));
     assert!(start.elapsed() < Duration::from_secs(30));
     assert_eq!(alive(&token), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_program_that_left_in_time_has_not_timed_out() {
+async fn a_program_that_exited_in_time_has_not_timed_out() {
     let token = token();
-    let keepers = keepers();
+    let supervisor = supervisor();
     let mut program = shell("/");
     program.timeout = Duration::from_millis(200);
-    program.patience = patience(0, 500);
-    // What it leaves behind ignores SIGTERM, and so outlives the time-out.
+    program.grace = grace(0, 500);
+    // A descendant ignores SIGTERM, and so outlives the timeout.
     let stubborn = format!("(trap '' TERM; sleep 1000.{token}; :) & sleep 0.05; exit 0");
     let start = Instant::now();
-    let finish = run(&keepers, &program, script(&stubborn), None, None).await.unwrap();
+    let finish = run(&supervisor, &program, script(&stubborn), None, None).await.unwrap();
     assert_eq!(alive(&token), [""; 0]);
     assert!(start.elapsed() >= Duration::from_millis(500));
     assert_eq!((finish.success, finish.limit), (true, None));
 }
 
 #[tokio::test]
-async fn lines_are_seen_while_the_program_runs() {
+async fn lines_are_reported_while_the_program_runs() {
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("go on");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let keepers = keepers();
+    let supervisor = supervisor();
     let program = shell(folder.path().to_str().unwrap());
     let mut seen = Vec::new();
-    // The program does not go on before its first line has been seen.
+    // The program waits until its first line has been reported.
     let mut observer = |stream: Stream, line: &[u8]| {
         if line == b"first" {
             let fifo = fifo.clone();
@@ -220,7 +221,7 @@ async fn lines_are_seen_while_the_program_runs() {
         seen.push((stream, String::from_utf8(line.to_vec()).unwrap()));
     };
     let script = script("echo first; read x < 'go on'; echo second >&2; printf third");
-    let finish = run(&keepers, &program, script, None, Some(&mut observer)).await.unwrap();
+    let finish = run(&supervisor, &program, script, None, Some(&mut observer)).await.unwrap();
     assert!(finish.success);
     seen.sort_by_key(|(stream, _)| *stream == Stream::Error);
     let line = |stream, text: &str| (stream, text.to_owned());
@@ -229,9 +230,9 @@ async fn lines_are_seen_while_the_program_runs() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_is_ended() {
+async fn a_dropped_call_is_stopped() {
     let token = token();
-    let keepers = keepers();
+    let supervisor = supervisor();
     let program = shell("/");
     let script = script(&format!(
         "trap '' TERM; (setsid sleep 1000.{token} &); echo ready; while :; do sleep 0.01; done"
@@ -240,56 +241,56 @@ async fn a_call_that_is_dropped_is_ended() {
     let mut ready = Some(ready);
     let mut observer = |_, _: &[u8]| ready.take().unwrap().send(()).unwrap();
     tokio::select! {
-        finish = run(&keepers, &program, script, None, Some(&mut observer)) => panic!("{finish:?}"),
+        finish = run(&supervisor, &program, script, None, Some(&mut observer)) => panic!("{finish:?}"),
         _ = is_ready => {}
     }
     soon("nothing is left", || alive(&token).is_empty()).await;
 }
 
 #[tokio::test]
-async fn a_call_whose_program_cannot_be_ended_is_answered_all_the_same() {
-    let keepers = keepers();
+async fn a_call_whose_program_cannot_be_stopped_returns() {
+    let supervisor = supervisor();
     let mut program = shell("/");
-    program.patience = patience(0, 0);
+    program.grace = grace(0, 0);
     program.timeout = Duration::from_millis(300);
-    // A keeper that is stopped looks like a program that hangs in the kernel.
-    let keeper = Arc::new(Mutex::new(None));
-    let stopper = Arc::clone(&keeper);
+    // A monitor that is stopped looks like a program that is blocked in the kernel.
+    let monitor = Arc::new(Mutex::new(None));
+    let stopper = Arc::clone(&monitor);
     let mut observer = move |_: Stream, line: &[u8]| {
         let program: i32 = std::str::from_utf8(line).unwrap().parse().unwrap();
-        let keeper = Pid::from_raw(stat(program).unwrap().0).unwrap();
-        kill_process(keeper, Signal::STOP).unwrap();
-        *stopper.lock().unwrap() = Some(keeper);
+        let monitor = Pid::from_raw(stat(program).unwrap().0).unwrap();
+        kill_process(monitor, Signal::STOP).unwrap();
+        *stopper.lock().unwrap() = Some(monitor);
     };
     let script = script("echo $$; exec sleep 1000");
     let start = Instant::now();
-    let finish = run(&keepers, &program, script, None, Some(&mut observer)).await.unwrap();
+    let finish = run(&supervisor, &program, script, None, Some(&mut observer)).await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(20));
     assert_eq!((finish.exit, finish.limit), (None, Some(Limit::Time)));
-    kill_process(keeper.lock().unwrap().unwrap(), Signal::CONT).unwrap();
-    keepers.close(SOON).await;
+    kill_process(monitor.lock().unwrap().unwrap(), Signal::CONT).unwrap();
+    supervisor.close(SOON).await;
 }
 
-/// On one thread, where a task that is let in is also the next to run.
+/// On one thread, where a task that may run is also the next to run.
 #[tokio::test]
-async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_never() {
+async fn sixty_four_calls_run_in_order_four_at_a_time_and_cancelled_ones_never() {
     let folder = tempfile::tempdir().unwrap();
-    let (keepers, gate) = (keepers(), Gate::new(4, 64));
+    let (supervisor, queue) = (supervisor(), CallQueue::new(4, 64));
     let program = Arc::new(shell(folder.path().to_str().unwrap()));
     let inside = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
     for number in 0..64usize {
-        let turn = gate.enter().unwrap();
-        let (keepers, program) = (keepers.clone(), Arc::clone(&program));
+        let queued = queue.enter().unwrap();
+        let (supervisor, program) = (supervisor.clone(), Arc::clone(&program));
         let (inside, order) = (Arc::clone(&inside), Arc::clone(&order));
         let call = tokio::spawn(async move {
-            let _pass = turn.await;
+            let _running = queued.await;
             order.lock().unwrap().push(number);
             let now = inside.0.fetch_add(1, Ordering::SeqCst) + 1;
             inside.1.fetch_max(now, Ordering::SeqCst);
             let touch = format!("echo {number} > {number}; sleep 0.01; echo {number}");
-            let finish = run(&keepers, &program, script(&touch), None, None).await;
+            let finish = run(&supervisor, &program, script(&touch), None, None).await;
             inside.0.fetch_sub(1, Ordering::SeqCst);
             finish.unwrap().stdout
         });
@@ -309,7 +310,7 @@ async fn sixty_four_calls_at_a_gate_of_four_run_in_order_and_cancelled_ones_neve
     assert_eq!((inside.0.load(Ordering::SeqCst), inside.1.load(Ordering::SeqCst)), (0, 4));
     let expected: Vec<usize> = (0..64).filter(|number| !off(*number)).collect();
     assert_eq!(*order.lock().unwrap(), expected);
-    keepers.close(SOON).await;
+    supervisor.close(SOON).await;
 }
 
 #[tokio::test]

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 use sabir_sources::command::{Files, Finish, Limit, Limits, Program, RunError, Sandbox, run};
-use sabir_sources::keeper::{Exit, StartError};
+use sabir_supervisor::{Exit, StartError};
 
-use super::{PLAY, keepers, script, shell};
+use super::{PLAY, script, shell, supervisor};
 
 async fn call(program: &Program, shell: &str) -> Finish {
-    run(&keepers(), program, script(shell), None, None).await.unwrap()
+    run(&supervisor(), program, script(shell), None, None).await.unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[tokio::test]
-async fn limits_are_put_on() {
+async fn limits_are_applied() {
     let mut program = shell("/");
     program.limits =
         Limits { memory: Some(512 << 20), cpu_seconds: Some(7), file_size: Some(1 << 20) };
@@ -26,7 +26,7 @@ async fn limits_are_put_on() {
 }
 
 #[tokio::test]
-async fn too_much_work_and_too_large_a_file_are_told() {
+async fn exceeding_the_cpu_time_and_the_file_size_is_reported() {
     let mut program = shell("/");
     program.limits.cpu_seconds = Some(1);
     let finish = call(&program, "while :; do :; done").await;
@@ -36,12 +36,12 @@ async fn too_much_work_and_too_large_a_file_are_told() {
     let mut program = Program::new("/bin/dd".into(), folder.path().into());
     program.limits.file_size = Some(1000);
     let args = ["if=/dev/zero", "of=large", "bs=100", "count=11"].map(Into::into).to_vec();
-    let finish = run(&keepers(), &program, args, None, None).await.unwrap();
+    let finish = run(&supervisor(), &program, args, None, None).await.unwrap();
     assert_eq!((finish.success, finish.limit), (false, Some(Limit::FileSize)));
     assert_eq!(fs::metadata(folder.path().join("large")).unwrap().len(), 1000);
 }
 
-/// Three folders: one to read, one to write, one to leave alone, with a file in each.
+/// Three folders with a file each: readable, writable, and inaccessible.
 fn folders() -> (tempfile::TempDir, Program) {
     let folder = tempfile::tempdir().unwrap();
     let [read, write, secret] = ["read", "write", "secret"].map(|name| folder.path().join(name));
@@ -58,7 +58,7 @@ fn folders() -> (tempfile::TempDir, Program) {
 }
 
 #[tokio::test]
-async fn only_the_files_that_are_named_can_be_touched() {
+async fn only_the_listed_files_are_accessible() {
     let (folder, program) = folders();
     for (attempt, allowed) in [
         ("cat read/file", true),
@@ -94,7 +94,7 @@ async fn only_the_files_that_are_named_can_be_touched() {
 }
 
 #[tokio::test]
-async fn what_starts_from_inside_is_inside_too() {
+async fn descendants_are_in_the_sandbox_too() {
     let (_folder, program) = folders();
     let finish =
         call(&program, "setsid sh -c 'cat secret/file' | cat; env -i cat secret/file").await;
@@ -102,27 +102,27 @@ async fn what_starts_from_inside_is_inside_too() {
 }
 
 #[tokio::test]
-async fn without_network_there_are_no_sockets_but_unix_ones() {
+async fn without_network_only_unix_sockets_can_be_opened() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let mut program = Program::new(PLAY.into(), "/".into());
-    let keepers = keepers();
+    let supervisor = supervisor();
     for (network, outcome) in [(true, "Ok(())"), (false, "PermissionDenied")] {
         program.sandbox = Some(Sandbox { files: None, network });
         for args in [vec!["connect", &address], vec!["datagram"]] {
             let args = args.into_iter().map(Into::into).collect();
-            let finish = run(&keepers, &program, args, None, None).await.unwrap();
+            let finish = run(&supervisor, &program, args, None, None).await.unwrap();
             assert!(text(&finish.stdout).contains(outcome), "{}", text(&finish.stdout));
         }
     }
 }
 
 #[tokio::test]
-async fn a_sandbox_that_cannot_be_put_on_starts_nothing() {
+async fn if_the_sandbox_cannot_be_applied_the_program_is_not_started() {
     let (folder, mut program) = folders();
     let missing = folder.path().join("none");
     program.sandbox.as_mut().unwrap().files.as_mut().unwrap().read.push(missing.clone());
-    let refused = run(&keepers(), &program, script("echo it ran"), None, None).await;
+    let refused = run(&supervisor(), &program, script("echo it ran"), None, None).await;
     match refused {
         Err(RunError::Sandbox(why)) => assert!(why.contains(missing.to_str().unwrap()), "{why}"),
         other => panic!("{other:?}"),
@@ -130,7 +130,7 @@ async fn a_sandbox_that_cannot_be_put_on_starts_nothing() {
 }
 
 #[test]
-fn on_a_kernel_without_landlock_nothing_is_started() {
+fn without_landlock_the_program_is_not_started() {
     let output = Command::new(PLAY).arg("without-landlock").output().unwrap();
     let report = text(&output.stdout);
     assert!(report.starts_with("Err(Sandbox("), "{report}");
@@ -138,13 +138,13 @@ fn on_a_kernel_without_landlock_nothing_is_started() {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_named_in_a_sandbox_too() {
+async fn a_missing_program_is_reported_in_a_sandbox_too() {
     let (_folder, mut program) = folders();
     for (path, file) in [("/no/such", None), ("/etc/passwd", Some("/etc/passwd"))] {
         program.path = path.into();
         program.sandbox = None;
         program.limits.file_size = Some(1 << 30);
-        match run(&keepers(), &program, vec![], None, None).await {
+        match run(&supervisor(), &program, vec![], None, None).await {
             Err(RunError::Start(StartError::NoProgram(named))) => {
                 assert_eq!((&*named, file), (Path::new(path), None))
             }

@@ -1,6 +1,6 @@
 //! Bytes as operations on a session: what a client says, and what becomes of its calls.
 
-use sabir_session::{Note, Outcome};
+use sabir_session::{CallNotification, Outcome};
 use sabir_wire::types::{
     Elicit, Level, Question, Questions, Sample, ServerResult, SubscriptionFilter, ToolReply, Topic,
 };
@@ -154,15 +154,19 @@ fn questions(choices: &mut Choices<'_>) -> Questions {
 }
 
 /// What a running call says.
-pub(super) fn note(choices: &mut Choices<'_>) -> Note {
+pub(super) fn note(choices: &mut Choices<'_>) -> CallNotification {
     let levels = [Level::Debug, Level::Info, Level::Emergency];
     match choices.byte() % 2 {
-        0 => Note::Progress {
+        0 => CallNotification::Progress {
             progress: f64::from(choices.byte()) - 100.0,
             total: None,
             message: None,
         },
-        _ => Note::Log { level: *choices.of(&levels), logger: None, data: Raw::empty_object() },
+        _ => CallNotification::Log {
+            level: *choices.of(&levels),
+            logger: None,
+            data: Raw::empty_object(),
+        },
     }
 }
 

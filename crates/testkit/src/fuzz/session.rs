@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sabir_session::{
-    CallKey, Dialect, Input, Kind, Lane, Limits, NullId, Output, PageNames, RequireReady, Rules,
-    Session, Standing, State,
+    CallKey, Dialect, ElicitationIds, Input, Limits, MessageKind, NullId, Output, RequireReady,
+    Session, SessionConfig, SessionKind, SessionState, StreamId,
 };
-use sabir_wire::{Incoming, Malformed, Message, Raw, Revision, decode};
+use sabir_wire::{Caller, Incoming, Malformed, Message, Raw, Revision, decode};
 use serde_json::Value;
 
 use super::DEPTH;
@@ -21,13 +21,13 @@ pub fn session(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let rules = rules(&mut choices);
     let standings = [
-        Standing::Stream,
-        Standing::Stream,
-        Standing::LegacyHttp(Revision::UNNAMED),
-        Standing::ModernHttp,
+        SessionKind::Stream,
+        SessionKind::Stream,
+        SessionKind::LegacyHttp(Revision::UNNAMED),
+        SessionKind::ModernHttp,
     ];
     let standing = *choices.of(&standings);
-    let mut observer = Observer::new(Session::new(Arc::new(rules), standing));
+    let mut observer = Observer::new(Arc::new(rules), standing);
     while !choices.is_empty() {
         observer.step(&mut choices);
     }
@@ -35,11 +35,11 @@ pub fn session(bytes: &[u8]) {
 
 const MAX_CALLS: usize = 3;
 
-fn rules(choices: &mut Choices<'_>) -> Rules {
+fn rules(choices: &mut Choices<'_>) -> SessionConfig {
     let pins = [None, None, Some(Revision::V2025_03_26), Some(Revision::V2026_07_28)];
     let ready = [None, Some(RequireReady::Tools), Some(RequireReady::All)];
     let null = [NullId::Refuse, NullId::Answer];
-    Rules {
+    SessionConfig {
         dialect: Dialect {
             revision: *choices.of(&pins),
             require_ready: *choices.of(&ready),
@@ -54,12 +54,15 @@ fn rules(choices: &mut Choices<'_>) -> Rules {
             grace: Duration::from_secs(5),
         },
         server: Raw::empty_object(),
-        pages: PageNames::new("page"),
+        elicitation_ids: ElicitationIds::new("page"),
     }
 }
 
 struct Observer {
+    config: Arc<SessionConfig>,
     session: Session,
+    /// What the session said is watched.
+    watched: Vec<Box<str>>,
     now: Instant,
     /// Requests that were not answered, by the text of their ids.
     open: HashMap<String, usize>,
@@ -73,9 +76,11 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(session: Session) -> Self {
+    fn new(config: Arc<SessionConfig>, kind: SessionKind) -> Self {
         Self {
-            session,
+            session: Session::new(config.clone(), kind, Caller::local()),
+            config,
+            watched: Vec::new(),
             now: Instant::now(),
             open: HashMap::new(),
             nameless: 0,
@@ -110,9 +115,20 @@ impl Observer {
             _ => match choices.byte() % 8 {
                 0 => self.handle(Input::Eof),
                 1..=3 => self.handle(Input::Changed(topic(choices))),
+                4 | 5 => self.save_and_resume(),
                 _ => self.pass(Duration::from_secs(u64::from(choices.byte() % 64))),
             },
         }
+    }
+
+    /// The session goes on as another one, from its record.
+    fn save_and_resume(&mut self) {
+        let record = self.session.record(self.now);
+        let json = serde_json::to_string(&record).expect("a record serializes");
+        let record = serde_json::from_str(&json).expect("a record deserializes");
+        let resumed = Session::resume(self.config.clone(), record, self.now);
+        assert_eq!(resumed.wake_at(), self.session.wake_at(), "another deadline");
+        self.session = resumed;
     }
 
     fn receive(&mut self, bytes: &[u8]) {
@@ -126,7 +142,11 @@ impl Observer {
             }
             Err(malformed) => self.expect(Err(malformed)),
         }
-        self.handle(Input::Received { lane: Lane::default(), frame });
+        self.handle(Input::Received {
+            stream: StreamId::default(),
+            caller: Caller::local(),
+            frame,
+        });
         self.nameless = 0;
     }
 
@@ -151,7 +171,7 @@ impl Observer {
     fn note(&mut self, call: CallKey, choices: &mut Choices<'_>) {
         let note = note(choices);
         let mut out = Vec::new();
-        self.session.handle(self.now, Input::Noted { call, note }, &mut out);
+        self.session.handle(self.now, Input::Notified { call, note }, &mut out);
         for output in &out {
             let Output::Send { frame, .. } = output else { panic!("a note led to {output:?}") };
             let message = read(frame);
@@ -192,9 +212,17 @@ impl Observer {
                 }
                 Output::Abort(call) => drop(self.running.remove(&call)),
                 Output::Ready(_) => assert!(!self.is_closed),
+                Output::Watch(uri) => self.watched.push(uri),
+                Output::Unwatch(uri) => {
+                    let at = self.watched.iter().position(|watched| *watched == uri);
+                    drop(self.watched.remove(at.expect("unwatched, but never watched")));
+                }
+                Output::Abandon(_) => {}
                 Output::Close => assert!(!std::mem::replace(&mut self.is_closed, true)),
             }
         }
+        self.watched.sort();
+        assert_eq!(self.watched, self.session.watched(), "a watch was not reported");
         assert!(self.session.running() <= MAX_CALLS, "more calls than the limit");
         assert!(self.session.watched().len() <= 3, "more subscriptions than the limit");
     }
@@ -209,7 +237,7 @@ impl Observer {
         assert!(is_answer != message["method"].is_string(), "{message} is not one thing");
         if !is_answer {
             let is_question = message.get("id").is_some();
-            let has_greeted = self.session.state() != State::Waiting;
+            let has_greeted = self.session.state() != SessionState::Waiting;
             assert!(!is_question || has_greeted, "{message} is asked of a modern client");
             return;
         }
@@ -226,14 +254,14 @@ impl Observer {
 }
 
 /// Transports go by the kind, and do not look into the message.
-fn check_kind(kind: Kind, message: &Value) {
+fn check_kind(kind: MessageKind, message: &Value) {
     let code = message["error"]["code"].as_i64();
     let is_called = message.get("method").is_some();
     let is_right = match kind {
-        Kind::Answer(said) => !is_called && code == said,
-        Kind::Refusal(said) => !is_called && code == Some(said),
-        Kind::Question => is_called && message.get("id").is_some(),
-        Kind::Note => is_called && message.get("id").is_none(),
+        MessageKind::Answer(said) => !is_called && code == said,
+        MessageKind::Refusal(said) => !is_called && code == Some(said),
+        MessageKind::Question => is_called && message.get("id").is_some(),
+        MessageKind::Notification => is_called && message.get("id").is_none(),
     };
     assert!(is_right, "{message} is said to be {kind:?}");
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use sabir_testkit::{ConversationPlayer, House, Pair, Player, play};
+use sabir_testkit::{ConnectionPlayer, House, Pair, Player, play};
 
 /// What a script that goes another way is told.
 fn failure(player: &mut dyn Player, script: &str) -> String {
@@ -13,7 +13,7 @@ fn failure(player: &mut dyn Player, script: &str) -> String {
 
 fn players() -> Vec<Box<dyn Player>> {
     let settings = House::settings;
-    vec![Box::new(ConversationPlayer::new(settings())), Box::new(Pair::new(settings()))]
+    vec![Box::new(ConnectionPlayer::new(settings())), Box::new(Pair::new(settings()))]
 }
 
 #[test]

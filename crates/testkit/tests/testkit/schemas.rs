@@ -4,7 +4,7 @@
 //! The schemas are not ours to copy: they are read from `shared/schema` beside the repository, or
 //! from the folder in `SABIR_SCHEMA_DIR`.
 
-mod conversation;
+mod connection;
 mod definitions;
 mod methods;
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sabir_wire::Revision;
 use serde_json::Value;
 
-use conversation::Recording;
+use connection::Recording;
 use definitions::Definitions;
 
 /// The folder of the schemas. Without it these tests check nothing: `None` and a warning, or a failure
@@ -75,7 +75,7 @@ fn kind(asked: Option<&str>, message: &Value) -> String {
     }
 }
 
-/// What a broad conversation in a revision consists of, at least.
+/// What a broad connection in a revision consists of, at least.
 fn expected(revision: Revision) -> impl Iterator<Item = &'static str> {
     const BOTH: &[&str] = &[
         "result of tools/list",
@@ -117,10 +117,10 @@ fn expected(revision: Revision) -> impl Iterator<Item = &'static str> {
         "error -32021",
         "error -32022",
     ];
-    let speech = revision.speech();
-    let era = if speech.stateless { MODERN } else { LEGACY };
-    let elicitation = speech.elicitation && !speech.stateless;
-    let special = [(speech.batches, "batch"), (elicitation, "elicitation/create")];
+    let features = revision.features();
+    let era = if features.stateless { MODERN } else { LEGACY };
+    let elicitation = features.elicitation && !features.stateless;
+    let special = [(features.batches, "batch"), (elicitation, "elicitation/create")];
     let special = special.into_iter().filter_map(|(has, kind)| has.then_some(kind));
     BOTH.iter().chain(era).copied().chain(special)
 }

@@ -127,7 +127,7 @@ fn deaf(change: impl FnOnce(&mut Settings)) -> Pair {
 #[test]
 fn a_client_that_does_not_listen_is_made_to_wait_and_nothing_grows() {
     let mut pair = deaf(|settings| settings.engine_limits.notifications = 4);
-    let line = pair.house.called(CallNumber(1)).unwrap().line().unwrap().clone();
+    let line = pair.house.called(CallNumber(1)).unwrap().handle().clone();
     for progress in 1..=100 {
         line.progress(f64::from(progress), None, None);
         pair.settle();
@@ -217,7 +217,9 @@ fn a_client_that_never_stops_asking_does_not_keep_the_server_from_stopping() {
     let house = House::of(House::settings(), vec![Arc::new(StandIn)]);
     house.block_on(async {
         let flood = Flood { engine: house.engine.clone(), reads: 0 };
-        stream::serve(&house.engine, flood, tokio::io::sink()).await.unwrap();
+        stream::serve(&house.engine, sabir_wire::Caller::local(), flood, tokio::io::sink())
+            .await
+            .unwrap();
     });
 }
 
@@ -229,6 +231,6 @@ fn a_broken_pipe_is_the_end_and_no_error() {
         let (reader, writer) = tokio::io::split(server);
         client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
         drop(client);
-        stream::serve(&house.engine, reader, writer).await.unwrap();
+        stream::serve(&house.engine, sabir_wire::Caller::local(), reader, writer).await.unwrap();
     });
 }

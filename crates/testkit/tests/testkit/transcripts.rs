@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sabir_registry::Source;
-use sabir_session::Standing;
-use sabir_testkit::{ConversationPlayer, House, Pair, Script, StandIn, play_scripts};
+use sabir_session::SessionKind;
+use sabir_testkit::{ConnectionPlayer, House, Pair, Script, StandIn, play_scripts};
 
 fn house(script: &Script) -> House {
     let sources: Vec<Arc<dyn Source>> =
@@ -16,7 +16,13 @@ fn house(script: &Script) -> House {
 fn the_engine_without_io_plays_every_script() {
     play_scripts(
         |_| true,
-        |script| Box::new(ConversationPlayer::with(house(script), Standing::Stream, None)),
+        |script| {
+            Box::new(ConnectionPlayer::with(
+                house(script),
+                SessionKind::Stream,
+                sabir_wire::Caller::local(),
+            ))
+        },
     );
 }
 

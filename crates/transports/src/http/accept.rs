@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
-use sabir_engine::registry::{Catalog, MirrorType, MirroredArgument};
-use sabir_wire::{Asked, Era, Incoming, Message, Method, Problem, Raw, Request, Revision};
+use sabir_registry::{Catalog, MirrorType, MirroredArgument};
+use sabir_wire::{Era, Incoming, Message, Method, ParsedRequest, Problem, Raw, Request, Revision};
 
 use super::headers::{self, Headers};
 
@@ -20,7 +20,7 @@ const NAME: &str = "mcp-name";
 
 /// What `MCP-Protocol-Version` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum VersionHeader {
     /// It is not there.
     Nothing,
     /// A revision that was published.
@@ -29,7 +29,7 @@ pub(crate) enum Named {
     Unknown,
 }
 
-impl Named {
+impl VersionHeader {
     /// Whether it names a revision whose requests describe themselves.
     pub(crate) fn is_modern(self) -> bool {
         matches!(self, Self::Known(revision) if revision.era() == Era::Modern)
@@ -37,13 +37,13 @@ impl Named {
 }
 
 /// Reads `MCP-Protocol-Version`.
-pub(crate) fn named_revision(headers: &impl Headers) -> Named {
+pub(crate) fn named_revision(headers: &impl Headers) -> VersionHeader {
     let mut values = headers.all(VERSION);
-    let Some(first) = values.next() else { return Named::Nothing };
+    let Some(first) = values.next() else { return VersionHeader::Nothing };
     let known = headers::text(first).and_then(Revision::parse);
     match known {
-        Some(revision) if values.all(|other| other == first) => Named::Known(revision),
-        _ => Named::Unknown,
+        Some(revision) if values.all(|other| other == first) => VersionHeader::Known(revision),
+        _ => VersionHeader::Unknown,
     }
 }
 
@@ -51,14 +51,14 @@ pub(crate) fn named_revision(headers: &impl Headers) -> Named {
 /// before.
 pub(crate) fn check(
     headers: &impl Headers,
-    named: Named,
-    asked: &Asked,
+    named: VersionHeader,
+    asked: &ParsedRequest,
     catalog: &Catalog,
 ) -> Result<(), Problem> {
     // Without metadata in the body there is nothing to compare with; the session tells what is
     // missing there.
     let version = asked.meta.as_ref().ok().and_then(|meta| meta.version.as_deref());
-    if !matches!(named, Named::Known(revision) if version == Some(revision.date())) {
+    if !matches!(named, VersionHeader::Known(revision) if version == Some(revision.date())) {
         plain(headers, VERSION, "MCP-Protocol-Version", version)?;
     }
     plain(headers, METHOD, "Mcp-Method", Some(asked.method.name()))?;
@@ -82,7 +82,7 @@ pub(crate) fn check(
 }
 
 /// The name in params that are no good otherwise.
-fn unread_name(asked: &Asked) -> Option<String> {
+fn unread_name(asked: &ParsedRequest) -> Option<String> {
     let name = match asked.method {
         Method::CallTool | Method::GetPrompt => "name",
         Method::ReadResource => "uri",
@@ -104,7 +104,7 @@ pub fn headers_agree(
     else {
         return None;
     };
-    let asked = Asked::read(id, method, params);
+    let asked = ParsedRequest::read(id, method, params);
     Some(check(headers, named_revision(headers), &asked, catalog))
 }
 

@@ -1,7 +1,7 @@
 //! A connection that reads a stream of a legacy session.
 //!
-//! Whoever reads also drives: it handles whatever has happened to the session, for itself and for
-//! the others. When it goes away the stream stays, for the client may come back.
+//! A reader also drives the session: it handles everything that has happened, for itself and for the
+//! other readers. When it goes away the stream stays, for the client may come back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,39 +9,41 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::reply::Pieces;
-use super::shared::{OpenStream, Shared};
+use super::reply::EventStream;
 use super::sse;
-use super::streams::{Event, EventId, News, Origin, Reader};
-use super::table::Stored;
+use super::state::{OpenStream, ServerState};
+use super::streams::{Event, EventId, Origin, ReadResult, Reader};
+use super::table::StoredSession;
 
 /// One connection's hold on a stream.
 pub(crate) struct Attachment {
-    shared: Arc<Shared>,
-    stored: Arc<Stored>,
+    state: Arc<ServerState>,
+    stored: Arc<StoredSession>,
     reader: Reader,
     /// The client was told where it is, so it can come back.
     is_announced: bool,
 }
 
 impl Attachment {
-    pub(crate) fn new(shared: &Arc<Shared>, stored: &Arc<Stored>, reader: Reader) -> Self {
-        Self { shared: shared.clone(), stored: stored.clone(), reader, is_announced: false }
+    pub(crate) fn new(
+        state: &Arc<ServerState>,
+        stored: &Arc<StoredSession>,
+        reader: Reader,
+    ) -> Self {
+        Self { state: state.clone(), stored: stored.clone(), reader, is_announced: false }
     }
 
     /// The next messages, and whether they are the last; `None` if there are none any more.
     pub(crate) async fn next(&mut self) -> Option<(Vec<Event>, bool)> {
         loop {
-            let news = match self.stored.lock().as_mut() {
-                Some(streams) => streams.news(&mut self.reader),
-                None => News::End,
-            };
-            match news {
-                News::Events(events, is_last) => return Some((events, is_last)),
-                News::End => return None,
-                News::Wait(news, bell) => tokio::select! {
+            let reader = &mut self.reader;
+            let read = self.stored.with(|streams| streams.read(reader));
+            match read.unwrap_or(ReadResult::End) {
+                ReadResult::Events(events, is_last) => return Some((events, is_last)),
+                ReadResult::End => return None,
+                ReadResult::Wait(news, wait) => tokio::select! {
                     () = news.notified() => {}
-                    () = bell.ring() => {}
+                    () = wait.happened() => {}
                 },
             }
         }
@@ -71,15 +73,15 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         if self.reader.origin == Origin::Only {
-            self.shared.table.remove(&self.stored.id);
+            self.state.table.remove(&self.stored.id);
             return;
         }
-        let (keep, now) = (self.is_announced, self.shared.clock.now());
+        let (keep, now) = (self.is_announced, self.state.clock.now());
         let mut streams = self.stored.lock();
         let needs_care = streams.as_mut().is_some_and(|s| s.leave(&self.reader, keep, now));
         drop(streams);
         if needs_care {
-            self.shared.table.look_after(&self.stored);
+            self.state.table.look_after(&self.stored);
         }
     }
 }
@@ -103,7 +105,11 @@ struct Live {
 }
 
 /// All that the stream has to say, as events.
-pub(crate) fn stream(mut attachment: Attachment, open: OpenStream, opening: Opening) -> Pieces {
+pub(crate) fn stream(
+    mut attachment: Attachment,
+    open: OpenStream,
+    opening: Opening,
+) -> EventStream {
     attachment.is_announced = true;
     let Opening { begun, is_last, poll_at } = opening;
     let live = Live { attachment, open, begun: Some(begun), is_last, poll_at };

@@ -1,37 +1,39 @@
-//! One POST: its body is read, its era decided, and it goes its way.
+//! One POST: its body is read, its era decided, and it is answered.
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{StatusCode, Version};
-use http_body::Body as _;
-use hyper::body::Incoming as IncomingBody;
-use sabir_engine::Conversation;
-use sabir_session::{Dialect, Standing, era};
-use sabir_wire::{
-    Asked, Era, Incoming, LastMeta, Malformed, Message, Meta, Method, decode, write_error,
-};
+use http_body::Body;
+use sabir_engine::Connection;
+use sabir_session::{Dialect, SessionKind, era};
+use sabir_wire::{Caller, Era, Incoming, Malformed, Message, Meta, Method, ParsedRequest};
+use sabir_wire::{decode, write_error};
 
-use super::accept::{self, Named, named_revision};
+use super::accept::{self, VersionHeader, named_revision};
 use super::guard;
 use super::headers::Headers;
-use super::one_shot::{self, LANE, Manner};
+use super::one_shot::{self, STREAM_ID, StatusRules};
 use super::reply::{self, Answer, Refusal, Reply};
-use super::session::{self, Said};
-use super::shared::{Connection, Flight, Shared};
+use super::session::{self, PostedMessage};
+use super::state::{HttpConnection, InFlight, ServerState};
 
 /// Answers a POST to the endpoint.
-pub(crate) async fn post(
-    flight: Flight,
+pub(crate) async fn post<B>(
+    in_flight: InFlight,
+    caller: Caller,
     head: Parts,
-    body: IncomingBody,
-) -> Result<Reply, Refusal> {
+    body: Pin<&mut B>,
+) -> Result<Reply, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
     check(&head.headers)?;
-    let body = read(&flight.connection, head.version, body).await?;
-    let answer = answer(flight, &head.headers, &body, &mut LastMeta::default());
+    let body = read(&in_flight.connection, head.version, body).await?;
+    let answer = answer(in_flight, caller, &head.headers, &body);
     Ok(answer.reply().await)
 }
 
@@ -41,166 +43,197 @@ pub(crate) fn check(headers: &impl Headers) -> Result<(), Refusal> {
     guard::check_accept(headers, &["application/json", "text/event-stream"])
 }
 
-/// Which way a message goes. `last` is what came with the request before.
+/// Answers a message according to its era, which is decided here.
 pub(crate) fn answer(
-    flight: Flight,
+    in_flight: InFlight,
+    caller: Caller,
     headers: &impl Headers,
     body: &Bytes,
-    last: &mut LastMeta,
 ) -> Answer {
-    let settings = flight.shared().engine.settings();
+    let settings = in_flight.state().engine.settings();
     let named = named_revision(headers);
-    match said(body, settings.engine_limits.depth, last) {
-        Said::Asked(asked) if is_modern(&settings.dialect, named, &asked) => {
-            modern(flight, headers, named, asked)
+    match parse(body, settings.engine_limits.depth) {
+        PostedMessage::Request(request) if is_modern(&settings.dialect, named, &request) => {
+            modern(in_flight, caller, headers, named, request)
         }
-        Said::Frame(frame) if names_modern(&settings.dialect, named) => {
-            modern_other(&flight, frame).into()
+        PostedMessage::Other(frame) if names_modern(&settings.dialect, named) => {
+            modern_other(&in_flight, caller, frame).into()
         }
-        said => session::post(flight, headers, named, said),
+        message => session::post(in_flight, caller, headers, named, message),
     }
 }
 
-pub(crate) fn said(body: &Bytes, depth: usize, last: &mut LastMeta) -> Said {
-    if let Some(asked) = Asked::decode(body, depth, last) {
-        return Said::Asked(asked);
+pub(crate) fn parse(body: &Bytes, depth: usize) -> PostedMessage {
+    if let Some(request) = ParsedRequest::decode(body, depth) {
+        return PostedMessage::Request(request);
     }
     match decode(body, depth) {
         Ok(Incoming::One(Message::Request { id, method, params })) => {
-            Said::Asked(Asked::read(id, method, params))
+            PostedMessage::Request(ParsedRequest::read(id, method, params))
         }
-        frame => Said::Frame(frame),
+        frame => PostedMessage::Other(frame),
     }
 }
 
-/// The era of a request is told by its metadata; the header only tells that there should be some.
-fn is_modern(dialect: &Dialect, named: Named, asked: &Asked) -> bool {
-    // A handshake is for agreeing on a revision; what the client hopes for decides nothing yet.
-    let is_handshake = asked.method == Method::Initialize;
+/// A request is modern by its metadata; the header only says that there should be some.
+fn is_modern(dialect: &Dialect, named: VersionHeader, request: &ParsedRequest) -> bool {
+    // A handshake negotiates the revision; the header of its request decides nothing.
+    let is_handshake = request.method == Method::Initialize;
     let header = !is_handshake && named.is_modern();
-    match &asked.meta {
+    match &request.meta {
         Ok(meta) => era(is_handshake, meta, header, dialect) == Era::Modern,
         Err(_) => names_modern(dialect, named),
     }
 }
 
-fn names_modern(dialect: &Dialect, named: Named) -> bool {
+fn names_modern(dialect: &Dialect, named: VersionHeader) -> bool {
     era(false, &Meta::default(), named.is_modern(), dialect) == Era::Modern
 }
 
-fn modern(flight: Flight, headers: &impl Headers, named: Named, asked: Asked) -> Answer {
-    let shared = flight.shared();
-    let catalog = shared.engine.registry().snapshot();
-    if let Err(problem) = accept::check(headers, named, &asked, &catalog) {
-        let id = Some(&asked.id).filter(|id| !id.is_null());
+fn modern(
+    in_flight: InFlight,
+    caller: Caller,
+    headers: &impl Headers,
+    named: VersionHeader,
+    request: ParsedRequest,
+) -> Answer {
+    let state = in_flight.state();
+    let catalog = state.engine.registry().snapshot();
+    if let Err(problem) = accept::check(headers, named, &request, &catalog) {
+        let id = Some(&request.id).filter(|id| !id.is_null());
         return reply::json(StatusCode::BAD_REQUEST, write_error(id, &problem.to_error())).into();
     }
-    let is_described =
-        asked.meta.as_ref().is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
-    let manner = Manner::Modern { is_undescribed: !is_described };
-    let mut conversation = converse(shared);
-    conversation.receive_asked(LANE, asked);
-    one_shot::answer(flight, conversation, manner)
+    let meta = request.meta.as_ref();
+    let is_described = meta.is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
+    let rules = StatusRules::Modern { is_undescribed: !is_described };
+    let mut connection = open(state, caller.clone());
+    connection.receive_request(STREAM_ID, caller, request, Some(catalog));
+    one_shot::answer(in_flight, connection, rules)
 }
 
-/// What is no request, from a client that says it is modern.
-fn modern_other(flight: &Flight, frame: Result<Incoming, Malformed>) -> Reply {
+/// Answers a message that is not a request, from a client whose header names a modern revision.
+fn modern_other(in_flight: &InFlight, caller: Caller, frame: Result<Incoming, Malformed>) -> Reply {
     let bad = |reason| Refusal::new(StatusCode::BAD_REQUEST, reason).into();
     match frame {
         // The revision gives them no meaning, and demands none of the headers.
         Ok(Incoming::One(Message::Notification { .. })) => reply::empty(StatusCode::ACCEPTED),
-        Ok(Incoming::One(_)) => bad("a client of this revision sends no responses"),
-        Ok(Incoming::Batch(_)) => bad("this revision knows no batches"),
-        Err(malformed) => session::misread(converse(flight.shared()), malformed),
+        Ok(Incoming::One(_)) => bad("clients of this revision send no responses"),
+        Ok(Incoming::Batch(_)) => bad("JSON-RPC batches are not supported in this revision"),
+        Err(malformed) => session::refuse(open(in_flight.state(), caller), malformed),
     }
 }
 
-fn converse(shared: &Shared) -> Conversation {
-    Conversation::new(&shared.engine, Standing::ModernHttp, shared.principal.clone())
+fn open(state: &Arc<ServerState>, caller: Caller) -> Connection {
+    Connection::new(&state.engine, SessionKind::ModernHttp, caller)
 }
 
 /// Reads the body of a request, within its limits.
-pub(crate) async fn read(
-    connection: &Connection,
+pub(crate) async fn read<B>(
+    connection: &HttpConnection,
     version: Version,
-    body: IncomingBody,
-) -> Result<Bytes, Refusal> {
-    let mut body = Collecting::begin(connection, body)?;
-    let collecting = poll_fn(|cx| body.poll(cx));
-    let collected = if version == Version::HTTP_2 {
-        // Many bodies share a connection: each has a timer of its own.
-        let time = connection.shared.settings.limits.body_time;
-        tokio::time::timeout(time, collecting).await.ok()
-    } else {
-        connection.pulse.body_in_time(collecting).await
+    body: Pin<&mut B>,
+) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
+    let limit = connection.state.engine.settings().engine_limits.message_size;
+    let too_long = || {
+        let reason = format!("the body is longer than {limit} bytes");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
     };
-    collected.unwrap_or(Err(Unread::Late)).map_err(|unread| body.refuse(unread))
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_long());
+    }
+    match in_time(connection, version, collect(body, limit)).await {
+        Some(Ok(body)) => Ok(body),
+        Some(Err(Unread::TooLong)) => Err(too_long()),
+        Some(Err(Unread::Broken)) => {
+            Err(Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"))
+        }
+        None => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
+    }
+}
+
+/// How much of an unwanted body is read, so that the next request of its connection can be.
+const MAX_UNWANTED: usize = 64 << 10;
+
+/// Reads a body that nobody wants. `false` if it is too long or too slow for that: then the
+/// connection must be closed.
+pub(crate) async fn discard<B>(
+    connection: &HttpConnection,
+    version: Version,
+    mut body: Pin<&mut B>,
+) -> bool
+where
+    B: Body<Data = Bytes>,
+{
+    if body.size_hint().lower() > MAX_UNWANTED as u64 {
+        return false;
+    }
+    let discarding = async {
+        let mut length = 0;
+        while !body.is_end_stream() {
+            match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+                None => break,
+                Some(Err(_)) => return false,
+                Some(Ok(frame)) => length += frame.data_ref().map_or(0, Bytes::len),
+            }
+            if length > MAX_UNWANTED {
+                return false;
+            }
+        }
+        true
+    };
+    in_time(connection, version, discarding).await == Some(true)
+}
+
+/// Waits for a body, as long as the settings allow.
+async fn in_time<T>(
+    connection: &HttpConnection,
+    version: Version,
+    reading: impl Future<Output = T>,
+) -> Option<T> {
+    match connection.activity.as_ref().filter(|_| version < Version::HTTP_2) {
+        Some(activity) => activity.body_in_time(reading).await,
+        // Many bodies share an HTTP/2 connection: each has a timer of its own.
+        None => {
+            let time = connection.state.settings.limits.body_time;
+            tokio::time::timeout(time, reading).await.ok()
+        }
+    }
 }
 
 enum Unread {
     TooLong,
     Broken,
-    Late,
 }
 
-/// A body that is being read. If it comes in one piece it is not copied.
-struct Collecting {
-    body: IncomingBody,
-    limit: usize,
-    first: Bytes,
-    rest: BytesMut,
-}
-
-impl Collecting {
-    fn begin(connection: &Connection, body: IncomingBody) -> Result<Self, Refusal> {
-        let limit = connection.shared.engine.settings().engine_limits.message_size;
-        let is_too_long = body.size_hint().lower() > limit as u64;
-        let collecting = Self { body, limit, first: Bytes::new(), rest: BytesMut::new() };
-        if is_too_long { Err(collecting.refuse(Unread::TooLong)) } else { Ok(collecting) }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Unread>> {
-        while let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-            let Ok(frame) = frame else { return Poll::Ready(Err(Unread::Broken)) };
-            let Ok(piece) = frame.into_data() else { continue };
-            if self.first.len() + self.rest.len() + piece.len() > self.limit {
-                return Poll::Ready(Err(Unread::TooLong));
-            }
-            self.take(piece);
-            if self.body.is_end_stream() {
-                break;
-            }
+/// Collects a body. If it comes in one piece it is not copied.
+async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Bytes, Unread>
+where
+    B: Body<Data = Bytes>,
+{
+    let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let Ok(frame) = frame else { return Err(Unread::Broken) };
+        let Ok(piece) = frame.into_data() else { continue };
+        if first.len() + rest.len() + piece.len() > limit {
+            return Err(Unread::TooLong);
         }
-        let rest = std::mem::take(&mut self.rest);
-        let first = std::mem::take(&mut self.first);
-        Poll::Ready(Ok(if rest.is_empty() { first } else { rest.freeze() }))
-    }
-
-    fn take(&mut self, piece: Bytes) {
-        if self.first.is_empty() && self.rest.is_empty() {
-            self.first = piece;
-            return;
-        }
-        if self.rest.is_empty() {
-            // What is still to come is told by the hint, as far as it is known.
-            let more = usize::try_from(self.body.size_hint().lower()).unwrap_or(self.limit);
-            let all = self.first.len().saturating_add(piece.len()).saturating_add(more);
-            self.rest.reserve(all.min(self.limit));
-            self.rest.extend_from_slice(&std::mem::take(&mut self.first));
-        }
-        self.rest.extend_from_slice(&piece);
-    }
-
-    fn refuse(&self, unread: Unread) -> Refusal {
-        match unread {
-            Unread::TooLong => {
-                let reason = format!("the body is longer than {} bytes", self.limit);
-                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
+        if first.is_empty() && rest.is_empty() {
+            first = piece;
+        } else {
+            if rest.is_empty() {
+                // The hint says how much is still to come, as far as it is known.
+                let more = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
+                rest.reserve((first.len() + piece.len()).saturating_add(more).min(limit));
+                rest.extend_from_slice(&std::mem::take(&mut first));
             }
-            Unread::Broken => Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"),
-            Unread::Late => {
-                Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")
-            }
+            rest.extend_from_slice(&piece);
+        }
+        if body.is_end_stream() {
+            break;
         }
     }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
 }

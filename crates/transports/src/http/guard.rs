@@ -1,19 +1,18 @@
-//! Who may call at all: `Host`, `Origin`, the token; and what a request must look like.
+//! Which requests are let in: `Host`, `Origin`, and what a request must look like.
 //!
 //! A web page can make its visitor's browser call us, even by a name that suddenly means this
 //! machine. So by default we answer only to the names of this machine and to pages from it.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
-use subtle::ConstantTimeEq as _;
 
 use super::headers::{self, Headers};
 use super::reply::{Refusal, Reply};
-use super::settings::{Settings, Token};
+use super::settings::Settings;
 
 /// Decides who may call.
 #[derive(Debug)]
@@ -22,17 +21,15 @@ pub(crate) struct Guard {
     is_local: bool,
     hosts: Vec<String>,
     origins: Vec<String>,
-    token: Option<Token>,
 }
 
 impl Guard {
-    pub(crate) fn new(settings: &Settings, address: SocketAddr) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
         Self {
-            is_local: address.ip().is_loopback(),
+            is_local: settings.address.ip().is_loopback(),
             hosts: lower(&settings.hosts),
             origins: lower(&settings.origins),
-            token: settings.token.clone(),
         }
     }
 
@@ -58,24 +55,6 @@ impl Guard {
             return Err(forbidden("pages of that Origin may not call this server"));
         }
         Ok(())
-    }
-
-    /// Whether the caller brings the token, if one is demanded.
-    pub(crate) fn check_token(&self, headers: &impl Headers) -> Result<(), Refusal> {
-        let Some(token) = &self.token else { return Ok(()) };
-        let given = headers.first("authorization");
-        let challenge = match given.map(bearer) {
-            Some(Some(given)) if bool::from(given.ct_eq(token.secret())) => return Ok(()),
-            Some(_) => "Bearer error=\"invalid_token\"",
-            None => "Bearer",
-        };
-        Err(Refusal::new(StatusCode::UNAUTHORIZED, "this server demands a bearer token")
-            .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge)))
-    }
-
-    /// Whether the caller is known by more than its word.
-    pub(crate) fn demands_token(&self) -> bool {
-        self.token.is_some()
     }
 
     fn knows_host(&self, host: &[u8]) -> bool {
@@ -124,12 +103,6 @@ fn is_this_machine(name: &str) -> bool {
         || name.eq_ignore_ascii_case("localhost")
         || name.parse().is_ok_and(|four: Ipv4Addr| four.is_loopback())
         || is_six()
-}
-
-/// The token of an `Authorization` header, if it is of that kind.
-fn bearer(value: &[u8]) -> Option<&[u8]> {
-    let (scheme, token) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
 /// Lets the page that called read the answer. Only for origins that were found good.

@@ -1,31 +1,39 @@
 //! HTTP: both eras on one endpoint, and the transport of the first revision beside it.
 //!
-//! HTTP/1.1 and HTTP/2 without TLS: plain requests by ourselves, all others on hyper. A connection is
-//! one task; a request that answers at once needs nothing else.
+//! [`HttpService`] answers requests and can be mounted anywhere; [`serve`] has the connections:
+//! HTTP/1.1 and HTTP/2 without TLS, plain requests by a reader of our own, all others by hyper. A
+//! connection is one task; a request that is answered at once needs nothing else.
 
 mod accept; // the headers of a modern request
+mod activity; // what a connection is doing, and for how long
 mod attachment; // a connection that reads a stream of a session
+mod auth; // who calls
 mod exchange; // one POST
 #[doc(hidden)]
 pub mod fuzzing; // the header rules, for fuzzers
-mod guard; // who may call at all
+mod guard; // which requests are let in
 mod headers; // the headers of a request
+mod listener; // where connections come from
 mod old_sse; // the transport of the first revision
-mod one_shot; // a conversation that lives for one exchange
-mod plain; // what nearly all requests look like
-mod pulse; // how a connection is doing
+mod one_shot; // a connection that lives for one exchange
+mod plain; // plain requests, without hyper
 mod reply; // responses
 mod route; // which request goes where
-mod server; // listen, run, stop
+mod server; // listen, serve, stop
+mod service; // the endpoint as a tower service
 mod session; // legacy clients: POST, GET, DELETE
 mod settings; // how it behaves, as decided
-mod shared; // what all connections share
 mod socket; // a connection's socket
 mod sse; // server-sent events
+mod state; // what all connections share
 mod streams; // the streams of one legacy session
-mod sweep; // the one task that looks after all
+mod sweep; // the task that ends what took too long
 mod table; // all legacy sessions
 
 pub use accept::headers_agree;
-pub use server::{BindError, Server, Stats, Watcher};
-pub use settings::{Limits, Settings, Token};
+pub use auth::{Authenticate, Authenticating, Denied};
+pub use listener::Listener;
+pub use reply::Body;
+pub use server::{BindError, Server, Stats, Watcher, serve};
+pub use service::HttpService;
+pub use settings::{Limits, NamedToken, Settings, Token};

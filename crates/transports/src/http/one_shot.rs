@@ -1,27 +1,28 @@
-//! A conversation that lives for one exchange: a modern request, or a legacy one without a session.
+//! A connection that lives for one exchange: a modern request, or a legacy one without a session.
 //!
-//! What answers at once is answered as JSON, without a task or a timer. What has something to say
-//! before its answer gets a stream of events. Whoever goes away cancels: the conversation is
-//! dropped, and its calls with it.
+//! A call that completes at once is answered as JSON, without a task or a timer. A call that reports
+//! something before its result gets an event stream. A client that goes away cancels: the connection
+//! is dropped, and its calls with it.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use sabir_engine::{Conversation, Frame};
-use sabir_session::{Kind, Lane};
+use sabir_engine::{Connection, Frame, Waiting};
+use sabir_session::{MessageKind, StreamId};
 use sabir_wire::Code;
+use tokio::time::Instant;
 
-use super::reply::{self, Answer, Pieces, Reply};
-use super::shared::{Flight, OpenStream};
+use super::reply::{self, Answer, EventStream, Reply};
 use super::sse;
+use super::state::{InFlight, OpenStream};
 
-/// The one lane of such a conversation.
-pub(crate) const LANE: Lane = Lane(0);
+/// The one stream of such a connection.
+pub(crate) const STREAM_ID: StreamId = StreamId(0);
 
 /// How an error of the protocol is told in the language of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum StatusRules {
     /// A modern request.
     Modern {
         /// It does not say about itself what it must.
@@ -31,19 +32,20 @@ pub(crate) enum Manner {
     Legacy,
 }
 
-impl Manner {
-    pub(crate) fn status(self, kind: Kind) -> StatusCode {
+impl StatusRules {
+    pub(crate) fn status(self, kind: MessageKind) -> StatusCode {
         match (kind, self) {
-            (Kind::Refusal(_), _)
-            | (Kind::Answer(Some(Code::UNSUPPORTED_VERSION)), _)
+            (MessageKind::Refusal(_), _)
+            | (MessageKind::Answer(Some(Code::UNSUPPORTED_VERSION)), _)
             | (
-                Kind::Answer(Some(Code::HEADER_MISMATCH | Code::MISSING_CAPABILITY)),
+                MessageKind::Answer(Some(Code::HEADER_MISMATCH | Code::MISSING_CAPABILITY)),
                 Self::Modern { .. },
             )
-            | (Kind::Answer(Some(Code::INVALID_PARAMS)), Self::Modern { is_undescribed: true }) => {
-                StatusCode::BAD_REQUEST
-            }
-            (Kind::Answer(Some(Code::METHOD_NOT_FOUND)), Self::Modern { .. }) => {
+            | (
+                MessageKind::Answer(Some(Code::INVALID_PARAMS)),
+                Self::Modern { is_undescribed: true },
+            ) => StatusCode::BAD_REQUEST,
+            (MessageKind::Answer(Some(Code::METHOD_NOT_FOUND)), Self::Modern { .. }) => {
                 StatusCode::NOT_FOUND
             }
             _ => StatusCode::OK,
@@ -51,83 +53,113 @@ impl Manner {
     }
 }
 
-/// Answers with what the conversation has to say.
-pub(crate) fn answer(flight: Flight, mut conversation: Conversation, manner: Manner) -> Answer {
-    match conversation.next_frame() {
-        Some(frame) if is_last(&frame, &conversation) => {
-            reply::json(manner.status(frame.kind), frame.text).into()
+/// Runs what the connection has to do, and answers with what comes of it.
+pub(crate) fn answer(
+    in_flight: InFlight,
+    mut connection: Connection,
+    rules: StatusRules,
+) -> Answer {
+    let waiting = connection.run();
+    match connection.next_frame() {
+        Some(frame) if is_last(&frame, &connection) => {
+            reply::json(rules.status(frame.kind), frame.text).into()
         }
-        None if !conversation.is_active(LANE) => reply::empty(StatusCode::ACCEPTED).into(),
-        first => Answer::Later(Box::pin(answer_later(flight, conversation, first, manner))),
+        None if !connection.is_active(STREAM_ID) => reply::empty(StatusCode::ACCEPTED).into(),
+        first => {
+            let exchange = Exchange { connection, waiting: waiting.into_iter().next(), first };
+            Answer::Later(Box::pin(answer_later(in_flight, exchange, rules)))
+        }
     }
 }
 
-fn is_last(frame: &Frame, conversation: &Conversation) -> bool {
-    matches!(frame.kind, Kind::Answer(_) | Kind::Refusal(_)) && !conversation.is_active(LANE)
+fn is_last(frame: &Frame, connection: &Connection) -> bool {
+    matches!(frame.kind, MessageKind::Answer(_) | MessageKind::Refusal(_))
+        && !connection.is_active(STREAM_ID)
 }
 
-async fn answer_later(
-    flight: Flight,
-    mut conversation: Conversation,
-    mut first: Option<Frame>,
-    manner: Manner,
-) -> Reply {
-    let silence = flight.shared().settings.keep_alive;
-    let opening = tokio::time::sleep(silence);
-    tokio::pin!(opening);
-    while first.is_none() && conversation.is_active(LANE) {
-        tokio::select! {
-            () = conversation.wait() => first = conversation.next_frame(),
-            () = &mut opening => break,
+/// An exchange whose call has to wait. The call is polled here; dropped, it is cancelled.
+struct Exchange {
+    // Dropped first: the call learns that it is cancelled before a task goes on with it.
+    connection: Connection,
+    waiting: Option<Waiting>,
+    first: Option<Frame>,
+}
+
+impl Exchange {
+    /// The next message. `None` if there is none until `end`, or none any more.
+    async fn next(&mut self, end: Instant) -> Option<Frame> {
+        let Self { connection, waiting, first } = self;
+        if let Some(first) = first.take() {
+            return Some(first);
         }
-    }
-    match first {
-        Some(frame) if is_last(&frame, &conversation) => {
-            reply::json(manner.status(frame.kind), frame.text)
+        loop {
+            let wait = connection.wait().no_later_than(end.into_std());
+            connection.advance();
+            drop(connection.run());
+            let next = connection.next_frame();
+            if next.is_some() || !connection.is_active(STREAM_ID) || end <= Instant::now() {
+                return next;
+            }
+            let done = async {
+                match waiting {
+                    Some(waiting) => waiting.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                done = done => {
+                    *waiting = None;
+                    connection.complete(done);
+                }
+                () = wait.happened() => {}
+            }
         }
-        first => reply::stream(stream(OpenStream::open(flight), conversation, first, silence)),
     }
 }
 
-/// All that is to be said from now on, as events.
+async fn answer_later(in_flight: InFlight, mut exchange: Exchange, rules: StatusRules) -> Reply {
+    let silence = in_flight.state().settings.keep_alive;
+    match exchange.next(Instant::now() + silence).await {
+        Some(frame) if is_last(&frame, &exchange.connection) => {
+            reply::json(rules.status(frame.kind), frame.text)
+        }
+        first => reply::stream(stream(OpenStream::open(in_flight), exchange, first, silence)),
+    }
+}
+
+/// All messages from now on, as events.
 fn stream(
     open: OpenStream,
-    conversation: Conversation,
+    exchange: Exchange,
     first: Option<Frame>,
     silence: Duration,
-) -> Pieces {
+) -> EventStream {
     let begun = first.map_or_else(sse::keep_alive, |frame| event(&frame.text));
     let events = futures_util::stream::unfold(
-        (Some(begun), conversation, open),
-        move |(begun, mut conversation, open)| async move {
+        (Some(begun), exchange, open),
+        move |(begun, mut exchange, open)| async move {
             let piece = match begun {
                 Some(begun) => begun,
-                None => next(&mut conversation, silence).await?,
+                None => next_piece(&mut exchange, silence).await?,
             };
-            Some((piece, (None, conversation, open)))
+            Some((piece, (None, exchange, open)))
         },
     );
     Box::pin(events)
 }
 
 /// The next piece; `None` at the end.
-async fn next(conversation: &mut Conversation, silence: Duration) -> Option<Bytes> {
+async fn next_piece(exchange: &mut Exchange, silence: Duration) -> Option<Bytes> {
+    let Some(first) = exchange.next(Instant::now() + silence).await else {
+        return exchange.connection.is_active(STREAM_ID).then(sse::keep_alive);
+    };
     let mut piece = Vec::new();
-    loop {
-        while let Some(frame) = conversation.next_frame() {
-            sse::write(&mut piece, None, &frame.text);
-        }
-        if !piece.is_empty() {
-            return Some(piece.into());
-        }
-        if !conversation.is_active(LANE) {
-            return None;
-        }
-        tokio::select! {
-            () = conversation.wait() => {}
-            () = tokio::time::sleep(silence) => return Some(sse::keep_alive()),
-        }
+    sse::write(&mut piece, None, &first.text);
+    while let Some(frame) = exchange.connection.next_frame() {
+        sse::write(&mut piece, None, &frame.text);
     }
+    Some(piece.into())
 }
 
 fn event(text: &[u8]) -> Bytes {

@@ -1,56 +1,49 @@
 //! Plain requests: POSTs of a message to the endpoint, as nearly all requests are.
 //!
-//! hyper reads whatever HTTP allows, and most of that is sent by nobody. So a connection begins
-//! here, where a plain request is read as it stands and answered in one write. The first that is
-//! anything else, or is refused, or cannot be answered at once, takes the connection over to hyper,
-//! with all that was read of it; and there it stays. So hyper is the authority on HTTP: what is
-//! read here is read there alike, and nothing is decided here that hyper's way would decide
-//! otherwise.
+//! hyper reads everything that HTTP allows, and most of that is sent by nobody. So a connection
+//! begins here, where a plain request is parsed in place and answered in one write, whether its call
+//! completes at once or has to wait. The first request that is anything else, that is refused, or
+//! that is answered with an event stream takes the connection over to hyper, with all that was read
+//! of it, and it stays there. Every check runs on every request. hyper is the authority on HTTP: the
+//! fuzz target `http_head` gives both the same bytes and fails on one disagreement.
 
-mod head; // what stands before the body
+mod head; // what precedes the body
 
 use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::SystemTime;
 
 use bytes::{Buf, Bytes, BytesMut};
-use sabir_wire::LastMeta;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use http::Version;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use self::head::{Head, Size};
-use super::exchange;
+use self::head::Head;
 use super::reply::{Answer, Reply};
-use super::shared::{Connection, Flight};
 use super::socket::{Socket, TOGETHER};
-use crate::pace::Pace;
+use super::state::{HttpConnection, InFlight};
+use super::{exchange, route};
 
 /// The longest plain request.
-const MOST: usize = 64 << 10;
+const MAX_REQUEST: usize = 64 << 10;
 
-/// How much is read at once: more where a client fills it.
-const FIRST_ROOM: usize = 8 << 10;
+/// How much is read at once.
+const ROOM: usize = 8 << 10;
 
 /// A connection on which there were only plain requests.
-pub(crate) struct Plain {
-    socket: Socket,
-    connection: Arc<Connection>,
+pub(crate) struct Plain<S> {
+    socket: Socket<S>,
+    connection: Arc<HttpConnection>,
     /// What was read and not answered.
     read: Bytes,
     /// Where to read to.
     room: BytesMut,
-    /// How much room is made.
-    room_size: usize,
-    /// What the last request said before its body.
-    head: Head,
-    /// What it said about its client.
-    last_meta: LastMeta,
     /// What is to be written.
     out: Vec<u8>,
     date: Date,
-    pace: Pace,
 }
 
 /// How it goes on with a connection.
@@ -58,93 +51,136 @@ pub(crate) enum Next {
     /// Not at all: the peer has gone, or we were asked to finish.
     Over,
     /// With hyper, and the answer to the first request if that was taken in already.
-    Unusual(Option<Answer>),
+    Other(Option<Answer>),
 }
 
 /// What became of what was read.
 enum Step {
-    /// There is nothing.
-    Empty,
-    /// A request was answered, with that body.
-    Answered(Bytes),
+    /// A request was taken in. It is so long, and this is its answer.
+    Taken(usize, Answer),
     /// The request is so long, and not all of it is there.
     Short(usize),
-    /// It is not for us.
-    Unusual(Option<Answer>),
+    /// It is not plain.
+    Other,
 }
 
-impl Plain {
-    pub(crate) fn new(socket: Socket, connection: Arc<Connection>) -> Self {
-        Self {
-            socket,
-            connection,
-            read: Bytes::new(),
-            room: BytesMut::new(),
-            room_size: FIRST_ROOM,
-            head: Head::default(),
-            last_meta: LastMeta::default(),
-            out: Vec::new(),
-            date: Date::default(),
-            pace: Pace::new(),
-        }
+impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
+    pub(crate) fn new(socket: Socket<S>, connection: Arc<HttpConnection>) -> Self {
+        let (read, room, out) = (Bytes::new(), BytesMut::new(), Vec::new());
+        Self { socket, connection, read, room, out, date: Date::default() }
     }
 
-    /// Serves as long as all is plain.
+    /// Serves as long as all requests are plain.
     pub(crate) async fn serve(&mut self) -> Next {
         loop {
-            // What is asked at once is answered at once, but before we wait for anything.
-            let step = if self.read.is_empty() { Step::Empty } else { self.step() };
-            let written = match &step {
-                Step::Answered(body) => self.write(body).await,
-                _ => self.flush().await,
-            };
-            if written.is_err() {
-                return Next::Over;
+            if self.read.is_empty() {
+                // Answers to pipelined requests leave together, but before we wait for anything.
+                if self.flush().await.is_err() || !self.read().await {
+                    return Next::Over;
+                }
             }
-            match step {
-                Step::Answered(_) => {}
-                Step::Empty if self.read().await => {}
-                Step::Empty => return Next::Over,
-                Step::Short(length) if self.fill(length).await => {}
-                Step::Short(_) => return Next::Unusual(None),
-                Step::Unusual(answer) => return Next::Unusual(answer),
+            match self.step() {
+                Step::Taken(length, answer) => {
+                    let answer = match self.wait(answer).await {
+                        Some(answer) => answer,
+                        None => return Next::Over,
+                    };
+                    let Some((reply, body)) = answer.at_once() else {
+                        return self.leave(Some(answer)).await;
+                    };
+                    self.read.advance(length);
+                    let date = self.date.at(self.connection.state.clock.now());
+                    write_head(&mut self.out, reply, body.len(), date);
+                    let body = body.clone();
+                    if self.write(&body).await.is_err() {
+                        return Next::Over;
+                    }
+                }
+                Step::Short(length) => {
+                    if self.flush().await.is_err() {
+                        return Next::Over;
+                    }
+                    if !self.fill(length).await {
+                        return Next::Other(None);
+                    }
+                }
+                Step::Other => return self.leave(None).await,
             }
         }
     }
 
     /// The socket, which gives once more what was not answered.
-    pub(crate) fn into_socket(self) -> Socket {
+    pub(crate) fn into_socket(self) -> Socket<S> {
         self.socket.again(self.read)
     }
 
-    /// Answers the request that was read.
-    fn step(&mut self) -> Step {
-        let shared = &self.connection.shared;
-        let most = MOST.min(shared.engine.settings().engine_limits.message_size);
-        let Some(Size { head, body }) =
-            self.head.read(&self.read, shared).filter(|size| size.body <= most)
-        else {
-            return Step::Unusual(None);
+    /// Leaves the connection to hyper, after what was answered here is sent.
+    async fn leave(&mut self, answer: Option<Answer>) -> Next {
+        match self.flush().await {
+            Ok(()) => Next::Other(answer),
+            Err(_) => Next::Over,
+        }
+    }
+
+    /// Takes in the request that was read, after every check that hyper's way has.
+    fn step(&self) -> Step {
+        let state = &self.connection.state;
+        let limits = &state.settings.limits;
+        let mut room = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
+        let Some(head) = Head::read(&self.read, &state.settings.endpoint, &mut room) else {
+            return Step::Other;
         };
-        let length = head + body;
+        let max_body = MAX_REQUEST.min(state.engine.settings().engine_limits.message_size);
+        if head.length > limits.head || head.body > max_body {
+            return Step::Other;
+        }
+        let is_admitted = state.guard.check_origin(None, Version::HTTP_11, &head).is_ok()
+            && route::check_running(state).is_ok()
+            && exchange::check(&head).is_ok();
+        let Some(Ok(caller)) = state.authentication.known(&head).filter(|_| is_admitted) else {
+            return Step::Other;
+        };
+        let length = head.length + head.body;
         if length > self.read.len() {
             return Step::Short(length);
         }
-        let flight = Flight::begin(&self.connection);
-        let body = self.read.slice(head..length);
-        let answer = exchange::answer(flight, &self.head, &body, &mut self.last_meta);
-        let Some((reply, body)) = answer.at_once() else { return Step::Unusual(Some(answer)) };
-        self.read.advance(length);
-        let date = self.date.at(self.connection.shared.clock.now());
-        write_head(&mut self.out, reply, body.len(), date);
-        Step::Answered(body.clone())
+        let body = self.read.slice(head.length..length);
+        let in_flight = InFlight::begin(&self.connection);
+        Step::Taken(length, exchange::answer(in_flight, caller, &head, &body))
     }
 
-    /// Writes the body of an answer behind its head, now or with what comes next.
+    /// Waits for an answer. A peer that goes away meanwhile cancels it: then `None`.
+    async fn wait(&mut self, answer: Answer) -> Option<Answer> {
+        let Answer::Later(mut reply) = answer else { return Some(answer) };
+        if self.flush().await.is_err() {
+            return None;
+        }
+        let mut ahead = BytesMut::new();
+        let reply = loop {
+            tokio::select! {
+                biased;
+                reply = &mut reply => break reply,
+                read = self.socket.read_buf(&mut ahead), if ahead.len() < MAX_REQUEST => {
+                    if read.unwrap_or(0) == 0 {
+                        return None;
+                    }
+                }
+            }
+        };
+        if !ahead.is_empty() {
+            let mut all = BytesMut::with_capacity(self.read.len() + ahead.len());
+            all.extend_from_slice(&self.read);
+            all.extend_from_slice(&ahead);
+            self.read = all.freeze();
+        }
+        Some(Answer::Now(reply))
+    }
+
+    /// Writes the body of an answer behind its head, now or with the next.
     async fn write(&mut self, body: &Bytes) -> io::Result<()> {
         if body.len() <= TOGETHER {
             self.out.extend_from_slice(body);
-            return if self.out.len() > MOST { self.flush().await } else { Ok(()) };
+            return if self.out.len() > MAX_REQUEST { self.flush().await } else { Ok(()) };
         }
         self.socket.write_all_buf(&mut Buf::chain(&*self.out, &**body)).await?;
         self.out.clear();
@@ -157,41 +193,35 @@ impl Plain {
         }
         self.socket.write_all(&self.out).await?;
         self.out.clear();
-        self.out.shrink_to(FIRST_ROOM);
+        self.out.shrink_to(ROOM);
         Ok(())
     }
 
     /// Waits for more to read. `false` if nothing will come, or none is wanted.
     async fn read(&mut self) -> bool {
         self.read = Bytes::new();
-        // The same memory again, if nobody needs what was there: it is still in the cache.
-        if !self.room.try_reclaim(self.room_size) && self.room.capacity() < self.room_size / 2 {
-            self.room.reserve(self.room_size);
+        // The same memory again, if nobody needs what was there.
+        if !self.room.try_reclaim(ROOM) {
+            self.room = BytesMut::with_capacity(ROOM);
         }
-        let room = self.room.capacity();
         let mut reading = pin!(self.socket.read_buf(&mut self.room));
-        let pulse = &self.connection.pulse;
-        let read = poll_fn(|cx| match pulse.is_told() {
+        let activity = self.connection.activity.as_ref();
+        let is_told = || activity.is_some_and(|activity| activity.is_told());
+        let read = poll_fn(|cx| match is_told() {
             true => Poll::Ready(Ok(0)),
             false => reading.as_mut().poll(cx),
         });
-        let length = self.pace.next(read).await.unwrap_or(0);
+        let length = read.await.unwrap_or(0);
         self.read = self.room.split().freeze();
-        if length == room {
-            self.room_size = (2 * self.room_size).min(MOST);
-        } else if length < room / 4 && room > FIRST_ROOM {
-            // Whoever has said much may be silent for long.
-            (self.room, self.room_size) = (BytesMut::new(), FIRST_ROOM);
-        }
         length > 0
     }
 
     /// Waits for the rest of a request that is so long. `false` if it does not come in time.
     async fn fill(&mut self, length: usize) -> bool {
-        let _flight = Flight::begin(&self.connection);
+        let in_flight = InFlight::begin(&self.connection);
         let mut all = BytesMut::with_capacity(length);
         all.extend_from_slice(&self.read);
-        // Not each piece has so much time, but all of them together.
+        // The time is that of the whole body, not of each piece.
         let reading = async {
             while all.len() < length {
                 if self.socket.read_buf(&mut all).await.unwrap_or(0) == 0 {
@@ -200,13 +230,16 @@ impl Plain {
             }
             true
         };
-        let is_whole = self.connection.pulse.body_in_time(reading).await.unwrap_or(false);
+        let is_whole = match &in_flight.connection.activity {
+            Some(activity) => activity.body_in_time(reading).await.unwrap_or(false),
+            None => reading.await,
+        };
         self.read = all.freeze();
         is_whole
     }
 }
 
-/// Writes the head of an answer, as hyper would.
+/// Writes the head of a response, as hyper would.
 fn write_head(out: &mut Vec<u8>, reply: &Reply, length: usize, date: &str) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(reply.status.as_str().as_bytes());

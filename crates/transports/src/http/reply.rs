@@ -17,7 +17,7 @@ pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     /// Beside those that tell what the body is.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) body: Body,
+    pub(crate) body: Content,
 }
 
 /// A reply that is ready, or will be. What is ready passes through no future on its way out.
@@ -57,8 +57,11 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// The body of a response.
-pub(crate) enum Body {
+/// The body of a response: JSON, events, or nothing.
+pub struct Body(pub(crate) Content);
+
+/// What a body holds.
+pub(crate) enum Content {
     /// Nothing, or nothing more.
     Empty,
     /// One JSON text.
@@ -66,13 +69,13 @@ pub(crate) enum Body {
     /// Events, all of them.
     Events(Bytes),
     /// Events as they come.
-    Stream(Pieces),
+    Stream(EventStream),
 }
 
-/// Pieces of a stream of events.
-pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+/// EventStream of a stream of events.
+pub(crate) type EventStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
-impl Body {
+impl Content {
     /// The headers that tell what it is.
     pub(crate) fn headers(&self) -> &'static [(HeaderName, HeaderValue)] {
         static JSON: [(HeaderName, HeaderValue); 1] =
@@ -101,6 +104,12 @@ impl Body {
     }
 }
 
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Body")
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;
@@ -109,36 +118,36 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = match &mut *self {
-            Self::Stream(pieces) => {
+        let content = &mut self.0;
+        let piece = match content {
+            Content::Stream(pieces) => {
                 let piece = ready!(pieces.as_mut().poll_next(cx));
                 return Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))));
             }
-            Self::Json(text) | Self::Events(text) => Some(std::mem::take(text)),
-            Self::Empty => None,
+            Content::Json(text) | Content::Events(text) => Some(std::mem::take(text)),
+            Content::Empty => None,
         };
-        *self = Self::Empty;
+        *content = Content::Empty;
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Empty)
+        matches!(self.0, Content::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Empty => SizeHint::with_exact(0),
-            Self::Json(text) | Self::Events(text) => SizeHint::with_exact(text.len() as u64),
-            Self::Stream(_) => SizeHint::default(),
+        match &self.0 {
+            Content::Empty => SizeHint::with_exact(0),
+            Content::Json(text) | Content::Events(text) => SizeHint::with_exact(text.len() as u64),
+            Content::Stream(_) => SizeHint::default(),
         }
     }
 }
 
-/// For hyper.
 impl From<Reply> for Response<Body> {
     fn from(reply: Reply) -> Self {
         let headers = reply.body.headers();
-        let mut response = Self::new(reply.body);
+        let mut response = Self::new(Body(reply.body));
         *response.status_mut() = reply.status;
         response.headers_mut().extend(headers.iter().cloned().chain(reply.headers));
         response
@@ -147,22 +156,22 @@ impl From<Reply> for Response<Body> {
 
 /// One JSON text.
 pub(crate) fn json(status: StatusCode, text: Bytes) -> Reply {
-    Reply { status, headers: Vec::new(), body: Body::Json(text) }
+    Reply { status, headers: Vec::new(), body: Content::Json(text) }
 }
 
 /// Nothing but a status.
 pub(crate) fn empty(status: StatusCode) -> Reply {
-    Reply { status, headers: Vec::new(), body: Body::Empty }
+    Reply { status, headers: Vec::new(), body: Content::Empty }
 }
 
 /// Events, all of them.
 pub(crate) fn events(text: Bytes) -> Reply {
-    Reply { status: StatusCode::OK, headers: Vec::new(), body: Body::Events(text) }
+    Reply { status: StatusCode::OK, headers: Vec::new(), body: Content::Events(text) }
 }
 
 /// Events as they come.
-pub(crate) fn stream(pieces: Pieces) -> Reply {
-    Reply { status: StatusCode::OK, headers: Vec::new(), body: Body::Stream(pieces) }
+pub(crate) fn stream(pieces: EventStream) -> Reply {
+    Reply { status: StatusCode::OK, headers: Vec::new(), body: Content::Stream(pieces) }
 }
 
 /// Why a request is not served.
@@ -176,6 +185,11 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { status, reason: reason.into(), header: None }
+    }
+
+    /// Whether the reason is the body itself: what is left of it is not waited for.
+    pub(crate) fn is_about_the_body(&self) -> bool {
+        matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT)
     }
 
     /// The same with a header that tells what would help.

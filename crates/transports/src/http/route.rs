@@ -1,62 +1,79 @@
 //! Which request goes where.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header;
 use http::request::Parts;
-use http::{Method, Request, StatusCode};
-use http_body::Body as _;
-use hyper::body::Incoming;
+use http::{HeaderValue, Method, Request, StatusCode, Version};
+use http_body::Body;
 
 use super::accept::named_revision;
-use super::headers::Headers;
 use super::reply::{self, Answer, Refusal, Reply};
-use super::shared::{Connection, Flight, Shared};
+use super::state::{HttpConnection, InFlight, ServerState};
 use super::{exchange, guard, old_sse, session};
 
 /// For load balancers.
 const HEALTH: &str = "/healthz";
 
-/// Answers one request. Never fails: whatever is wrong with it is an answer.
-pub(crate) async fn answer(connection: &Arc<Connection>, request: Request<Incoming>) -> Reply {
-    let flight = Flight::begin(connection);
+/// Answers one request. Never fails: a mistake in the request becomes a response.
+pub(crate) async fn answer<B>(connection: &Arc<HttpConnection>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes>,
+{
+    let in_flight = InFlight::begin(connection);
     let (head, body) = request.into_parts();
-    let shared = &connection.shared;
-    let guarded = guard::check_size(&head, shared.settings.limits.head).and_then(|()| {
-        shared.guard.check_origin(head.uri.authority(), head.version, &head.headers)
-    });
-    if let Err(refusal) = guarded {
-        return refusal.into();
-    }
-    // The page that asks, if one does, must be allowed to read the answer.
-    let origin = head.headers.get(header::ORIGIN).cloned();
-    let mut reply = dispatch(flight, head, body).await.unwrap_or_else(Reply::from);
+    let mut body = pin!(body);
+    let (state, version) = (&connection.state, head.version);
+    let guarded = guard::check_size(&head, state.settings.limits.head)
+        .and_then(|()| state.guard.check_origin(head.uri.authority(), version, &head.headers));
+    // A page must be allowed to read the response; one that was refused must not.
+    let origin = head.headers.get(header::ORIGIN).filter(|_| guarded.is_ok()).cloned();
+    let answered = match guarded {
+        Ok(()) => dispatch(in_flight, head, body.as_mut()).await,
+        Err(refusal) => Err(refusal),
+    };
+    let mut reply = match answered {
+        Ok(reply) => reply,
+        Err(refusal) => {
+            let is_discarded =
+                refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
+            let mut reply = Reply::from(refusal);
+            if !is_discarded && version < Version::HTTP_2 {
+                reply.headers.push((header::CONNECTION, HeaderValue::from_static("close")));
+            }
+            reply
+        }
+    };
     if let Some(origin) = &origin {
         guard::allow_origin(origin, &mut reply);
     }
     reply
 }
 
-/// Goes on with a request that was taken in before.
-pub(crate) async fn resume(answer: Answer, mut body: Incoming) -> Reply {
-    // Its body is known, but what comes behind it is not.
-    while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {}
+/// Answers a request that the plain reader has taken in.
+pub(crate) async fn resume(answer: Answer, body: impl Body) -> Reply {
+    // Its body is known; it is read again so that what follows it can be read.
+    let mut body = pin!(body);
+    while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {}
     answer.reply().await
 }
 
-async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, Refusal> {
-    let shared = flight.shared();
-    let settings = &shared.settings;
+async fn dispatch<B>(in_flight: InFlight, head: Parts, body: Pin<&mut B>) -> Result<Reply, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
+    let state = in_flight.state();
+    let settings = &state.settings;
     let path = head.uri.path();
     let allowed = match path {
         path if path == settings.endpoint => "GET, POST, DELETE, OPTIONS",
         HEALTH => "GET, HEAD, OPTIONS",
         old_sse::STREAM if settings.old_sse => "GET, OPTIONS",
         old_sse::MESSAGES if settings.old_sse => "POST, OPTIONS",
-        _ => return Err(Refusal::new(StatusCode::NOT_FOUND, "there is nothing at that path")),
+        _ => return Err(Refusal::new(StatusCode::NOT_FOUND, "not found")),
     };
     if head.method == Method::OPTIONS {
         let mut reply = reply::empty(StatusCode::NO_CONTENT);
@@ -64,12 +81,13 @@ async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, 
         return Ok(reply);
     }
     if path == HEALTH {
-        return health(&flight, &head.method, allowed);
+        return health(&in_flight, &head.method, allowed);
     }
-    admit(shared, &head.headers)?;
+    check_running(state)?;
+    let caller = state.authentication.caller(&head.headers).await?;
     let is_endpoint = path == settings.endpoint;
     match (&head.method, path) {
-        (&Method::POST, _) if is_endpoint => exchange::post(flight, head, body).await,
+        (&Method::POST, _) if is_endpoint => exchange::post(in_flight, caller, head, body).await,
         // A modern client has no use for either, and is told so.
         (&Method::GET | &Method::DELETE, _)
             if is_endpoint && named_revision(&head.headers).is_modern() =>
@@ -78,29 +96,28 @@ async fn dispatch(flight: Flight, head: Parts, body: Incoming) -> Result<Reply, 
         }
         (&Method::GET, _) if is_endpoint => {
             guard::check_accept(&head.headers, &["text/event-stream"])?;
-            session::get(flight, &head)
+            session::get(in_flight, &caller, &head)
         }
-        (&Method::DELETE, _) if is_endpoint => session::delete(shared, &head.headers),
-        (&Method::GET, old_sse::STREAM) => old_sse::open(flight, &head),
-        (&Method::POST, old_sse::MESSAGES) => Ok(old_sse::post(flight, &head, body).await),
+        (&Method::DELETE, _) if is_endpoint => session::delete(state, &caller, &head.headers),
+        (&Method::GET, old_sse::STREAM) => old_sse::open(in_flight, caller, &head),
+        (&Method::POST, old_sse::MESSAGES) => old_sse::post(in_flight, caller, &head, body).await,
         _ => Err(guard::wrong_method(&head.method, allowed)),
     }
 }
 
-/// Whether anything is done for the caller, now.
-pub(crate) fn admit(shared: &Shared, headers: &impl Headers) -> Result<(), Refusal> {
-    shared.guard.check_token(headers)?;
-    if shared.is_stopping() {
+/// Refuses a request while the server stops.
+pub(crate) fn check_running(state: &ServerState) -> Result<(), Refusal> {
+    if state.is_stopping() {
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
     }
     Ok(())
 }
 
-fn health(flight: &Flight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {
+fn health(in_flight: &InFlight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Err(guard::wrong_method(method, allowed));
     }
-    let (status, text): (_, &[u8]) = match flight.shared().is_stopping() {
+    let (status, text): (_, &[u8]) = match in_flight.state().is_stopping() {
         false => (StatusCode::OK, br#"{"status":"ok"}"#),
         true => (StatusCode::SERVICE_UNAVAILABLE, br#"{"status":"stopping"}"#),
     };

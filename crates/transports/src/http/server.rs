@@ -12,22 +12,23 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use sabir_engine::Engine;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use super::guard::Guard;
+use super::activity::Activity;
+use super::listener::Listener;
 use super::plain::{Next, Plain};
 use super::reply::Answer;
 use super::route;
+use super::service::HttpService;
 use super::settings::{Limits, Settings};
-use super::shared::{Connection, Shared};
 use super::socket::Socket;
-use super::sweep::sweep;
+use super::state::{HttpConnection, ServerState};
 
 /// An HTTP server that is bound to its address.
 pub struct Server {
-    shared: Arc<Shared>,
+    service: HttpService,
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -35,8 +36,11 @@ pub struct Server {
 /// Why a server could not be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Others could use it, and nothing keeps them from it.
-    #[error("{0} can be reached by others, and no token is demanded")]
+    /// The address is reachable from other hosts, and there is no authentication.
+    #[error(
+        "refusing to listen on {0}: it is reachable from other hosts and no authentication is \
+         configured"
+    )]
     Public(SocketAddr),
     /// The system refused.
     #[error("cannot listen on {address}: {source}")]
@@ -64,15 +68,15 @@ pub struct Stats {
 
 /// Counts, for whoever wants to know while the server runs.
 #[derive(Clone)]
-pub struct Watcher(Arc<Shared>);
+pub struct Watcher(Arc<ServerState>);
 
 impl Watcher {
     /// How much is going on now.
     pub fn stats(&self) -> Stats {
-        let pulses = self.0.pulses();
+        let activities = self.0.activities();
         Stats {
-            connections: pulses.len(),
-            requests: pulses.iter().map(|pulse| pulse.in_flight()).sum(),
+            connections: activities.len(),
+            requests: activities.iter().map(|activity| activity.in_flight()).sum(),
             streams: self.0.streams.load(Ordering::Relaxed),
             sessions: self.0.table.len(),
         }
@@ -87,17 +91,17 @@ impl std::fmt::Debug for Watcher {
 
 impl Server {
     /// Binds a server, which serves nobody before [`Server::run`].
-    pub async fn bind(engine: Arc<Engine>, settings: Settings) -> Result<Self, BindError> {
+    pub async fn bind(engine: Arc<Engine>, mut settings: Settings) -> Result<Self, BindError> {
         let address = settings.address;
-        let is_guarded = settings.token.is_some() || settings.allow_public;
-        if !address.ip().is_loopback() && !is_guarded {
+        let is_guarded = !settings.tokens.is_empty() || settings.authenticate.is_some();
+        if !address.ip().is_loopback() && !is_guarded && !settings.allow_public {
             return Err(BindError::Public(address));
         }
         let failed = |source| BindError::System { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let guard = Guard::new(&settings, address);
-        Ok(Self { shared: Arc::new(Shared::new(engine, settings, guard)), listener, address })
+        settings.address = address;
+        Ok(Self { service: HttpService::new(engine, settings), listener, address })
     }
 
     /// Where it listens.
@@ -107,38 +111,44 @@ impl Server {
 
     /// Counts what goes on.
     pub fn watcher(&self) -> Watcher {
-        Watcher(self.shared.clone())
+        Watcher(self.service.state.clone())
     }
 
-    /// Serves until `stop`, then stops the engine and lets what runs finish within the grace. Comes
-    /// back when the last connection has ended.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { shared, listener, .. } = self;
-        let sweeper = tokio::spawn(sweep(shared.clone()));
-        let most = shared.settings.limits.connections.clamp(1, Semaphore::MAX_PERMITS >> 1);
-        let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let room = Arc::new(Semaphore::new(most as usize));
-        tokio::select! {
-            () = accept(&shared, &listener, &room) => {}
-            () = stop => {}
-        }
-        drop(listener);
-        shared.is_stopping.store(true, Ordering::Relaxed);
-        shared.engine.stop();
-        for pulse in shared.pulses() {
-            pulse.finish();
-        }
-        let grace = shared.engine.settings().limits.grace + LAST_WORDS;
-        if tokio::time::timeout(grace, room.acquire_many(most)).await.is_err() {
-            for pulse in shared.pulses() {
-                pulse.abandon();
-            }
-            // The semaphore is never closed.
-            drop(room.acquire_many(most).await);
-        }
-        shared.table.clear();
-        sweeper.abort();
+    /// Serves until `shutdown` completes, see [`serve`].
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        serve(self.service, self.listener, shutdown).await;
     }
+}
+
+/// Serves connections of any listener until `shutdown` completes. Then the engine stops, running
+/// calls may finish within the grace period, and this returns when the last connection has ended.
+pub async fn serve<L: Listener>(
+    service: HttpService,
+    mut listener: L,
+    shutdown: impl Future<Output = ()>,
+) {
+    let state = &service.state;
+    let limit = state.settings.limits.connections.clamp(1, Semaphore::MAX_PERMITS >> 1);
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    let room = Arc::new(Semaphore::new(limit as usize));
+    tokio::select! {
+        () = accept(state, &mut listener, &room) => {}
+        () = shutdown => {}
+    }
+    drop(listener);
+    state.stop();
+    for activity in state.activities() {
+        activity.finish();
+    }
+    let grace = state.engine.settings().limits.grace + LAST_WORDS;
+    if tokio::time::timeout(grace, room.acquire_many(limit)).await.is_err() {
+        for activity in state.activities() {
+            activity.abandon();
+        }
+        // The semaphore is never closed.
+        drop(room.acquire_many(limit).await);
+    }
+    state.table.clear();
 }
 
 /// How long a client may take to read our last words, after the grace.
@@ -147,29 +157,32 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long to wait when the system has no room for another connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-async fn accept(shared: &Arc<Shared>, listener: &TcpListener, room: &Arc<Semaphore>) {
-    let hyper = Arc::new(Hyper::new(&shared.settings.limits));
+async fn accept<L>(state: &Arc<ServerState>, listener: &mut L, room: &Arc<Semaphore>)
+where
+    L: Listener,
+{
+    let hyper = Arc::new(Hyper::new(&state.settings.limits));
     loop {
         // Room first: a connection that cannot be served waits outside, where it costs us nothing.
         let Ok(permit) = room.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
                 tokio::time::sleep(NO_ROOM).await;
                 continue;
             }
         };
-        let (shared, hyper) = (shared.clone(), hyper.clone());
+        let (state, hyper) = (state.clone(), hyper.clone());
         tokio::spawn(async move {
-            serve(shared, &hyper, stream).await;
+            serve_connection(&state, &hyper, stream).await;
             drop(permit);
         });
     }
 }
 
 /// How hyper serves.
-struct Hyper {
+pub(super) struct Hyper {
     /// HTTP/1.1.
     one: Builder<TokioExecutor>,
     /// HTTP/1.1 or HTTP/2, as the peer begins.
@@ -177,7 +190,7 @@ struct Hyper {
 }
 
 impl Hyper {
-    fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         let mut any = Builder::new(TokioExecutor::new());
         // A connection without a complete head is ended by the sweeper, without a timer of its own.
         // What hyper refuses itself it refuses without a body; so it refuses only what is far too
@@ -190,32 +203,35 @@ impl Hyper {
     }
 }
 
-async fn serve(shared: Arc<Shared>, hyper: &Hyper, stream: TcpStream) {
-    // An answer is written in one piece; waiting for more of it would only delay it.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!("TCP_NODELAY: {error}");
-    }
-    let pulse = shared.welcome();
-    let connection = Arc::new(Connection { shared, pulse: pulse.clone() });
-    let mut plain = Plain::new(Socket::new(stream, pulse.clone()), connection.clone());
-    let next = pulse.drive(plain.serve(), |_| {}).await;
+pub(super) async fn serve_connection<S>(state: &Arc<ServerState>, hyper: &Hyper, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let connection = state.connect();
+    let Some(activity) = connection.activity.clone() else { return };
+    let mut plain = Plain::new(Socket::new(stream, activity.clone()), connection.clone());
+    let next = activity.drive(plain.serve(), |_| {}).await;
     let mut socket = plain.into_socket();
     match next {
         None => {}
-        Some(Next::Over) => drop(pulse.drive(socket.shutdown(), |_| {}).await),
-        Some(Next::Unusual(answer)) => unusual(connection, hyper, socket, answer).await,
+        Some(Next::Over) => drop(activity.drive(socket.shutdown(), |_| {}).await),
+        Some(Next::Other(answer)) => {
+            serve_with_hyper(connection, &activity, hyper, socket, answer).await;
+        }
     }
 }
 
-/// Serves with hyper, for whatever may come.
-async fn unusual(
-    connection: Arc<Connection>,
+/// Serves the rest of a connection with hyper, which can read everything that HTTP allows.
+pub(super) async fn serve_with_hyper<S>(
+    connection: Arc<HttpConnection>,
+    activity: &Activity,
     hyper: &Hyper,
-    socket: Socket,
+    socket: Socket<S>,
     answer: Option<Answer>,
-) {
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let builder = if socket.may_speak_two() { &hyper.any } else { &hyper.one };
-    let pulse = connection.pulse.clone();
     let first = Mutex::new(answer);
     let service = service_fn(move |request: Request<_>| {
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -228,8 +244,9 @@ async fn unusual(
             Ok::<_, Infallible>(Response::from(reply))
         }
     });
-    let served = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
-    pulse.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
+    let served = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);
+    let served = Box::pin(served);
+    activity.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
 }
 
 impl std::fmt::Debug for Server {

@@ -1,10 +1,13 @@
 //! How an HTTP server behaves, as decided: nothing here means "default".
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::auth::Authenticate;
+
 /// How an HTTP server behaves. Every field has a good default.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Where to listen. Port 0 lets the system choose.
     pub address: SocketAddr,
@@ -14,8 +17,10 @@ pub struct Settings {
     pub old_sse: bool,
     /// Whether an address that others can reach may be bound without a token.
     pub allow_public: bool,
-    /// What every request must bring, if anything.
-    pub token: Option<Token>,
+    /// The tokens of which every request must bring one. None: no authentication.
+    pub tokens: Vec<NamedToken>,
+    /// Establishes callers instead of `tokens`.
+    pub authenticate: Option<Arc<dyn Authenticate>>,
     /// Web origins that may call, beside those of this machine if only this machine can reach us.
     /// `*` allows all.
     pub origins: Vec<String>,
@@ -42,7 +47,8 @@ impl Default for Settings {
             endpoint: "/mcp".into(),
             old_sse: true,
             allow_public: false,
-            token: None,
+            tokens: Vec::new(),
+            authenticate: None,
             origins: Vec::new(),
             hosts: Vec::new(),
             keep_alive: Duration::from_secs(15),
@@ -98,6 +104,30 @@ impl Default for Limits {
             replay_bytes: 1 << 20,
             replay_time: Duration::from_secs(60),
         }
+    }
+}
+
+/// A static token: whoever brings it is the caller of that name.
+#[derive(Clone, Debug)]
+pub struct NamedToken {
+    /// The subject of the caller.
+    pub name: Box<str>,
+    /// The secret.
+    pub token: Token,
+    /// What the caller may do.
+    pub scopes: Vec<Box<str>>,
+}
+
+impl NamedToken {
+    /// A token without scopes.
+    pub fn new(name: impl Into<Box<str>>, token: Token) -> Self {
+        Self { name: name.into(), token, scopes: Vec::new() }
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings").field("address", &self.address).finish_non_exhaustive()
     }
 }
 

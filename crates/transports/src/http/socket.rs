@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::pulse::Pulse;
+use super::activity::Activity;
 
 /// How long and how much a peer may go on after our last word.
 const LINGER: Duration = Duration::from_secs(1);
@@ -22,9 +21,9 @@ const LINGER_BYTES: usize = 64 << 20;
 pub(crate) const TOGETHER: usize = 2 << 10;
 
 /// A connection's socket.
-pub(crate) struct Socket {
-    stream: TcpStream,
-    pulse: Arc<Pulse>,
+pub(crate) struct Socket<S> {
+    stream: S,
+    activity: Arc<Activity>,
     /// What was read before, and is to be read once more.
     again: Bytes,
     linger: Option<Linger>,
@@ -37,9 +36,9 @@ struct Linger {
     bytes_left: usize,
 }
 
-impl Socket {
-    pub(crate) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
-        Self { stream, pulse, again: Bytes::new(), linger: None }
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
+        Self { stream, activity, again: Bytes::new(), linger: None }
     }
 
     /// The same, but first it gives what was read before.
@@ -78,7 +77,7 @@ impl Linger {
     }
 }
 
-impl AsyncRead for Socket {
+impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -93,14 +92,14 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.pulse.note_write(written)
+        self.activity.note_write(written)
     }
 
     fn poll_write_vectored(
@@ -123,7 +122,7 @@ impl AsyncWrite for Socket {
             }
             None => Pin::new(&mut self.stream).poll_write_vectored(cx, parts),
         };
-        self.pulse.note_write(written)
+        self.activity.note_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {

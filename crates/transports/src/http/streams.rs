@@ -3,31 +3,30 @@
 //!
 //! A request that waits has a stream, and so has each GET. Every message goes to exactly one. A
 //! stream outlives the connection that reads it: its messages are numbered and kept, within bounds,
-//! and whoever comes back names the last one that it has seen. No I/O and no clock.
+//! and a client that comes back names the last one that it has seen. No I/O and no clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use sabir_engine::{Bell, Conversation, Frame};
-use sabir_session::{Kind, Lane};
+use sabir_engine::{Connection, Done, Frame, Wait, Work};
+use sabir_session::{MessageKind, StreamId};
 use tokio::sync::Notify;
 
-/// A session's conversation, and the streams that it is heard on.
+/// A session's connection, and its streams.
 pub(crate) struct Streams {
-    conversation: Conversation,
+    connection: Connection,
     streams: Vec<Stream>,
-    /// What belongs to no request, and came before anybody listened. Rare.
-    unheard: Option<Box<Unheard>>,
-    /// Numbers streams, and with them the lanes of the conversation.
+    /// Messages that were just posted, with what was answered so far.
+    posted: Vec<(StreamId, Vec<Frame>)>,
+    /// What belongs to no request, and came before anybody listened.
+    undelivered: VecDeque<Frame>,
+    /// Numbers streams.
     last_number: u64,
     /// One for all sessions.
     bounds: Arc<Bounds>,
-    /// Somebody was asked to look after it.
+    /// The sweeper looks after it.
     is_looked_after: bool,
 }
-
-#[derive(Default)]
-struct Unheard(VecDeque<Frame>);
 
 /// How much is kept.
 #[derive(Debug)]
@@ -99,76 +98,90 @@ pub(crate) struct Reader {
 }
 
 /// What there is for a reader.
-pub(crate) enum News {
+pub(crate) enum ReadResult {
     /// These, and whether they are the last.
     Events(Vec<Event>, bool),
     /// Nothing yet; it will be told.
-    Wait(Arc<Notify>, Bell),
+    Wait(Arc<Notify>, Wait),
     /// Nothing more, ever.
     End,
 }
 
 /// What came of a message.
 pub(crate) enum Posted {
-    /// All that will be said about it: mostly one answer, or nothing.
-    Done(Option<Frame>, Vec<Frame>),
-    /// It has to be waited for.
+    /// Everything that will be said about it: mostly one answer, or nothing.
+    Done(Vec<Frame>),
+    /// A call has to be waited for.
     Waits(Reader),
 }
 
 impl Streams {
-    pub(crate) fn new(conversation: Conversation, bounds: Arc<Bounds>) -> Self {
+    pub(crate) fn new(connection: Connection, bounds: Arc<Bounds>) -> Self {
         Self {
-            conversation,
+            connection,
             streams: Vec::new(),
-            unheard: None,
+            posted: Vec::new(),
+            undelivered: VecDeque::new(),
             last_number: 0,
             bounds,
             is_looked_after: false,
         }
     }
 
-    pub(crate) fn conversation(&self) -> &Conversation {
-        &self.conversation
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
-    /// Hands a message in. `None` if too much is waited for already.
-    pub(crate) fn post(&mut self, receive: impl FnOnce(&mut Conversation, Lane)) -> Option<Posted> {
-        if self.readers() >= self.bounds.streams {
+    /// The next work to be run, outside of the session's lock.
+    pub(crate) fn take_work(&mut self) -> Option<Work> {
+        self.connection.take_work()
+    }
+
+    /// Takes in what came of work.
+    pub(crate) fn complete(&mut self, done: Done) {
+        self.connection.complete(done);
+        self.sort();
+    }
+
+    /// Hands a message in. `None` if too many wait already. [`Streams::finish_post`] tells what came
+    /// of it, once its work was run.
+    pub(crate) fn post(
+        &mut self,
+        receive: impl FnOnce(&mut Connection, StreamId),
+    ) -> Option<StreamId> {
+        if self.readers() + self.posted.len() >= self.bounds.streams {
             return None;
         }
         self.last_number += 1;
-        let lane = Lane(self.last_number);
-        receive(&mut self.conversation, lane);
-        let (mut first, mut rest) = (None, Vec::new());
-        while let Some(frame) = self.conversation.next_frame() {
-            if frame.lane != Some(lane) {
-                self.deliver(frame);
-            } else if first.is_none() {
-                first = Some(frame);
-            } else {
-                rest.push(frame);
-            }
+        let stream = StreamId(self.last_number);
+        self.posted.push((stream, Vec::new()));
+        receive(&mut self.connection, stream);
+        self.sort();
+        Some(stream)
+    }
+
+    /// What came of a message that was posted.
+    pub(crate) fn finish_post(&mut self, id: StreamId) -> Posted {
+        let at = self.posted.iter().position(|(posted, _)| *posted == id);
+        let frames = at.map(|at| self.posted.swap_remove(at).1).unwrap_or_default();
+        if !self.connection.is_active(id) {
+            self.rest();
+            return Posted::Done(frames);
         }
-        self.end_streams();
-        if !self.conversation.is_active(lane) {
-            self.conversation.rest();
-            return Some(Posted::Done(first, rest));
-        }
-        let mut stream = Stream::new(lane.0, Origin::Post);
-        for frame in first.into_iter().chain(rest) {
+        let mut stream = Stream::new(id.0, Origin::Post);
+        for frame in frames {
             stream.push(frame, &self.bounds);
         }
         let reader = stream.read_after(0);
         self.keep(stream);
-        Some(Posted::Waits(reader))
+        Posted::Waits(reader)
     }
 
     /// Hands a message in whose answers go to the session's only stream.
-    pub(crate) fn post_to_only(&mut self, receive: impl FnOnce(&mut Conversation, Lane)) {
-        receive(&mut self.conversation, Lane(0));
+    pub(crate) fn post_to_only(&mut self, receive: impl FnOnce(&mut Connection, StreamId)) {
+        receive(&mut self.connection, StreamId(0));
         self.sort();
-        // Whoever reads must wait for what was begun here, too.
+        // The reader must wait for what was begun here, too.
         self.wake_all();
     }
 
@@ -179,7 +192,7 @@ impl Streams {
         }
         self.last_number += 1;
         let mut stream = Stream::new(self.last_number, origin);
-        for frame in self.unheard.take().into_iter().flat_map(|unheard| unheard.0) {
+        for frame in std::mem::take(&mut self.undelivered) {
             stream.push(frame, &self.bounds);
         }
         let reader = stream.read_after(0);
@@ -202,22 +215,25 @@ impl Streams {
         })
     }
 
-    /// What there is for `reader`, after whatever has happened is handled.
-    pub(crate) fn news(&mut self, reader: &mut Reader) -> News {
-        // The bell before the look, so that nothing in between goes unheard.
-        let bell = self.conversation.bell();
+    /// What there is for `reader`, after everything that has happened is handled.
+    pub(crate) fn read(&mut self, reader: &mut Reader) -> ReadResult {
+        // First the wait, then the look, so that no event in between is missed.
+        let wait = self.connection.wait();
         self.advance();
         let Some(stream) = self.streams.iter_mut().find(|s| s.is_read_by(reader)) else {
-            return News::End;
+            return ReadResult::End;
         };
         let new = stream.events.iter().filter(|event| event.number > reader.last);
         let events: Vec<_> = new.cloned().collect();
         if let Some(last) = events.last() {
             reader.last = last.number;
             stream.taken = last.number;
-            return News::Events(events, stream.is_ended);
+            return ReadResult::Events(events, stream.is_ended);
         }
-        if stream.is_ended { News::End } else { News::Wait(stream.news.clone(), bell) }
+        match stream.is_ended {
+            true => ReadResult::End,
+            false => ReadResult::Wait(stream.news.clone(), wait),
+        }
     }
 
     /// A reader has left. Without `keep` the stream is of no use to anybody any more. Whether
@@ -231,7 +247,6 @@ impl Streams {
                 self.streams.retain(|stream| stream.number != reader.stream);
             }
             self.forget_oldest();
-            self.rest();
             // The others have to wait for what this one waited for.
             self.wake_all();
         }
@@ -241,7 +256,7 @@ impl Streams {
 
     /// Handles whatever has happened.
     pub(crate) fn advance(&mut self) {
-        self.conversation.advance();
+        self.connection.advance();
         self.sort();
     }
 
@@ -263,12 +278,12 @@ impl Streams {
 
     fn needs_care(&self) -> bool {
         let is_unread = self.streams.iter().any(|stream| stream.reader.is_none());
-        is_unread || self.conversation.session().running() > 0
+        is_unread || self.connection.session().running() > 0
     }
 
     /// Whether somebody reads, or something runs.
     pub(crate) fn is_busy(&self) -> bool {
-        self.readers() > 0 || self.conversation.session().running() > 0
+        self.readers() > 0 || self.connection.session().running() > 0
     }
 
     /// How many read.
@@ -283,11 +298,12 @@ impl Streams {
         }
     }
 
-    /// An idle session keeps nothing that it can do without.
-    fn rest(&mut self) {
-        self.conversation.rest();
-        if self.streams.is_empty() {
+    /// Gives back the memory that an idle session does not need.
+    pub(crate) fn rest(&mut self) {
+        self.connection.rest();
+        if self.streams.is_empty() && self.posted.is_empty() {
             self.streams = Vec::new();
+            self.posted = Vec::new();
         }
     }
 
@@ -312,7 +328,7 @@ impl Streams {
     }
 
     fn sort(&mut self) {
-        while let Some(frame) = self.conversation.next_frame() {
+        while let Some(frame) = self.connection.next_frame() {
             self.deliver(frame);
         }
         self.end_streams();
@@ -320,8 +336,14 @@ impl Streams {
 
     /// Puts a message where it belongs: on exactly one stream.
     fn deliver(&mut self, frame: Frame) {
-        let at = match frame.lane {
-            Some(lane) => self.streams.iter().position(|stream| stream.takes(lane)),
+        let at = match frame.stream {
+            Some(id) => {
+                if let Some((_, frames)) = self.posted.iter_mut().find(|(posted, _)| *posted == id)
+                {
+                    return frames.push(frame);
+                }
+                self.streams.iter().position(|stream| stream.takes(id))
+            }
             // The newest that somebody reads; or else the newest that somebody may come back to.
             None => {
                 let hears = |stream: &Stream| stream.origin != Origin::Post;
@@ -331,23 +353,20 @@ impl Streams {
         };
         if let Some(at) = at {
             self.streams[at].push(frame, &self.bounds);
-        } else if frame.lane.is_none() {
-            let Unheard(unheard) = &mut **self.unheard.get_or_insert_default();
-            // That a list has changed need not be told twice.
-            if !unheard.contains(&frame) {
-                if unheard.len() >= self.bounds.events {
-                    unheard.pop_front();
-                }
-                unheard.push_back(frame);
+        } else if frame.stream.is_none() && !self.undelivered.contains(&frame) {
+            // That a list has changed need not be announced twice.
+            if self.undelivered.len() >= self.bounds.events {
+                self.undelivered.pop_front();
             }
+            self.undelivered.push_back(frame);
         }
     }
 
     fn end_streams(&mut self) {
-        let is_closed = self.conversation.is_closed();
+        let is_closed = self.connection.is_closed();
         for stream in self.streams.iter_mut().filter(|stream| !stream.is_ended) {
-            let is_answered =
-                stream.origin == Origin::Post && !self.conversation.is_active(Lane(stream.number));
+            let is_answered = stream.origin == Origin::Post
+                && !self.connection.is_active(StreamId(stream.number));
             if is_closed || is_answered {
                 stream.is_ended = true;
                 stream.news.notify_one();
@@ -378,8 +397,8 @@ impl Stream {
         self.is_ended || self.origin != Origin::Post
     }
 
-    fn takes(&self, lane: Lane) -> bool {
-        self.origin == Origin::Only || (self.origin == Origin::Post && self.number == lane.0)
+    fn takes(&self, stream: StreamId) -> bool {
+        self.origin == Origin::Only || (self.origin == Origin::Post && self.number == stream.0)
     }
 
     fn push(&mut self, frame: Frame, bounds: &Bounds) {
@@ -388,7 +407,7 @@ impl Stream {
         self.events.push_back(Event { number: self.last_event, frame });
         while self.events.len() > bounds.events || self.bytes > bounds.bytes {
             let spare = |event: &Event| event.number <= self.taken;
-            let note = |event: &Event| event.frame.kind == Kind::Note;
+            let note = |event: &Event| event.frame.kind == MessageKind::Notification;
             let spare = self.events.iter().position(spare);
             let Some(at) = spare.or_else(|| self.events.iter().position(note)) else { break };
             self.bytes -= self.events.remove(at).map_or(0, |event| event.frame.text.len());

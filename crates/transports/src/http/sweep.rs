@@ -1,10 +1,10 @@
 //! The one task that looks after all connections and sessions.
 
-use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
 
-use super::pulse::millis;
-use super::shared::Shared;
+use super::activity::millis;
+use super::state::ServerState;
 
 /// How many sessions are looked at before others get their turn, and for how long these get it.
 /// Merely to yield would not do: where two threads share a core, the system lets each of them run for
@@ -12,40 +12,42 @@ use super::shared::Shared;
 const BATCH: usize = 128;
 const REST: Duration = Duration::from_millis(1);
 
-/// Ends what took too long, for ever.
-pub(crate) async fn sweep(shared: Arc<Shared>) {
-    let mut ticks = tokio::time::interval(period(&shared));
+/// Ends what took too long, as long as the server exists.
+pub(crate) async fn sweep(state: Weak<ServerState>) {
+    let Some(period) = state.upgrade().map(|state| period(&state)) else { return };
+    let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let now = shared.clock.tick();
-        for pulse in shared.pulses() {
-            pulse.check(now, &shared.settings.limits);
+        let Some(state) = state.upgrade() else { return };
+        let now = state.clock.tick();
+        for activity in state.activities() {
+            activity.check(now, &state.settings.limits);
         }
-        while shared.table.expire(now, BATCH) {
+        while state.table.expire(now, BATCH) {
             tokio::time::sleep(REST).await;
         }
-        look_after(&shared, now).await;
+        look_after(&state, now).await;
     }
 }
 
-async fn look_after(shared: &Shared, now: u64) {
-    let replay_time = millis(shared.settings.limits.replay_time);
-    for (nth, stored) in shared.table.unattended().into_iter().enumerate() {
+async fn look_after(state: &ServerState, now: u64) {
+    let replay_time = millis(state.settings.limits.replay_time);
+    for (nth, stored) in state.table.unattended().into_iter().enumerate() {
         if nth % BATCH == BATCH - 1 {
             tokio::time::sleep(REST).await;
         }
         let Some(stored) = stored.upgrade() else { continue };
-        let more = stored.lock().as_mut().is_some_and(|s| s.look_after(now, replay_time));
-        if more {
-            shared.table.look_after(&stored);
+        let more = stored.with(|streams| streams.look_after(now, replay_time));
+        if more == Some(true) {
+            state.table.look_after(&stored);
         }
     }
 }
 
 /// Often enough for the shortest of the limits.
-fn period(shared: &Shared) -> Duration {
-    let limits = &shared.settings.limits;
+fn period(state: &ServerState) -> Duration {
+    let limits = &state.settings.limits;
     let shortest = [limits.idle, limits.body_time, limits.stall, limits.session_idle];
     let shortest = shortest.into_iter().chain([limits.replay_time]).min().unwrap_or_default();
     (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(1))

@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use nanoid::nanoid;
+use sabir_engine::{Progress, Waiting};
+use sabir_wire::Caller;
 use subtle::ConstantTimeEq as _;
 
-use super::pulse::{Clock, millis};
+use super::activity::{Clock, millis};
 use super::settings::Limits;
 use super::streams::Streams;
 
@@ -52,8 +54,10 @@ impl SessionId {
 }
 
 /// A session that outlives its connections.
-pub(crate) struct Stored {
+pub(crate) struct StoredSession {
     pub(crate) id: SessionId,
+    /// Who opened it. To everybody else it does not exist.
+    owner: Caller,
     /// It is of the first revision's transport, and lives as long as its stream.
     is_old: bool,
     /// When it was last used.
@@ -62,7 +66,37 @@ pub(crate) struct Stored {
     streams: Mutex<Option<Streams>>,
 }
 
-impl Stored {
+impl StoredSession {
+    /// Changes the session, then runs what that started, outside of the lock; tasks go on with calls
+    /// that have to wait. `None` once the session has ended.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> Option<T> {
+        self.with_waiting(change).map(|(changed, _)| changed)
+    }
+
+    /// The same, but the caller goes on with calls that have to wait.
+    pub(crate) fn with_waiting<T>(
+        &self,
+        change: impl FnOnce(&mut Streams) -> T,
+    ) -> Option<(T, Vec<Waiting>)> {
+        let mut waiting = Vec::new();
+        let mut guard = self.lock();
+        let streams = guard.as_mut()?;
+        let changed = change(streams);
+        let mut next = streams.take_work();
+        drop(guard);
+        while let Some(work) = next {
+            let progress = work.run();
+            let mut guard = self.lock();
+            let Some(streams) = guard.as_mut() else { break };
+            match progress {
+                Progress::Done(done) => streams.complete(done),
+                Progress::Waiting(call) => waiting.push(call),
+            }
+            next = streams.take_work();
+        }
+        Some((changed, waiting))
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
         // What was done before a panic is still true: a session is changed step by step.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,9 +112,9 @@ impl Stored {
 }
 
 /// All sessions.
-pub(crate) struct Table {
+pub(crate) struct SessionTable {
     /// By [`SessionId::file`].
-    sessions: DashMap<u64, Arc<Stored>>,
+    sessions: DashMap<u64, Arc<StoredSession>>,
     /// Counts those that are being made too, so that the limit holds whoever comes at once.
     count: AtomicUsize,
     limit: usize,
@@ -89,13 +123,13 @@ pub(crate) struct Table {
     /// When to look at which session.
     ages: Mutex<BinaryHeap<Age>>,
     /// Sessions with something to look after: calls or streams without a reader.
-    unattended: Mutex<Vec<Weak<Stored>>>,
+    unattended: Mutex<Vec<Weak<StoredSession>>>,
 }
 
 /// When to look at a session. The earliest is the greatest.
 struct Age {
     due: u64,
-    stored: Weak<Stored>,
+    stored: Weak<StoredSession>,
 }
 
 impl Ord for Age {
@@ -118,7 +152,7 @@ impl PartialEq for Age {
 
 impl Eq for Age {}
 
-impl Table {
+impl SessionTable {
     pub(crate) fn new(clock: Arc<Clock>, limits: &Limits) -> Self {
         Self {
             sessions: DashMap::new(),
@@ -132,13 +166,14 @@ impl Table {
     }
 
     /// Keeps a session; `None` if there are too many.
-    pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<Stored>> {
+    pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<StoredSession>> {
         let has_room = |count| (count < self.limit).then_some(count + 1);
         let counted = self.count.fetch_update(AcqRel, Acquire, has_room);
         if counted.is_err() {
             return None;
         }
         let now = self.clock.now();
+        let owner = streams.connection().session().owner().clone();
         let streams = Mutex::new(Some(streams));
         let (id, file) = loop {
             let id = SessionId::random();
@@ -147,16 +182,25 @@ impl Table {
                 break (id, file);
             }
         };
-        let stored = Arc::new(Stored { id, is_old, seen: AtomicU64::new(now), streams });
+        let stored =
+            Arc::new(StoredSession { id, owner, is_old, seen: AtomicU64::new(now), streams });
         drop(file.insert(stored.clone()));
         self.look_at(now.saturating_add(self.idle), &stored);
         Some(stored)
     }
 
-    /// The session of that name, which is in use from now on.
-    pub(crate) fn find(&self, id: &SessionId, is_old: bool) -> Option<Arc<Stored>> {
+    /// The session of that name, if it is the caller's. It is in use from now on.
+    pub(crate) fn find(
+        &self,
+        id: &SessionId,
+        caller: &Caller,
+        is_old: bool,
+    ) -> Option<Arc<StoredSession>> {
         let stored = self.sessions.get(&id.file())?;
-        let stored = Some(&*stored).filter(|s| s.id.is(id) && s.is_old == is_old)?.clone();
+        let is_it = |s: &&Arc<StoredSession>| {
+            s.id.is(id) && s.is_old == is_old && s.owner.is_same_as(caller)
+        };
+        let stored = Some(&*stored).filter(is_it)?.clone();
         stored.seen.store(self.clock.now(), Relaxed);
         Some(stored)
     }
@@ -171,7 +215,7 @@ impl Table {
     }
 
     /// Asks for a session to be looked after, because something goes on that nobody waits for.
-    pub(crate) fn look_after(&self, stored: &Arc<Stored>) {
+    pub(crate) fn look_after(&self, stored: &Arc<StoredSession>) {
         lock(&self.unattended).push(Arc::downgrade(stored));
     }
 
@@ -207,11 +251,11 @@ impl Table {
         true
     }
 
-    fn look_at(&self, due: u64, stored: &Arc<Stored>) {
+    fn look_at(&self, due: u64, stored: &Arc<StoredSession>) {
         lock(&self.ages).push(Age { due, stored: Arc::downgrade(stored) });
     }
 
-    fn next_due(&self, now: u64) -> Option<Weak<Stored>> {
+    fn next_due(&self, now: u64) -> Option<Weak<StoredSession>> {
         let mut ages = lock(&self.ages);
         // Sessions that were ended leave their memory behind, until these outnumber the living.
         if ages.len() > 2 * self.len() + 1024 {
@@ -224,11 +268,93 @@ impl Table {
     }
 
     /// Sessions that need to be looked after, taken off the list.
-    pub(crate) fn unattended(&self) -> Vec<Weak<Stored>> {
+    pub(crate) fn unattended(&self) -> Vec<Weak<StoredSession>> {
         std::mem::take(&mut *lock(&self.unattended))
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use sabir_engine::{Connection, Engine, Settings};
+    use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
+    use sabir_session::SessionKind;
+    use sabir_wire::types::{Tool, ToolReply};
+    use sabir_wire::{ParsedRequest, Raw, Revision};
+
+    use super::*;
+    use crate::http::streams::Bounds;
+
+    /// A tool that keeps its thread until it is released.
+    struct Blocking {
+        begun: Sender<()>,
+        release: Mutex<Receiver<()>>,
+    }
+
+    impl Source for Blocking {
+        fn offer(&self) -> Offer {
+            let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
+            Offer { tools: vec![Tool::new("block", "d", schema)], ..Offer::default() }
+        }
+
+        fn call_tool(&self, _: ToolCall) -> Pending<ToolReply> {
+            self.begun.send(()).unwrap();
+            self.release.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
+            Box::pin(async { Ok(Outcome::Done(ToolReply::default())) })
+        }
+    }
+
+    #[test]
+    fn a_handler_does_not_run_under_the_lock_of_its_session() {
+        let ((begun, has_begun), (release, released)) = (channel(), channel());
+        let engine = Engine::new(Settings::default());
+        let source = Blocking { begun, release: Mutex::new(released) };
+        engine.registry().add(Arc::new(source)).unwrap();
+        let kind = SessionKind::LegacyHttp(Revision::NEWEST_LEGACY);
+        let connection = Connection::new(&engine, kind, Caller::anonymous());
+        let bounds = Arc::new(Bounds { events: 9, bytes: 9999, streams: 9 });
+        let table = SessionTable::new(Arc::new(Clock::new()), &Limits::default());
+        let stored = table.insert(Streams::new(connection, bounds), false).unwrap();
+        let say = |stored: &StoredSession, text: &'static str| {
+            let request = ParsedRequest::decode(&Bytes::from_static(text.as_bytes()), 9).unwrap();
+            stored.with(|streams| {
+                let receive = |connection: &mut Connection, stream| {
+                    connection.receive_request(stream, Caller::anonymous(), request, None);
+                };
+                streams.post(receive).unwrap()
+            })
+        };
+        say(&stored, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
+        stored.with(|streams| streams.connection().session().revision());
+        std::thread::scope(|threads| {
+            let call =
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"block"}}"#;
+            let ready = sabir_wire::decode(
+                &Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+                9,
+            );
+            stored.with(|streams| {
+                streams.post(|connection, stream| {
+                    connection.receive_decoded(stream, Caller::anonymous(), ready);
+                })
+            });
+            let blocked = threads.spawn(|| say(&stored, call));
+            has_begun.recv_timeout(Duration::from_secs(10)).unwrap();
+            // Another request of the session is answered meanwhile.
+            let ping = say(&stored, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).unwrap();
+            let answered = stored.with(|streams| streams.finish_post(ping)).unwrap();
+            assert!(
+                matches!(answered, crate::http::streams::Posted::Done(frames) if frames.len() == 1)
+            );
+            release.send(()).unwrap();
+            assert!(blocked.join().unwrap().is_some());
+        });
+    }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 
+mod callers; // who calls
 mod client; // a raw HTTP client
 mod dialects; // deployments that deviate
 mod h2; // HTTP/2

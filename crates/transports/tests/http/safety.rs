@@ -1,16 +1,16 @@
 //! Who may call: tokens, pages, public addresses. What is at other paths.
 
 use sabir_engine::Engine;
-use sabir_transports::http::{BindError, Server, Settings, Token};
+use sabir_transports::http::{BindError, Server, Settings};
 use serde_json::json;
 
 use crate::client::Request;
 use crate::legacy::get;
-use crate::server::{Wish, start};
+use crate::server::{Wish, start, token};
 
 #[tokio::test]
 async fn without_the_token_everything_but_the_health_check_is_401() {
-    let server = Wish::default().http(|http| http.token = Token::new("s3cret")).start().await;
+    let server = Wish::default().http(|http| http.tokens = token("s3cret")).start().await;
     let mut client = server.connect().await;
     let requests = [
         Request::call(1, "echo", json!({})),
@@ -137,7 +137,7 @@ async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
     let refused = bind(|_| {}).await;
     assert!(matches!(refused, Err(BindError::Public(_))));
     assert!(bind(|settings| settings.allow_public = true).await.is_ok());
-    assert!(bind(|settings| settings.token = Token::new("s3cret")).await.is_ok());
+    assert!(bind(|settings| settings.tokens = token("s3cret")).await.is_ok());
     let taken = start().await;
     let settings = Settings { address: taken.address, ..Settings::default() };
     let second = Server::bind(taken.engine.clone(), settings).await;

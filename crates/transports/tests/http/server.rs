@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_engine::Engine;
-use sabir_transports::http::{Server, Settings, Stats, Watcher};
+use sabir_transports::http::{NamedToken, Server, Settings, Stats, Token, Watcher};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -52,6 +52,7 @@ impl Wish {
         let engine = Engine::new(self.engine);
         let signals = Arc::new(Signals::default());
         engine.registry().add(Arc::new(Bazaar { signals: signals.clone() })).unwrap();
+        engine.start().await;
         self.http.address.set_port(0);
         let server = Server::bind(engine.clone(), self.http).await.unwrap();
         let (address, watcher) = (server.address(), server.watcher());
@@ -102,4 +103,9 @@ pub(crate) async fn until(watcher: &Watcher, wanted: impl Fn(Stats) -> bool) {
 /// Nothing in these tests takes longer.
 pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("it took too long")
+}
+
+/// One token, by the name `token`.
+pub(crate) fn token(secret: &str) -> Vec<NamedToken> {
+    vec![NamedToken::new("token", Token::new(secret).unwrap())]
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sabir_engine::registry::{
-    Ask, CompleteCall, Handle, Offer, Outcome, Pending, PromptCall, ResourceCall, Source, ToolCall,
+use sabir_registry::{
+    Ask, CompleteCall, Offer, Outcome, Pending, PromptCall, ResourceCall, Source, SourceHandle,
+    Starting, ToolCall,
 };
 use sabir_wire::types::{
     Completion, Elicit, Level, Prompt, PromptArgument, PromptReply, Question, Resource,
@@ -31,7 +32,7 @@ pub(crate) struct Signals {
     pub(crate) moved: Notify,
     /// Each permit lets one call of `wait` go on.
     pub(crate) gate: Gate,
-    pub(crate) handle: std::sync::Mutex<Option<Handle>>,
+    pub(crate) handle: std::sync::Mutex<Option<SourceHandle>>,
     /// Whether the tool `extra` is offered.
     pub(crate) has_extra: std::sync::atomic::AtomicBool,
 }
@@ -153,8 +154,8 @@ impl Source for Bazaar {
                 "progress" => progress(signals, &arguments, call).await,
                 "logs" => {
                     let data = Raw::of("a word").unwrap();
-                    call.context.line.log(Level::Debug, None, data.clone());
-                    call.context.line.log(Level::Warning, None, data);
+                    call.context.call.log(Level::Debug, None, data.clone());
+                    call.context.call.log(Level::Warning, None, data);
                     tokio::task::yield_now().await;
                     done("logged")
                 }
@@ -186,8 +187,9 @@ impl Source for Bazaar {
         Box::pin(async { Ok(Outcome::Done(Completion::default())) })
     }
 
-    fn attach(&self, handle: Handle) {
+    fn start(&self, handle: SourceHandle) -> Starting {
         *self.signals.handle.lock().unwrap() = Some(handle);
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -203,7 +205,7 @@ async fn wait(signals: Arc<Signals>, call: ToolCall) -> Result<Outcome<ToolReply
     signals.moved.notify_waiters();
     tokio::select! {
         permit = signals.gate.0.acquire() => permit.unwrap().forget(),
-        () = call.context.line.cancelled() => return Err(Problem::Internal("cancelled".into())),
+        () = call.context.call.cancelled() => return Err(Problem::Internal("cancelled".into())),
     }
     running.1 = true;
     done("waited")
@@ -216,7 +218,7 @@ async fn progress(
 ) -> Result<Outcome<ToolReply>, Problem> {
     let steps = arguments["steps"].as_u64().unwrap_or(3);
     for step in 1..=steps {
-        call.context.line.progress(step as f64, Some(steps as f64), None);
+        call.context.call.progress(step as f64, Some(steps as f64), None);
         if arguments["pause"] == true {
             tokio::task::yield_now().await;
         }

@@ -54,7 +54,7 @@ fn a_message_of_several_lines_is_read_as_if_it_were_one() {
     let Message::Request { params: Some(params), .. } = read(text).unwrap() else { panic!("none") };
     assert_eq!(params.text(), r#"{ "a":1}"#);
     let broken = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\nng\"}";
-    assert!(matches!(refusal(broken).misshape, Misshape::Syntax(_)));
+    assert!(matches!(refusal(broken).kind, MalformedKind::Syntax(_)));
 }
 
 #[test]
@@ -66,16 +66,16 @@ fn a_null_id_is_a_request_and_null_params_are_none() {
 #[test]
 fn what_is_not_json_is_a_syntax_error() {
     for text in ["", "{", r#"{"jsonrpc":"2.0","id":1,"#, "[1,", "nope", "{} {}", r#"{"a":01}"#] {
-        assert!(matches!(refusal(text).misshape, Misshape::Syntax(_)), "{text}");
+        assert!(matches!(refusal(text).kind, MalformedKind::Syntax(_)), "{text}");
     }
     let frame = Bytes::from_static(b"{\"a\":\"\xff\"}");
-    assert!(matches!(decode(&frame, DEPTH).unwrap_err().misshape, Misshape::Syntax(_)));
+    assert!(matches!(decode(&frame, DEPTH).unwrap_err().kind, MalformedKind::Syntax(_)));
 }
 
 #[test]
 fn what_is_json_but_no_message_says_why() {
-    use Misshape::{Id as BadId, NoMethod, NotAnObject, Shape, Version};
-    for (text, misshape) in [
+    use MalformedKind::{Id as BadId, NoMethod, NotAnObject, Shape, Version};
+    for (text, kind) in [
         ("1", NotAnObject),
         (r#""text""#, NotAnObject),
         (r#"{"id":1,"method":"ping"}"#, Version),
@@ -91,7 +91,7 @@ fn what_is_json_but_no_message_says_why() {
             Shape("neither a request nor a response"),
         ),
     ] {
-        assert_eq!(refusal(text).misshape, misshape, "{text}");
+        assert_eq!(refusal(text).kind, kind, "{text}");
         assert!(refusal(text).answerable, "{text}");
     }
 }
@@ -138,7 +138,7 @@ fn depth_is_bounded_at_its_edge_and_strings_do_not_count() {
     };
     assert!(read(&nested(DEPTH)).is_ok());
     let too_deep = refusal(&nested(DEPTH + 1));
-    assert_eq!((too_deep.misshape, too_deep.id), (Misshape::TooDeep, Some(1.into())));
+    assert_eq!((too_deep.kind, too_deep.id), (MalformedKind::TooDeep, Some(1.into())));
     let text =
         r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"[[[[[[[[[[[[[[[[[[[\"[[[[[[["}}"#;
     assert!(read(text).is_ok());
@@ -149,8 +149,8 @@ fn a_batch_is_read_part_by_part() {
     let frame = Bytes::from_static(br#" [{"jsonrpc":"2.0","id":1,"method":"ping"}, 1, {}]"#);
     let Ok(Incoming::Batch(parts)) = decode(&frame, DEPTH) else { panic!("not a batch") };
     assert!(parts[0].is_ok());
-    assert_eq!(parts[1].as_ref().unwrap_err().misshape, Misshape::NotAnObject);
-    assert_eq!(parts[2].as_ref().unwrap_err().misshape, Misshape::NoMethod);
+    assert_eq!(parts[1].as_ref().unwrap_err().kind, MalformedKind::NotAnObject);
+    assert_eq!(parts[2].as_ref().unwrap_err().kind, MalformedKind::NoMethod);
 }
 
 #[test]
@@ -159,10 +159,10 @@ fn a_batch_may_have_so_many_messages_and_no_more() {
     let Ok(Incoming::Batch(parts)) = decode(&batch(MAX_BATCH), DEPTH) else { panic!("no batch") };
     assert_eq!(parts.len(), MAX_BATCH);
     for count in [MAX_BATCH + 1, 100 * MAX_BATCH] {
-        assert_eq!(decode(&batch(count), DEPTH).unwrap_err().misshape, Misshape::TooMany);
+        assert_eq!(decode(&batch(count), DEPTH).unwrap_err().kind, MalformedKind::TooMany);
     }
     let broken = format!("[{}", vec!["{}"; MAX_BATCH + 9].join(",")).into();
-    assert!(matches!(decode(&broken, DEPTH).unwrap_err().misshape, Misshape::Syntax(_)));
+    assert!(matches!(decode(&broken, DEPTH).unwrap_err().kind, MalformedKind::Syntax(_)));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn only_the_part_of_a_batch_that_is_too_deep_is_refused() {
     };
     let frame = format!("[{},{}]", part(1, &deep), part(2, &deep[1..deep.len() - 1]));
     let Ok(Incoming::Batch(parts)) = decode(&frame.into(), DEPTH) else { panic!("not a batch") };
-    assert_eq!(parts[0].as_ref().unwrap_err().misshape, Misshape::TooDeep);
+    assert_eq!(parts[0].as_ref().unwrap_err().kind, MalformedKind::TooDeep);
     assert_eq!(parts[0].as_ref().unwrap_err().id, Some(1.into()));
     assert!(parts[1].is_ok());
 }
@@ -237,7 +237,7 @@ proptest! {
             let is_response = value.get("method").is_none()
                 && (value.get("result").is_some() || value.get("error").is_some());
             prop_assert!(!(is_response && malformed.answerable));
-            let is_syntax = matches!(malformed.misshape, Misshape::Syntax(_));
+            let is_syntax = matches!(malformed.kind, MalformedKind::Syntax(_));
             prop_assert!(!is_syntax, "valid JSON was called invalid");
         }
     }

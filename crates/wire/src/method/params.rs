@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Method, Page};
 use super::{ReadResource, Request, Resume};
 use crate::error::Problem;
-use crate::meta::{Fields as MetaFields, LastMeta, Meta, present};
+use crate::meta::{Fields as MetaFields, Meta, present};
 use crate::raw::Raw;
 use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;
@@ -20,11 +20,9 @@ use crate::strict::Strict;
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
     meta: Option<&'a str>,
-    /// What stands in `meta`, if it was seen on the way.
+    /// The fields of `meta`, where the scanner has split them already.
     #[serde(skip)]
-    described: MetaFields<'a>,
-    #[serde(skip)]
-    seen: Seen,
+    meta_fields: Option<MetaFields<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     name: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -55,18 +53,6 @@ pub(crate) struct Fields<'a> {
     notifications: Option<&'a str>,
 }
 
-/// How much is known of the metadata.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Seen {
-    /// Nothing; it is to be read.
-    #[default]
-    Nothing,
-    /// Where its fields stand, and how deep they could have been nested.
-    Fields(usize),
-    /// That it is the same as that of the last request.
-    All,
-}
-
 impl Request {
     /// Reads the metadata and the params of a request.
     ///
@@ -83,7 +69,7 @@ impl Request {
             return (Err(problem.clone()), Err(problem));
         }
         match params.read::<Fields<'_>>() {
-            Ok(fields) => fields.parse(method, params, &mut LastMeta::default()),
+            Ok(fields) => fields.parse(method, params),
             Err(error) => {
                 let problem = Problem::Params(error.to_string().into());
                 (Err(problem.clone()), Err(problem))
@@ -95,18 +81,13 @@ impl Request {
 impl<'a> Fields<'a> {
     /// Fills them from the object that comes next, without a general parser; `None` if that needs
     /// one.
-    pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>, last: &LastMeta) -> Option<()> {
+    pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
         let fields = self;
         scanner.object(|scanner, key| {
             let slot = match key {
                 "_meta" if scanner.is_at_object() => {
                     let begin = scanner.place();
-                    if last.pass(scanner) {
-                        fields.seen = Seen::All;
-                    } else {
-                        fields.seen = Seen::Fields(scanner.room());
-                        fields.described.scan(scanner)?;
-                    }
+                    fields.meta_fields.insert(MetaFields::default()).scan(scanner)?;
                     return fields.meta.replace(scanner.since(begin)).is_none().then_some(());
                 }
                 "_meta" => &mut fields.meta,
@@ -135,15 +116,11 @@ impl<'a> Fields<'a> {
         &self,
         method: &Method,
         params: &Raw,
-        last: &mut LastMeta,
     ) -> (Result<Meta, Problem>, Result<Request, Problem>) {
-        let meta = match (self.meta, self.seen) {
+        let meta = match (self.meta, &self.meta_fields) {
             (None, _) => Ok(Meta::default()),
-            (_, Seen::All) => Ok(last.meta()),
-            (Some(meta), Seen::Nothing) => Meta::read(params, meta),
-            (Some(meta), Seen::Fields(room)) => {
-                self.described.read(params, meta).inspect(|meta| last.learn(meta, room))
-            }
+            (Some(meta), None) => Meta::read(params, meta),
+            (Some(meta), Some(fields)) => fields.read(params, meta),
         };
         (meta, self.request(method, params))
     }

@@ -76,7 +76,7 @@ pub struct Elicited {
 pub enum Action {
     /// Answered it.
     Accept,
-    /// Said no.
+    /// PostedMessage no.
     Decline,
     /// Went away.
     Cancel,

@@ -1,6 +1,6 @@
 //! The types of the specification, in the shape of its newest revision, one file per page.
 //!
-//! They are written by [`crate::legacy::Lowered`], which knows what each revision can say.
+//! They are written by [`crate::render::Lowered`], which knows what each revision can say.
 
 mod capabilities;
 mod completion;
@@ -23,6 +23,8 @@ pub use input::{ModelPreferences, SamplingMessage, ToolChoice};
 pub use logging::Level;
 pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptReply};
 pub use resources::{Resource, ResourceReply, ResourceTemplate};
-pub use results::{CacheHint, CacheScope, Discovery, ListPage, Questions, ServerResult, Welcome};
+pub use results::{
+    CacheHint, CacheScope, DiscoverResult, InitializeResult, ListPage, Questions, ServerResult,
+};
 pub use subscriptions::{SubscriptionFilter, Topic};
 pub use tools::{Tool, ToolAnnotations, ToolReply};

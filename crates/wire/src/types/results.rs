@@ -14,9 +14,9 @@ pub enum ServerResult {
     /// Nothing but "done".
     Empty,
     /// `initialize`.
-    Welcome(Box<Welcome>),
+    InitializeResult(Box<InitializeResult>),
     /// `server/discover`.
-    Discovery(Box<Discovery>),
+    DiscoverResult(Box<DiscoverResult>),
     /// A page of a list, ready-made in the asker's revision.
     Ready(Bytes),
     /// `tools/call`.
@@ -35,7 +35,7 @@ pub enum ServerResult {
 
 /// The answer to `initialize`.
 #[derive(Clone, Debug)]
-pub struct Welcome {
+pub struct InitializeResult {
     /// What both will speak.
     pub revision: Revision,
     /// What is offered.
@@ -50,7 +50,7 @@ pub struct Welcome {
 
 /// The answer to `server/discover`.
 #[derive(Clone, Debug)]
-pub struct Discovery {
+pub struct DiscoverResult {
     /// What may be spoken.
     pub revisions: Vec<Revision>,
     /// What is offered.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sabir_engine::Settings;
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
 use sabir_session::{Dialect, MissingMethod, RequireReady};
-use sabir_testkit::{ConversationPlayer, House, Player as _, play};
+use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
 use sabir_wire::types::{Implementation, Tool, ToolReply};
 use sabir_wire::{Raw, Revision};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ impl Source for Cobol {
     }
 }
 
-fn server() -> ConversationPlayer {
+fn server() -> ConnectionPlayer {
     playing(House::of(settings(), vec![Arc::new(Cobol)]))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sabir_engine::Settings;
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
 use sabir_session::{Dialect, RequireReady, ToolFailure};
-use sabir_testkit::{ConversationPlayer, House, Player as _, play};
+use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
 use sabir_wire::types::{Implementation, Tool, ToolReply};
 use sabir_wire::{ErrorObject, Problem, Raw, Revision};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ impl Source for Articles {
     }
 }
 
-fn server() -> ConversationPlayer {
+fn server() -> ConnectionPlayer {
     let settings = Settings {
         server: Implementation {
             name: "asdlc-knowledge-base".into(),

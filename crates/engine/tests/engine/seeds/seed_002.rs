@@ -1,8 +1,8 @@
 //! An editor for Claude Code, its handshake: `Claude Code Neovim MCP`, 2025-03-26.
 
 use sabir_engine::Settings;
-use sabir_session::{Dialect, State, UnknownTool};
-use sabir_testkit::{ConversationPlayer, Event, House, Player as _, play};
+use sabir_session::{Dialect, SessionState, UnknownTool};
+use sabir_testkit::{ConnectionPlayer, Event, House, Player as _, play};
 use sabir_wire::Revision;
 use sabir_wire::types::Implementation;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-fn editor() -> ConversationPlayer {
+fn editor() -> ConnectionPlayer {
     playing(House::of(settings(), Vec::new()))
 }
 
@@ -72,16 +72,16 @@ fn the_server_is_claude_code_neovim_mcp_0_1_0() {
 #[test]
 fn the_state_goes_from_waiting_over_initializing_to_ready_and_an_event_tells() {
     let mut editor = editor();
-    let state = |editor: &ConversationPlayer| editor.conversation().session().state();
-    let is_connected = |editor: &ConversationPlayer| editor.house.engine.ready_clients() == 1;
-    assert_eq!((state(&editor), is_connected(&editor)), (State::Waiting, false));
+    let state = |editor: &ConnectionPlayer| editor.connection().session().state();
+    let is_connected = |editor: &ConnectionPlayer| editor.house.engine.ready_clients() == 1;
+    assert_eq!((state(&editor), is_connected(&editor)), (SessionState::Waiting, false));
     editor.say(INITIALIZE.as_bytes());
-    assert_eq!((state(&editor), is_connected(&editor)), (State::Initializing, false));
+    assert_eq!((state(&editor), is_connected(&editor)), (SessionState::Initializing, false));
     assert_eq!(editor.event(), None);
     editor.say(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    assert_eq!((state(&editor), is_connected(&editor)), (State::Ready, true));
+    assert_eq!((state(&editor), is_connected(&editor)), (SessionState::Ready, true));
     assert_eq!(editor.event(), Some(Event::Ready));
-    let client = editor.conversation().session().client().unwrap().text();
+    let client = editor.connection().session().client().unwrap().text();
     assert_eq!(client, r#"{"name":"claude-code","version":"1.0.0"}"#);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
-use sabir_testkit::{ConversationPlayer, House, Player as _, play};
+use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
 use sabir_wire::types::{Tool, ToolReply};
 use sabir_wire::{Problem, Raw};
 use serde_json::json;
@@ -31,11 +31,11 @@ impl Source for Registered {
     }
 }
 
-fn editor() -> ConversationPlayer {
+fn editor() -> ConnectionPlayer {
     playing(House::of(settings(), Vec::new()))
 }
 
-fn register_tool(editor: &ConversationPlayer, name: &str, handler: Handler) {
+fn register_tool(editor: &ConnectionPlayer, name: &str, handler: Handler) {
     let schema = Raw::of(&json!({ "type": "object", "properties": {} })).unwrap();
     let tool = Tool::new(name, "An editor's tool", schema);
     editor.house.engine.registry().add(Arc::new(Registered { tool, handler })).unwrap();
@@ -101,7 +101,9 @@ fn tools_come_and_go_while_clients_are_there_and_they_are_told() {
     register_tool(&editor, "openFile", |_| Ok(String::new()));
     let told = r#"< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     play(&mut editor, told);
-    assert!(editor.house.engine.registry().remove_tool("openFile"));
+    let registry = editor.house.engine.registry();
+    let id = registry.provider_of_tool("openFile").unwrap();
+    assert!(registry.remove(id).is_some());
     play(&mut editor, told);
     editor.say(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     assert_eq!(crate::answer(&mut editor)["result"], json!({ "tools": [] }));

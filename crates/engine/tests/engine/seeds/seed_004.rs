@@ -2,9 +2,9 @@
 //! HTTP: messages, sessions, dispatch.
 
 use sabir_engine::Settings;
-use sabir_session::{Dialect, NullId, RequireReady, State, UnknownTool};
-use sabir_testkit::{ConversationPlayer, House, Player as _, play};
-use sabir_wire::{Incoming, Message, Method, Misshape, Revision, decode};
+use sabir_session::{Dialect, NullId, RequireReady, SessionState, UnknownTool};
+use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
+use sabir_wire::{Incoming, MalformedKind, Message, Method, Revision, decode};
 use serde_json::json;
 
 use crate::playing;
@@ -22,7 +22,7 @@ fn settings() -> Settings {
     }
 }
 
-fn relay() -> ConversationPlayer {
+fn relay() -> ConnectionPlayer {
     playing(House::of(settings(), Vec::new()))
 }
 
@@ -34,11 +34,11 @@ fn transcript(script: &str) {
 mod messages {
     use super::*;
 
-    fn read(text: &'static str) -> Result<Message, Misshape> {
+    fn read(text: &'static str) -> Result<Message, MalformedKind> {
         match decode(&bytes::Bytes::from_static(text.as_bytes()), 64) {
             Ok(Incoming::One(message)) => Ok(message),
             Ok(Incoming::Batch(_)) => panic!("a batch"),
-            Err(malformed) => Err(malformed.misshape),
+            Err(malformed) => Err(malformed.kind),
         }
     }
 
@@ -85,7 +85,7 @@ mod messages {
 
     #[test]
     fn malformed_json_is_a_parse_error() {
-        assert!(matches!(read("{not json"), Err(Misshape::Syntax(_))));
+        assert!(matches!(read("{not json"), Err(MalformedKind::Syntax(_))));
         transcript(
             r#"
             > {not json
@@ -96,7 +96,7 @@ mod messages {
 
     #[test]
     fn a_missing_method_is_an_invalid_request_with_its_id() {
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1}"#), Err(Misshape::NoMethod));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1}"#), Err(MalformedKind::NoMethod));
         transcript(
             r#"
             > {"jsonrpc":"2.0","id":1}
@@ -139,14 +139,14 @@ mod sessions {
 
     #[test]
     fn a_new_session_is_not_ready() {
-        assert_eq!(relay().conversation().session().state(), State::Waiting);
+        assert_eq!(relay().connection().session().state(), SessionState::Waiting);
     }
 
     #[test]
     fn a_session_records_the_revision_and_the_client() {
         let mut relay = relay();
         relay.say(INITIALIZE);
-        let session = relay.conversation().session();
+        let session = relay.connection().session();
         assert_eq!(session.revision(), Revision::V2025_03_26);
         assert_eq!(session.client().unwrap().text(), r#"{"name":"claude-code","version":"1.0"}"#);
     }
@@ -155,13 +155,13 @@ mod sessions {
     fn a_session_is_marked_ready_by_initialized_and_by_nothing_else() {
         let mut relay = relay();
         relay.say(INITIALIZED);
-        assert_eq!(relay.conversation().session().state(), State::Waiting);
+        assert_eq!(relay.connection().session().state(), SessionState::Waiting);
         relay.say(INITIALIZE);
-        assert_eq!(relay.conversation().session().state(), State::Initializing);
+        assert_eq!(relay.connection().session().state(), SessionState::Initializing);
         relay.say(INITIALIZED);
-        assert_eq!(relay.conversation().session().state(), State::Ready);
+        assert_eq!(relay.connection().session().state(), SessionState::Ready);
         relay.say(INITIALIZED);
-        assert_eq!(relay.conversation().session().state(), State::Ready);
+        assert_eq!(relay.connection().session().state(), SessionState::Ready);
     }
 
     #[test]
@@ -170,9 +170,12 @@ mod sessions {
         first.say(INITIALIZE);
         first.say(INITIALIZED);
         let engine = first.house.engine.clone();
-        let second =
-            sabir_engine::Conversation::new(&engine, sabir_session::Standing::Stream, None);
-        assert_eq!(second.session().state(), State::Waiting);
+        let second = sabir_engine::Connection::new(
+            &engine,
+            sabir_session::SessionKind::Stream,
+            sabir_wire::Caller::local(),
+        );
+        assert_eq!(second.session().state(), SessionState::Waiting);
         assert!(second.session().client().is_none());
         assert_eq!(engine.ready_clients(), 1);
     }
@@ -185,7 +188,7 @@ mod sessions {
         relay.say(INITIALIZED);
         assert_eq!(engine.ready_clients(), 1);
         relay.end_input();
-        assert_eq!(relay.conversation().session().state(), State::Closed);
+        assert_eq!(relay.connection().session().state(), SessionState::Closed);
         drop(relay);
         assert_eq!(engine.ready_clients(), 0);
     }
@@ -197,12 +200,24 @@ mod sessions {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let standing = sabir_session::Standing::Stream;
-                        let mut one = sabir_engine::Conversation::new(&engine, standing, None);
-                        let lane = sabir_session::Lane::default();
-                        one.receive(lane, &bytes::Bytes::from_static(INITIALIZE));
-                        one.receive(lane, &bytes::Bytes::from_static(INITIALIZED));
-                        assert_eq!(one.session().state(), State::Ready);
+                        let standing = sabir_session::SessionKind::Stream;
+                        let mut one = sabir_engine::Connection::new(
+                            &engine,
+                            standing,
+                            sabir_wire::Caller::local(),
+                        );
+                        let stream = sabir_session::StreamId::default();
+                        one.receive(
+                            stream,
+                            sabir_wire::Caller::local(),
+                            &bytes::Bytes::from_static(INITIALIZE),
+                        );
+                        one.receive(
+                            stream,
+                            sabir_wire::Caller::local(),
+                            &bytes::Bytes::from_static(INITIALIZED),
+                        );
+                        assert_eq!(one.session().state(), SessionState::Ready);
                         assert!(engine.ready_clients() >= 1);
                     }
                 });

@@ -3,8 +3,14 @@ use serde_json::json;
 use super::*;
 use crate::command::template::{CommandLine, RunItem, Stdin, TextTemplate};
 
-fn short(short: Value) -> Result<Input, InputError> {
+fn short(short: Value) -> Result<Input, DefinitionError> {
     Input::from_short(short.as_object().unwrap())
+}
+
+/// The error as `location: message; hint`.
+fn shown(error: &DefinitionError) -> String {
+    let hint = error.hint.iter().map(|hint| format!("; {hint}"));
+    hint.fold(error.to_string(), |text, hint| text + &hint)
 }
 
 fn check_schema(form: Value, property: &str, required: bool) {
@@ -41,7 +47,7 @@ fn the_short_form_becomes_a_json_schema() {
 }
 
 #[test]
-fn arguments_stand_in_the_order_in_which_they_were_written() {
+fn arguments_keep_their_order() {
     let input = short(json!({"z": "string", "a": "string", "m": "string?"})).unwrap();
     let names: Vec<_> = input.schema()["properties"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["z", "a", "m"]);
@@ -54,16 +60,16 @@ fn arguments_stand_in_the_order_in_which_they_were_written() {
 }
 
 #[test]
-fn mistakes_in_the_short_form_are_named_with_their_place() {
+fn errors_in_the_short_form_have_a_location_and_a_hint() {
     let check = |form: Value, message: &str| {
-        assert_eq!(short(json!({ "a": form })).unwrap_err().to_string(), message);
+        assert_eq!(shown(&short(json!({ "a": form })).unwrap_err()), message);
     };
-    check(json!("nubmer"), "input.a: there is no type `nubmer`; did you mean `number`?");
+    check(json!("nubmer"), "input.a: unknown type `nubmer`; did you mean `number`?");
     check(
         json!("date"),
-        "input.a: there is no type `date`; the types are string, number, integer, boolean and object, with [] for lists and ? for optional",
+        "input.a: unknown type `date`; the types are string, number, integer, boolean and object, with [] for lists and ? for optional",
     );
-    check(json!("string?[]"), "input.a: there is no type `string?[]`; did you mean `string[]`?");
+    check(json!("string?[]"), "input.a: unknown type `string?[]`; did you mean `string[]`?");
     check(json!(5), "input.a: must be a type like \"string?\", a list of choices, or a table");
     check(json!([]), "input.a: the choices must be different, and at least one");
     check(json!(["x", "x"]), "input.a: the choices must be different, and at least one");
@@ -72,20 +78,20 @@ fn mistakes_in_the_short_form_are_named_with_their_place() {
     check(json!({"type": 1}), "input.a.type: must be a type like \"string?\"");
     check(
         json!({"type": "string", "descripton": "x"}),
-        "input.a.descripton: there is no such key; did you mean `description`?",
+        "input.a.descripton: unknown key; did you mean `description`?",
     );
     check(
         json!({"type": "string", "oneOf": []}),
-        "input.a.oneOf: there is no such key; use `input_schema` for all of JSON Schema",
+        "input.a.oneOf: unknown key; use `input_schema` for all of JSON Schema",
     );
     check(json!({"type": "string", "maxLength": -1}), "input.a.maxLength: must be a whole number");
     check(json!({"type": "string", "optional": "yes"}), "input.a.optional: must be true or false");
     check(json!({"type": "string", "enum": "x"}), "input.a.enum: must be a list of choices");
     check(json!({"type": "integer", "default": 1.5}), "input.a: 1.5 is not of type integer");
-    check(json!({"type": "string[]", "default": "x"}), "input.a: \"x\" is not of type list");
+    check(json!({"type": "string[]", "default": "x"}), "input.a: \"x\" is not a list");
     check(
         json!({"enum": ["x"], "default": "y"}),
-        "input.a: the default \"y\" is none of the choices",
+        "input.a: the default \"y\" is not one of the choices",
     );
     check(
         json!({"type": "string?", "optional": false}),
@@ -98,41 +104,41 @@ fn mistakes_in_the_short_form_are_named_with_their_place() {
     let name = short(json!({"a b": "string"})).unwrap_err();
     assert_eq!(
         name.to_string(),
-        "input: `a b` is no name of an argument; use letters, digits, `_`, `-` and `.`"
+        "input.a b: invalid argument name (expected letters, digits, `_`, `-` or `.`)"
     );
 }
 
 #[test]
-fn a_schema_must_be_one_of_an_object_and_is_not_touched() {
+fn a_schema_must_be_of_an_object_and_is_not_changed() {
     let schema = json!({"type": "object", "properties": {"b": {}, "a": {"default": 1}}, "x-y": 1});
     assert_eq!(Input::from_schema(schema.clone()).unwrap().schema(), &schema);
     for wrong in [json!({"type": "string"}), json!({}), json!(true)] {
-        assert_eq!(Input::from_schema(wrong).unwrap_err(), InputError::NotAnObject);
+        assert_eq!(Input::from_schema(wrong).unwrap_err().location, Location::Schema);
     }
 }
 
-fn disagreements(input: &Input, run: &[&str], stdin: &Stdin, dash: &[&str]) -> Vec<String> {
+fn mismatches(input: &Input, run: &[&str], stdin: &Stdin, dash: &[&str]) -> Vec<String> {
     let run: Vec<_> = run.iter().map(|argument| RunItem::Argument((*argument).into())).collect();
     let dash: Vec<_> = dash.iter().map(|name| (*name).to_owned()).collect();
     let line = CommandLine::parse(&run, &dash).unwrap();
-    input.disagreements(&line, stdin).iter().map(ToString::to_string).collect()
+    input.mismatches(&line, stdin).iter().map(shown).collect()
 }
 
 #[test]
-fn placeholders_and_input_that_agree_are_let_through() {
+fn placeholders_that_match_the_input_are_accepted() {
     let input = short(json!({
         "limit": "integer?", "path": "string", "all": "boolean?", "n": {"type": "number", "default": 1},
         "tags": "string[]",
     }))
     .unwrap();
     let run = ["p", "--limit", "{limit?}", "{path}", "{all?-a}", "{n}", "{n?}", "--tag", "{tags}"];
-    assert_eq!(disagreements(&input, &run, &Stdin::Empty, &["path"]), [""; 0]);
-    // Whoever reads the JSON has seen every argument.
-    assert_eq!(disagreements(&input, &["p"], &Stdin::Json, &[]), [""; 0]);
+    assert_eq!(mismatches(&input, &run, &Stdin::Empty, &["path"]), [""; 0]);
+    // A program that reads the JSON gets every argument.
+    assert_eq!(mismatches(&input, &["p"], &Stdin::Json, &[]), [""; 0]);
 }
 
 #[test]
-fn every_disagreement_is_told_with_its_place() {
+fn every_mismatch_has_a_location_and_a_hint() {
     let input = short(json!({
         "limit": "integer?", "path": "string", "unit": "string", "x": "string[]", "y": "string[]",
     }))
@@ -140,37 +146,37 @@ fn every_disagreement_is_told_with_its_place() {
     let text = Stdin::Text(TextTemplate::parse("{pth} {nonsense}").unwrap());
     let run = ["p", "{limit}", "{path?}", "{unit?-u}", "{x}{y}"];
     assert_eq!(
-        disagreements(&input, &run, &text, &["limt"]),
+        mismatches(&input, &run, &text, &["limt"]),
         [
-            "run[1]: `limit` may be absent; write `{limit?}`, give it a default, or require it",
-            "run[2]: `path` is never absent; write `{path}`, or make it optional",
+            "run[1]: `limit` is optional; write `{limit?}`, give it a default, or require it",
+            "run[2]: `path` is required; write `{path}`, or make it optional",
             "run[3]: `{unit?…}` needs an argument of type boolean",
-            "stdin: there is no argument `pth`; did you mean `path`?",
-            "stdin: there is no argument `nonsense`",
-            "run[4]: `x` and `y` are lists; only one can repeat this",
-            "allow_dash: `limt` stands nowhere in `run`; did you mean `limit`?",
+            "stdin: unknown argument `pth`; did you mean `path`?",
+            "stdin: unknown argument `nonsense`",
+            "run[4]: `x` and `y` are both lists (expected one list per argument or group)",
+            "allow_dash: `limt` is not used in `run`; did you mean `limit`?",
         ]
     );
     let unused = short(json!({"a": "string", "b": "string"})).unwrap();
     assert_eq!(
-        disagreements(&unused, &["p", "{a}"], &Stdin::Empty, &[]),
-        ["input.b: is used nowhere; put `{b}` into `run` or `stdin`"]
+        mismatches(&unused, &["p", "{a}"], &Stdin::Empty, &[]),
+        ["input.b: is not used; use `{b}` in `run` or `stdin`"]
     );
 }
 
 #[test]
-fn a_schema_that_may_know_more_arguments_is_believed() {
+fn a_schema_that_may_allow_more_arguments_is_not_checked() {
     let closed = Input::from_schema(json!({"type": "object", "properties": {}})).unwrap();
-    assert_eq!(disagreements(&closed, &["p", "{a}"], &Stdin::Empty, &[]).len(), 1);
+    assert_eq!(mismatches(&closed, &["p", "{a}"], &Stdin::Empty, &[]).len(), 1);
     for open in [
         json!({"type": "object", "additionalProperties": {"type": "string"}}),
         json!({"type": "object", "$ref": "#/$defs/x"}),
         json!({"type": "object", "patternProperties": {".*": {}}}),
     ] {
         let open = Input::from_schema(open).unwrap();
-        assert_eq!(disagreements(&open, &["p", "{a}"], &Stdin::Empty, &[]), [""; 0]);
+        assert_eq!(mismatches(&open, &["p", "{a}"], &Stdin::Empty, &[]), [""; 0]);
     }
     let nullable = json!({"type": "object", "required": ["a"], "properties": {"a": {"type": ["string", "null"]}}});
     let nullable = Input::from_schema(nullable).unwrap();
-    assert_eq!(disagreements(&nullable, &["p", "{a?}"], &Stdin::Empty, &[]), [""; 0]);
+    assert_eq!(mismatches(&nullable, &["p", "{a?}"], &Stdin::Empty, &[]), [""; 0]);
 }

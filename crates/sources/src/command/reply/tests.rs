@@ -27,7 +27,7 @@ fn program() -> Program {
 fn texts(reply: &ToolReply) -> Vec<&str> {
     let text = |content| match content {
         &Content { kind: ContentKind::Text(ref text), .. } => text.as_str(),
-        other => panic!("{other:?} is no text"),
+        other => panic!("{other:?} is not text"),
     };
     reply.content.iter().map(text).collect()
 }
@@ -67,19 +67,19 @@ fn json_becomes_one_line_whose_tokens_stay_as_written() {
 }
 
 #[test]
-fn what_is_no_json_is_a_failure_that_shows_it() {
+fn output_that_is_not_json_is_a_failure_that_shows_it() {
     for written in [&b""[..], b"1 2", b"{\"a\":1}}", b"[1,]"] {
         let reply = reply("t", &Output::Json(None), &program(), finish(written));
         assert!(reply.is_error);
         assert_eq!(reply.structured, None);
-        assert!(texts(&reply)[0].starts_with("The program failed: it did not write JSON: "));
+        assert!(texts(&reply)[0].starts_with("The program failed: the output is not JSON: "));
         let shown = texts(&reply).get(1).map_or("", |text| text);
         assert_eq!(shown.as_bytes(), written);
     }
 }
 
 #[test]
-fn bytes_become_what_their_type_says() {
+fn bytes_become_content_by_their_media_type() {
     let kind = |mime: &str, bytes: &[u8]| {
         let output = Output::Bytes(mime.try_into().unwrap());
         let reply = reply("t", &output, &program(), finish(bytes));
@@ -96,7 +96,7 @@ fn bytes_become_what_their_type_says() {
 }
 
 #[test]
-fn a_type_of_content_is_two_names_and_parameters() {
+fn a_media_type_is_two_names_and_parameters() {
     for good in ["image/png", "application/vnd.api+json", "text/csv; charset=utf-8", "a/b;c"] {
         assert_eq!(MimeType::try_from(good).unwrap().as_str(), good);
     }
@@ -106,7 +106,7 @@ fn a_type_of_content_is_two_names_and_parameters() {
 }
 
 #[test]
-fn a_failure_tells_the_last_of_stderr_the_reason_and_what_was_written() {
+fn a_failure_has_the_end_of_stderr_the_reason_and_the_output() {
     assert_eq!(told(failed(2, b"", b"no such file\n")), ["no such file\n(exit code 2)"]);
     assert_eq!(told(failed(1, b"", b" \n")), ["The program failed: exit code 1"]);
     assert_eq!(
@@ -118,37 +118,34 @@ fn a_failure_tells_the_last_of_stderr_the_reason_and_what_was_written() {
 }
 
 #[test]
-fn of_a_long_output_a_failure_shows_the_end() {
+fn a_failure_shows_the_end_of_a_long_output() {
     let fits = vec![b'x'; OUTPUT_TAIL];
     assert_eq!(told(failed(1, &fits, b""))[1].len(), OUTPUT_TAIL);
-    // The cut goes through the character in front.
+    // The cut is inside the first character.
     let long = ["é".as_bytes(), &fits[1..]].concat();
     assert_eq!(told(failed(1, &long, b""))[1], format!("… {}", "x".repeat(OUTPUT_TAIL - 1)));
     assert_eq!(told(failed(1, b"caf\xc3", b""))[1], "caf");
 }
 
 #[test]
-fn every_limit_is_told_in_words() {
+fn every_limit_has_a_message() {
     let limits = super::super::Limits { memory: None, cpu_seconds: Some(3), file_size: Some(7) };
     let program = Program { limits, max_output: 10, ..program() };
     let told = |limit, exit| {
         let finish = Finish { limit, exit, ..failed(1, b"", b"") };
-        why(&finish, &program)
+        reason(&finish, &program)
     };
-    assert_eq!(told(Some(Limit::Time), None), "ended: it took longer than 1.5s");
+    assert_eq!(told(Some(Limit::Time), None), "stopped: it ran longer than 1.5s");
     assert_eq!(
         told(Some(Limit::Output(Stream::Output)), None),
-        "ended: it wrote more than 10 bytes to standard output"
+        "stopped: it wrote more than 10 bytes to standard output"
     );
     assert_eq!(
         told(Some(Limit::Output(Stream::Error)), None),
-        "ended: it wrote more than 10 bytes to standard error"
+        "stopped: it wrote more than 10 bytes to standard error"
     );
-    assert_eq!(told(Some(Limit::Cpu), None), "ended: it used more than 3 s of processor time");
-    assert_eq!(
-        told(Some(Limit::FileSize), None),
-        "ended: it wanted to write a file of more than 7 bytes"
-    );
-    assert_eq!(told(None, Some(Exit::Signal(9))), "ended by SIGKILL");
-    assert_eq!(told(None, Some(Exit::Signal(63))), "ended by signal 63");
+    assert_eq!(told(Some(Limit::Cpu), None), "stopped: it used more than 3 s of CPU time");
+    assert_eq!(told(Some(Limit::FileSize), None), "stopped: it wrote a file of more than 7 bytes");
+    assert_eq!(told(None, Some(Exit::Signal(9))), "killed by SIGKILL");
+    assert_eq!(told(None, Some(Exit::Signal(63))), "killed by signal 63");
 }

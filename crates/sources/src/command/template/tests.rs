@@ -1,12 +1,18 @@
 use super::*;
 
-fn line(run: &[&str]) -> Result<CommandLine, TemplateError> {
+fn line(run: &[&str]) -> Result<CommandLine, DefinitionError> {
     let run: Vec<_> = run.iter().map(|argument| RunItem::Argument((*argument).into())).collect();
     CommandLine::parse(&run, &[])
 }
 
 fn text(source: &str) -> Text {
     TextTemplate::parse(source).unwrap().text
+}
+
+/// The error as `location: message; hint`.
+fn shown(error: &DefinitionError) -> String {
+    let hint = error.hint.iter().map(|hint| format!("; {hint}"));
+    hint.fold(error.to_string(), |text, hint| text + &hint)
 }
 
 fn value(name: &str, optional: bool) -> Piece {
@@ -36,56 +42,50 @@ fn doubled_braces_are_braces() {
 }
 
 #[test]
-fn errors_name_the_place_and_the_way_out() {
+fn errors_have_a_location_and_a_hint() {
     let check = |run: &[&str], message: &str| {
-        assert_eq!(line(run).unwrap_err().to_string(), message, "{run:?}");
+        assert_eq!(shown(&line(run).unwrap_err()), message, "{run:?}");
     };
     check(
         &["awk", "{print $1}"],
-        "run[1], character 1: `print $1` is no name of an argument; write `{{` and `}}` for braces",
+        "run[1], character 1: invalid argument name `print $1` (expected letters, digits, `_`, `-` or `.`); write `{{` and `}}` for literal braces",
     );
-    check(&["echo", "ä{a"], "run[1], character 2: `{` is not closed; write `{{` for a brace");
-    check(&["echo", "{a{b}}"], "run[1], character 1: `{` is not closed; write `{{` for a brace");
-    check(&["echo", "x", "a}"], "run[2], character 2: `}` closes nothing; write `}}` for a brace");
+    check(&["echo", "ä{a"], "run[1], character 2: unclosed `{`; write `{{` for a literal brace");
+    check(&["echo", "{a{b}}"], "run[1], character 1: unclosed `{`; write `{{` for a literal brace");
+    check(
+        &["echo", "x", "a}"],
+        "run[2], character 2: unmatched `}`; write `}}` for a literal brace",
+    );
     check(
         &["echo", "{}"],
-        "run[1], character 1: a placeholder needs a name; write `{{` and `}}` for braces",
+        "run[1], character 1: placeholder without a name; write `{{` and `}}` for literal braces",
     );
     check(
         &["echo", "{?}"],
-        "run[1], character 1: a placeholder needs a name; write `{{` and `}}` for braces",
+        "run[1], character 1: placeholder without a name; write `{{` and `}}` for literal braces",
     );
-    check(
-        &["echo", "x{all?-a}"],
-        "run[1], character 1: `{all?…}` stands for a whole argument; nothing may be written beside it",
-    );
-    check(&["echo", "a\0b"], "run[1], character 2: a NUL byte cannot be given to a program");
-    check(
-        &["{program}"],
-        "run[0], character 1: the program is fixed: it cannot be chosen by an argument",
-    );
-    check(
-        &["bin/{program}"],
-        "run[0], character 1: the program is fixed: it cannot be chosen by an argument",
-    );
-    check(&[""], "run[0], character 1: there is no program");
-    check(&[], "run[0], character 1: there is no program");
-    let inner = RunItem::Together(vec!["-e".into(), "{".into()]);
+    check(&["echo", "x{all?-a}"], "run[1], character 1: `{all?…}` must be the whole argument");
+    check(&["echo", "a\0b"], "run[1], character 2: a NUL byte cannot be passed to a program");
+    check(&["{program}"], "run[0], character 1: the program cannot contain placeholders");
+    check(&["bin/{program}"], "run[0], character 1: the program cannot contain placeholders");
+    check(&[""], "run[0], character 1: missing program");
+    check(&[], "run[0], character 1: missing program");
+    let inner = RunItem::Group(vec!["-e".into(), "{".into()]);
     let run = [RunItem::Argument("grep".into()), inner];
     let error = CommandLine::parse(&run, &[]).unwrap_err();
     assert_eq!(
-        error.to_string(),
-        "run[1][1], character 1: `{` is not closed; write `{{` for a brace"
+        shown(&error),
+        "run[1][1], character 1: unclosed `{`; write `{{` for a literal brace"
     );
-    let run = [RunItem::Argument("grep".into()), RunItem::Together(vec![])];
-    assert_eq!(CommandLine::parse(&run, &[]).unwrap_err().wrong, Wrong::EmptyGroup);
+    let run = [RunItem::Argument("grep".into()), RunItem::Group(vec![])];
+    assert_eq!(CommandLine::parse(&run, &[]).unwrap_err().message, "empty list");
 }
 
 #[test]
 fn a_flag_belongs_to_the_placeholder_after_it() {
     let sizes = |run: &[&str]| {
         let line = line(run).unwrap();
-        line.units.iter().map(|unit| unit.arguments.len()).collect::<Vec<_>>()
+        line.groups.iter().map(|group| group.arguments.len()).collect::<Vec<_>>()
     };
     assert_eq!(sizes(&["p", "--limit", "{limit?}"]), [2]);
     assert_eq!(sizes(&["p", "-n", "{n}", "{file}"]), [2, 1]);
@@ -99,28 +99,28 @@ fn a_flag_belongs_to_the_placeholder_after_it() {
 }
 
 #[test]
-fn an_inner_list_stands_for_itself() {
+fn an_inner_list_is_a_group() {
     let run = [
         RunItem::Argument("ls".into()),
         RunItem::Argument("-l".into()),
-        RunItem::Together(vec!["{path?}".into()]),
-        RunItem::Together(vec!["-x".into()]),
+        RunItem::Group(vec!["{path?}".into()]),
+        RunItem::Group(vec!["-x".into()]),
         RunItem::Argument("{y?}".into()),
     ];
     let line = CommandLine::parse(&run, &[]).unwrap();
     assert_eq!(
-        line.units.iter().map(|unit| unit.arguments.len()).collect::<Vec<_>>(),
+        line.groups.iter().map(|group| group.arguments.len()).collect::<Vec<_>>(),
         [1, 1, 1, 1]
     );
     assert_eq!(line.program(), "ls");
 }
 
 #[test]
-fn dashes_count_for_what_comes_after_them_only() {
-    let together = RunItem::Together(vec!["{a}".into(), "--".into(), "{b}".into()]);
+fn dashes_apply_to_later_arguments_only() {
+    let together = RunItem::Group(vec!["{a}".into(), "--".into(), "{b}".into()]);
     let run = [RunItem::Argument("p".into()), together, RunItem::Argument("{c}".into())];
     let line = CommandLine::parse(&run, &[]).unwrap();
     let after: Vec<_> =
-        line.units.iter().flat_map(|unit| &unit.arguments).map(|a| a.after_dashes).collect();
+        line.groups.iter().flat_map(|group| &group.arguments).map(|a| a.after_dashes).collect();
     assert_eq!(after, [false, false, true, true]);
 }

@@ -7,7 +7,7 @@ use crate::command::template::RunItem;
 fn line(run: &Value, allow_dash: &[&str]) -> CommandLine {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let items = run.as_array().unwrap().iter().map(|item| match item {
-        Value::Array(inner) => RunItem::Together(inner.iter().map(text).collect()),
+        Value::Array(inner) => RunItem::Group(inner.iter().map(text).collect()),
         one => RunItem::Argument(text(one)),
     });
     let allow_dash: Vec<_> = allow_dash.iter().map(|name| (*name).to_owned()).collect();

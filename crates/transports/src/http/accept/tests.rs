@@ -3,7 +3,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 use sabir_engine::Engine;
-use sabir_engine::registry::{Offer, Source};
+use sabir_registry::{Offer, Source};
 use sabir_wire::types::Tool;
 use sabir_wire::{Code, Id};
 use serde_json::{Value, json};
@@ -36,17 +36,17 @@ fn catalog() -> Arc<Catalog> {
     engine.registry().snapshot()
 }
 
-fn check(headers: &HeaderMap, asked: &Asked, catalog: &Catalog) -> Result<(), Problem> {
+fn check(headers: &HeaderMap, asked: &ParsedRequest, catalog: &Catalog) -> Result<(), Problem> {
     check_named(headers, named_revision(headers), asked, catalog)
 }
 
-fn asked(method: &str, mut params: Value) -> Asked {
+fn asked(method: &str, mut params: Value) -> ParsedRequest {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": Revision::NEWEST.date(),
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let params = Raw::of(&params).unwrap();
-    Asked::read(Id::from(1), Method::named(method), Some(params))
+    ParsedRequest::read(Id::from(1), Method::named(method), Some(params))
 }
 
 fn headers(pairs: &[(&str, &str)]) -> HeaderMap {

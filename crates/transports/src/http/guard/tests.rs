@@ -3,9 +3,9 @@ use http::Request;
 use super::*;
 
 fn guard(address: &str, change: impl FnOnce(&mut Settings)) -> Guard {
-    let mut settings = Settings::default();
+    let mut settings = Settings { address: address.parse().unwrap(), ..Settings::default() };
     change(&mut settings);
-    Guard::new(&settings, address.parse().unwrap())
+    Guard::new(&settings)
 }
 
 fn local() -> Guard {
@@ -94,23 +94,6 @@ fn a_public_server_knows_no_origin_of_its_own() {
     let named = guard("0.0.0.0:80", |settings| settings.hosts = vec!["mcp.example.com".into()]);
     assert_eq!(status(&named, &[("host", "localhost")]), 403);
     assert_eq!(status(&named, &[("host", "mcp.example.com")]), 200);
-}
-
-#[test]
-fn a_token_must_be_right_to_the_last_letter() {
-    let guard = guard("0.0.0.0:80", |settings| settings.token = Token::new("s3cret"));
-    let told = |value: &str| {
-        let head = head(&[("authorization", value)]);
-        guard.check_token(&head.headers).err().map(|refusal| refusal.status)
-    };
-    assert_eq!(told("Bearer s3cret"), None);
-    assert_eq!(told("bearer s3cret"), None);
-    for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer", "Basic s3cret", "s3cret", "Bearer "] {
-        assert_eq!(told(wrong), Some(StatusCode::UNAUTHORIZED), "{wrong}");
-    }
-    assert!(guard.check_token(&HeaderMap::new()).is_err());
-    assert!(Token::new("").is_none() && Token::new("a b").is_none());
-    assert_eq!(format!("{:?}", Token::new("s3cret").unwrap()), "Token(…)");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use sabir_engine::{Engine, Settings};
-use sabir_session::Standing;
+use sabir_session::SessionKind;
 use sabir_wire::Revision;
 
 use super::*;
@@ -9,27 +9,30 @@ const BOUNDS: Bounds = Bounds { events: 3, bytes: 1000, streams: 2 };
 
 fn streams() -> Streams {
     let engine = Engine::new(Settings::default());
-    let standing = Standing::LegacyHttp(Revision::NEWEST_LEGACY);
-    Streams::new(Conversation::new(&engine, standing, None), Arc::new(BOUNDS))
+    let standing = SessionKind::LegacyHttp(Revision::NEWEST_LEGACY);
+    Streams::new(
+        Connection::new(&engine, standing, sabir_wire::Caller::anonymous()),
+        Arc::new(BOUNDS),
+    )
 }
 
-fn frame(lane: Option<u64>, text: &str, kind: Kind) -> Frame {
-    Frame { lane: lane.map(Lane), text: Bytes::copy_from_slice(text.as_bytes()), kind }
+fn frame(stream: Option<u64>, text: &str, kind: MessageKind) -> Frame {
+    Frame { stream: stream.map(StreamId), text: Bytes::copy_from_slice(text.as_bytes()), kind }
 }
 
 fn note(text: &str) -> Frame {
-    frame(None, text, Kind::Note)
+    frame(None, text, MessageKind::Notification)
 }
 
 /// What there is for a reader, as one text.
 fn heard(streams: &mut Streams, reader: &mut Reader) -> String {
-    match streams.news(reader) {
-        News::Events(events, _) => {
+    match streams.read(reader) {
+        ReadResult::Events(events, _) => {
             let texts = events.iter().map(|e| String::from_utf8_lossy(&e.frame.text).into_owned());
             texts.collect::<Vec<_>>().join(" ")
         }
-        News::Wait(..) => "…".into(),
-        News::End => "end".into(),
+        ReadResult::Wait(..) => "…".into(),
+        ReadResult::End => "end".into(),
     }
 }
 
@@ -102,7 +105,7 @@ fn a_full_stream_drops_what_was_taken_then_notes_and_never_an_answer() {
     }
     assert_eq!(heard(&mut streams, &mut reader), "2 3 4");
     for nth in 0..5 {
-        streams.deliver(frame(None, &format!("q{nth}"), Kind::Question));
+        streams.deliver(frame(None, &format!("q{nth}"), MessageKind::Question));
     }
     assert_eq!(heard(&mut streams, &mut reader), "q0 q1 q2 q3 q4");
     // What was dropped cannot be come back to.

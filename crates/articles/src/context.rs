@@ -1,0 +1,27 @@
+//! What every part of the worker thread needs.
+
+use std::sync::Arc;
+
+use crate::events::EventSender;
+use crate::folder::Folder;
+use crate::results::Indexing;
+use crate::settings::Settings;
+use crate::snapshot::Shared;
+
+/// The settings, the folder, and the connection to the store.
+pub(crate) struct Context {
+    pub(crate) settings: Settings,
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) events: EventSender,
+    pub(crate) progress: Box<dyn Fn(Indexing) + Send + Sync>,
+}
+
+impl Context {
+    /// Reports how much of the folder has been indexed, if it is still being indexed.
+    pub(crate) fn report_progress(&self) {
+        if let Some(indexing) = self.shared.indexing() {
+            (self.progress)(indexing);
+        }
+    }
+}

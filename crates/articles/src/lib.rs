@@ -1,0 +1,62 @@
+//! A folder of documents: read, indexed, searched, watched.
+//!
+//! Start at [`Store`]. A file is read through `folder`, `page` and `article`, and added to `index` and
+//! `listing`. A question goes from `store` through `answer` or `search` to `index`. The two sides share
+//! a `snapshot` only.
+//!
+//! This crate knows nothing of MCP: `sabir-sources` serves a store as a source.
+
+#[cfg(not(unix))]
+compile_error!("sabir-articles supports Unix only");
+
+mod settings; // how a folder is served
+
+mod folder; // scanning and reading files
+mod format; // which files are articles
+mod page; // one file, or why it is not read yet
+
+mod article; // parses a file
+mod date; // dates in many formats
+mod frontmatter; // metadata above the text
+mod problem; // problems for the author
+mod sections; // the outline, and the plain text
+mod value; // values in a frontmatter
+mod yaml; // YAML, valid or not
+
+mod index; // the search index
+mod listing; // all files, in memory
+mod words; // splits text into words
+
+mod cache; // the index on the disk, and its lock
+mod context; // what the parts of the worker share
+mod events; // what the worker waits for
+mod indexer; // keeps the index equal to the folder
+mod reader; // reads many files in parallel
+mod snapshot; // the current state
+mod threads; // parallel work
+mod watcher; // watches the folder
+mod worker; // the thread behind a store
+
+mod answer; // lists and articles
+mod phrase; // positions of phrases
+mod plan; // the alternatives of each word
+mod query; // parses a query
+mod rank; // orders the matching articles
+mod results; // results and errors
+mod search; // searches the index
+mod snippet; // the best part of a text
+mod spelling; // completions and corrections
+mod store; // the entry point
+mod uri; // the URIs of articles
+mod window; // scores of documents
+
+pub use article::shortened;
+pub use problem::Problem;
+pub use results::{
+    Article, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary, Snippet,
+    StoreError, Summary,
+};
+pub use search::SearchOptions;
+pub use settings::Settings;
+pub use store::{Figures, OpenError, Store};
+pub use uri::ArticleUris;

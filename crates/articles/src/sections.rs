@@ -1,0 +1,297 @@
+//! The outline of a text: its sections and its plain text.
+//!
+//! One pass over the Markdown finds the range of each section, the text without markup (for the index
+//! and for snippets), and a title and a description if the frontmatter has none.
+//!
+//! A section extends to the next heading of the same or a higher level, so it contains its
+//! subsections. Headings inside quotes and lists are text.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use crate::format::Format;
+use crate::words::fold;
+
+/// The id and title of the text above the first heading.
+const INTRO: (&str, &str) = ("intro", "Introduction");
+
+/// A section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) level: u8,
+    /// The range in the Markdown, including subsections.
+    pub(crate) range: Range<usize>,
+}
+
+/// The outline of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    pub(crate) sections: Vec<Section>,
+    /// The text without markup and headings, one block per line.
+    pub(crate) plain: String,
+    /// The first heading of level 1, or else the first heading.
+    pub(crate) heading: Option<String>,
+    /// The first paragraph.
+    pub(crate) paragraph: Option<String>,
+    /// Positions in `plain` at which sections start, and their indices.
+    starts: Vec<(usize, usize)>,
+}
+
+impl Outline {
+    pub(crate) fn read(text: &str, format: Format) -> Self {
+        match format {
+            Format::Text => plain_text(text),
+            Format::Markdown | Format::Mdx => Reader::new(text, format).read(),
+        }
+    }
+
+    /// The innermost section at a position in `plain`.
+    pub(crate) fn section_at(&self, place: usize) -> Option<&Section> {
+        let after = self.starts.partition_point(|&(start, _)| start <= place);
+        self.starts[..after].last().map(|&(_, section)| &self.sections[section])
+    }
+
+    /// Finds a section by id, by title, or by anchor.
+    pub(crate) fn section(&self, asked: &str) -> Option<&Section> {
+        let asked = asked.trim().trim_start_matches('#').trim();
+        let find = |matches: &dyn Fn(&Section) -> bool| {
+            self.sections.iter().find(|section| matches(section))
+        };
+        find(&|section| section.id == asked)
+            .or_else(|| find(&|section| fold(&section.title) == fold(asked)))
+            .or_else(|| find(&|section| section.id == anchor(asked)))
+    }
+}
+
+fn plain_text(text: &str) -> Outline {
+    let paragraph = text
+        .split("\n\n")
+        .flat_map(|block| block.split("\r\n\r\n"))
+        .map(|block| block.split_whitespace().collect::<Vec<_>>().join(" "))
+        .find(|block| !block.is_empty());
+    Outline { plain: text.to_owned(), paragraph, ..Outline::default() }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    format: Format,
+    outline: Outline,
+    ids: HashSet<String>,
+    /// The number of quotes, lists and tables around the current event.
+    depth: usize,
+    heading: Option<(HeadingLevel, String, Option<String>)>,
+    paragraph: Option<String>,
+    in_image: bool,
+    skipping: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, format: Format) -> Self {
+        Self {
+            text,
+            format,
+            outline: Outline::default(),
+            ids: HashSet::new(),
+            depth: 0,
+            heading: None,
+            paragraph: None,
+            in_image: false,
+            skipping: false,
+        }
+    }
+
+    fn read(mut self) -> Outline {
+        let options = Options::ENABLE_TABLES
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_TASKLISTS
+            | Options::ENABLE_HEADING_ATTRIBUTES;
+        for (event, range) in Parser::new_ext(self.text, options).into_offset_iter() {
+            match event {
+                Event::Start(tag) => self.start(tag, range),
+                Event::End(tag) => self.end(tag),
+                Event::Text(text) | Event::Code(text) => self.push_text(&text),
+                Event::Html(html) => self.push_text(without_tags(&html).trim()),
+                Event::InlineHtml(html) => self.push_text(&without_tags(&html)),
+                Event::SoftBreak | Event::HardBreak => self.push_text(" "),
+                _ => {}
+            }
+        }
+        self.close_sections();
+        self.outline
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Heading { level, id, .. } if self.depth == 0 => {
+                self.intro(range.start);
+                self.heading = Some((level, String::new(), id.map(|id| id.to_string())));
+                let section = Section {
+                    id: String::new(),
+                    title: String::new(),
+                    level: level as u8,
+                    range: range.start..0,
+                };
+                self.outline.sections.push(section);
+            }
+            Tag::Paragraph if self.depth == 0 => {
+                let source = &self.text[range];
+                self.skipping = self.format == Format::Mdx
+                    && (source.starts_with("import ") || source.starts_with("export "));
+                if self.outline.paragraph.is_none() && !self.skipping {
+                    self.paragraph = Some(String::new());
+                }
+            }
+            Tag::Image { .. } => self.in_image = true,
+            Tag::BlockQuote(_) | Tag::List(_) | Tag::Table(_) | Tag::FootnoteDefinition(_) => {
+                self.depth += 1
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => self.end_heading(),
+            TagEnd::Paragraph => {
+                self.skipping = false;
+                if let Some(text) = self.paragraph.take().map(|text| text.trim().to_owned()) {
+                    self.outline.paragraph = Some(text).filter(|text| !text.is_empty());
+                }
+                self.break_line();
+            }
+            TagEnd::Image => self.in_image = false,
+            TagEnd::BlockQuote(_)
+            | TagEnd::List(_)
+            | TagEnd::Table
+            | TagEnd::FootnoteDefinition => {
+                self.depth = self.depth.saturating_sub(1);
+                self.break_line();
+            }
+            TagEnd::Item
+            | TagEnd::CodeBlock
+            | TagEnd::HtmlBlock
+            | TagEnd::TableRow
+            | TagEnd::TableHead => {
+                self.break_line();
+            }
+            TagEnd::TableCell => self.push_text(" "),
+            _ => {}
+        }
+    }
+
+    fn end_heading(&mut self) {
+        let Some((level, title, id)) = self.heading.take() else { return self.break_line() };
+        let title = title.trim().to_owned();
+        let id = self.unique(id.unwrap_or_else(|| anchor(&title)));
+        if self.outline.heading.is_none() || level == HeadingLevel::H1 && !self.has_first_level() {
+            self.outline.heading = Some(title.clone()).filter(|title| !title.is_empty());
+        }
+        let at = self.outline.sections.len() - 1;
+        let section = &mut self.outline.sections[at];
+        section.id = id;
+        section.title = title;
+        self.outline.starts.push((self.outline.plain.len(), at));
+    }
+
+    /// Whether there is a heading of level 1 before the current one.
+    fn has_first_level(&self) -> bool {
+        let (_current, before) = self.outline.sections.split_last().unzip();
+        before.is_some_and(|before| before.iter().any(|section| section.level == 1))
+    }
+
+    /// Makes a section of the text above the first heading, if it is not blank.
+    fn intro(&mut self, end: usize) {
+        if !self.outline.sections.is_empty() || self.text[..end].trim().is_empty() {
+            return;
+        }
+        let id = self.unique(INTRO.0.to_owned());
+        self.outline.sections.push(Section {
+            id,
+            title: INTRO.1.to_owned(),
+            level: 0,
+            range: 0..end,
+        });
+        self.outline.starts.push((0, 0));
+    }
+
+    fn push_text(&mut self, text: &str) {
+        if let Some((_, title, _)) = &mut self.heading {
+            title.push_str(text);
+        } else if !self.skipping {
+            self.outline.plain.push_str(text);
+            if let Some(paragraph) = self.paragraph.as_mut().filter(|_| !self.in_image) {
+                paragraph.push_str(text);
+            }
+        }
+    }
+
+    fn break_line(&mut self) {
+        if !self.outline.plain.is_empty() && !self.outline.plain.ends_with('\n') {
+            self.outline.plain.push('\n');
+        }
+    }
+
+    fn unique(&mut self, id: String) -> String {
+        let wanted = if id.is_empty() { "section".to_owned() } else { id };
+        let mut id = wanted.clone();
+        let mut number = 0;
+        while !self.ids.insert(id.clone()) {
+            number += 1;
+            id = format!("{wanted}-{number}");
+        }
+        id
+    }
+
+    /// Ends every section where the next one of its level or above starts.
+    fn close_sections(&mut self) {
+        let sections = &mut self.outline.sections;
+        let mut open: Vec<usize> = Vec::new();
+        for at in 0..sections.len() {
+            let (level, start) = (sections[at].level, sections[at].range.start);
+            while let Some(&last) = open
+                .last()
+                .filter(|&&last| sections[last].level >= level || sections[last].level == 0)
+            {
+                sections[last].range.end = start;
+                open.pop();
+            }
+            open.push(at);
+        }
+        for at in open {
+            sections[at].range.end = self.text.len();
+        }
+    }
+}
+
+/// The anchor of a heading, as on web sites: `Why it matters!` becomes `why-it-matters`.
+fn anchor(title: &str) -> String {
+    let lower = title.trim().to_lowercase();
+    let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// Removes tags and comments from HTML.
+fn without_tags(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some(open) = rest.find('<') {
+        text.push_str(&rest[..open]);
+        let (end, length) = if rest[open..].starts_with("<!--") { ("-->", 3) } else { (">", 1) };
+        match rest[open..].find(end) {
+            Some(close) => rest = &rest[open + close + length..],
+            // The tag continues in the next event.
+            None => return text,
+        }
+        text.push(' ');
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests;

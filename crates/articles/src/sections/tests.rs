@@ -1,0 +1,148 @@
+use super::*;
+
+fn markdown(text: &str) -> Outline {
+    Outline::read(text, Format::Markdown)
+}
+
+/// Sections as `level id: text`, with the text of each cut to one line.
+fn shown(text: &str) -> Vec<String> {
+    let outline = markdown(text);
+    let shown = outline.sections.iter().map(|section| {
+        format!(
+            "{} {}: {}",
+            section.level,
+            section.id,
+            text[section.range.clone()].replace('\n', "/")
+        )
+    });
+    shown.collect()
+}
+
+#[test]
+fn a_section_contains_its_subsections() {
+    assert_eq!(
+        shown("# A\nx\n## B\ny\n### C\nz\n## D\nw\n# E\n"),
+        [
+            "1 a: # A/x/## B/y/### C/z/## D/w/",
+            "2 b: ## B/y/### C/z/",
+            "3 c: ### C/z/",
+            "2 d: ## D/w/",
+            "1 e: # E/",
+        ]
+    );
+}
+
+#[test]
+fn the_text_above_the_first_heading_is_a_section() {
+    assert_eq!(shown("Hello.\n\n## B\ny"), ["0 intro: Hello.//", "2 b: ## B/y"]);
+    assert_eq!(shown("\n\n## B\ny"), ["2 b: ## B/y"]);
+    assert_eq!(shown("No headings."), Vec::<String>::new());
+    assert_eq!(shown("x\n# Intro\n"), ["0 intro: x/", "1 intro-1: # Intro/"]);
+}
+
+#[test]
+fn ids_are_unique_anchors() {
+    let outline = markdown(
+        "# Why it matters!\n# Why it matters\n# `code` and *more*\n# 上下文\n# ?\n# Own {#chosen}\nSet\n===\n",
+    );
+    let ids: Vec<_> = outline.sections.iter().map(|section| section.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "why-it-matters",
+            "why-it-matters-1",
+            "code-and-more",
+            "上下文",
+            "section",
+            "chosen",
+            "set"
+        ]
+    );
+    assert_eq!(outline.sections[2].title, "code and more");
+}
+
+#[test]
+fn a_section_is_found_by_id_title_or_anchor() {
+    let outline = markdown("# A\n## Why it matters\n");
+    for asked in [
+        "why-it-matters",
+        "Why it matters",
+        "WHY IT MATTERS ",
+        "#why-it-matters",
+        "Why It Matters!",
+    ] {
+        assert_eq!(
+            outline.section(asked).map(|section| section.id.as_str()),
+            Some("why-it-matters"),
+            "{asked}"
+        );
+    }
+    assert!(outline.section("why").is_none());
+    assert!(outline.section("").is_none());
+}
+
+#[test]
+fn headings_in_code_quotes_and_lists_are_not_sections() {
+    let text = "# A\n```\n# not\n```\n> # not either\n\n- # nor this\n";
+    assert_eq!(markdown(text).sections.len(), 1);
+    assert!(markdown(text).plain.contains("not either"));
+}
+
+#[test]
+fn plain_text_has_no_markup_and_no_headings() {
+    let text = "# A\n\nSome **bold** [link](https://x.y/z) and `code`\nmore.\n\n- one\n- [x] two\n\n| a | b |\n|---|---|\n| c | d |\n\n<div>html</div>\n<!-- hidden note -->\n";
+    let plain = markdown(text).plain;
+    assert_eq!(plain, "Some bold link and code more.\none\ntwo\na b \nc d \nhtml\n");
+}
+
+#[test]
+fn positions_in_the_plain_text_have_a_section() {
+    let outline = markdown("before\n# A\nalpha\n## B\nbeta\n# C\ngamma\n");
+    for (word, section) in [("before", "intro"), ("alpha", "a"), ("beta", "b"), ("gamma", "c")] {
+        let place = outline.plain.find(word).unwrap();
+        assert_eq!(outline.section_at(place).unwrap().id, section);
+    }
+    assert!(markdown("only text").section_at(0).is_none());
+}
+
+#[test]
+fn title_and_description_come_from_the_text() {
+    let outline = markdown(
+        "![badge](b.svg)\n\n## Second\n\n# First\n\nThe *first* paragraph\ngoes on.\n\nNot this.",
+    );
+    assert_eq!(outline.heading.as_deref(), Some("First"));
+    assert_eq!(outline.paragraph.as_deref(), Some("The first paragraph goes on."));
+    let outline = markdown("## Only\n# One\n# Two\n> quoted\n");
+    assert_eq!(outline.heading.as_deref(), Some("One"));
+    assert_eq!(outline.paragraph, None);
+}
+
+#[test]
+fn mdx_imports_are_not_text() {
+    let text = "import { Note } from './note'\nexport const x = 1\n\n# T\n\n<Note kind=\"tip\">\n\nInside the note.\n\n</Note>\n";
+    let outline = Outline::read(text, Format::Mdx);
+    assert_eq!(outline.paragraph.as_deref(), Some("Inside the note."));
+    assert!(!outline.plain.contains("import") && !outline.plain.contains("kind"));
+    assert!(Outline::read("import x\n", Format::Markdown).plain.contains("import"));
+}
+
+#[test]
+fn a_text_file_has_no_sections() {
+    let outline = Outline::read("\n\nFirst\nblock.\n\n# not a heading\n", Format::Text);
+    assert!(outline.sections.is_empty());
+    assert_eq!(outline.heading, None);
+    assert_eq!(outline.paragraph.as_deref(), Some("First block."));
+    assert_eq!(Outline::read("a\r\nb\r\n\r\nc", Format::Text).paragraph.as_deref(), Some("a b"));
+}
+
+#[test]
+fn unusual_markdown_is_text() {
+    for text in
+        ["", "#", "<", "<!--", "<div", "[[[[", "# \n# \n", "\u{0}", "> > > # x", "{/* note */}"]
+    {
+        let outline = markdown(text);
+        for section in &outline.sections {
+            assert!(text.get(section.range.clone()).is_some());
+        }
+    }
+}

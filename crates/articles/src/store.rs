@@ -1,0 +1,197 @@
+//! The store: the entry point of this crate.
+//!
+//! A store answers questions from the moment it is opened, with the articles that are indexed so far.
+//! Questions never read the folder, and are short enough for any thread.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+
+use crate::answer;
+use crate::context::Context;
+use crate::events::{self, EventSender};
+use crate::folder::Folder;
+use crate::problem::Problem;
+use crate::results::{Article, Change, Completion, Indexing, List, Search, StoreError, Summary};
+use crate::search::{SearchOptions, search};
+use crate::settings::Settings;
+use crate::snapshot::Shared;
+use crate::worker;
+
+/// The number of suggestions for an unknown name.
+const SUGGESTIONS: i64 = 3;
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder cannot be read.
+    #[error("cannot read the folder {}: {source}", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// Statistics of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Visible articles.
+    pub articles: usize,
+    /// All files, including hidden ones.
+    pub files: usize,
+    /// Files read since the store was opened.
+    pub files_read: usize,
+    /// Whether the index is on the disk.
+    pub on_disk: bool,
+    /// Segments of the index.
+    pub segments: usize,
+}
+
+/// The articles of one folder. Can be used from many threads at once.
+pub struct Store {
+    shared: Arc<Shared>,
+    events: EventSender,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Opens a folder and starts to index it. `progress` is called from other threads.
+    pub fn open(
+        settings: Settings,
+        progress: impl Fn(Indexing) + Send + Sync + 'static,
+    ) -> Result<Self, OpenError> {
+        let folder = Folder::open(&settings.folder)
+            .map_err(|source| OpenError::Folder { path: settings.folder.clone(), source })?;
+        let shared = Arc::new(Shared::new());
+        let (sender, events) = events::channel();
+        let context = Context {
+            settings,
+            folder: Arc::new(folder),
+            shared: Arc::clone(&shared),
+            events: sender.clone(),
+            progress: Box::new(progress),
+        };
+        let thread = std::thread::Builder::new()
+            .name("articles".to_owned())
+            .spawn(move || worker::run(&context, &events));
+        Ok(Self { shared, events: sender, thread: Some(thread.map_err(OpenError::Thread)?) })
+    }
+
+    /// Stops the worker thread and waits for it.
+    pub fn close(mut self) {
+        self.events.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has already been reported.
+            let _ = thread.join();
+        }
+    }
+
+    /// Waits until the folder is indexed, or until `timeout` has passed. Returns whether it is.
+    pub fn wait_ready(&self, timeout: Duration) -> bool {
+        self.shared.wait_ready(timeout)
+    }
+
+    /// The progress of the first indexing; `None` when it is finished.
+    pub fn indexing(&self) -> Option<Indexing> {
+        self.shared.indexing()
+    }
+
+    /// The newest articles of one category or of all (default limit 50).
+    pub fn list(&self, category: Option<&str>, limit: Option<i64>) -> Result<List, StoreError> {
+        answer::list(&self.shared.snapshot(), category, limit, self.indexing())
+    }
+
+    /// The ids of all articles, in order.
+    pub fn ids(&self) -> Vec<String> {
+        let snapshot = self.shared.snapshot();
+        snapshot.listing.articles().iter().map(|entry| entry.id().to_owned()).collect()
+    }
+
+    /// The summary of the article with exactly this id.
+    pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
+        answer::summary_of(&self.shared.snapshot(), id)
+    }
+
+    /// An article by the last parts of its id, as a whole or one section.
+    pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, StoreError> {
+        answer::article(&self.shared.snapshot(), name, section).map_err(|error| match error {
+            StoreError::NotFound { asked, .. } => {
+                let suggestions = self.suggestions(&asked);
+                StoreError::NotFound { asked, suggestions, indexing: self.indexing() }
+            }
+            other => other,
+        })
+    }
+
+    /// The articles that match a query best.
+    pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
+        search(&self.shared.snapshot(), query, options, self.indexing())
+    }
+
+    /// The categories by name, with their numbers of articles.
+    pub fn categories(&self) -> Vec<(String, usize)> {
+        let snapshot = self.shared.snapshot();
+        snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    /// Categories with this prefix.
+    pub fn complete_category(&self, prefix: &str) -> Completion {
+        self.shared.snapshot().listing.complete_category(prefix)
+    }
+
+    /// Slugs of a category with this prefix.
+    pub fn complete_slug(&self, category: &str, prefix: &str) -> Completion {
+        self.shared.snapshot().listing.complete_slug(category, prefix)
+    }
+
+    /// Subscribes to changes from now on. A slow listener gets an error for the changes it missed.
+    pub fn changes(&self) -> broadcast::Receiver<Arc<Change>> {
+        self.shared.listen()
+    }
+
+    /// The problems of the folder and its files, by file and line.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.shared.snapshot().problems.clone()
+    }
+
+    /// Statistics.
+    pub fn figures(&self) -> Figures {
+        let snapshot = self.shared.snapshot();
+        Figures {
+            articles: snapshot.listing.articles().len(),
+            files: snapshot.listing.files().len(),
+            files_read: self.shared.files_read.load(Ordering::Relaxed),
+            on_disk: self.shared.on_disk.load(Ordering::Relaxed),
+            segments: snapshot
+                .view
+                .as_ref()
+                .map_or(0, |view| view.searcher.segment_readers().len()),
+        }
+    }
+
+    fn suggestions(&self, asked: &str) -> Vec<String> {
+        let words = asked.replace(['/', '-', '_', '.'], " ");
+        let options = SearchOptions { limit: Some(SUGGESTIONS), include_content: false };
+        let found = search(&self.shared.snapshot(), &words, options, None);
+        found.map_or_else(
+            |_| Vec::new(),
+            |found| found.hits.into_iter().map(|hit| hit.summary.id).collect(),
+        )
+    }
+}
+
+impl Drop for Store {
+    /// The thread ends by itself, after its current file or commit.
+    fn drop(&mut self) {
+        self.events.stop();
+    }
+}

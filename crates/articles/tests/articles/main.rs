@@ -1,0 +1,8 @@
+//! A store from the outside: questions, and changes of the folder.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod asking;
+mod changing;
+mod reopening;
+mod searching;
+mod support;

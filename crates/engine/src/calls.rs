@@ -1,0 +1,115 @@
+//! A running call: what it reports to its connection, and how it learns that it was cancelled.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sabir_registry::{CallHandle, Source};
+use sabir_session::{CallKey, CallNotification, Outcome};
+use sabir_wire::Raw;
+use sabir_wire::types::Level;
+use tokio::sync::Notify;
+
+use crate::events::EventQueue;
+
+/// A running call.
+pub(crate) struct RunningCall {
+    pub(crate) key: CallKey,
+    events: Arc<EventQueue>,
+    wants_progress: bool,
+    /// The least severe log messages that are wanted.
+    log_level: Option<Level>,
+    cancelled: AtomicBool,
+    cancellation: Notify,
+    parked: Mutex<Option<Parked>>,
+}
+
+/// What a source keeps while the client is asked.
+pub(crate) struct Parked {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) state: Raw,
+}
+
+impl Parked {
+    /// The questions will not be answered.
+    pub(crate) fn abandon(self) {
+        self.source.abandon(&self.state);
+    }
+}
+
+impl RunningCall {
+    pub(crate) fn new(
+        key: CallKey,
+        events: Arc<EventQueue>,
+        wants_progress: bool,
+        log_level: Option<Level>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            key,
+            events,
+            wants_progress,
+            log_level,
+            cancelled: AtomicBool::new(false),
+            cancellation: Notify::new(),
+            parked: Mutex::default(),
+        })
+    }
+
+    /// Hands the outcome to the connection.
+    pub(crate) fn finished(&self, outcome: Outcome) {
+        self.events.finished(self.key, outcome);
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.cancellation.notify_waiters();
+    }
+
+    /// The source has asked the client, and keeps `parked` meanwhile.
+    pub(crate) fn park(&self, parked: Parked) {
+        *self.parked.lock().unwrap_or_else(PoisonError::into_inner) = Some(parked);
+    }
+
+    pub(crate) fn take_parked(&self) -> Option<Parked> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl CallHandle for RunningCall {
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>) {
+        // NaN and infinities cannot be written as JSON.
+        let is_number = progress.is_finite() && total.is_none_or(f64::is_finite);
+        if self.wants_progress && is_number {
+            let note = CallNotification::Progress { progress, total, message };
+            self.events.notified(self.key, note);
+        }
+    }
+
+    fn log(&self, level: Level, logger: Option<String>, data: Raw) {
+        if self.log_level.is_some_and(|least| level >= least) {
+            self.events.notified(self.key, CallNotification::Log { level, logger, data });
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            let cancellation = self.cancellation.notified();
+            tokio::pin!(cancellation);
+            // Register before looking, or a cancellation in between would be missed.
+            cancellation.as_mut().enable();
+            if !self.is_cancelled() {
+                cancellation.await;
+            }
+        })
+    }
+}
+
+impl std::fmt::Debug for RunningCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RunningCall({})", self.key.0)
+    }
+}

@@ -1,0 +1,334 @@
+//! The driver of one session: it feeds inputs to the state machine and acts on its outputs. It
+//! decides nothing.
+//!
+//! What a session wants started becomes [`Work`], which the owner of the connection runs. So an
+//! owner that shares the connection behind a lock runs handlers outside of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use sabir_registry::Catalog;
+use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output};
+use sabir_session::{Session, SessionKind, SessionState, StreamId};
+use sabir_wire::types::Topic;
+use sabir_wire::{Caller, Incoming, Malformed, ParsedRequest, Request, decode};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use crate::calls::{Parked, RunningCall};
+use crate::context::MethodContext;
+use crate::engine::{ClientEvent, Engine};
+use crate::events::{CallEvent, EventQueue};
+use crate::wait::Wait;
+use crate::work::{Done, Progress, Waiting, Work};
+
+/// One client's session, with the work that it causes.
+pub struct Connection {
+    engine: Arc<Engine>,
+    session: Session,
+    /// What running calls report. Made with the first call.
+    events: Option<Arc<EventQueue>>,
+    running: Vec<Arc<RunningCall>>,
+    /// Calls whose questions the client has not answered.
+    parked: Vec<(CallKey, Parked)>,
+    work: VecDeque<Work>,
+    outputs: Vec<Output>,
+    frames: VecDeque<Frame>,
+    changes: Option<broadcast::Receiver<Topic>>,
+    is_ready: bool,
+    is_closed: bool,
+}
+
+/// A message to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The stream of the request that it belongs to; `None` if it belongs to no request.
+    pub stream: Option<StreamId>,
+    /// One JSON-RPC message, or the answers to a batch. No newline in it.
+    pub text: Bytes,
+    /// What the message is.
+    pub kind: MessageKind,
+}
+
+impl Connection {
+    /// A connection without any input so far. `owner` is who opens it.
+    pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
+        Self {
+            session: Session::new(engine.session_config.clone(), kind, owner),
+            engine: engine.clone(),
+            events: None,
+            running: Vec::new(),
+            parked: Vec::new(),
+            work: VecDeque::new(),
+            outputs: Vec::new(),
+            frames: VecDeque::new(),
+            changes: None,
+            is_ready: false,
+            is_closed: false,
+        }
+    }
+
+    /// Takes in one frame, and runs what it starts. What completes at once is among the frames when
+    /// this returns.
+    pub fn receive(&mut self, stream: StreamId, caller: Caller, frame: &Bytes) {
+        let depth = self.engine.settings.engine_limits.depth;
+        match ParsedRequest::decode(frame, depth) {
+            Some(request) => self.receive_request(stream, caller, request, None),
+            None => self.receive_decoded(stream, caller, decode(frame, depth)),
+        }
+        drop(self.run());
+    }
+
+    /// Takes in a frame that the transport has decoded.
+    pub fn receive_decoded(
+        &mut self,
+        stream: StreamId,
+        caller: Caller,
+        frame: Result<Incoming, Malformed>,
+    ) {
+        self.handle(Input::Received { stream, caller, frame }, None);
+    }
+
+    /// Takes in a request that the transport has parsed, with the catalog that it was checked
+    /// against, if it was.
+    pub fn receive_request(
+        &mut self,
+        stream: StreamId,
+        caller: Caller,
+        request: ParsedRequest,
+        catalog: Option<Arc<Catalog>>,
+    ) {
+        self.handle(Input::Request { stream, caller, request }, catalog);
+    }
+
+    /// The client will send nothing more: running calls may finish within the grace period.
+    pub fn end(&mut self) {
+        self.handle(Input::Eof, None);
+    }
+
+    /// Runs what is to be started, until nothing is: for an owner that shares it with nobody. Calls
+    /// that have to wait are returned, to be awaited or dropped: then tasks go on with them.
+    pub fn run(&mut self) -> Vec<Waiting> {
+        let mut waiting = Vec::new();
+        while let Some(work) = self.take_work() {
+            match work.run() {
+                Progress::Done(done) => self.complete(done),
+                Progress::Waiting(call) => waiting.push(call),
+            }
+        }
+        waiting
+    }
+
+    /// The next work to be run, outside of any lock. What comes of it goes to
+    /// [`Connection::complete`].
+    pub fn take_work(&mut self) -> Option<Work> {
+        self.work.pop_front()
+    }
+
+    /// Takes in what came of a call.
+    pub fn complete(&mut self, done: Done) {
+        // What the call reported before it ended.
+        self.take_events();
+        self.on_finished(done.call.key, done.outcome);
+    }
+
+    /// The next message to be sent.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        self.frames.pop_front()
+    }
+
+    /// Whether the session is over. What is left of its frames may still be sent.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Whether anything may still be sent on this stream.
+    pub fn is_active(&self, stream: StreamId) -> bool {
+        self.session.is_active(stream)
+    }
+
+    /// The state machine behind it.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Completes when something may have happened; it does not borrow the connection.
+    ///
+    /// Get it first, then call [`Connection::advance`], then await it: so no event is missed in
+    /// between. Several may wait for one connection. An event of a call wakes one of them, who must
+    /// advance the connection for all.
+    pub fn wait(&mut self) -> Wait {
+        let is_leaving = self.is_closed || self.session.state() == SessionState::Closed;
+        let has_calls = self.session.running() > 0;
+        Wait {
+            events: has_calls.then(|| self.events().clone()),
+            changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
+            stopping: (!is_leaving).then(|| self.engine.stopping()),
+            wake_at: self.session.wake_at(),
+        }
+    }
+
+    /// Handles everything that has happened, without waiting.
+    pub fn advance(&mut self) {
+        // Time first: calls that never stop reporting must not go on past their deadline.
+        self.advance_time();
+        self.take_events();
+        loop {
+            match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
+                Some(Ok(topic)) => self.handle(Input::Changed(topic), None),
+                Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
+                Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
+            }
+        }
+    }
+
+    /// Handles deadlines and a stop of the engine only: for a client that does not read what it is
+    /// sent. Events and changes wait within their bounds meanwhile.
+    pub fn advance_time(&mut self) {
+        if self.session.wake_at().is_some_and(|at| at <= now()) {
+            self.handle(Input::Tick, None);
+        }
+        if self.engine.is_stopping() && self.session.state() != SessionState::Closed {
+            self.end();
+        }
+    }
+
+    /// Gives back the memory that an idle connection does not need.
+    pub fn rest(&mut self) {
+        if self.session.running() == 0 && self.frames.is_empty() {
+            self.events = None;
+            self.running = Vec::new();
+            self.parked = Vec::new();
+            self.work = VecDeque::new();
+            self.outputs = Vec::new();
+            self.frames = VecDeque::new();
+        }
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.events.as_ref().and_then(|events| events.take()) {
+            match event {
+                CallEvent::Notified(call, note) => {
+                    self.handle(Input::Notified { call, note }, None);
+                }
+                CallEvent::Finished(call, outcome) => self.on_finished(call, outcome),
+            }
+        }
+    }
+
+    fn events(&mut self) -> &Arc<EventQueue> {
+        let limit = self.engine.settings.engine_limits.notifications;
+        self.events.get_or_insert_with(|| EventQueue::new(limit))
+    }
+
+    fn on_finished(&mut self, key: CallKey, outcome: Outcome) {
+        let at = self.running.iter().position(|call| call.key == key);
+        let call = at.map(|at| self.running.swap_remove(at));
+        self.parked.extend(call.and_then(|call| Some((key, call.take_parked()?))));
+        self.handle(Input::Finished { call: key, outcome }, None);
+        let session = &self.session;
+        self.parked.retain(|(key, _)| session.is_waiting(*key));
+    }
+
+    /// Too much has changed to announce each change: announces everything once.
+    fn announce_everything(&mut self) {
+        // Changes that still wait are among it.
+        self.changes = Some(self.engine.changes());
+        let resources = self.session.watched().into_iter().map(Topic::Resource);
+        for topic in [Topic::Tools, Topic::Prompts, Topic::Resources].into_iter().chain(resources) {
+            self.handle(Input::Changed(topic), None);
+        }
+    }
+
+    fn handle(&mut self, input: Input, catalog: Option<Arc<Catalog>>) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.session.handle(now(), input, &mut outputs);
+        let mut catalog = catalog;
+        for output in outputs.drain(..) {
+            self.act(output, &mut catalog);
+        }
+        self.outputs = outputs;
+    }
+
+    fn act(&mut self, output: Output, catalog: &mut Option<Arc<Catalog>>) {
+        match output {
+            Output::Send { stream, frame, kind } => {
+                self.frames.push_back(Frame { stream, text: frame, kind });
+            }
+            Output::Start(call) => self.start(call, catalog.take()),
+            Output::Abort(key) => self.abort(key),
+            Output::Abandon(key) => {
+                if let Some(at) = self.parked.iter().position(|(parked, _)| *parked == key) {
+                    self.parked.swap_remove(at).1.abandon();
+                }
+            }
+            Output::Watch(uri) => self.engine.registry.watch(&uri),
+            Output::Unwatch(uri) => self.engine.registry.unwatch(&uri),
+            Output::Ready(client) => {
+                self.is_ready = true;
+                self.engine.tell(ClientEvent::Ready(client));
+            }
+            Output::Close => self.is_closed = true,
+        }
+    }
+
+    fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {
+        let Call { key, from, request } = call;
+        self.follow_changes(&request);
+        self.parked.retain(|(parked, _)| *parked != key);
+        let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
+        let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
+        let wants_progress = from.meta.progress_token.is_some();
+        let call = RunningCall::new(key, self.events().clone(), wants_progress, log_level);
+        self.running.push(call.clone());
+        let context = MethodContext { engine: self.engine.clone(), catalog, from, call };
+        self.work.push_back(Work { request, context });
+    }
+
+    /// A client that may be told of changes follows them before it learns that it may.
+    fn follow_changes(&mut self, request: &Request) {
+        let listens =
+            matches!(request, Request::Initialize(_) | Request::Listen(_) | Request::Subscribe(_));
+        if listens && self.changes.is_none() {
+            self.changes = Some(self.engine.changes());
+        }
+    }
+
+    fn abort(&mut self, key: CallKey) {
+        if let Some(at) = self.running.iter().position(|call| call.key == key) {
+            self.running.swap_remove(at).cancel();
+        }
+        self.work.retain(|work| work.context.call.key != key);
+    }
+}
+
+/// tokio's clock, so that deadlines and timers agree and tests can pause it.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// A connection that is dropped cancels its calls and ends its subscriptions.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        for call in &self.running {
+            call.cancel();
+        }
+        for (_, parked) in self.parked.drain(..) {
+            parked.abandon();
+        }
+        for uri in self.session.watched() {
+            self.engine.registry.unwatch(&uri);
+        }
+        if self.is_ready {
+            self.engine.tell(ClientEvent::Left);
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("session", &self.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,34 @@
+//! What a method works with, and what it gives.
+
+use std::sync::Arc;
+
+use sabir_registry::Catalog;
+use sabir_session::{Outcome, RequestMeta};
+
+use crate::calls::RunningCall;
+use crate::engine::Engine;
+use crate::guard::Running;
+
+/// The answer to a request, complete or under way.
+pub(crate) enum Answering {
+    /// It needed no source.
+    Done(Outcome),
+    /// A source works on it.
+    Running(Running),
+}
+
+/// What a method needs to know beside its params.
+#[derive(Debug)]
+pub(crate) struct MethodContext {
+    pub(crate) engine: Arc<Engine>,
+    /// The call keeps this catalog, whatever changes meanwhile.
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) from: RequestMeta,
+    pub(crate) call: Arc<RunningCall>,
+}
+
+impl<T: Into<Outcome>> From<T> for Answering {
+    fn from(outcome: T) -> Self {
+        Self::Done(outcome.into())
+    }
+}

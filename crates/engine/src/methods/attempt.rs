@@ -1,0 +1,137 @@
+//! Calls that may ask their client: each start is one attempt, which gets what was saved by the last
+//! one. Spec: basic/patterns/mrtr.
+
+use std::sync::Arc;
+
+use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome, Source};
+use sabir_session::Outcome;
+use sabir_wire::types::{Questions, ServerResult};
+use sabir_wire::{ByteString, Caller, Problem, Raw, Resume};
+
+use crate::calls::{Parked, RunningCall};
+use crate::context::MethodContext;
+use crate::engine::Engine;
+use crate::seal::{Binding, SavedState};
+
+/// One start of a call that may ask its client.
+pub(crate) struct Attempt {
+    engine: Arc<Engine>,
+    source: Arc<dyn Source>,
+    call: Arc<RunningCall>,
+    caller: Caller,
+    method: &'static str,
+    name: ByteString,
+    arguments: Option<Raw>,
+    saved: SavedState,
+}
+
+impl Attempt {
+    /// Takes in what the client sends back: its answers, and the state that it kept for us.
+    pub(crate) fn open(
+        context: &MethodContext,
+        source: &Arc<dyn Source>,
+        method: &'static str,
+        name: ByteString,
+        arguments: Option<&Raw>,
+        resume: Resume,
+    ) -> Result<Self, Problem> {
+        let mut attempt = Self {
+            engine: context.engine.clone(),
+            source: source.clone(),
+            call: context.call.clone(),
+            caller: context.from.caller.clone(),
+            method,
+            name,
+            arguments: arguments.cloned(),
+            saved: SavedState::default(),
+        };
+        if let Some(state) = resume.state {
+            let opened = context.engine.seal.open(&state, &attempt.binding());
+            attempt.saved = opened.ok_or_else(|| {
+                Problem::Params(
+                    "invalid `requestState`: it expired, or belongs to another request".into(),
+                )
+            })?;
+        }
+        // A client that answers was asked, even if there was no state to keep.
+        if !resume.answers.is_empty() {
+            attempt.saved.asked = attempt.saved.asked.max(1);
+        }
+        for (key, answer) in resume.answers {
+            if !answer.is_object() {
+                let reason = format!("`inputResponses[\"{key}\"]` must be an object");
+                return Err(Problem::Params(reason.into()));
+            }
+            // A newer answer replaces an older one: the source may have asked again.
+            attempt.saved.answers.retain(|(known, _)| *known != key);
+            attempt.saved.answers.push((key, answer));
+        }
+        Ok(attempt)
+    }
+
+    /// Turns a source's answer into the call's outcome; questions are sealed for the way out.
+    pub(crate) fn close<T: Into<ServerResult>>(self, answer: Answer<T>) -> Outcome {
+        match answer {
+            Ok(SourceOutcome::Done(reply)) => Outcome::Done(reply.into()),
+            Ok(SourceOutcome::NeedInput(ask)) => self.ask(ask),
+            Err(problem) => Outcome::Failed(problem),
+        }
+    }
+
+    fn ask(self, ask: Ask) -> Outcome {
+        let limit = self.engine.settings.engine_limits.questions;
+        if self.saved.asked >= limit {
+            let reason = format!("the call asked its client too often (limit {limit})");
+            return Outcome::Failed(Problem::Internal(reason.into()));
+        }
+        let Ask { questions, state } = ask;
+        if questions.is_empty() && state.is_none() {
+            return Outcome::Failed(Problem::Internal("the call asked nothing".into()));
+        }
+        if let Some(state) = &state {
+            let (source, state) = (self.source.clone(), state.clone());
+            self.call.park(Parked { source, state });
+        }
+        // Without state the answers alone are enough.
+        let nothing_saved = self.saved.asked == 0 && state.is_none();
+        let state = if nothing_saved {
+            None
+        } else {
+            let asked = self.saved.asked + 1;
+            let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
+            match self.engine.seal.seal(&saved, &self.binding()) {
+                Some(sealed) => Some(sealed),
+                None => return Outcome::Failed(Problem::Internal("Internal error".into())),
+            }
+        };
+        Outcome::NeedInput(Questions { questions, state })
+    }
+
+    fn binding(&self) -> Binding<'_> {
+        Binding {
+            caller: &self.caller,
+            method: self.method,
+            name: &self.name,
+            arguments: self.arguments.as_ref().and_then(|arguments| arguments.read().ok()),
+        }
+    }
+}
+
+/// What the source gets to know of a call that may ask its client.
+pub(crate) fn context(context: MethodContext, attempt: &Attempt) -> Context {
+    let SavedState { answers, state, .. } = attempt.saved.clone();
+    Context { answers, state, ..plain_context(context) }
+}
+
+/// What the source gets to know of any other call.
+pub(crate) fn plain_context(context: MethodContext) -> Context {
+    Context {
+        caller: context.from.caller,
+        capabilities: context.from.capabilities,
+        client: context.from.client,
+        meta: context.from.meta.raw,
+        answers: Vec::new(),
+        state: None,
+        call: context.call,
+    }
+}

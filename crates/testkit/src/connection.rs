@@ -1,0 +1,132 @@
+//! The engine, without I/O: frames go in, frames come out.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use sabir_engine::{Connection, Settings};
+use sabir_session::{CallNotification, SessionKind, StreamId};
+use sabir_wire::Caller;
+use sabir_wire::types::Topic;
+
+use crate::house::House;
+use crate::player::{CallNumber, Ending, Event, Player};
+
+/// Plays against [`Connection`].
+pub struct ConnectionPlayer {
+    /// The server.
+    pub house: House,
+    connection: Connection,
+    caller: Caller,
+    heard: VecDeque<Bytes>,
+    is_closed: bool,
+}
+
+impl ConnectionPlayer {
+    /// A client on a pipe, with a house that offers [`House::offer`].
+    pub fn new(settings: Settings) -> Self {
+        Self::with(House::new(settings), SessionKind::Stream, Caller::local())
+    }
+
+    /// A client with a session of some kind, and its caller.
+    pub fn with(house: House, kind: SessionKind, caller: Caller) -> Self {
+        let connection = {
+            let _guard = house.enter();
+            Connection::new(&house.engine, kind, caller.clone())
+        };
+        Self { house, connection, caller, heard: VecDeque::new(), is_closed: false }
+    }
+
+    /// The connection itself.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Lets everything happen that can happen without time passing.
+    pub fn settle(&mut self) {
+        let connection = &mut self.connection;
+        self.house.block_on(async {
+            let mut quiet = 0;
+            while quiet < QUIET && !connection.is_closed() {
+                tokio::task::yield_now().await;
+                let mut waiting = pin!(connection.wait().happened());
+                connection.advance();
+                drop(connection.run());
+                let has_happened = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx))).await;
+                quiet = if has_happened.is_ready() { 0 } else { quiet + 1 };
+            }
+        });
+        while let Some(frame) = self.connection.next_frame() {
+            self.heard.push_back(frame.text);
+        }
+        if self.connection.is_closed() && !self.is_closed {
+            self.is_closed = true;
+            self.house.teller()(Event::Close);
+        }
+    }
+}
+
+/// After so many rounds in which nothing happened, nothing will.
+pub(crate) const QUIET: usize = 12;
+
+impl Player for ConnectionPlayer {
+    fn say(&mut self, frame: &[u8]) {
+        let frame = Bytes::copy_from_slice(frame);
+        {
+            let _guard = self.house.enter();
+            self.connection.receive(StreamId::default(), self.caller.clone(), &frame);
+        }
+        self.settle();
+    }
+
+    fn end_input(&mut self) {
+        {
+            let _guard = self.house.enter();
+            self.connection.end();
+        }
+        self.settle();
+    }
+
+    fn hear(&mut self) -> Option<Bytes> {
+        self.settle();
+        self.heard.pop_front()
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.settle();
+        self.house.event()
+    }
+
+    fn finish(&mut self, call: CallNumber, ending: Ending) {
+        self.house.finish(call, ending);
+        self.settle();
+    }
+
+    fn note(&mut self, call: CallNumber, note: CallNotification) {
+        self.house.note(call, note);
+        self.settle();
+    }
+
+    fn change(&mut self, topic: Topic) {
+        self.house.change(topic);
+        self.settle();
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.house.pass(time);
+        self.settle();
+    }
+
+    fn said_too_much(&mut self) -> Option<Bytes> {
+        self.settle();
+        self.heard.front().cloned()
+    }
+
+    fn leave(&mut self) -> Vec<Bytes> {
+        self.settle();
+        self.heard.drain(..).collect()
+    }
+}

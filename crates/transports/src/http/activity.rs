@@ -1,0 +1,195 @@
+//! How a connection is doing, for whoever looks after all of them.
+//!
+//! Timers are dear where every request would start one. A connection only notes when something
+//! began, by a clock that ticks as often as it is looked at; one task looks at all connections and
+//! ends those that took too long.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::task::AtomicWaker;
+use tokio::time::Instant;
+
+use super::settings::Limits;
+
+/// A clock that stands still between two ticks. Milliseconds since it was made, never 0.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+    now: AtomicU64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self { start: Instant::now(), now: AtomicU64::new(1) }
+    }
+
+    pub(crate) fn tick(&self) -> u64 {
+        let now = 1 + u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.now.store(now, Ordering::Relaxed);
+        now
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+}
+
+/// Milliseconds, for the clock.
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a connection is told to do.
+const RUN: u8 = 0;
+const FINISH: u8 = 1;
+const ABANDON: u8 = 2;
+
+/// How one connection is doing. A time of 0 means that nothing of the kind is going on.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    clock: Arc<Clock>,
+    in_flight: AtomicU32,
+    idle_since: AtomicU64,
+    body_since: AtomicU64,
+    body_is_late: AtomicBool,
+    body: AtomicWaker,
+    stalled_since: AtomicU64,
+    order: AtomicU8,
+    driver: AtomicWaker,
+}
+
+impl Activity {
+    pub(crate) fn new(clock: Arc<Clock>) -> Self {
+        let now = clock.now();
+        Self {
+            clock,
+            in_flight: AtomicU32::new(0),
+            idle_since: AtomicU64::new(now),
+            body_since: AtomicU64::new(0),
+            body_is_late: AtomicBool::new(false),
+            body: AtomicWaker::new(),
+            stalled_since: AtomicU64::new(0),
+            order: AtomicU8::new(RUN),
+            driver: AtomicWaker::new(),
+        }
+    }
+
+    /// A request begins.
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request was answered in full.
+    pub(crate) fn end(&self) {
+        self.idle_since.store(self.clock.now(), Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Release);
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire) as usize
+    }
+
+    /// Lets running requests finish, then no more.
+    pub(crate) fn finish(&self) {
+        self.tell(FINISH);
+    }
+
+    /// Whether there shall be no more requests.
+    pub(crate) fn is_told(&self) -> bool {
+        self.order.load(Ordering::Acquire) != RUN
+    }
+
+    /// Looks whether something takes too long, and ends it.
+    pub(crate) fn check(&self, now: u64, limits: &Limits) {
+        let over = |since: &AtomicU64, limit| {
+            let since = since.load(Ordering::Relaxed);
+            since != 0 && now.saturating_sub(since) >= millis(limit)
+        };
+        let is_idle = self.in_flight() == 0 && over(&self.idle_since, limits.idle);
+        if is_idle || over(&self.stalled_since, limits.stall) {
+            self.abandon();
+        }
+        if over(&self.body_since, limits.body_time) {
+            self.body_is_late.store(true, Ordering::Release);
+            self.body.wake();
+        }
+    }
+
+    /// Ends the connection now.
+    pub(crate) fn abandon(&self) {
+        self.tell(ABANDON);
+    }
+
+    fn tell(&self, order: u8) {
+        self.order.fetch_max(order, Ordering::Release);
+        self.driver.wake();
+    }
+
+    /// Waits for `body`, but not for ever. Only one body of a connection may be waited for at a
+    /// time.
+    pub(crate) async fn body_in_time<T>(&self, body: impl Future<Output = T>) -> Option<T> {
+        let mut body = std::pin::pin!(body);
+        poll_fn(|cx| {
+            if let Poll::Ready(done) = body.as_mut().poll(cx) {
+                self.body_since.store(0, Ordering::Relaxed);
+                return Poll::Ready(Some(done));
+            }
+            if self.body_since.load(Ordering::Relaxed) == 0 {
+                self.body_since.store(self.clock.now(), Ordering::Relaxed);
+            }
+            self.body.register(cx.waker());
+            if !self.body_is_late.load(Ordering::Acquire) {
+                return Poll::Pending;
+            }
+            self.body_since.store(0, Ordering::Relaxed);
+            Poll::Ready(None)
+        })
+        .await
+    }
+
+    /// Drives a connection until it has ended or must; then `None`. `shut` asks it to finish.
+    pub(crate) async fn drive<C: Future>(
+        &self,
+        connection: C,
+        shut: impl Fn(Pin<&mut C>),
+    ) -> Option<C::Output> {
+        let mut connection = std::pin::pin!(connection);
+        let mut heard = None;
+        poll_fn(|cx| {
+            loop {
+                // What was read before an order came is taken in before the order is.
+                if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                    return Poll::Ready(Some(ended));
+                }
+                let order = self.order.load(Ordering::Acquire);
+                if heard.replace(order) == Some(order) {
+                    return Poll::Pending;
+                }
+                // A task keeps its waker, and a waker is used up by an order.
+                self.driver.register(cx.waker());
+                match order {
+                    FINISH => shut(connection.as_mut()),
+                    ABANDON => return Poll::Ready(None),
+                    _ => {}
+                }
+            }
+        })
+        .await
+    }
+
+    /// Notes whether the peer takes what it is sent.
+    pub(crate) fn note_write<T>(&self, written: Poll<T>) -> Poll<T> {
+        let since = match written {
+            Poll::Ready(_) => 0,
+            Poll::Pending if self.stalled_since.load(Ordering::Relaxed) != 0 => return written,
+            Poll::Pending => self.clock.now(),
+        };
+        self.stalled_since.store(since, Ordering::Relaxed);
+        written
+    }
+}
