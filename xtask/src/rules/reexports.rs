@@ -7,9 +7,6 @@ use crate::source::Source;
 /// The crates that may re-export single items of others: the library's public face, and the tests'.
 const FACADES: &[&str] = &["crates/sabir/", "crates/testkit/"];
 
-/// Re-exports of whole crates that still have to go. Delete the entry with the line; add none.
-const KNOWN: &[(&str, &str)] = &[("crates/engine/src/lib.rs", "sabir_registry")];
-
 /// No `pub use a::*`, and no `pub use sabir_x` that gets around an arrow.
 ///
 /// Clippy's `wildcard_imports` checks globs that are not re-exported.
@@ -39,7 +36,7 @@ fn hands_on_a_crate(file: &str, path: &Named<'_>) -> bool {
     let is_ours = name.starts_with("sabir_") && file.starts_with("crates/");
     let is_whole = matches!(path.segments.as_slice(), [_] | [_, "self"]);
     let may_name_items = FACADES.iter().any(|facade| file.starts_with(facade));
-    is_ours && (is_whole || !may_name_items) && !KNOWN.contains(&(file, name))
+    is_ours && (is_whole || !may_name_items)
 }
 
 #[cfg(test)]
