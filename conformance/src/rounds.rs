@@ -79,7 +79,7 @@ async fn request_state(_: Nothing, context: Context) -> Result<String, Error> {
 }
 
 async fn multiple_inputs(_: Nothing, context: Context) -> Result<String, Error> {
-    let form = Elicit::Form { message: "Your name?".into(), schema: name_form().into() };
+    let form = Elicit::form("Your name?", name_form().into());
     let greeting = Sample::user("Write a greeting.", 50);
     context.keep("three questions")?;
     context.ask_all([

@@ -3,8 +3,8 @@
 use crate::date::rfc3339;
 use crate::format::Format;
 use crate::index::{Meta, Stored, View};
-use crate::listing::{Completions, Entry, MOST_COMPLETIONS, Resolved};
-use crate::results::{Article, Completion, Indexing, List, SectionSummary, StoreError, Summary};
+use crate::listing::{Entry, Resolved};
+use crate::results::{Article, Indexing, List, SectionSummary, StoreError, Summary};
 use crate::sections::{Outline, Section};
 use crate::snapshot::Snapshot;
 use crate::uri::ArticleUris;
@@ -82,14 +82,6 @@ pub(crate) fn article(
         }
     };
     Ok(Article { frontmatter, summary: summarize(entry, meta, size), content, section, sections })
-}
-
-pub(crate) fn completion(found: Completions) -> Completion {
-    Completion {
-        has_more: found.total > MOST_COMPLETIONS,
-        values: found.values,
-        total: found.total,
-    }
 }
 
 /// The summary of an article whose Markdown has `size` bytes.

@@ -22,7 +22,7 @@ const DESCRIPTION: usize = 300;
 const MOST_TAGS: usize = 100;
 
 /// A parsed file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ParsedArticle {
     pub(crate) title: String,
     pub(crate) description: Option<String>,
@@ -92,20 +92,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> ParsedArtic
 
 /// A file that could not be read.
 pub(crate) fn unread(problem: Problem) -> ParsedArticle {
-    ParsedArticle {
-        title: String::new(),
-        description: None,
-        tags: Vec::new(),
-        status: None,
-        published: None,
-        updated: None,
-        frontmatter: Map::new(),
-        text: String::new(),
-        outline: Outline::default(),
-        visible: false,
-        problems: vec![problem],
-        unfinished: false,
-    }
+    ParsedArticle { problems: vec![problem], ..ParsedArticle::default() }
 }
 
 /// Decodes a file. Returns whether it is text.

@@ -5,7 +5,6 @@
 //! followed once. Hidden files are ignored, even behind a link.
 
 use std::io::{self, Read};
-use std::panic::resume_unwind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
@@ -15,6 +14,7 @@ use cap_std::fs::{Dir, DirEntry, File, Metadata};
 
 use crate::format::Format;
 use crate::problem::Problem;
+use crate::threads::on_threads;
 
 /// The deepest level of folders. Deeper ones are not read, and reported as a problem.
 const DEEPEST: usize = 32;
@@ -176,22 +176,12 @@ impl Walk<'_> {
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
-        let walk_some = || {
+        let scans = on_threads(threads.min(folders.len()), || {
             let mut walk = Walk { folder: self.folder, scan: Scan::default() };
             while let Some(entry) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
                 walk.entry(entry, "", 0, false);
             }
             walk.scan
-        };
-        let scans: Vec<Scan> = std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..threads.min(folders.len())).map(|_| scope.spawn(walk_some)).collect();
-            let own = walk_some();
-            let others = others.into_iter().map(|other| match other.join() {
-                Ok(scan) => scan,
-                Err(panic) => resume_unwind(panic),
-            });
-            std::iter::once(own).chain(others).collect()
         });
         for scan in scans {
             self.scan.found.extend(scan.found);

@@ -308,3 +308,20 @@ fn batch_length(files: &[Found], bytes: u64) -> usize {
 fn payload(Indexing { done, total }: Indexing) -> String {
     format!("{done} {total}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::Stamp;
+
+    #[test]
+    fn a_batch_has_at_least_one_file_and_about_the_given_bytes() {
+        let file =
+            |size| Found { path: "a".into(), stamp: Stamp { size, mtime: 0 }, linked: false };
+        let files = [10, 1, 1, 1].map(file);
+        assert_eq!(batch_length(&files, 5), 1);
+        assert_eq!(batch_length(&files[1..], 2), 2);
+        assert_eq!(batch_length(&files, 100), 4);
+        assert_eq!(batch_length(&[], 5), 0);
+    }
+}

@@ -33,6 +33,7 @@ mod events; // what the worker waits for
 mod indexer; // keeps the index equal to the folder
 mod reader; // reads many files in parallel
 mod snapshot; // the current state
+mod threads; // parallel work
 mod watcher; // watches the folder
 mod worker; // the thread behind a store
 

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use crate::folder::Stamp;
 use crate::format::Format;
 use crate::problem::Problem;
+use crate::results::Completion;
 
 /// The most values of a completion, by MCP's limit.
-pub(crate) const MOST_COMPLETIONS: usize = 100;
+const MOST_COMPLETIONS: usize = 100;
 
 /// The most choices for an ambiguous name.
 const MOST_CHOICES: usize = 20;
@@ -91,13 +92,6 @@ pub(crate) enum Resolved<'a> {
     /// The ids of several articles with this name.
     Many(Vec<&'a str>),
     Nothing,
-}
-
-/// Completions, and their total number.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Completions {
-    pub(crate) values: Vec<String>,
-    pub(crate) total: usize,
 }
 
 /// All files, and the articles among them.
@@ -243,41 +237,31 @@ impl Listing {
         Some(places.iter().map(|&place| &self.articles[place as usize]))
     }
 
-    pub(crate) fn complete_category(&self, prefix: &str) -> Completions {
-        let names = || self.categories.keys().map(|name| &**name);
-        let begins = names().filter(|name| name.starts_with(prefix));
-        let (first, total) = best(begins, names().filter(|name| contains(name, prefix)));
-        Completions { values: first.into_iter().map(str::to_owned).collect(), total }
+    /// The categories with this prefix, or else those that contain it.
+    pub(crate) fn complete_category(&self, prefix: &str) -> Completion {
+        complete(prefix, || self.categories.keys().map(|name| &**name))
     }
 
     /// The slugs of a category with this prefix, or else those that contain it.
-    pub(crate) fn complete_slug(&self, category: &str, prefix: &str) -> Completions {
-        let start = format!("{category}/{prefix}");
-        let from = self.articles.partition_point(|entry| entry.id() < start.as_str());
-        let begins =
-            self.articles[from..].iter().take_while(|entry| entry.id().starts_with(&start));
-        let inside = self.articles.iter().filter(|entry| entry.category() == Some(category));
-        let (first, total) = best(begins, inside.filter(|entry| contains(entry.slug(), prefix)));
-        Completions {
-            values: first.into_iter().map(|entry| entry.slug().to_owned()).collect(),
-            total,
-        }
+    pub(crate) fn complete_slug(&self, category: &str, prefix: &str) -> Completion {
+        let inside = |entry: &&Arc<Entry>| entry.category() == Some(category);
+        complete(prefix, || self.articles.iter().filter(inside).map(|entry| entry.slug()))
     }
 }
 
-/// The first completions; if there are none, the first of those that contain the text.
-fn best<T>(
-    begins: impl Iterator<Item = T>,
-    containing: impl Iterator<Item = T>,
-) -> (Vec<T>, usize) {
-    let found = first_of(begins);
-    if found.1 > 0 { found } else { first_of(containing) }
+/// The names with this prefix; if there are none, those that contain it.
+fn complete<'a, I: Iterator<Item = &'a str>>(prefix: &str, names: impl Fn() -> I) -> Completion {
+    let starting = first_of(names().filter(|name| name.starts_with(prefix)));
+    if starting.total > 0 {
+        return starting;
+    }
+    first_of(names().filter(|name| contains(name, prefix)))
 }
 
-fn first_of<T>(mut all: impl Iterator<Item = T>) -> (Vec<T>, usize) {
-    let first: Vec<T> = all.by_ref().take(MOST_COMPLETIONS).collect();
-    let total = first.len() + all.count();
-    (first, total)
+fn first_of<'a>(mut names: impl Iterator<Item = &'a str>) -> Completion {
+    let values: Vec<String> = names.by_ref().take(MOST_COMPLETIONS).map(str::to_owned).collect();
+    let total = values.len() + names.count();
+    Completion { has_more: total > values.len(), values, total }
 }
 
 fn contains(name: &str, part: &str) -> bool {

@@ -1,7 +1,6 @@
 //! Reads many files in parallel and adds their documents to the index.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use tantivy::IndexWriter;
@@ -12,6 +11,7 @@ use crate::index::Index;
 use crate::listing::Entry;
 use crate::page::{self, Outcome};
 use crate::problem::Problem;
+use crate::threads::on_threads;
 
 /// Progress is reported after this many files.
 const PROGRESS_INTERVAL: usize = 64;
@@ -39,8 +39,7 @@ impl Reader<'_> {
     /// Reads the files with this many threads, until all are read or the store is closed.
     pub(crate) fn read(&self, files: &[Found], threads: usize) -> tantivy::Result<Batch> {
         let next = AtomicUsize::new(0);
-        let total = Mutex::new(Batch::default());
-        let work = || -> tantivy::Result<()> {
+        let batches = on_threads(threads, || -> tantivy::Result<Batch> {
             let mut batch = Batch::default();
             while let Some(found) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.context.events.is_stopped() {
@@ -51,22 +50,16 @@ impl Reader<'_> {
                     self.context.report_progress();
                 }
             }
-            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(batch)
+        });
+        let mut total = Batch::default();
+        for batch in batches {
+            let batch = batch?;
             total.files.extend(batch.files);
             total.problems.extend(batch.problems);
             total.held.extend(batch.held);
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let own = work();
-            let others = workers.into_iter().map(|worker| match worker.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            others.fold(own, Result::and)
-        })?;
-        Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+        }
+        Ok(total)
     }
 
     fn read_one(&self, found: &Found, batch: &mut Batch) -> tantivy::Result<()> {

@@ -145,12 +145,12 @@ impl Store {
 
     /// Categories with this prefix.
     pub fn complete_category(&self, prefix: &str) -> Completion {
-        answer::completion(self.shared.snapshot().listing.complete_category(prefix))
+        self.shared.snapshot().listing.complete_category(prefix)
     }
 
     /// Slugs of a category with this prefix.
     pub fn complete_slug(&self, category: &str, prefix: &str) -> Completion {
-        answer::completion(self.shared.snapshot().listing.complete_slug(category, prefix))
+        self.shared.snapshot().listing.complete_slug(category, prefix)
     }
 
     /// Subscribes to changes from now on. A slow listener gets an error for the changes it missed.

@@ -83,24 +83,10 @@ fn bare_json(text: &str) -> serde_json::Value {
     }
 }
 
+/// A number as in JSON: `007` is a name. An integer that does not fit 64 bits stays text.
 fn number(text: &str) -> Option<Number> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    // `007` is a name; as JSON it would become 7.
-    let leading_zero = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
-    if leading_zero || !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    if digits.bytes().all(|b| b.is_ascii_digit()) {
-        let whole = text.strip_prefix('+').unwrap_or(text);
-        return whole
-            .parse::<i64>()
-            .map(Number::from)
-            .or_else(|_| whole.parse::<u64>().map(Number::from))
-            .ok();
-    }
-    let decimal =
-        digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+'));
-    if decimal { text.parse().ok().and_then(Number::from_f64) } else { None }
+    let number: Number = text.strip_prefix('+').unwrap_or(text).parse().ok()?;
+    (!number.is_f64() || text.contains(['.', 'e', 'E'])).then_some(number)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::context::MethodContext;
 use crate::engine::{ClientEvent, Engine};
 use crate::events::{CallEvent, EventQueue};
 use crate::wait::Wait;
-use crate::work::{Done, Work};
+use crate::work::{Done, Progress, Waiting, Work};
 
 /// One client's session, with the work that it causes.
 pub struct Connection {
@@ -78,7 +78,7 @@ impl Connection {
             Some(request) => self.receive_request(stream, caller, request, None),
             None => self.receive_decoded(stream, caller, decode(frame, depth)),
         }
-        self.run();
+        drop(self.run());
     }
 
     /// Takes in a frame that the transport has decoded.
@@ -108,13 +108,17 @@ impl Connection {
         self.handle(Input::Eof, None);
     }
 
-    /// Runs what is to be started, until nothing is: for an owner that shares it with nobody.
-    pub fn run(&mut self) {
+    /// Runs what is to be started, until nothing is: for an owner that shares it with nobody. Calls
+    /// that have to wait are returned, to be awaited or dropped: then tasks go on with them.
+    pub fn run(&mut self) -> Vec<Waiting> {
+        let mut waiting = Vec::new();
         while let Some(work) = self.take_work() {
-            if let Some(done) = work.run() {
-                self.complete(done);
+            match work.run() {
+                Progress::Done(done) => self.complete(done),
+                Progress::Waiting(call) => waiting.push(call),
             }
         }
+        waiting
     }
 
     /// The next work to be run, outside of any lock. What comes of it goes to
@@ -123,7 +127,7 @@ impl Connection {
         self.work.pop_front()
     }
 
-    /// Takes in what came of work that completed at once.
+    /// Takes in what came of a call.
     pub fn complete(&mut self, done: Done) {
         // What the call reported before it ended.
         self.take_events();

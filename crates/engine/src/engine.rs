@@ -7,7 +7,7 @@ use std::time::Duration;
 use sabir_registry::{Registry, SourceState, SourceStatus};
 use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation, Topic};
-use sabir_wire::{Raw, Revision, render::Lowered};
+use sabir_wire::{Raw, Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
 use crate::seal::{Seal, SealKey, random_name};
@@ -111,8 +111,7 @@ impl Engine {
         settings: Settings,
         on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
     ) -> Arc<Self> {
-        let server = Raw::of(&Lowered::new(&settings.server, Revision::NEWEST))
-            .unwrap_or_else(|_| Raw::empty_object());
+        let server = settings.server.to_raw(Revision::NEWEST);
         let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
         let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
         let announce = changes.clone();

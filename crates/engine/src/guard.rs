@@ -25,6 +25,12 @@ impl Future for Guarded {
     }
 }
 
+impl std::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guarded")
+    }
+}
+
 /// Runs the part of a call that is done at once.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Outcome> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(panic.as_ref()))

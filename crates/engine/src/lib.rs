@@ -21,4 +21,4 @@ pub use connection::{Connection, Frame};
 pub use engine::{ClientEvent, Engine, EngineLimits, Settings};
 pub use seal::SealKey;
 pub use wait::Wait;
-pub use work::{Done, Work};
+pub use work::{Done, Progress, Waiting, Work};

@@ -26,6 +26,12 @@ impl Wait {
         Self { events: None, changes: None, ..self }
     }
 
+    /// The same, but completes at `at` if nothing has happened before.
+    #[must_use]
+    pub fn no_later_than(self, at: Instant) -> Self {
+        Self { wake_at: Some(self.wake_at.map_or(at, |wake_at| wake_at.min(at))), ..self }
+    }
+
     /// Waits. Dropping the future loses no event.
     pub async fn happened(self) {
         let Self { events, mut changes, mut stopping, wake_at } = self;

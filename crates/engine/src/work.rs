@@ -1,8 +1,10 @@
-//! A call that is to be run: routed, polled once, and spawned if it has to wait.
+//! A call that is to be run: routed and polled once. If it has to wait, the owner of the connection
+//! awaits it in place, or lets a task go on with it.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use sabir_registry::CallHandle as _;
 use sabir_session::Outcome;
@@ -22,39 +24,83 @@ pub struct Work {
     pub(crate) context: MethodContext,
 }
 
-/// What came of work that completed at once.
+/// A call after its first poll.
+#[derive(Debug)]
+pub enum Progress {
+    /// It completed at once.
+    Done(Done),
+    /// It has to wait.
+    Waiting(Waiting),
+}
+
+/// What came of a call.
 #[derive(Debug)]
 pub struct Done {
     pub(crate) call: Arc<RunningCall>,
     pub(crate) outcome: Outcome,
 }
 
+/// A call that has to wait. Awaiting it gives what came of it, for [`Connection::complete`]. Dropped,
+/// a task goes on with it, and the connection gets its outcome as an event.
+///
+/// [`Connection::complete`]: crate::Connection::complete
+#[derive(Debug)]
+pub struct Waiting {
+    call: Arc<RunningCall>,
+    /// `None` once it has ended.
+    running: Option<(Guarded, Trace)>,
+    /// How long it may clean up after it was cancelled.
+    grace: Duration,
+}
+
 impl Work {
-    /// Runs the call as far as it gets without waiting. `None` if it has to wait: then a task goes
-    /// on with it, and the connection gets its outcome as an event.
-    pub fn run(self) -> Option<Done> {
+    /// Runs the call as far as it gets without waiting.
+    pub fn run(self) -> Progress {
         let Self { request, context } = self;
         let trace = Trace::begin(&request, &context.from);
         let call = context.call.clone();
         let grace = context.engine.settings.engine_limits.abort_grace;
         let entered = trace.span().clone().entered();
-        let done = |outcome, trace: Trace| {
-            trace.end(&outcome);
-            Some(Done { call: call.clone(), outcome })
-        };
         let mut running = match guarded(|| route(request, context)) {
-            Ok(Answering::Done(outcome)) | Err(outcome) => return done(outcome, trace),
+            Ok(Answering::Done(outcome)) | Err(outcome) => return done(call, trace, outcome),
             Ok(Answering::Running(running)) => Guarded(running),
         };
-        // The task that may take it over polls it again, with a waker of its own.
+        // Whoever goes on with it polls it again, with another waker.
         let mut cx = Context::from_waker(Waker::noop());
         if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut cx) {
-            return done(outcome, trace);
+            return done(call, trace, outcome);
         }
         drop(entered);
+        Progress::Waiting(Waiting { call, running: Some((running, trace)), grace })
+    }
+}
+
+fn done(call: Arc<RunningCall>, trace: Trace, outcome: Outcome) -> Progress {
+    trace.end(&outcome);
+    Progress::Done(Done { call, outcome })
+}
+
+impl Future for Waiting {
+    type Output = Done;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Done> {
+        let Some((running, trace)) = &mut self.running else { return Poll::Pending };
+        let polled = trace.span().in_scope(|| Pin::new(running).poll(cx));
+        let Poll::Ready(outcome) = polled else { return Poll::Pending };
+        if let Some((_, trace)) = self.running.take() {
+            trace.end(&outcome);
+        }
+        Poll::Ready(Done { call: self.call.clone(), outcome })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some((running, trace)) = self.running.take() else { return };
+        let (call, grace) = (self.call.clone(), self.grace);
         let span = trace.span().clone();
-        let waiting = async move {
-            let unwanted = async {
+        let going_on = async move {
+            let cancelled = async {
                 call.cancelled().await;
                 tokio::time::sleep(grace).await;
             };
@@ -63,10 +109,12 @@ impl Work {
                     trace.end(&outcome);
                     call.finished(outcome);
                 }
-                () = unwanted => trace.aborted(),
+                () = cancelled => trace.aborted(),
             }
         };
-        tokio::spawn(waiting.instrument(span));
-        None
+        // Without a runtime nothing is left that could want the outcome.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(going_on.instrument(span));
+        }
     }
 }

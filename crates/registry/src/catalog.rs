@@ -205,8 +205,8 @@ impl Catalog {
     }
 
     /// What is offered, exactly.
-    pub fn capabilities(&self) -> ServerCapabilities {
-        self.capabilities
+    pub fn capabilities(&self) -> &ServerCapabilities {
+        &self.capabilities
     }
 
     /// The tool of that name.
@@ -342,6 +342,7 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         completions: any(|offer| offer.completes),
         logging: any(|offer| offer.logs),
         subscribe: resources && any(|offer| offer.updates),
-        list_changed: changeable || any(|offer| offer.changes),
+        ..ServerCapabilities::default()
     }
+    .with_list_changed(changeable || any(|offer| offer.changes))
 }

@@ -5,10 +5,9 @@ use std::sync::OnceLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use sabir_wire::render::{self, Lowered};
-use sabir_wire::types::{CacheHint, ListPage, Prompt, Resource, ResourceTemplate, Tool};
+use sabir_wire::render;
+use sabir_wire::types::{CacheHint, ListPage, Listed, Prompt, Resource, ResourceTemplate, Tool};
 use sabir_wire::{Raw, Revision};
-use serde::Serialize;
 
 /// All of one kind that is offered, in a stable order.
 #[derive(Debug)]
@@ -27,36 +26,30 @@ pub(crate) struct Listing<T> {
 pub(crate) struct BadCursor;
 
 /// Something that stands in lists.
-pub(crate) trait Item {
-    /// The member of the result that holds the list.
-    const LIST: &'static str;
+pub(crate) trait Item: Listed {
     /// What tells it from the others.
     fn key(&self) -> &str;
 }
 
 impl Item for Tool {
-    const LIST: &'static str = "tools";
     fn key(&self) -> &str {
         &self.name
     }
 }
 
 impl Item for Prompt {
-    const LIST: &'static str = "prompts";
     fn key(&self) -> &str {
         &self.name
     }
 }
 
 impl Item for Resource {
-    const LIST: &'static str = "resources";
     fn key(&self) -> &str {
         &self.uri
     }
 }
 
 impl Item for ResourceTemplate {
-    const LIST: &'static str = "resourceTemplates";
     fn key(&self) -> &str {
         &self.uri_template
     }
@@ -87,10 +80,7 @@ impl<T: Item> Listing<T> {
         cursor: Option<&str>,
         revision: Revision,
         server: &Raw,
-    ) -> Result<Bytes, BadCursor>
-    where
-        for<'a> Lowered<'a, T>: Serialize,
-    {
+    ) -> Result<Bytes, BadCursor> {
         let start = cursor.map_or(Ok(0), |cursor| self.start_after(cursor))?;
         let render = || Bytes::from(self.render(start, revision, server));
         let kept = self.rendered.get(start / self.page_size);
@@ -100,16 +90,12 @@ impl<T: Item> Listing<T> {
         }
     }
 
-    fn render(&self, start: usize, revision: Revision, server: &Raw) -> Vec<u8>
-    where
-        for<'a> Lowered<'a, T>: Serialize,
-    {
+    fn render(&self, start: usize, revision: Revision, server: &Raw) -> Vec<u8> {
         let end = self.items.len().min(start + self.page_size);
         let items = &self.items[start..end];
         let next =
             items.last().filter(|_| end < self.items.len()).map(|last| cursor(end, last.key()));
-        let page = ListPage { key: T::LIST, items, next: next.as_deref(), cache: self.cache };
-        render::page(&page, revision, server)
+        render::page(&ListPage::new(items, next, self.cache), revision, server)
     }
 
     /// A cursor names the last item of its page, and where it stood: a list that has changed

@@ -40,8 +40,8 @@ impl Announced {
     }
 }
 
-impl From<ServerCapabilities> for Announced {
-    fn from(offered: ServerCapabilities) -> Self {
+impl From<&ServerCapabilities> for Announced {
+    fn from(offered: &ServerCapabilities) -> Self {
         Self {
             tools: offered.announces(&Topic::Tools),
             prompts: offered.announces(&Topic::Prompts),
@@ -76,7 +76,7 @@ impl Client {
             Some(pinned) => pinned,
             None => wished.unwrap_or(Revision::NEWEST_LEGACY),
         };
-        self.capabilities = hello.capabilities;
+        self.capabilities = hello.capabilities.clone();
         // A copy of its own: a session outlives the message that the name came in.
         self.name = hello.client.as_ref().map(Raw::compact);
         Ok(())
@@ -87,7 +87,7 @@ impl Client {
         RequestMeta {
             caller,
             revision: self.revision,
-            capabilities: self.capabilities,
+            capabilities: self.capabilities.clone(),
             client: self.name.clone(),
             log_level: Some(self.log_level),
             meta,
@@ -121,7 +121,9 @@ pub(crate) fn describe_modern(caller: Caller, meta: Meta) -> Result<RequestMeta,
     let Some(revision) = known else {
         return Err(Problem::Version { requested: (&**version).into(), supported: modern_dates() });
     };
-    let Some(capabilities) = meta.capabilities else { return Err(missing("clientCapabilities")) };
+    let Some(capabilities) = meta.capabilities.clone() else {
+        return Err(missing("clientCapabilities"));
+    };
     let (client, log_level) = (meta.client.clone(), meta.log_level);
     Ok(RequestMeta { caller, revision, capabilities, client, log_level, meta })
 }

@@ -278,7 +278,7 @@ impl Session {
             stream: reply_to.stream,
             batch: reply_to.batch,
             revision: from.revision,
-            capabilities: from.capabilities,
+            capabilities: from.capabilities.clone(),
             log_level: from.log_level,
             deadline: deadline(now, self.config.limits.call_time),
             progress_token: from.meta.progress_token.clone(),
@@ -358,7 +358,7 @@ impl Session {
         let result = match result {
             Ok(result) => {
                 if let ServerResult::InitializeResult(initialized) = &result {
-                    self.state.client.announced = initialized.capabilities.into();
+                    self.state.client.announced = (&initialized.capabilities).into();
                 }
                 self.take_effect(call.effect, out);
                 reply::success(result, &self.config.dialect)

@@ -54,7 +54,7 @@ impl ConnectionPlayer {
                 tokio::task::yield_now().await;
                 let mut waiting = pin!(connection.wait().happened());
                 connection.advance();
-                connection.run();
+                drop(connection.run());
                 let has_happened = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx))).await;
                 quiet = if has_happened.is_ready() { 0 } else { quiet + 1 };
             }

@@ -16,7 +16,6 @@ mod pair; // a client and a server in memory
 mod play; // a transcript against a player
 mod player; // what a player can do
 mod program; // a program over a pipe
-mod reading; // results and questions, from the JSON of a script
 mod scripts; // the transcripts that run everywhere
 mod session; // the state machine alone
 mod settings; // the settings of a script
@@ -31,7 +30,6 @@ pub use pair::Pair;
 pub use play::{play, play_with};
 pub use player::{CallNumber, Ending, Event, Player};
 pub use program::Program;
-pub use reading::{completion, prompt_reply, questions, resource_reply, tool_reply};
 pub use scripts::{Script, all_scripts, play_scripts};
 pub use session::SessionPlayer;
 pub use settings::{BadSetting, apply_setting};

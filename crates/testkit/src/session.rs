@@ -8,18 +8,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use sabir_registry::Ask;
 use sabir_session::{
     Call, CallKey, CallNotification, Input, Outcome, Output, Session, SessionConfig, SessionKind,
     StreamId,
 };
 use sabir_wire::types::{
-    CacheHint, DiscoverResult, Implementation, InitializeResult, Questions, ServerCapabilities,
-    ServerResult, Topic,
+    DiscoverResult, Implementation, InitializeResult, PromptReply, Questions, ResourceReply,
+    ServerCapabilities, ServerResult, ToolReply, Topic,
 };
 use sabir_wire::{Caller, ErrorObject, Problem, Raw, Request, Revision, decode};
 
 use crate::player::{CallNumber, Ending, Event, Player};
-use crate::reading;
+use crate::source::{ask, completion, read};
 
 /// Plays against [`Session`].
 pub struct SessionPlayer {
@@ -58,8 +59,9 @@ impl SessionPlayer {
                 completions: true,
                 logging: true,
                 subscribe: true,
-                list_changed: true,
-            },
+                ..ServerCapabilities::default()
+            }
+            .with_list_changed(true),
             now: Instant::now(),
             calls: HashMap::new(),
             heard: VecDeque::new(),
@@ -134,18 +136,20 @@ impl SessionPlayer {
         let server =
             Implementation { name: "s".into(), version: "1".into(), ..Implementation::default() };
         Some(Outcome::Done(match &call.request {
-            Request::Initialize(_) => ServerResult::InitializeResult(Box::new(InitializeResult {
-                revision: call.from.revision,
-                capabilities: self.offered,
-                server,
-                instructions: None,
-                flat: self.flat,
-            })),
+            Request::Initialize(_) => {
+                let result = InitializeResult {
+                    revision: call.from.revision,
+                    capabilities: self.offered.clone(),
+                    server,
+                    ..InitializeResult::default()
+                };
+                let result = if self.flat { result.flat() } else { result };
+                ServerResult::InitializeResult(Box::new(result))
+            }
             Request::Discover => ServerResult::DiscoverResult(Box::new(DiscoverResult {
                 revisions: Revision::ALL.to_vec(),
-                capabilities: self.offered,
-                instructions: None,
-                cache: CacheHint::default(),
+                capabilities: self.offered.clone(),
+                ..DiscoverResult::default()
             })),
             Request::Ping
             | Request::SetLevel(_)
@@ -160,18 +164,18 @@ impl SessionPlayer {
         let request = self.calls.get(&key).map(|call| &call.request);
         match ending {
             Ending::Result(json) => Outcome::Done(match request {
-                Some(Request::CallTool(_)) => reading::tool_reply(&json).into(),
-                Some(Request::GetPrompt(_)) => reading::prompt_reply(&json).into(),
-                Some(Request::ReadResource(_)) => reading::resource_reply(&json).into(),
-                Some(Request::Complete(_)) => reading::completion(&json).into(),
+                Some(Request::CallTool(_)) => read::<ToolReply>(&json).into(),
+                Some(Request::GetPrompt(_)) => read::<PromptReply>(&json).into(),
+                Some(Request::ReadResource(_)) => read::<ResourceReply>(&json).into(),
+                Some(Request::Complete(_)) => completion(&json).into(),
                 _ => ServerResult::Ready(Bytes::copy_from_slice(json.as_bytes())),
             }),
             Ending::Asks(json) => {
-                let asked = reading::questions(&json);
+                let Ask { questions, state } = ask(&json);
                 // The engine has sealed it; here whatever the script says is the seal.
                 let sealed = |state: Raw| state.read().unwrap_or_else(|_| state.text().to_owned());
-                let state = asked.state.map(sealed);
-                Outcome::NeedInput(Questions { questions: asked.questions, state })
+                let state = state.map(sealed);
+                Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
             }
             Ending::Error { code, message } => {
                 Outcome::Failed(Problem::Chosen(ErrorObject::new(code, message)))

@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sabir_registry::{
-    Answer, CallHandle, CompleteCall, Context, Offer, Outcome, Pending, PromptCall, ResourceCall,
-    Source, SourceHandle, Starting, ToolCall,
+    Answer, Ask, CallHandle, CompleteCall, Context, Offer, Outcome, Pending, PromptCall,
+    ResourceCall, Source, SourceHandle, Starting, ToolCall,
 };
 use sabir_wire::types::{Completion, PromptReply, ResourceReply, ToolReply};
-use sabir_wire::{ErrorObject, Problem, Raw};
+use sabir_wire::{ErrorObject, Problem, Raw, ReadJson};
 use tokio::sync::oneshot;
 
 use crate::player::Ending;
-use crate::reading;
 
 /// A source that offers what it is told to, and lets each call wait for its ending.
 #[derive(Default)]
@@ -137,11 +136,32 @@ impl Begun {
 fn answer<T>(ending: Ending, read: fn(&Raw) -> T) -> Answer<T> {
     match ending {
         Ending::Result(json) => Ok(Outcome::Done(read(&json))),
-        Ending::Asks(json) => Ok(Outcome::NeedInput(reading::questions(&json))),
+        Ending::Asks(json) => Ok(Outcome::NeedInput(ask(&json))),
         Ending::Error { code, message } => Err(Problem::Chosen(ErrorObject::new(code, message))),
         Ending::Fails(reason) => Err(Problem::ToolFailed(reason.into())),
         Ending::Panics => panic!("as the script says"),
     }
+}
+
+/// Reads what a script says.
+///
+/// # Panics
+/// If the script says something else.
+pub(crate) fn read<T: ReadJson>(json: &Raw) -> T {
+    T::read_json(json).unwrap_or_else(|error| panic!("the script has {json:?}: {error}"))
+}
+
+/// Reads a completion as a source of ours would build it: without the spelling of the script.
+pub(crate) fn completion(json: &Raw) -> Completion {
+    let Completion { values, total, .. } = read(json);
+    Completion { values, total, ..Completion::default() }
+}
+
+/// Reads the questions of a script. Their state may be any JSON.
+pub(crate) fn ask(json: &Raw) -> Ask {
+    let questions = json.member("inputRequests").map(|all| all.members()).unwrap_or_default();
+    let questions = questions.into_iter().map(|(key, question)| (key, read(&question))).collect();
+    Ask { questions, state: json.member("requestState") }
 }
 
 impl Source for ScriptedSource {
@@ -150,19 +170,19 @@ impl Source for ScriptedSource {
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        self.pending(Called::Tool(call), reading::tool_reply)
+        self.pending(Called::Tool(call), read)
     }
 
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
-        self.pending(Called::Prompt(call), reading::prompt_reply)
+        self.pending(Called::Prompt(call), read)
     }
 
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
-        self.pending(Called::Resource(call), reading::resource_reply)
+        self.pending(Called::Resource(call), read)
     }
 
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
-        self.pending(Called::Complete(call), reading::completion)
+        self.pending(Called::Complete(call), completion)
     }
 
     fn start(&self, handle: SourceHandle) -> Starting {

@@ -71,6 +71,7 @@ impl Source for StandIn {
             audience: vec![Role::User, Role::Assistant],
             priority: Some(0.5),
             last_modified: Some("2025-01-12T15:00:58Z".into()),
+            ..Annotations::default()
         };
         Offer {
             tools: Self::tools(),
@@ -83,9 +84,11 @@ impl Source for StandIn {
                     title: Some("Name".into()),
                     description: Some("Whom".into()),
                     required: true,
+                    ..PromptArgument::default()
                 }],
                 icons: vec![icon()],
                 meta: Some(raw(&json!({ "com.example/kind": "greeting" }))),
+                ..Prompt::default()
             }],
             resources: vec![Resource {
                 uri: "memo:///a".into(),
@@ -97,6 +100,7 @@ impl Source for StandIn {
                 size: Some(5),
                 icons: vec![icon()],
                 meta: Some(raw(&json!({ "com.example/kind": "memo" }))),
+                ..Resource::default()
             }],
             templates: vec![ResourceTemplate {
                 uri_template: "memo:///x/{id}".into(),
@@ -107,6 +111,7 @@ impl Source for StandIn {
                 annotations: Some(annotations),
                 icons: vec![icon()],
                 meta: Some(raw(&json!({ "com.example/kind": "memo" }))),
+                ..ResourceTemplate::default()
             }],
             completes: true,
             logs: true,
@@ -142,7 +147,7 @@ impl Source for StandIn {
                     },
                     ResourceContents::blob("memo:///a", "application/octet-stream", b"\x00\xff"),
                 ],
-                meta: None,
+                ..ResourceReply::default()
             }),
             (uri, Some(id)) if id != "none" => {
                 Ok(ResourceContents::text(uri, "text/plain", format!("memo {id}")).into())
@@ -242,13 +247,11 @@ fn ask_model(context: &Context) -> Answer<ToolReply> {
     if context.answer("model").is_some() {
         return Ok(Outcome::Done(ToolReply::text("thank you")));
     }
-    let picture = SamplingMessage {
-        role: Role::Assistant,
-        content: vec![
-            SamplingContent::Block(Content::text("Here it is.")),
-            SamplingContent::Block(Content::image(b"\x89PNG", "image/png")),
-        ],
-    };
+    let content = vec![
+        SamplingContent::Block(Content::text("Here it is.")),
+        SamplingContent::Block(Content::image(b"\x89PNG", "image/png")),
+    ];
+    let picture = SamplingMessage::new(Role::Assistant, content);
     let mut sample = Sample {
         system_prompt: Some("Be brief.".into()),
         preferences: Some(ModelPreferences {
@@ -256,6 +259,7 @@ fn ask_model(context: &Context) -> Answer<ToolReply> {
             cost_priority: Some(0.1),
             speed_priority: Some(0.2),
             intelligence_priority: Some(0.7),
+            ..ModelPreferences::default()
         }),
         temperature: Some(0.5),
         stop_sequences: vec!["END".into()],
@@ -270,8 +274,8 @@ fn ask_page(context: &Context) -> Answer<ToolReply> {
     match context.answer("page") {
         Some(_) => Ok(Outcome::Done(ToolReply::text("you were there"))),
         None => {
-            let (message, url) = ("Please sign in".into(), "https://example.com/sign-in".into());
-            ask(vec![("page", Question::Elicit(Elicit::Url { message, url }))], None)
+            let page = Elicit::url("Please sign in", "https://example.com/sign-in");
+            ask(vec![("page", Question::Elicit(page))], None)
         }
     }
 }
@@ -294,19 +298,17 @@ fn ask<T>(questions: Vec<(&str, Question)>, state: Option<Value>) -> Answer<T> {
 }
 
 fn name_form() -> Question {
-    Question::Elicit(Elicit::Form {
-        message: "What is your name?".into(),
-        schema: raw(&json!({
-            "type": "object",
-            "properties": {
-                "name": { "type": "string", "minLength": 1, "default": "Ada" },
-                "size": { "type": "string", "oneOf": [{ "const": "s", "title": "Small" }] },
-                "sure": { "type": "boolean", "default": true },
-                "age": { "type": "integer", "minimum": 0 },
-            },
-            "required": ["name"],
-        })),
-    })
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "default": "Ada" },
+            "size": { "type": "string", "oneOf": [{ "const": "s", "title": "Small" }] },
+            "sure": { "type": "boolean", "default": true },
+            "age": { "type": "integer", "minimum": 0 },
+        },
+        "required": ["name"],
+    });
+    Question::Elicit(Elicit::form("What is your name?", raw(&schema)))
 }
 
 /// Each kind of content, each with what it may carry.
@@ -315,6 +317,7 @@ fn everything() -> Vec<Content> {
         audience: vec![Role::User],
         priority: Some(1.0),
         last_modified: Some("2025-01-12T15:00:58Z".into()),
+        ..Annotations::default()
     };
     let link = Resource {
         uri: "memo:///a".into(),
@@ -341,6 +344,7 @@ fn icon() -> Icon {
         mime_type: Some("image/png".into()),
         sizes: vec!["48x48".into()],
         theme: Some("light".into()),
+        ..Icon::default()
     }
 }
 

@@ -47,7 +47,7 @@ where
         } else {
             connection.advance();
         }
-        connection.run();
+        drop(connection.run());
         // Responses to requests that were read together are written together.
         while let Some(frame) = connection.next_frame() {
             unsent.extend_from_slice(&frame.text);

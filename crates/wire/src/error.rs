@@ -40,6 +40,8 @@ impl Code {
     pub const INTERNAL: i64 = -32603;
     /// No such resource, up to 2025-11-25.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// Web pages must be visited first, in 2025-11-25.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// An HTTP header disagrees with the body.
     pub const HEADER_MISMATCH: i64 = -32020;
     /// The client did not declare what this request needs.

@@ -6,13 +6,16 @@
 mod parsed; // a request, its params read
 mod caller; // who makes a request
 mod error; // what can be wrong, and the code that each revision gives it
-mod framing; // bytes to lines, with a bound
+mod framing; // bytes to lines and server-sent events, with bounds
 mod id; // request ids, kept exactly
-pub mod render; // newest shape to older shapes
+mod json; // reading and writing without loss
 mod message; // the JSON-RPC envelope
 mod meta; // what a request says about itself
-mod method; // every method and its params
+mod method; // every method of the protocol
 mod raw; // JSON left as text
+pub mod raise; // messages of another server in the newest shape
+pub mod render; // messages of a server in the client's revision
+mod request; // the requests of a client
 mod revision; // the dated revisions
 pub mod scan; // JSON in one pass, where it is plain
 mod strict; // an object is an object
@@ -22,14 +25,17 @@ mod uri; // URI templates
 pub use bytestring::ByteString;
 pub use caller::Caller;
 pub use error::{Code, ErrorObject, Problem};
-pub use framing::{Line, LineSplitter};
+pub use framing::{EventTooLong, Line, LineSplitter, SseEvent, SseReader};
 pub use id::Id;
+pub use json::{Extra, Invalid, ReadJson, WriteJson};
 pub use message::{Incoming, MAX_BATCH, Malformed, MalformedKind, Message, decode};
 pub use message::{write_batch, write_error, write_notification, write_request, write_result};
 pub use meta::{Meta, ProgressToken, TraceContext};
-pub use method::{CallTool, Cancelled, Complete, GetPrompt, Initialize, Listen};
-pub use method::{Method, Page, ReadResource, Request, Resume};
+pub use method::{Method, Sender};
 pub use parsed::ParsedRequest;
 pub use raw::Raw;
+pub use request::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
+pub use request::{Request, Resume};
 pub use revision::{Era, Features, Revision};
+pub use types::Cancelled;
 pub use uri::{BadTemplate, UriTemplate};

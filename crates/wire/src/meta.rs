@@ -6,13 +6,15 @@ use serde_json::value::RawValue;
 
 use crate::error::Problem;
 use crate::id::Id;
+use crate::json::{ReadJson, WriteJson};
 use crate::raw::Raw;
+use crate::revision::Revision;
 use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;
 use crate::types::{ClientCapabilities, Level};
 
 /// The `_meta` of a request. Everything optional; what is there has the right type.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
     /// The whole object, for whoever wants what we do not read.
     pub raw: Option<Raw>,
@@ -27,6 +29,11 @@ pub struct Meta {
     /// Which log messages the asker wants. None without it.
     pub log_level: Option<Level>,
 }
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// Names the request that progress belongs to: a string or an integer, kept exactly.
 pub type ProgressToken = Id;
@@ -118,7 +125,10 @@ impl<'a> Fields<'a> {
         };
         let capabilities = match self.capabilities {
             Some("{}") => Some(ClientCapabilities::default()),
-            Some(other) => Some(typed(other, "clientCapabilities", "an object of objects")?),
+            Some(other) => {
+                let read = ClientCapabilities::read_json(&whole.subset(other));
+                Some(read.map_err(|_| wrong("clientCapabilities", "an object of objects"))?)
+            }
             None => None,
         };
         let log_level =
@@ -159,6 +169,28 @@ impl Meta {
         fields.read(whole, meta)
     }
 
+    /// The `_meta` object of a request in `revision`; `None` if it would be empty. What is known
+    /// comes from the fields, everything else from `raw`. The modern era names the revision and the
+    /// client's capabilities.
+    pub fn to_raw(&self, revision: Revision) -> Option<Raw> {
+        let is_modern = revision.features().stateless;
+        let capabilities = self.capabilities.clone().unwrap_or_default().to_raw(revision);
+        let token = self.progress_token.as_ref().map(|token| token.to_string());
+        let date = Raw::of(revision.date()).ok();
+        let level = self.log_level.and_then(|level| Raw::of(&level).ok());
+        let modern = [
+            (VERSION, date.as_ref()),
+            (CLIENT, self.client.as_ref()),
+            (CAPABILITIES, Some(&capabilities)),
+            (LOG_LEVEL, level.as_ref()),
+        ];
+        let modern = modern.map(|(name, value)| (name, value.filter(|_| is_modern).map(Raw::text)));
+        let mut changes = vec![("progressToken", token.as_deref())];
+        changes.extend(modern);
+        let own = self.raw.clone().unwrap_or_else(Raw::empty_object);
+        Some(own.with_members(&changes)).filter(|meta| meta.text() != "{}")
+    }
+
     /// Where the request stands in a distributed trace.
     pub fn trace(&self) -> TraceContext {
         self.raw.as_ref().and_then(|raw| raw.read().ok()).unwrap_or_default()
@@ -189,7 +221,9 @@ fn is_implementation(scanner: &mut Scanner<'_>) -> Option<bool> {
 }
 
 fn typed<'a, T: Deserialize<'a>>(value: &'a str, key: &str, what: &str) -> Result<T, Problem> {
-    serde_json::from_str(value).map_err(|_| {
-        Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` must be {what}").into())
-    })
+    serde_json::from_str(value).map_err(|_| wrong(key, what))
+}
+
+fn wrong(key: &str, what: &str) -> Problem {
+    Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` must be {what}").into())
 }

@@ -6,8 +6,9 @@ use bytestring::ByteString;
 use crate::error::Problem;
 use crate::id::Id;
 use crate::meta::Meta;
-use crate::method::{Fields, Method, Request};
+use crate::method::Method;
 use crate::raw::Raw;
+use crate::request::{Fields, Request};
 use crate::scan::{Scanner, plain_string};
 
 /// A request, its params read as far as they could be.

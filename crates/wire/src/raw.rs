@@ -3,6 +3,8 @@
 //! What we do not own passes through as bytes: numbers beyond 2^53, unknown fields and key order
 //! survive because nobody parses them. Cloning shares the bytes of the message they came in.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use bytestring::ByteString;
 use serde::{Deserialize, Serialize, Serializer};
@@ -46,11 +48,38 @@ impl Raw {
         Self(ByteString::from(&*self.0))
     }
 
-    /// The members of an object, in their order; none if it is no object.
+    /// The members of an object, in their order; empty for any other value.
     pub fn members(&self) -> Vec<(String, Raw)> {
-        let members: Option<Members<'_>> = self.read().ok();
-        let members = members.map(|members| members.0).unwrap_or_default();
-        members.into_iter().map(|(name, value)| (name, self.subset(value.get()))).collect()
+        let members = self.named_members().unwrap_or_default();
+        members.into_iter().map(|(name, value)| (name.into(), value)).collect()
+    }
+
+    /// The member `name` of an object.
+    pub fn member(&self, name: &str) -> Option<Raw> {
+        let mut members = self.named_members()?.into_iter();
+        members.find(|(found, _)| &**found == name).map(|(_, value)| value)
+    }
+
+    /// The items of an array; `None` for any other value. No copy.
+    pub(crate) fn items(&self) -> Option<Vec<Raw>> {
+        let items: Vec<&RawValue> = self.read().ok()?;
+        Some(items.into_iter().map(|item| self.subset(item.get())).collect())
+    }
+
+    /// The members of an object, in their order; `None` for any other value. No copy, unless a name
+    /// has escapes.
+    pub(crate) fn named_members(&self) -> Option<Vec<(ByteString, Raw)>> {
+        let Members(members) = self.read().ok()?;
+        let name = |name: Cow<'_, str>| match name {
+            Cow::Borrowed(name) => self.slice(name),
+            Cow::Owned(name) => name.into(),
+        };
+        Some(members.into_iter().map(|(n, value)| (name(n), self.subset(value.get()))).collect())
+    }
+
+    /// JSON that was written by this crate: valid, and on one line.
+    pub(crate) fn written(json: Vec<u8>) -> Self {
+        Self(String::from_utf8(json).unwrap_or_default().into())
     }
 
     /// `{}`.
@@ -81,6 +110,13 @@ impl Raw {
     /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
         &*self.0 == "null"
+    }
+}
+
+/// An empty object.
+impl Default for Raw {
+    fn default() -> Self {
+        Self::empty_object()
     }
 }
 
@@ -135,13 +171,17 @@ pub(crate) fn has_line_break(json: &[u8]) -> bool {
 }
 
 /// The members of an object, borrowed.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A name that is borrowed unless it has escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Collect;
         impl<'de> serde::de::Visitor<'de> for Collect {
-            type Value = Vec<(String, &'de RawValue)>;
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
@@ -152,8 +192,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 mut map: A,
             ) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    members.push((name, value));
                 }
                 Ok(members)
             }

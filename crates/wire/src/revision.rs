@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A revision of the protocol. Later ones compare greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-11-05: the first.
     V2024_11_05,
@@ -18,6 +18,7 @@ pub enum Revision {
     /// 2025-11-25: icons, URL elicitation, sampling with tools.
     V2025_11_25,
     /// 2026-07-28: no handshake and no session; every request describes itself.
+    #[default]
     V2026_07_28,
 }
 

@@ -119,6 +119,17 @@ fn anchors_are_followed_and_maps_are_merged() {
 }
 
 #[test]
+fn a_duplicate_key_is_reported_and_both_values_are_kept() {
+    let reading = read("status: Live\ntitle: T\nstatus: Draft\n").unwrap();
+    let statuses = reading.fields.iter().filter(|field| field.key == "status");
+    assert_eq!(
+        statuses.filter_map(|field| field.value.text()).collect::<Vec<_>>(),
+        ["Live", "Draft"]
+    );
+    assert_eq!(reading.faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
 fn an_alias_bomb_is_refused() {
     let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for n in 1..12 {

@@ -137,7 +137,6 @@ async fn stop_on_signal(engine: Arc<Engine>, stop: watch::Sender<bool>) {
     }
 }
 
-#[cfg(unix)]
 async fn signal() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -147,9 +146,4 @@ async fn signal() -> std::io::Result<()> {
         _ = terminate.recv() => {}
     }
     Ok(())
-}
-
-#[cfg(not(unix))]
-async fn signal() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
 }

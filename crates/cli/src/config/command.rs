@@ -283,11 +283,11 @@ fn annotations(file: &Command, owner: &str, text: &Text<'_>) -> Result<ToolAnnot
         return Err(text.mistake(read_only.span(), what).hint("write one of the two"));
     }
     Ok(ToolAnnotations {
-        title: None,
         read_only_hint: file.read_only.as_ref().map(|read_only| *read_only.get_ref()),
         destructive_hint: file.destructive,
         idempotent_hint: file.idempotent,
         open_world_hint: file.open_world,
+        ..ToolAnnotations::default()
     })
 }
 

@@ -104,7 +104,7 @@ impl Attempt {
                 None => return Outcome::Failed(Problem::Internal("Internal error".into())),
             }
         };
-        Outcome::NeedInput(Questions { questions, state })
+        Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
     }
 
     fn binding(&self) -> Binding<'_> {

@@ -8,14 +8,16 @@ use crate::context::MethodContext;
 
 pub(crate) fn initialize(context: &MethodContext) -> Reply {
     let settings = &context.engine.settings;
-    Ok(ServerResult::InitializeResult(Box::new(InitializeResult {
+    let result = InitializeResult {
         // The session has agreed on it.
         revision: context.from.revision,
-        capabilities: context.catalog.capabilities(),
+        capabilities: context.catalog.capabilities().clone(),
         server: settings.server.clone(),
         instructions: settings.instructions.clone(),
-        flat: settings.dialect.flat_server_info,
-    })))
+        ..InitializeResult::default()
+    };
+    let result = if settings.dialect.flat_server_info { result.flat() } else { result };
+    Ok(ServerResult::InitializeResult(Box::new(result)))
 }
 
 pub(crate) fn discover(context: &MethodContext) -> Reply {
@@ -26,9 +28,10 @@ pub(crate) fn discover(context: &MethodContext) -> Reply {
     };
     Ok(ServerResult::DiscoverResult(Box::new(DiscoverResult {
         revisions,
-        capabilities: context.catalog.capabilities(),
+        capabilities: context.catalog.capabilities().clone(),
         instructions: settings.instructions.clone(),
         cache: context.engine.discovery_cache(),
+        ..DiscoverResult::default()
     })))
 }
 

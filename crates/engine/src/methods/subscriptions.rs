@@ -13,9 +13,10 @@ pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
     let resource_subscriptions =
         if has.subscribe { wish.resource_subscriptions } else { Vec::new() };
     Outcome::Listening(SubscriptionFilter {
-        tools_list_changed: wish.tools_list_changed && has.tools && has.list_changed,
-        prompts_list_changed: wish.prompts_list_changed && has.prompts && has.list_changed,
-        resources_list_changed: wish.resources_list_changed && has.resources && has.list_changed,
+        tools_list_changed: wish.tools_list_changed && has.tools_list_changed,
+        prompts_list_changed: wish.prompts_list_changed && has.prompts_list_changed,
+        resources_list_changed: wish.resources_list_changed && has.resources_list_changed,
         resource_subscriptions,
+        ..SubscriptionFilter::default()
     })
 }

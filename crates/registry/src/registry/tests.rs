@@ -67,10 +67,10 @@ fn names(registry: &Registry) -> Vec<String> {
 fn an_empty_registry_declares_tools_and_nothing_else() {
     let (registry, _) = registry();
     let only_tools = ServerCapabilities { tools: true, ..Default::default() };
-    assert_eq!(registry.snapshot().capabilities(), only_tools);
+    assert_eq!(*registry.snapshot().capabilities(), only_tools);
     registry.allow_changes();
-    let changing = ServerCapabilities { list_changed: true, ..only_tools };
-    assert_eq!(registry.snapshot().capabilities(), changing);
+    let changing = only_tools.clone().with_list_changed(true);
+    assert_eq!(*registry.snapshot().capabilities(), changing);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn capabilities_are_those_of_the_offers() {
     let prompt = Prompt { name: "p".into(), ..Prompt::default() };
     let offer = Offer { prompts: vec![prompt], completes: true, logs: true, ..Offer::default() };
     let id = add(&registry, FakeSource::new(offer)).unwrap();
-    let declared = registry.snapshot().capabilities();
+    let declared = registry.snapshot().capabilities().clone();
     assert!(declared.prompts && declared.completions && declared.logging);
     assert!(!declared.tools && !declared.resources && !declared.subscribe);
     assert!(registry.remove(id).is_some() && registry.remove(id).is_none());

@@ -58,7 +58,7 @@ impl Session {
         let Some(call) = self.state.calls.find(key) else {
             return out.push(Output::Abandon(key));
         };
-        if let Some(missing) = call.capabilities.lacks(questions.needs()) {
+        if let Some(missing) = call.capabilities.lacks(&questions.needs()) {
             out.push(Output::Abandon(key));
             return self.finish(key, Err(Problem::MissingCapability(missing)), out);
         }

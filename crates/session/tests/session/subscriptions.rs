@@ -29,10 +29,10 @@ fn a_legacy_client_is_told_that_lists_have_changed_once_it_is_ready() {
 fn a_legacy_client_is_not_told_of_what_was_not_declared() {
     let silent = ServerCapabilities { tools: true, ..ServerCapabilities::default() };
     let mut player = SessionPlayer::new(rules());
-    player.offered = silent;
+    player.offered = silent.clone();
     play(&mut player, &after_hello("* tools\n* prompts\n* resources"));
     let mut player = SessionPlayer::new(rules());
-    player.offered = ServerCapabilities { list_changed: true, ..silent };
+    player.offered = silent.with_list_changed(true);
     let told = r#"< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     play(&mut player, &after_hello(&format!("* prompts\n* resources\n* tools\n{told}")));
 }

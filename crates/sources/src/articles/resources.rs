@@ -187,7 +187,8 @@ pub(super) fn complete_slug(ids: &[String], in_category: bool, prefix: &str) -> 
     let matching: BTreeSet<String> =
         ids.iter().filter_map(slug).filter(|slug| slug.starts_with(prefix)).collect();
     let total = Some(matching.len()).filter(|total| *total > Completion::MAX);
-    Completion { values: matching.into_iter().take(Completion::MAX).collect(), total }
+    let values = matching.into_iter().take(Completion::MAX).collect();
+    Completion { values, total, ..Completion::default() }
 }
 
 #[cfg(test)]

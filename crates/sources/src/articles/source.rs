@@ -157,7 +157,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn completion(found: sabir_articles::Completion) -> Completion {
-    Completion { values: found.values, total: found.has_more.then_some(found.total) }
+    let total = found.has_more.then_some(found.total);
+    Completion { values: found.values, total, ..Completion::default() }
 }
 
 impl std::fmt::Debug for ArticleSource {

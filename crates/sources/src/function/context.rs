@@ -74,8 +74,8 @@ impl Context {
     }
 
     /// What the client can be asked, as it has declared.
-    pub fn capabilities(&self) -> ClientCapabilities {
-        self.call.capabilities
+    pub fn capabilities(&self) -> &ClientCapabilities {
+        &self.call.capabilities
     }
 
     /// Who the client says it is, as JSON. For display only: nobody has checked it.
@@ -109,7 +109,7 @@ impl Context {
         message: &str,
         schema: impl Into<Raw>,
     ) -> Result<Elicited<T>, Error> {
-        let form = Elicit::Form { message: message.to_owned(), schema: schema.into() };
+        let form = Elicit::form(message, schema.into());
         let elicited: RawElicited = self.ask(key, Question::Elicit(form))?;
         Ok(match elicited.action {
             Action::Accept => {
@@ -123,7 +123,7 @@ impl Context {
 
     /// Asks the user to visit a web page. What happens there does not pass through the client.
     pub fn visit(&self, key: &str, message: &str, url: &str) -> Result<Elicited<()>, Error> {
-        let visit = Elicit::Url { message: message.to_owned(), url: url.to_owned() };
+        let visit = Elicit::url(message, url);
         let elicited: RawElicited = self.ask(key, Question::Elicit(visit))?;
         Ok(match elicited.action {
             Action::Accept => Elicited::Accepted(()),

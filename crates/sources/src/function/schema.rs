@@ -67,6 +67,7 @@ impl StringArguments {
             title: text(&property["title"]),
             description: text(&property["description"]),
             required: is_required(name),
+            ..PromptArgument::default()
         });
         let parsed = properties.iter().filter(|(_, property)| !takes_strings(&property["type"]));
         Self { listed: listed.collect(), parsed: parsed.map(|(name, _)| name.clone()).collect() }

@@ -148,7 +148,7 @@ mod tests {
         ] {
             let resource = contents(name, bytes).await.into_resource("x:y");
             assert_eq!(resource.mime_type.as_deref(), Some(mime_type), "{name}");
-            assert_eq!(resource.body.is_ok(), bytes.is_ascii(), "{name}");
+            assert_eq!(resource.body.as_text().is_some(), bytes.is_ascii(), "{name}");
         }
         let (_folder, path) = file("a.md", b"a");
         let given = File::open(path, Some("text/x-log".into())).unwrap();
@@ -170,7 +170,7 @@ mod tests {
         let served = File::open(path.clone(), None).unwrap();
         std::fs::write(&path, "after").unwrap();
         let resource = served.read().await.unwrap().into_resource("x:y");
-        assert_eq!(resource.body.as_deref(), Ok("after"));
+        assert_eq!(resource.body.as_text(), Some("after"));
         std::fs::remove_file(&path).unwrap();
         assert!(served.read().await.is_err());
     }

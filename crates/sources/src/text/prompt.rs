@@ -62,6 +62,7 @@ impl TextPrompt {
                 title: text("title"),
                 description: text("description"),
                 required: input.requires(name),
+                ..PromptArgument::default()
             });
             if let Some(Value::Array(known)) = property.get("enum") {
                 let known = known.iter().filter_map(Value::as_str).map(str::to_owned);

@@ -316,10 +316,10 @@ async fn articles_are_resources_with_metadata() {
     assert_eq!(resource.mime_type.as_deref(), Some("text/markdown"));
     assert!(resource.annotations.unwrap().last_modified.unwrap().ends_with('Z'));
     let reply = shop.read("article:///concepts/eras").await.unwrap();
-    let body = reply.contents[0].body.clone().unwrap();
+    let body = reply.contents[0].body.as_text().unwrap();
     assert_eq!(resource.size, Some(body.len() as u64));
-    assert_eq!(Some(body.as_str()), ERAS.split("---\n").nth(2));
-    // A new file may change again soon.
+    assert_eq!(Some(body), ERAS.split("---\n").nth(2));
+    // Files of this second may change in the next.
     assert_eq!(reply.cache.ttl_ms, 5000);
     for uri in ["article:///eras", "article:///concepts/Eras", "article:///concepts/nope"] {
         match shop.catalog().resource(uri) {
@@ -330,7 +330,7 @@ async fn articles_are_resources_with_metadata() {
         }
     }
     assert!(shop.catalog().capabilities().subscribe);
-    assert!(shop.catalog().capabilities().list_changed);
+    assert!(shop.catalog().capabilities().resources_list_changed);
     assert!(shop.catalog().capabilities().completions);
 }
 

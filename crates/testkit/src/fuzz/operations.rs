@@ -142,15 +142,16 @@ fn questions(choices: &mut Choices<'_>) -> Questions {
     let count = choices.byte() % 3;
     let schema = Raw::parse(r#"{"type":"object","properties":{}}"#);
     let schema = schema.unwrap_or_else(|_| Raw::empty_object());
-    let form = Elicit::Form { message: "m".into(), schema };
+    let form = Elicit::form("m", schema);
     let all = [
         Question::Roots,
         Question::Sample(Box::new(Sample::user("hi", 9))),
         Question::Elicit(form),
-        Question::Elicit(Elicit::Url { message: "m".into(), url: "https://example.com".into() }),
+        Question::Elicit(Elicit::url("m", "https://example.com")),
     ];
     let asked = (0..count).map(|nth| (format!("q{nth}"), choices.of(&all).clone()));
-    Questions { questions: asked.collect(), state: Some("s".into()) }
+    let questions = asked.collect();
+    Questions { questions, state: Some("s".into()), ..Questions::default() }
 }
 
 /// What a running call says.

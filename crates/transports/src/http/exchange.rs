@@ -108,7 +108,6 @@ fn modern(
     let rules = StatusRules::Modern { is_undescribed: !is_described };
     let mut connection = open(state, caller.clone());
     connection.receive_request(STREAM_ID, caller, request, Some(catalog));
-    connection.run();
     one_shot::answer(in_flight, connection, rules)
 }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use sabir_engine::{Connection, Frame};
+use sabir_engine::{Connection, Frame, Waiting};
 use sabir_session::{MessageKind, StreamId};
 use sabir_wire::Code;
+use tokio::time::Instant;
 
 use super::reply::{self, Answer, EventStream, Reply};
 use super::sse;
@@ -52,18 +53,22 @@ impl StatusRules {
     }
 }
 
-/// Answers with what the connection has to say.
+/// Runs what the connection has to do, and answers with what comes of it.
 pub(crate) fn answer(
     in_flight: InFlight,
     mut connection: Connection,
     rules: StatusRules,
 ) -> Answer {
+    let waiting = connection.run();
     match connection.next_frame() {
         Some(frame) if is_last(&frame, &connection) => {
             reply::json(rules.status(frame.kind), frame.text).into()
         }
         None if !connection.is_active(STREAM_ID) => reply::empty(StatusCode::ACCEPTED).into(),
-        first => Answer::Later(Box::pin(answer_later(in_flight, connection, first, rules))),
+        first => {
+            let exchange = Exchange { connection, waiting: waiting.into_iter().next(), first };
+            Answer::Later(Box::pin(answer_later(in_flight, exchange, rules)))
+        }
     }
 }
 
@@ -72,78 +77,89 @@ fn is_last(frame: &Frame, connection: &Connection) -> bool {
         && !connection.is_active(STREAM_ID)
 }
 
-async fn answer_later(
-    in_flight: InFlight,
-    mut connection: Connection,
-    mut first: Option<Frame>,
-    rules: StatusRules,
-) -> Reply {
-    let silence = in_flight.state().settings.keep_alive;
-    let opening = tokio::time::sleep(silence);
-    tokio::pin!(opening);
-    while first.is_none() {
-        let wait = connection.wait();
-        connection.advance();
-        connection.run();
-        first = connection.next_frame();
-        if first.is_some() || !connection.is_active(STREAM_ID) {
-            break;
+/// An exchange whose call has to wait. The call is polled here; dropped, it is cancelled.
+struct Exchange {
+    // Dropped first: the call learns that it is cancelled before a task goes on with it.
+    connection: Connection,
+    waiting: Option<Waiting>,
+    first: Option<Frame>,
+}
+
+impl Exchange {
+    /// The next message. `None` if there is none until `end`, or none any more.
+    async fn next(&mut self, end: Instant) -> Option<Frame> {
+        let Self { connection, waiting, first } = self;
+        if let Some(first) = first.take() {
+            return Some(first);
         }
-        tokio::select! {
-            () = wait.happened() => {}
-            () = &mut opening => break,
+        loop {
+            let wait = connection.wait().no_later_than(end.into_std());
+            connection.advance();
+            drop(connection.run());
+            let next = connection.next_frame();
+            if next.is_some() || !connection.is_active(STREAM_ID) || end <= Instant::now() {
+                return next;
+            }
+            let done = async {
+                match waiting {
+                    Some(waiting) => waiting.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                done = done => {
+                    *waiting = None;
+                    connection.complete(done);
+                }
+                () = wait.happened() => {}
+            }
         }
-    }
-    match first {
-        Some(frame) if is_last(&frame, &connection) => {
-            reply::json(rules.status(frame.kind), frame.text)
-        }
-        first => reply::stream(stream(OpenStream::open(in_flight), connection, first, silence)),
     }
 }
 
-/// All that is to be said from now on, as events.
+async fn answer_later(in_flight: InFlight, mut exchange: Exchange, rules: StatusRules) -> Reply {
+    let silence = in_flight.state().settings.keep_alive;
+    match exchange.next(Instant::now() + silence).await {
+        Some(frame) if is_last(&frame, &exchange.connection) => {
+            reply::json(rules.status(frame.kind), frame.text)
+        }
+        first => reply::stream(stream(OpenStream::open(in_flight), exchange, first, silence)),
+    }
+}
+
+/// All messages from now on, as events.
 fn stream(
     open: OpenStream,
-    connection: Connection,
+    exchange: Exchange,
     first: Option<Frame>,
     silence: Duration,
 ) -> EventStream {
     let begun = first.map_or_else(sse::keep_alive, |frame| event(&frame.text));
     let events = futures_util::stream::unfold(
-        (Some(begun), connection, open),
-        move |(begun, mut connection, open)| async move {
+        (Some(begun), exchange, open),
+        move |(begun, mut exchange, open)| async move {
             let piece = match begun {
                 Some(begun) => begun,
-                None => next(&mut connection, silence).await?,
+                None => next_piece(&mut exchange, silence).await?,
             };
-            Some((piece, (None, connection, open)))
+            Some((piece, (None, exchange, open)))
         },
     );
     Box::pin(events)
 }
 
 /// The next piece; `None` at the end.
-async fn next(connection: &mut Connection, silence: Duration) -> Option<Bytes> {
+async fn next_piece(exchange: &mut Exchange, silence: Duration) -> Option<Bytes> {
+    let Some(first) = exchange.next(Instant::now() + silence).await else {
+        return exchange.connection.is_active(STREAM_ID).then(sse::keep_alive);
+    };
     let mut piece = Vec::new();
-    loop {
-        let wait = connection.wait();
-        connection.advance();
-        connection.run();
-        while let Some(frame) = connection.next_frame() {
-            sse::write(&mut piece, None, &frame.text);
-        }
-        if !piece.is_empty() {
-            return Some(piece.into());
-        }
-        if !connection.is_active(STREAM_ID) {
-            return None;
-        }
-        tokio::select! {
-            () = wait.happened() => {}
-            () = tokio::time::sleep(silence) => return Some(sse::keep_alive()),
-        }
+    sse::write(&mut piece, None, &first.text);
+    while let Some(frame) = exchange.connection.next_frame() {
+        sse::write(&mut piece, None, &frame.text);
     }
+    Some(piece.into())
 }
 
 fn event(text: &[u8]) -> Bytes {

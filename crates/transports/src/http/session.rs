@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use sabir_engine::Connection;
+use sabir_engine::{Connection, Waiting};
 use sabir_session::{MessageKind, RequireReady, SessionKind, StreamId};
 use sabir_wire::{Caller, Era, Incoming, Malformed, Method, ParsedRequest, Revision};
 use tokio::time::Instant;
@@ -123,7 +123,6 @@ fn without_session(
     }
     let mut connection = connect(in_flight.state(), caller.clone(), revision);
     message.hand_to(&mut connection, one_shot::STREAM_ID, caller);
-    connection.run();
     one_shot::answer(in_flight, connection, StatusRules::Legacy)
 }
 
@@ -147,7 +146,7 @@ fn open(in_flight: &InFlight, caller: Caller, message: PostedMessage, revision: 
     let state = in_flight.state();
     let mut connection = connect(state, caller.clone(), revision);
     message.hand_to(&mut connection, StreamId(0), caller);
-    connection.run();
+    drop(connection.run());
     let Some(frame) = connection.next_frame() else { return reply::empty(StatusCode::ACCEPTED) };
     let mut reply = reply::json(StatusRules::Legacy.status(frame.kind), frame.text);
     if frame.kind != MessageKind::Answer(None) {
@@ -175,10 +174,10 @@ fn in_session(
     message: PostedMessage,
 ) -> Answer {
     let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
-    let posted = match stored.with(|streams| streams.post(receive)) {
+    let (posted, waiting) = match stored.with_waiting(|streams| streams.post(receive)) {
         None => return no_such_session().into(),
-        Some(None) => return too_many_streams(in_flight.state()).into(),
-        Some(Some(id)) => stored.with(|streams| streams.finish_post(id)),
+        Some((None, _)) => return too_many_streams(in_flight.state()).into(),
+        Some((Some(id), waiting)) => (stored.with(|streams| streams.finish_post(id)), waiting),
     };
     match posted {
         None => no_such_session().into(),
@@ -196,7 +195,8 @@ fn in_session(
             }
         },
         Some(Posted::Waits(reader)) => {
-            Answer::Later(Box::pin(answer_later(in_flight, stored, reader)))
+            let waiting = waiting.into_iter().next();
+            Answer::Later(Box::pin(answer_later(in_flight, stored, reader, waiting)))
         }
     }
 }
@@ -208,17 +208,32 @@ fn too_many_streams(state: &ServerState) -> Refusal {
 }
 
 /// Answers as JSON if nothing else comes first, and with a stream if something does.
-async fn answer_later(in_flight: InFlight, stored: Arc<StoredSession>, reader: Reader) -> Reply {
+async fn answer_later(
+    in_flight: InFlight,
+    stored: Arc<StoredSession>,
+    reader: Reader,
+    mut waiting: Option<Waiting>,
+) -> Reply {
     let began = Instant::now();
     let mut attachment = Attachment::new(in_flight.state(), &stored, reader);
     let settings = &in_flight.state().settings;
     let can_come_back = can_come_back(&stored);
     let poll_after = settings.poll_after.filter(|_| can_come_back);
+    // Dropped before it is done, a task goes on with the call: a lost connection is no cancellation.
+    let run = async {
+        if let Some(waiting) = &mut waiting {
+            let done = waiting.await;
+            stored.with(|streams| streams.complete(done));
+        }
+        std::future::pending::<()>().await;
+    };
     let first = tokio::select! {
         biased;
         first = attachment.next() => Some(first),
+        () = run => None,
         () = tokio::time::sleep(earlier(settings.keep_alive, poll_after)) => None,
     };
+    drop(waiting);
     let (events, is_last) = match first {
         // Cancelled: there is no answer, and so nothing to come back for.
         Some(None) => return reply::events(Bytes::new()),

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use nanoid::nanoid;
+use sabir_engine::{Progress, Waiting};
 use sabir_wire::Caller;
 use subtle::ConstantTimeEq as _;
 
@@ -66,24 +67,34 @@ pub(crate) struct StoredSession {
 }
 
 impl StoredSession {
-    /// Changes the session, then runs what that started, outside of the lock. `None` once it has
-    /// ended.
+    /// Changes the session, then runs what that started, outside of the lock; tasks go on with calls
+    /// that have to wait. `None` once the session has ended.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> Option<T> {
+        self.with_waiting(change).map(|(changed, _)| changed)
+    }
+
+    /// The same, but the caller goes on with calls that have to wait.
+    pub(crate) fn with_waiting<T>(
+        &self,
+        change: impl FnOnce(&mut Streams) -> T,
+    ) -> Option<(T, Vec<Waiting>)> {
+        let mut waiting = Vec::new();
         let mut guard = self.lock();
         let streams = guard.as_mut()?;
         let changed = change(streams);
         let mut next = streams.take_work();
         drop(guard);
         while let Some(work) = next {
-            let done = work.run();
+            let progress = work.run();
             let mut guard = self.lock();
             let Some(streams) = guard.as_mut() else { break };
-            if let Some(done) = done {
-                streams.complete(done);
+            match progress {
+                Progress::Done(done) => streams.complete(done),
+                Progress::Waiting(call) => waiting.push(call),
             }
             next = streams.take_work();
         }
-        Some(changed)
+        Some((changed, waiting))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
@@ -264,4 +275,86 @@ impl SessionTable {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use sabir_engine::{Connection, Engine, Settings};
+    use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
+    use sabir_session::SessionKind;
+    use sabir_wire::types::{Tool, ToolReply};
+    use sabir_wire::{ParsedRequest, Raw, Revision};
+
+    use super::*;
+    use crate::http::streams::Bounds;
+
+    /// A tool that keeps its thread until it is released.
+    struct Blocking {
+        begun: Sender<()>,
+        release: Mutex<Receiver<()>>,
+    }
+
+    impl Source for Blocking {
+        fn offer(&self) -> Offer {
+            let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
+            Offer { tools: vec![Tool::new("block", "d", schema)], ..Offer::default() }
+        }
+
+        fn call_tool(&self, _: ToolCall) -> Pending<ToolReply> {
+            self.begun.send(()).unwrap();
+            self.release.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
+            Box::pin(async { Ok(Outcome::Done(ToolReply::default())) })
+        }
+    }
+
+    #[test]
+    fn a_handler_does_not_run_under_the_lock_of_its_session() {
+        let ((begun, has_begun), (release, released)) = (channel(), channel());
+        let engine = Engine::new(Settings::default());
+        let source = Blocking { begun, release: Mutex::new(released) };
+        engine.registry().add(Arc::new(source)).unwrap();
+        let kind = SessionKind::LegacyHttp(Revision::NEWEST_LEGACY);
+        let connection = Connection::new(&engine, kind, Caller::anonymous());
+        let bounds = Arc::new(Bounds { events: 9, bytes: 9999, streams: 9 });
+        let table = SessionTable::new(Arc::new(Clock::new()), &Limits::default());
+        let stored = table.insert(Streams::new(connection, bounds), false).unwrap();
+        let say = |stored: &StoredSession, text: &'static str| {
+            let request = ParsedRequest::decode(&Bytes::from_static(text.as_bytes()), 9).unwrap();
+            stored.with(|streams| {
+                let receive = |connection: &mut Connection, stream| {
+                    connection.receive_request(stream, Caller::anonymous(), request, None);
+                };
+                streams.post(receive).unwrap()
+            })
+        };
+        say(&stored, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
+        stored.with(|streams| streams.connection().session().revision());
+        std::thread::scope(|threads| {
+            let call =
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"block"}}"#;
+            let ready = sabir_wire::decode(
+                &Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+                9,
+            );
+            stored.with(|streams| {
+                streams.post(|connection, stream| {
+                    connection.receive_decoded(stream, Caller::anonymous(), ready);
+                })
+            });
+            let blocked = threads.spawn(|| say(&stored, call));
+            has_begun.recv_timeout(Duration::from_secs(10)).unwrap();
+            // Another request of the session is answered meanwhile.
+            let ping = say(&stored, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).unwrap();
+            let answered = stored.with(|streams| streams.finish_post(ping)).unwrap();
+            assert!(
+                matches!(answered, crate::http::streams::Posted::Done(frames) if frames.len() == 1)
+            );
+            release.send(()).unwrap();
+            assert!(blocked.join().unwrap().is_some());
+        });
+    }
 }

@@ -1,7 +1,5 @@
-//! Who calls: sessions belong to their caller, sources learn of it, and no handler runs under the
-//! lock of a session. Other ways to be reached: a Unix socket, a custom authenticator.
+//! Who calls: sessions belong to their caller, and sources learn of it. Other ways to be reached: a Unix socket, a custom authenticator.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -52,28 +50,20 @@ async fn a_session_does_not_exist_for_another_caller() {
     server.stop().await;
 }
 
-/// Records who calls; the tool `block` keeps its thread in its first poll.
+/// Records who calls.
 #[derive(Default)]
 struct Recorder {
     callers: Mutex<Vec<Caller>>,
-    is_blocked: AtomicBool,
-    release: Mutex<Option<std::sync::mpsc::Receiver<()>>>,
 }
 
 impl Source for Recorder {
     fn offer(&self) -> Offer {
         let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
-        let tools = ["who", "block"].map(|name| Tool::new(name, "d", schema.clone()));
-        Offer { tools: tools.into(), ..Offer::default() }
+        Offer { tools: vec![Tool::new("who", "d", schema)], ..Offer::default() }
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         self.callers.lock().unwrap().push(call.context.caller.clone());
-        if &*call.name == "block" {
-            let release = self.release.lock().unwrap().take().unwrap();
-            self.is_blocked.store(true, Ordering::SeqCst);
-            release.recv_timeout(Duration::from_secs(10)).expect("nobody released the handler");
-        }
         let content = vec![Content::text(call.context.caller.to_string())];
         Box::pin(async { Ok(Outcome::Done(ToolReply { content, ..ToolReply::default() })) })
     }
@@ -85,35 +75,6 @@ async fn record(settings: Settings) -> (Arc<Recorder>, Server) {
     engine.registry().add(source.clone()).unwrap();
     let settings = Settings { address: "127.0.0.1:0".parse().unwrap(), ..settings };
     (source, Server::bind(engine, settings).await.unwrap())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_blocks_does_not_hold_its_session() {
-    let (source, server) = record(Settings::default()).await;
-    let (release, released) = std::sync::mpsc::channel();
-    *source.release.lock().unwrap() = Some(released);
-    let address = server.address();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
-
-    let mut client = Client::connect(address).await;
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
-    let opened = client.send(&Request::legacy(0, "initialize", hello)).await;
-    let id = opened.header("mcp-session-id").unwrap().to_owned();
-    let note = Request::note("notifications/initialized", json!({}));
-    client.send(&note.header("mcp-session-id", &id)).await;
-
-    let mut other = Client::connect(address).await;
-    client.write(&call(&id, 1, "block", json!({})).bytes()).await;
-    while !source.is_blocked.load(Ordering::SeqCst) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    let answer = in_time(other.send(&call(&id, 2, "who", json!({})))).await;
-    assert_eq!(answer.text(), "anonymous");
-    release.send(()).unwrap();
-    assert_eq!(in_time(client.response()).await.text(), "anonymous");
-    drop(stop);
-    in_time(serving).await.unwrap();
 }
 
 /// Knows `known` at once, and `slow` after a moment.

@@ -236,7 +236,7 @@ fn ask(call: &ToolCall) -> Result<Outcome<ToolReply>, Problem> {
     let question = if &*call.name == "ask" {
         let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
         let schema = Raw::of(&schema).unwrap();
-        Question::Elicit(Elicit::Form { message: "Who are you?".into(), schema })
+        Question::Elicit(Elicit::form("Who are you?", schema))
     } else {
         Question::Sample(Box::new(Sample::user("Say something", 10)))
     };

@@ -2,6 +2,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::error::{Code, ErrorObject, Problem};
+use crate::json::WriteJson;
+use crate::raw::Raw;
+use crate::revision::Revision;
 use crate::types::*;
 
 fn server() -> Raw {
@@ -15,11 +18,8 @@ fn said(result: &ServerResult, revision: Revision) -> Value {
     response["result"].clone()
 }
 
-fn item<'a, T>(value: &'a T, revision: Revision) -> Value
-where
-    Lowered<'a, T>: Serialize,
-{
-    serde_json::to_value(Lowered::new(value, revision)).unwrap()
+fn item(value: &impl WriteJson, revision: Revision) -> Value {
+    value.to_raw(revision).read().unwrap()
 }
 
 const FIRST: Revision = Revision::V2024_11_05;
@@ -116,7 +116,7 @@ fn a_tool_loses_what_a_revision_has_no_word_for() {
         title: Some("T".into()),
         output_schema: Some(Raw::parse(r#"{"type":"array"}"#).unwrap()),
         annotations: Some(ToolAnnotations { read_only_hint: Some(true), ..Default::default() }),
-        icons: vec![Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }],
+        icons: vec![Icon { src: "data:,".into(), ..Icon::default() }],
         meta: Some(Raw::parse(r#"{"a":1}"#).unwrap()),
         ..Tool::new("t", "d", Raw::parse(r#"{"type":"object"}"#).unwrap())
     };
@@ -159,8 +159,9 @@ fn capabilities_are_said_exactly() {
         completions: true,
         logging: true,
         subscribe: true,
-        list_changed: true,
-    };
+        ..ServerCapabilities::default()
+    }
+    .with_list_changed(true);
     assert_eq!(
         item(&all, NEWEST),
         json!({
@@ -228,9 +229,7 @@ fn a_form_is_asked_as_the_revision_can() {
             "size": { "type": "string", "oneOf": [{ "const": "s", "title": "Small" }] },
         },
     });
-    let form = |schema: &Value| {
-        Question::Elicit(Elicit::Form { message: "m".into(), schema: Raw::of(schema).unwrap() })
-    };
+    let form = |schema: &Value| Question::Elicit(Elicit::form("m", Raw::of(schema).unwrap()));
     let asked = |question_: &Question, revision| -> Result<Value, Unsayable> {
         Ok(question(question_, revision, || "e1".to_owned())?.unwrap().read().unwrap())
     };
@@ -246,7 +245,7 @@ fn a_form_is_asked_as_the_revision_can() {
     assert_eq!(asked(&form(&schema), ICONS).unwrap()["requestedSchema"], schema);
     let several = json!({ "type": "object", "properties": { "a": { "type": "array" } } });
     assert!(asked(&form(&several), STRUCTURED).is_err());
-    let visit = Question::Elicit(Elicit::Url { message: "m".into(), url: "https://x".into() });
+    let visit = Question::Elicit(Elicit::url("m", "https://x"));
     assert_eq!(asked(&visit, ICONS).unwrap()["elicitationId"], "e1");
     assert!(asked(&visit, STRUCTURED).is_err());
 }
@@ -259,6 +258,7 @@ fn questions_inside_a_result_are_whole_requests_without_ids() {
             ("where".into(), Question::Roots),
         ],
         state: Some("s".into()),
+        ..Questions::default()
     };
     let said = said(&ServerResult::InputRequired(questions), NEWEST);
     assert_eq!(said["resultType"], "input_required");

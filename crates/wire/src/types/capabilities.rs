@@ -1,53 +1,60 @@
 //! Who the two sides are and what they can do. Spec: basic, "Capabilities"; server/discover.
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::json;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::strict::Strict;
-use crate::types::Topic;
+use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
+use crate::json::{deserialize, object, with_members};
+use crate::raw::Raw;
+use crate::revision::{Features, Revision};
+use crate::types::{Icon, Topic};
 
-/// What a client can do, as far as a server may ask for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The abilities of a client that a server may ask for. Others, such as `extensions`, are unknown
+/// members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientCapabilities {
-    /// It can tell its roots.
+    /// The client can list its roots.
     pub roots: bool,
-    /// It can ask a model.
+    /// The client can ask a model.
     pub sampling: bool,
-    /// It can ask a model that uses tools.
+    /// The client can ask a model that uses tools.
     pub sampling_tools: bool,
-    /// It can show a form to its user.
+    /// The client can show a form to its user.
     pub elicitation_form: bool,
-    /// It can send its user to a web page.
+    /// The client can send its user to a web page.
     pub elicitation_url: bool,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 impl ClientCapabilities {
-    /// What of `needed` is missing here.
-    pub fn lacks(self, needed: Self) -> Option<Self> {
+    /// The abilities of `needed` that are missing here, if any.
+    pub fn lacks(&self, needed: &Self) -> Option<Self> {
         let missing = Self {
             roots: needed.roots && !self.roots,
             sampling: needed.sampling && !self.sampling,
             sampling_tools: needed.sampling_tools && !self.sampling_tools,
             elicitation_form: needed.elicitation_form && !self.elicitation_form,
             elicitation_url: needed.elicitation_url && !self.elicitation_url,
+            extra: Extra::NONE,
         };
         (missing != Self::default()).then_some(missing)
     }
 
-    /// What either has.
-    pub fn union(self, other: Self) -> Self {
+    /// The abilities that either has.
+    #[must_use]
+    pub fn union(self, other: &Self) -> Self {
         Self {
             roots: self.roots || other.roots,
             sampling: self.sampling || other.sampling,
             sampling_tools: self.sampling_tools || other.sampling_tools,
             elicitation_form: self.elicitation_form || other.elicitation_form,
             elicitation_url: self.elicitation_url || other.elicitation_url,
+            extra: self.extra,
         }
     }
 
-    /// For people: `sampling, elicitation (url)`.
-    pub fn names(self) -> String {
+    /// Their names for people, as `sampling, elicitation (url)`.
+    pub fn names(&self) -> String {
         let all = [
             (self.roots, "roots"),
             (self.sampling, "sampling"),
@@ -60,130 +67,190 @@ impl ClientCapabilities {
     }
 }
 
-impl Serialize for ClientCapabilities {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut all = serde_json::Map::new();
-        if self.roots {
-            all.insert("roots".into(), json!({}));
-        }
-        if self.sampling || self.sampling_tools {
-            let tools = if self.sampling_tools { json!({ "tools": {} }) } else { json!({}) };
-            all.insert("sampling".into(), tools);
-        }
-        if self.elicitation_form || self.elicitation_url {
-            let modes = match (self.elicitation_form, self.elicitation_url) {
-                (true, true) => json!({ "form": {}, "url": {} }),
-                (false, true) => json!({ "url": {} }),
-                _ => json!({}),
-            };
-            all.insert("elicitation".into(), modes);
-        }
-        all.serialize(serializer)
+impl Object for ClientCapabilities {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let [roots, sampling, elicitation] =
+            ["roots", "sampling", "elicitation"].map(|name| members.take::<Option<Ability>>(name));
+        let (sampling, elicitation) = (sampling?, elicitation?);
+        Ok(Self {
+            roots: roots?.is_some(),
+            sampling: sampling.is_some(),
+            sampling_tools: has(&sampling, "tools"),
+            // An empty object has always meant forms.
+            elicitation_form: elicitation.is_some()
+                && (has(&elicitation, "form") || !has(&elicitation, "url")),
+            elicitation_url: has(&elicitation, "url"),
+            extra: members.rest(),
+        })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        let to = writer.to;
+        let (tools, url) = (self.sampling_tools && to.icons, self.elicitation_url && to.icons);
+        let form = self.elicitation_form;
+        writer.maybe("roots", self.roots.then_some(&Flags::<0>([], "{}")));
+        let sampling = Flags([("tools", tools, false)], "{}");
+        writer.maybe("sampling", (self.sampling || tools).then_some(&sampling));
+        let modes = Flags([("form", form, !url), ("url", url, false)], "{}");
+        writer.maybe("elicitation", (to.elicitation && (form || url)).then_some(&modes));
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
     }
 }
 
-/// An object whose members do not matter.
-#[derive(Deserialize)]
-struct Object {}
+impl Serialize for ClientCapabilities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_raw(Revision::NEWEST).serialize(serializer)
+    }
+}
 
 impl<'de> Deserialize<'de> for ClientCapabilities {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Sampling {
-            tools: Option<IgnoredAny>,
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer)
+    }
+}
+
+/// The abilities of a server. A method of an ability that is absent here is answered "method not
+/// found". Others, such as `extensions`, are unknown members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerCapabilities {
+    /// The server has tools.
+    pub tools: bool,
+    /// The server has prompts.
+    pub prompts: bool,
+    /// The server has resources or resource templates.
+    pub resources: bool,
+    /// The server completes arguments.
+    pub completions: bool,
+    /// The server sends log messages.
+    pub logging: bool,
+    /// Clients can subscribe to single resources.
+    pub subscribe: bool,
+    /// Clients are told of a change in the list of tools.
+    pub tools_list_changed: bool,
+    /// Clients are told of a change in the list of prompts.
+    pub prompts_list_changed: bool,
+    /// Clients are told of a change in the list of resources.
+    pub resources_list_changed: bool,
+    /// Unknown members.
+    pub extra: Extra,
+}
+
+impl ServerCapabilities {
+    /// Whether a client of this server may expect to be told of `topic`.
+    pub fn announces(&self, topic: &Topic) -> bool {
+        match topic {
+            Topic::Tools => self.tools && self.tools_list_changed,
+            Topic::Prompts => self.prompts && self.prompts_list_changed,
+            Topic::Resources => self.resources && self.resources_list_changed,
+            Topic::Resource(_) => self.resources && self.subscribe,
         }
-        #[derive(Deserialize)]
-        struct Elicitation {
-            form: Option<IgnoredAny>,
-            url: Option<IgnoredAny>,
+    }
+
+    /// The same, with whether clients are told of changes in the lists that there are.
+    #[must_use]
+    pub fn with_list_changed(self, list_changed: bool) -> Self {
+        Self {
+            tools_list_changed: self.tools && list_changed,
+            prompts_list_changed: self.prompts && list_changed,
+            resources_list_changed: self.resources && list_changed,
+            ..self
         }
-        #[derive(Deserialize)]
-        struct Fields {
-            roots: Option<Strict<Object>>,
-            sampling: Option<Strict<Sampling>>,
-            elicitation: Option<Strict<Elicitation>>,
-        }
-        let Strict(fields) = Strict::<Fields>::deserialize(deserializer)?;
+    }
+}
+
+impl Object for ServerCapabilities {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let mut take = |name| members.take::<Option<Ability>>(name);
+        let (logging, completions) = (take("logging")?, take("completions")?);
+        let (prompts, resources, tools) = (take("prompts")?, take("resources")?, take("tools")?);
         Ok(Self {
-            roots: fields.roots.is_some(),
-            sampling: fields.sampling.is_some(),
-            sampling_tools: fields.sampling.is_some_and(|Strict(s)| s.tools.is_some()),
-            // An empty object has always meant forms.
-            elicitation_form: fields
-                .elicitation
-                .as_ref()
-                .is_some_and(|Strict(modes)| modes.form.is_some() || modes.url.is_none()),
-            elicitation_url: fields.elicitation.is_some_and(|Strict(modes)| modes.url.is_some()),
+            logging: logging.is_some(),
+            completions: completions.is_some(),
+            prompts: prompts.is_some(),
+            prompts_list_changed: has(&prompts, "listChanged"),
+            resources: resources.is_some(),
+            resources_list_changed: has(&resources, "listChanged"),
+            subscribe: has(&resources, "subscribe"),
+            tools: tools.is_some(),
+            tools_list_changed: has(&tools, "listChanged"),
+            extra: members.rest(),
+        })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        let list = |changes| Flags([("listChanged", changes, false)], "true");
+        writer.maybe("logging", self.logging.then_some(&Flags::<0>([], "")));
+        // 2024-11-05 has the method, but no capability for it.
+        let completions = self.completions && writer.to.audio;
+        writer.maybe("completions", completions.then_some(&Flags::<0>([], "")));
+        writer.maybe("prompts", self.prompts.then_some(&list(self.prompts_list_changed)));
+        let (subscribe, changes) = (self.subscribe, self.resources_list_changed);
+        let flags = [("subscribe", subscribe, false), ("listChanged", changes, false)];
+        writer.maybe("resources", self.resources.then_some(&Flags(flags, "true")));
+        writer.maybe("tools", self.tools.then_some(&list(self.tools_list_changed)));
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
+    }
+}
+
+/// An ability: an object, whose text is kept for what else it may hold.
+struct Ability(MemberReader);
+
+impl ReadJson for Ability {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        MemberReader::new(json).map(Self)
+    }
+
+    fn keeps_text() -> bool {
+        true
+    }
+}
+
+/// Whether the flag `name` is set: `true`, or an object.
+fn has(ability: &Option<Ability>, name: &str) -> bool {
+    let flag = ability.as_ref().and_then(|ability| ability.0.peek(name));
+    flag.is_some_and(|flag| !matches!(flag.text(), "null" | "false"))
+}
+
+/// An ability, to be written: the name of each flag, whether it is set, and whether it is implied,
+/// so that it need not be written; and what is written for a flag.
+struct Flags<const N: usize>([(&'static str, bool, bool); N], &'static str);
+
+impl<const N: usize> WriteJson for Flags<N> {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        let written = self.0.iter().filter(|(_, is_set, is_implied)| *is_set && !is_implied);
+        let written: Vec<_> = written.map(|(name, ..)| (*name, Some(self.1))).collect();
+        with_members(&Raw::empty_object(), &written, out);
+    }
+
+    fn still_says(&self, text: &Raw) -> bool {
+        let ability = Ability::read_json(text).ok();
+        self.0.iter().all(|(name, is_set, is_implied)| {
+            has(&ability, name) == *is_set || (*is_set && *is_implied)
         })
     }
 }
 
-/// What a server offers. Declared exactly: what is absent here is answered "method not found".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerCapabilities {
-    /// Tools.
-    pub tools: bool,
-    /// Prompts.
-    pub prompts: bool,
-    /// Resources or resource templates.
-    pub resources: bool,
-    /// Completion of arguments.
-    pub completions: bool,
-    /// Log messages.
-    pub logging: bool,
-    /// Updates of single resources.
-    pub subscribe: bool,
-    /// The lists may change, and clients are told.
-    pub list_changed: bool,
-}
-
-impl ServerCapabilities {
-    /// Whether who hears of these capabilities may expect to be told of `topic`.
-    pub fn announces(self, topic: &Topic) -> bool {
-        match topic {
-            Topic::Tools => self.tools && self.list_changed,
-            Topic::Prompts => self.prompts && self.list_changed,
-            Topic::Resources => self.resources && self.list_changed,
-            Topic::Resource(_) => self.resources && self.subscribe,
-        }
+object! {
+    /// The name and version of a client or a server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Implementation |implementation, to| {
+        /// Name for programs.
+        name: String = required "name";
+        /// Version, in any format.
+        version: String = required "version";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for people.
+        description: Option<String> = optional "description" if to.icons;
+        /// Address of its web site.
+        website_url: Option<String> = optional "websiteUrl" if to.icons;
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
     }
-}
-
-/// Who a client or a server is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Implementation {
-    /// Its name, for programs.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Its name, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Where to read more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub website_url: Option<String>,
-    /// How it looks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub icons: Vec<Icon>,
-}
-
-/// A picture for a user interface. Spec: basic, "icons".
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Icon {
-    /// An `https:` or `data:` URI.
-    pub src: String,
-    /// What is found there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mime_type: Option<String>,
-    /// `48x48`, `any`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sizes: Vec<String>,
-    /// `light` or `dark`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub theme: Option<String>,
 }

@@ -1,41 +1,112 @@
 //! Completion of arguments. Spec: server/utilities/completion.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// What an argument belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
+use crate::raw::Raw;
+use crate::revision::Features;
+
+/// The owner of an argument to complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Reference {
     /// A prompt.
     #[serde(rename = "ref/prompt")]
     Prompt {
-        /// Its name.
+        /// Name of the prompt.
         name: Box<str>,
     },
     /// A resource template, or a resource.
     #[serde(rename = "ref/resource")]
     Resource {
-        /// Its URI or template.
+        /// URI of the resource, or the template.
         uri: Box<str>,
     },
 }
 
-/// What could stand there, the best first.
+/// The result of `completion/complete`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// All that fit; a client gets the first hundred.
+    /// Possible values, best first. At most [`Completion::MAX`] are written.
     pub values: Vec<String>,
-    /// How many fit, if more than `values` holds.
+    /// Number of possible values, if more than `values` has.
     pub total: Option<usize>,
+    /// The `_meta` object.
+    pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 impl Completion {
-    /// How many values one answer may carry.
+    /// How many values a result may have.
     pub const MAX: usize = 100;
 }
 
 impl<T: Into<String>> FromIterator<T> for Completion {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        Self { values: values.into_iter().map(Into::into).collect(), total: None }
+        Self { values: values.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+}
+
+impl Object for Completion {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        members.result_type("complete")?;
+        let Values { values, total } = members.take("completion")?;
+        Ok(Self { values, total, meta: members.take("_meta")?, extra: members.rest() })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        writer.result_type("complete");
+        let values = &self.values;
+        let shown = &values[..values.len().min(Self::MAX)];
+        let total = self.total.filter(|total| *total > values.len()).unwrap_or(values.len());
+        writer.required("completion", &Shown { values: shown, total });
+        writer.result_meta("_meta", &self.meta);
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
+    }
+}
+
+/// The `completion` member, read. Its text is kept, for what else it may hold.
+struct Values {
+    values: Vec<String>,
+    total: Option<usize>,
+}
+
+impl ReadJson for Values {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        let mut members = MemberReader::new(json)?;
+        let values: Vec<String> = members.take("values")?;
+        let total: Option<u64> = members.take("total")?;
+        let total = total.map(|total| usize::try_from(total).unwrap_or(usize::MAX));
+        Ok(Self { total: total.filter(|total| *total > values.len()), values })
+    }
+
+    fn keeps_text() -> bool {
+        true
+    }
+}
+
+/// The `completion` member, to be written.
+struct Shown<'a> {
+    values: &'a [String],
+    total: usize,
+}
+
+impl WriteJson for Shown<'_> {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        let Self { values, total } = self;
+        let has_more = *total > values.len();
+        let shown = serde_json::json!({ "values": values, "total": total, "hasMore": has_more });
+        out.extend_from_slice(shown.to_string().as_bytes());
+    }
+
+    fn still_says(&self, text: &Raw) -> bool {
+        let said = Values::read_json(text).ok();
+        said.is_some_and(|Values { values, total }| {
+            values == self.values && total.unwrap_or(values.len()) == self.total
+        })
     }
 }

@@ -2,24 +2,40 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How much a log message matters. Later ones matter more.
+use crate::json::{Invalid, ReadJson, WriteJson, read_word, write_word};
+use crate::raw::Raw;
+use crate::revision::Features;
+
+/// The severity of a log message (RFC 5424). More severe ones compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Detail for debugging.
+    /// Details for debugging.
     Debug,
-    /// What goes on.
+    /// Normal operation.
     Info,
-    /// Normal, but worth a look.
+    /// Normal, but significant.
     Notice,
-    /// Something may be wrong.
+    /// A possible problem.
     Warning,
-    /// Something is wrong.
+    /// A failed operation.
     Error,
-    /// A part has failed.
+    /// A failed component.
     Critical,
-    /// Act at once.
+    /// Action is needed at once.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
+}
+
+impl ReadJson for Level {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        read_word(json, "a log level")
+    }
+}
+
+impl WriteJson for Level {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        write_word(self, out);
+    }
 }

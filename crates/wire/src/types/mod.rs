@@ -1,30 +1,35 @@
 //! The types of the specification, in the shape of its newest revision, one file per page.
 //!
-//! They are written by [`crate::render::Lowered`], which knows what each revision can say.
+//! Each can be read from JSON of any revision and written in any ([`crate::ReadJson`],
+//! [`crate::WriteJson`]), and keeps the members that it does not know ([`crate::Extra`]).
 
 mod capabilities;
 mod completion;
 mod content;
-mod input;
 mod logging;
+mod notifications;
 mod prompts;
+mod questions;
 mod resources;
 mod results;
+mod sampling;
 mod subscriptions;
 mod tools;
 
-pub use capabilities::{ClientCapabilities, Icon, Implementation, ServerCapabilities};
+pub use capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
 pub use completion::{Completion, Reference};
-pub use content::{Annotations, Content, ContentKind, ResourceContents, Role};
-pub use input::{
-    Action, Elicit, Elicited, Question, Root, Roots, Sample, Sampled, SamplingContent,
-};
-pub use input::{ModelPreferences, SamplingMessage, ToolChoice};
+pub use content::{Annotations, Content, ContentKind, Icon, Role};
 pub use logging::Level;
+pub(crate) use notifications::subscription_meta;
+pub use notifications::{Acknowledged, Cancelled, Changed, ElicitationComplete, LogMessage};
+pub use notifications::{Progress, ServerNotification};
 pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptReply};
-pub use resources::{Resource, ResourceReply, ResourceTemplate};
-pub use results::{
-    CacheHint, CacheScope, DiscoverResult, InitializeResult, ListPage, Questions, ServerResult,
+pub use questions::{Action, Elicit, Elicited, Question, Root, Roots};
+pub use resources::{Resource, ResourceBody, ResourceContents, ResourceReply, ResourceTemplate};
+pub use results::{CacheHint, CacheScope, DiscoverResult, InitializeResult, ListPage, Listed};
+pub use results::{Questions, Relayed, ServerResult};
+pub use sampling::{
+    ModelPreferences, Sample, Sampled, SamplingContent, SamplingMessage, ToolChoice,
 };
 pub use subscriptions::{SubscriptionFilter, Topic};
 pub use tools::{Tool, ToolAnnotations, ToolReply};

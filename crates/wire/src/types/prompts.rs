@@ -1,56 +1,65 @@
 //! Prompts. Spec: server/prompts.
 
+use crate::json::{Extra, object};
 use crate::raw::Raw;
 use crate::types::{Content, Icon, Role};
 
-/// A prompt, as listed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prompt {
-    /// Its name, for programs.
-    pub name: String,
-    /// Its name, for people.
-    pub title: Option<String>,
-    /// What it is for.
-    pub description: Option<String>,
-    /// What it takes.
-    pub arguments: Vec<PromptArgument>,
-    /// How it looks.
-    pub icons: Vec<Icon>,
-    /// For programs.
-    pub meta: Option<Raw>,
+object! {
+    /// A prompt, as a list has it.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Prompt |prompt, to| {
+        /// Unique name, used in requests.
+        name: String = required "name";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for people.
+        description: Option<String> = optional "description";
+        /// Arguments, in the order in which a form should show them.
+        arguments: Vec<PromptArgument> = optional "arguments";
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta" if to.structured;
+    }
 }
 
-/// An argument of a prompt. Always a string.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PromptArgument {
-    /// Its name, for programs.
-    pub name: String,
-    /// Its name, for people.
-    pub title: Option<String>,
-    /// What it means.
-    pub description: Option<String>,
-    /// Whether the prompt cannot do without.
-    pub required: bool,
+object! {
+    /// An argument of a prompt. Its value is always a string.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    PromptArgument |argument, to| {
+        /// Unique name within the prompt.
+        name: String = required "name";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for people.
+        description: Option<String> = optional "description";
+        /// Whether a request without it is refused.
+        required: bool = optional "required";
+    }
 }
 
-/// One message of a prompt.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PromptMessage {
-    /// Who says it.
-    pub role: Role,
-    /// What is said.
-    pub content: Content,
+object! {
+    /// One message of a prompt.
+    #[derive(Clone, Debug, PartialEq)]
+    PromptMessage {
+        /// The speaker.
+        role: Role = required "role";
+        /// One block of content.
+        content: Content = required "content";
+    }
 }
 
-/// A prompt, filled in.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PromptReply {
-    /// What it is for.
-    pub description: Option<String>,
-    /// What to say to the model.
-    pub messages: Vec<PromptMessage>,
-    /// For programs.
-    pub meta: Option<Raw>,
+object! {
+    /// The result of `prompts/get`: the prompt with its arguments filled in.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    PromptReply result "complete" {
+        /// Description for people.
+        description: Option<String> = optional "description";
+        /// Messages for the model.
+        messages: Vec<PromptMessage> = required "messages";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
 }
 
 impl PromptReply {
@@ -59,9 +68,9 @@ impl PromptReply {
         Self::default().says(Role::User, Content::text(text))
     }
 
-    /// One message more.
+    /// Adds a message.
     pub fn says(mut self, role: Role, content: Content) -> Self {
-        self.messages.push(PromptMessage { role, content });
+        self.messages.push(PromptMessage { role, content, extra: Extra::NONE });
         self
     }
 }

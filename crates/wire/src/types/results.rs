@@ -1,122 +1,355 @@
-//! What requests are answered with.
+//! Results of requests.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
+use crate::json::{Extra, Flat, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
+use crate::json::{object, read_word, text_of};
+use crate::method::Method;
 use crate::raw::Raw;
-use crate::revision::Revision;
-use crate::types::{ClientCapabilities, Completion, Implementation, PromptReply, Question};
-use crate::types::{ResourceReply, ServerCapabilities, ToolReply};
+use crate::revision::{Features, Revision};
+use crate::types::{ClientCapabilities, Completion, Implementation, Prompt, PromptReply, Question};
+use crate::types::{
+    Resource, ResourceReply, ResourceTemplate, ServerCapabilities, Tool, ToolReply,
+};
 
-/// The result of a request, in the newest shape.
-#[derive(Clone, Debug)]
+/// The result of a request, in the shape of the newest revision.
+#[derive(Clone, Debug, PartialEq)]
 pub enum ServerResult {
-    /// Nothing but "done".
+    /// A result without members.
     Empty,
-    /// `initialize`.
+    /// The result of `initialize`.
     InitializeResult(Box<InitializeResult>),
-    /// `server/discover`.
+    /// The result of `server/discover`.
     DiscoverResult(Box<DiscoverResult>),
-    /// A page of a list, ready-made in the asker's revision.
+    /// A page of a list, already written in the client's revision.
     Ready(Bytes),
-    /// `tools/call`.
+    /// The result of `tools/call`.
     Tool(ToolReply),
-    /// `prompts/get`.
+    /// The result of `prompts/get`.
     Prompt(PromptReply),
-    /// `resources/read`.
+    /// The result of `resources/read`.
     Resource(ResourceReply),
-    /// `completion/complete`.
+    /// The result of `completion/complete`.
     Completion(Completion),
-    /// The request cannot be finished before the client has answered.
+    /// The request needs answers of the client before it can be finished.
     InputRequired(Questions),
-    /// A subscription ended: the id of the request that opened it.
+    /// The end of a subscription: the id of the request that opened it.
     Listened(Id),
+    /// A result of another server, passed on without being taken apart.
+    Relayed(Relayed),
 }
 
-/// The answer to `initialize`.
-#[derive(Clone, Debug)]
-pub struct InitializeResult {
-    /// What both will speak.
-    pub revision: Revision,
-    /// What is offered.
-    pub capabilities: ServerCapabilities,
-    /// Who answers.
-    pub server: Implementation,
-    /// How to use it, for the model.
-    pub instructions: Option<String>,
-    /// Repeat name and version at the top of the result, for clients that look there.
-    pub flat: bool,
+/// A result of another server, as JSON of the newest revision ([`crate::raise::result`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relayed {
+    /// The method that it is a result of.
+    pub method: Method,
+    /// The result.
+    pub json: Raw,
 }
 
-/// The answer to `server/discover`.
-#[derive(Clone, Debug)]
-pub struct DiscoverResult {
-    /// What may be spoken.
-    pub revisions: Vec<Revision>,
-    /// What is offered.
-    pub capabilities: ServerCapabilities,
-    /// How to use it, for the model.
-    pub instructions: Option<String>,
-    /// How long this may be kept.
+impl ServerResult {
+    /// Reads the result of `method` from JSON of the newest revision. Results that have no type of
+    /// their own here, such as lists, are [`ServerResult::Relayed`].
+    pub fn read(method: &Method, json: &Raw) -> Result<Self, Invalid> {
+        let kind = json.member("resultType").map(|kind| text_of(&kind)).transpose();
+        match kind.map_err(|error| error.in_member("resultType"))?.as_deref() {
+            None | Some("complete") => {}
+            Some("input_required") => return Questions::read_json(json).map(Self::InputRequired),
+            Some(_) => {
+                let expected = "`complete` or `input_required`";
+                return Err(Invalid::new(expected).in_member("resultType"));
+            }
+        }
+        Ok(match method {
+            Method::Initialize => Self::InitializeResult(Box::new(ReadJson::read_json(json)?)),
+            Method::Discover => Self::DiscoverResult(Box::new(ReadJson::read_json(json)?)),
+            Method::CallTool => Self::Tool(ReadJson::read_json(json)?),
+            Method::GetPrompt => Self::Prompt(ReadJson::read_json(json)?),
+            Method::ReadResource => Self::Resource(ReadJson::read_json(json)?),
+            Method::Complete => Self::Completion(ReadJson::read_json(json)?),
+            _ => Self::Relayed(Relayed { method: method.clone(), json: json.clone() }),
+        })
+    }
+}
+
+object! {
+    /// The result of `initialize`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    InitializeResult result "complete" {
+        /// The revision of the session.
+        revision: Revision = required "protocolVersion";
+        /// Abilities of the server.
+        capabilities: ServerCapabilities = required "capabilities";
+        /// Name and version of the server.
+        server: Implementation = required "serverInfo";
+        /// Instructions for the model.
+        instructions: Option<String> = optional "instructions";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
+}
+
+impl InitializeResult {
+    /// Repeats the server's name and version at the top of the result, for clients that look there.
+    #[must_use]
+    pub fn flat(mut self) -> Self {
+        self.extra.set("name", self.server.name.to_raw(self.revision));
+        self.extra.set("version", self.server.version.to_raw(self.revision));
+        self
+    }
+}
+
+object! {
+    /// The result of `server/discover`. The server's name and version are in its metadata.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    DiscoverResult result "complete" {
+        /// Revisions that the server speaks. Reading leaves out those that this crate does not know.
+        revisions: Vec<Revision> = required "supportedVersions" via Revisions;
+        /// Abilities of the server.
+        capabilities: ServerCapabilities = required "capabilities";
+        /// Instructions for the model.
+        instructions: Option<String> = optional "instructions";
+        /// How long a client may keep the result.
+        cache: CacheHint = flat "ttlMs";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
+}
+
+/// A list of dates. Its text is kept, for those that are not known.
+#[derive(PartialEq)]
+struct Revisions<'a>(Cow<'a, [Revision]>);
+
+impl ReadJson for Revisions<'_> {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        let dates: Vec<String> = ReadJson::read_json(json)?;
+        Ok(Self(dates.iter().filter_map(|date| Revision::parse(date)).collect()))
+    }
+
+    fn keeps_text() -> bool {
+        true
+    }
+}
+
+impl WriteJson for Revisions<'_> {
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        self.0.write_json(to, out);
+    }
+
+    fn still_says(&self, text: &Raw) -> bool {
+        Self::read_json(text).is_ok_and(|said| said == *self)
+    }
+}
+
+impl ReadJson for Revision {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        let known = || Self::ALL.map(Self::date).join(", ");
+        let date = text_of(json)?;
+        Self::parse(&date).ok_or_else(|| Invalid::new(format!("one of {}", known())))
+    }
+}
+
+impl WriteJson for Revision {
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        self.date().write_json(to, out);
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListPage<'a, T: Clone> {
+    /// The items of this page.
+    pub items: Cow<'a, [T]>,
+    /// Cursor of the next page; `None` on the last.
+    pub next: Option<String>,
+    /// How long a client may keep the page.
     pub cache: CacheHint,
+    /// The `_meta` object.
+    pub meta: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
-/// A page of a list, to be rendered.
-#[derive(Clone, Copy, Debug)]
-pub struct ListPage<'a, T> {
-    /// `tools`, `prompts`, …
-    pub key: &'static str,
-    /// What stands on it.
-    pub items: &'a [T],
-    /// Where the next one begins.
-    pub next: Option<&'a str>,
-    /// How long it may be kept.
-    pub cache: CacheHint,
+/// An item of a list.
+pub trait Listed: Object + Clone {
+    /// The member of the result that has the list.
+    const LIST: &'static str;
 }
 
-/// Questions that must be answered before a call can go on.
-#[derive(Clone, Debug, Default)]
-pub struct Questions {
-    /// By keys that are unique within the call.
-    pub questions: Vec<(String, Question)>,
-    /// What the client shall send back with the answers.
-    pub state: Option<String>,
+impl Listed for Tool {
+    const LIST: &'static str = "tools";
+}
+
+impl Listed for Prompt {
+    const LIST: &'static str = "prompts";
+}
+
+impl Listed for Resource {
+    const LIST: &'static str = "resources";
+}
+
+impl Listed for ResourceTemplate {
+    const LIST: &'static str = "resourceTemplates";
+}
+
+impl<'a, T: Listed> ListPage<'a, T> {
+    /// A page of these items.
+    pub fn new(items: &'a [T], next: Option<String>, cache: CacheHint) -> Self {
+        Self { items: Cow::Borrowed(items), next, cache, meta: None, extra: Extra::NONE }
+    }
+
+    /// Reads a page of another server. Items that are invalid are left out and reported.
+    pub fn read_tolerantly(json: &Raw) -> Result<(Self, Vec<Invalid>), Invalid> {
+        let mut members = MemberReader::new(json)?;
+        let items: Vec<Raw> = members.take(T::LIST)?;
+        let (mut good, mut bad) = (Vec::with_capacity(items.len()), Vec::new());
+        for (nth, item) in items.iter().enumerate() {
+            match T::read_json(item) {
+                Ok(item) => good.push(item),
+                Err(error) => bad.push(error.in_item(nth).in_member(T::LIST)),
+            }
+        }
+        Ok((Self::with_items(good, &mut members)?, bad))
+    }
+
+    fn with_items(items: Vec<T>, members: &mut MemberReader) -> Result<Self, Invalid> {
+        members.result_type("complete")?;
+        let (next, cache) = (members.take("nextCursor")?, members.flat("ttlMs")?);
+        let (meta, extra) = (members.take("_meta")?, members.rest());
+        Ok(Self { items: Cow::Owned(items), next, cache, meta, extra })
+    }
+}
+
+impl<T: Listed> Object for ListPage<'_, T> {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let items = members.take(T::LIST)?;
+        Self::with_items(items, members)
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        writer.result_type("complete");
+        writer.required(T::LIST, &self.items);
+        writer.optional("nextCursor", &self.next);
+        writer.flat("ttlMs", &self.cache);
+        writer.result_meta("_meta", &self.meta);
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        &self.extra
+    }
+}
+
+object! {
+    /// Questions that must be answered before a call can go on.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Questions result "input_required" {
+        /// Questions, each with a key that is unique within the call.
+        questions: Vec<(String, Question)> = optional "inputRequests" via Requests;
+        /// State of the call, which the client sends back with the answers.
+        state: Option<String> = optional "requestState";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
 }
 
 impl Questions {
-    /// What a client must have declared to be asked all of them.
+    /// The capabilities that a client must have declared to be asked all of them.
     pub fn needs(&self) -> ClientCapabilities {
         let all = self.questions.iter().map(|(_, question)| question.needs());
-        all.fold(ClientCapabilities::default(), ClientCapabilities::union)
+        all.fold(ClientCapabilities::default(), |all, needs| all.union(&needs))
+    }
+}
+
+/// Questions as an object, by their keys.
+struct Requests<'a>(Cow<'a, [(String, Question)]>);
+
+impl ReadJson for Requests<'_> {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        let members = json.named_members().ok_or_else(|| Invalid::new("an object"))?;
+        let read = members.into_iter().map(|(key, question)| {
+            let question = Question::read_json(&question);
+            Ok((key.to_string(), question.map_err(|error| error.in_member(&key))?))
+        });
+        read.collect::<Result<_, _>>().map(|questions| Self(Cow::Owned(questions)))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(Cow::Borrowed(&[])))
+    }
+}
+
+impl WriteJson for Requests<'_> {
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (nth, (key, question)) in self.0.iter().enumerate() {
+            if nth > 0 {
+                out.push(b',');
+            }
+            key.write_json(to, out);
+            out.push(b':');
+            question.write_json(to, out);
+        }
+        out.push(b'}');
+    }
+
+    fn is_default(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
 /// How long a result may be kept, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CacheHint {
-    /// Milliseconds; 0 means that it may be stale at once.
+    /// Time in milliseconds; 0 means that the result may be stale at once.
     pub ttl_ms: u64,
-    /// Who may keep it.
+    /// Whether a cache may be shared.
     pub scope: CacheScope,
 }
 
+impl Flat for CacheHint {
+    fn read_flat(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let ttl_ms: Option<u64> = members.take("ttlMs")?;
+        let scope: Option<CacheScope> = members.take("cacheScope")?;
+        Ok(Self { ttl_ms: ttl_ms.unwrap_or_default(), scope: scope.unwrap_or_default() })
+    }
+
+    fn write_flat(&self, writer: &mut MemberWriter<'_>) {
+        if writer.to.stateless {
+            writer.required("ttlMs", &self.ttl_ms);
+            writer.required("cacheScope", self.scope.name());
+        }
+    }
+}
+
 /// Who may keep a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Whoever asked with the same authority.
+    /// Callers with the same authorization.
     #[default]
     Private,
-    /// Anybody.
+    /// Everybody.
     Public,
 }
 
 impl CacheScope {
-    /// Its name on the wire.
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::Private => "private",
             Self::Public => "public",
         }
+    }
+}
+
+impl ReadJson for CacheScope {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        read_word(json, "`private` or `public`")
     }
 }
 
@@ -141,17 +374,5 @@ impl From<ResourceReply> for ServerResult {
 impl From<Completion> for ServerResult {
     fn from(completion: Completion) -> Self {
         Self::Completion(completion)
-    }
-}
-
-impl ServerResult {
-    /// What the result says about itself, if its kind can say anything.
-    pub fn meta(&self) -> Option<&Raw> {
-        match self {
-            Self::Tool(reply) => reply.meta.as_ref(),
-            Self::Prompt(reply) => reply.meta.as_ref(),
-            Self::Resource(reply) => reply.meta.as_ref(),
-            _ => None,
-        }
     }
 }

@@ -1,40 +1,52 @@
-//! Who listens to what. Spec: basic/patterns/subscriptions.
+//! Subscriptions to changes. Spec: basic/patterns/subscriptions.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a listener wants to hear, or is going to hear.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SubscriptionFilter {
-    /// The list of tools changed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub tools_list_changed: bool,
-    /// The list of prompts changed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub prompts_list_changed: bool,
-    /// The list of resources changed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub resources_list_changed: bool,
-    /// One of these resources changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resource_subscriptions: Vec<Box<str>>,
+use crate::json::{WriteJson as _, deserialize, object};
+use crate::revision::Revision;
+
+object! {
+    /// The changes that a listener wants to hear of, or will hear of.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    SubscriptionFilter {
+        /// Changes in the list of tools.
+        tools_list_changed: bool = optional "toolsListChanged";
+        /// Changes in the list of prompts.
+        prompts_list_changed: bool = optional "promptsListChanged";
+        /// Changes in the list of resources.
+        resources_list_changed: bool = optional "resourcesListChanged";
+        /// Changes in the contents of the resources with these URIs.
+        resource_subscriptions: Vec<Box<str>> = optional "resourceSubscriptions";
+    }
 }
 
-/// Something that changed.
+impl Serialize for SubscriptionFilter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_raw(Revision::NEWEST).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SubscriptionFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer)
+    }
+}
+
+/// Something that can change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     /// The list of tools.
     Tools,
     /// The list of prompts.
     Prompts,
-    /// The list of resources or of templates.
+    /// The list of resources or of resource templates.
     Resources,
-    /// What one resource holds.
+    /// The contents of the resource with this URI.
     Resource(Box<str>),
 }
 
 impl Topic {
-    /// The notification that tells of it.
+    /// The notification that announces a change.
     pub fn method(&self) -> &'static str {
         match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -56,7 +68,7 @@ impl SubscriptionFilter {
         }
     }
 
-    /// How much it takes to keep: one for the filter and one for each resource.
+    /// What it counts towards a limit: one for the filter and one for each resource.
     pub fn weight(&self) -> usize {
         1 + self.resource_subscriptions.len()
     }

@@ -1,79 +1,83 @@
 //! Tools. Spec: server/tools.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
+use serde::Serialize;
+
+use crate::json::object;
 use crate::raw::Raw;
+use crate::revision::Features;
 use crate::types::{Content, Icon};
 
-/// A tool, as listed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
-    /// Its name, for programs.
-    pub name: String,
-    /// Its name, for people.
-    pub title: Option<String>,
-    /// What it does, for the model.
-    pub description: Option<String>,
-    /// What it takes: a JSON Schema of an object.
-    pub input_schema: Raw,
-    /// What it gives: a JSON Schema.
-    pub output_schema: Option<Raw>,
-    /// Hints for its use.
-    pub annotations: Option<ToolAnnotations>,
-    /// How it looks.
-    pub icons: Vec<Icon>,
-    /// For programs.
-    pub meta: Option<Raw>,
-}
-
-impl Tool {
-    /// A tool that takes what `input_schema` says.
-    pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: Raw) -> Self {
-        Self {
-            name: name.into(),
-            title: None,
-            description: Some(description.into()),
-            input_schema,
-            output_schema: None,
-            annotations: None,
-            icons: Vec::new(),
-            meta: None,
-        }
+object! {
+    /// A tool, as a list has it.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    Tool |tool, to| {
+        /// Unique name, used in calls.
+        name: String = required "name";
+        /// Display name.
+        title: Option<String> = optional "title" if to.structured;
+        /// Description for the model.
+        description: Option<String> = optional "description";
+        /// JSON Schema of the arguments; always of type `object`.
+        input_schema: Raw = required "inputSchema";
+        /// JSON Schema of the structured result. Before 2026-07-28 only of type `object`.
+        output_schema: Option<Raw> = optional "outputSchema"
+            if to.structured && (to.stateless || tool.gives_object());
+        /// Hints about the behaviour.
+        annotations: Option<ToolAnnotations> = optional "annotations" if to.audio;
+        /// Images for a user interface, best first.
+        icons: Vec<Icon> = optional "icons" if to.icons;
+        /// The `_meta` object.
+        meta: Option<Raw> = optional "_meta" if to.structured;
     }
 }
 
-/// What a tool may do. Hints: a client need not believe them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ToolAnnotations {
-    /// A name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// It changes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only_hint: Option<bool>,
-    /// It may destroy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destructive_hint: Option<bool>,
-    /// Doing it twice is doing it once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idempotent_hint: Option<bool>,
-    /// It reaches beyond this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_world_hint: Option<bool>,
+impl Tool {
+    /// A tool with a name, a description and the schema of its arguments.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: Raw) -> Self {
+        let (name, description) = (name.into(), Some(description.into()));
+        Self { name, description, input_schema, ..Self::default() }
+    }
+
+    fn gives_object(&self) -> bool {
+        let kind = self.output_schema.as_ref().and_then(|schema| schema.member("type"));
+        kind.is_some_and(|kind| kind.read::<&str>().is_ok_and(|kind| kind == "object"))
+    }
 }
 
-/// What a tool gave.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolReply {
-    /// For the model.
-    pub content: Vec<Content>,
-    /// For programs; fits the tool's output schema.
-    pub structured: Option<Raw>,
-    /// The tool failed, and the content says why.
-    pub is_error: bool,
-    /// For programs.
-    pub meta: Option<Raw>,
+object! {
+    /// Hints about the behaviour of a tool, which a client need not trust.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    ToolAnnotations {
+        /// Display name, for clients that do not know [`Tool::title`].
+        title: Option<String> = optional "title";
+        /// The tool does not change its environment.
+        read_only_hint: Option<bool> = optional "readOnlyHint";
+        /// The tool may delete or overwrite.
+        destructive_hint: Option<bool> = optional "destructiveHint";
+        /// Repeating a call with the same arguments has no further effect.
+        idempotent_hint: Option<bool> = optional "idempotentHint";
+        /// The tool reaches systems beyond this server, such as the web.
+        open_world_hint: Option<bool> = optional "openWorldHint";
+    }
+}
+
+object! {
+    /// The result of a tool call.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    ToolReply |reply, to| result "complete" {
+        /// Content for the model.
+        content: Vec<Content> = required "content" as (&*reply.content_in(to));
+        /// A JSON value that fits the tool's output schema. Before 2026-07-28 only an object. If
+        /// there is no other content, it is written as text too, unless it was read so and the
+        /// revision has it.
+        structured: Option<Raw> = maybe "structuredContent" as (reply.structured_in(to));
+        /// The call failed, and the content says why.
+        is_error: bool = optional "isError";
+        /// The `_meta` object.
+        meta: Option<Raw> = result_meta "_meta";
+    }
 }
 
 impl ToolReply {
@@ -87,14 +91,29 @@ impl ToolReply {
         Self { is_error: true, ..Self::text(reason) }
     }
 
-    /// One block of content more.
+    /// Adds a block of content.
     pub fn and(mut self, content: Content) -> Self {
         self.content.push(content);
         self
     }
 
-    /// A value, written as JSON both for programs and, where there is no other content, as text.
+    /// A value that is written as JSON, for programs and, without other content, as text.
     pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         Ok(Self { structured: Some(Raw::of(value)?), ..Self::default() })
+    }
+
+    fn content_in(&self, to: &Features) -> Cow<'_, [Content]> {
+        let is_alone = self.extra.is_empty() || self.structured_in(to).is_none();
+        match &self.structured {
+            Some(value) if self.content.is_empty() && is_alone => {
+                vec![Content::text(value.text())].into()
+            }
+            _ => Cow::Borrowed(&self.content),
+        }
+    }
+
+    fn structured_in(&self, to: &Features) -> Option<&Raw> {
+        let has_place = |value: &&Raw| to.stateless || (to.structured && value.is_object());
+        self.structured.as_ref().filter(has_place)
     }
 }

@@ -1,43 +1,34 @@
-//! Every method that a schema knows has a row in the table, or stands in a list of those that we do
-//! not serve, with the reason.
+//! Every method that a schema knows has a row in the table, with who may send it, or is in a list of
+//! those that we do not know, with the reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sabir_wire::{Method, Revision};
+use sabir_wire::{Method, Revision, Sender};
 use serde_json::Value;
 
 use super::definitions::Definitions;
 use super::folder;
 
-/// What we say ourselves: nobody asks us for it.
-const OURS: &[&str] = &[
-    "elicitation/create",
-    "notifications/message",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-    "notifications/resources/updated",
-    "notifications/subscriptions/acknowledged",
-    "notifications/tools/list_changed",
-    "roots/list",
-    "sampling/createMessage",
-];
-
-/// What we do not serve, and why.
+/// Methods without a row, and why.
 const REFUSED: &[(&str, &str)] = &[
     ("tasks/get", TASKS),
     ("tasks/result", TASKS),
     ("tasks/cancel", TASKS),
     ("tasks/list", TASKS),
     ("notifications/tasks/status", TASKS),
-    (
-        "notifications/elicitation/complete",
-        "optional in its one revision; a source cannot know that a page was visited before its \
-         call begins again",
-    ),
 ];
 
 const TASKS: &str = "the experimental tasks of one revision, which left the core with the next; no \
                      capability for them is declared";
+
+/// The unions of the schemas, and whether a server sends what is in them.
+const UNIONS: &[(&str, bool)] = &[
+    ("ClientRequest", false),
+    ("ClientNotification", false),
+    ("ServerRequest", true),
+    ("ServerNotification", true),
+    ("InputRequest", true),
+];
 
 #[test]
 fn every_method_of_every_schema_is_known_or_refused_for_a_reason() {
@@ -51,19 +42,44 @@ fn every_method_of_every_schema_is_known_or_refused_for_a_reason() {
         all.extend(methods);
     }
     let is_row = |name: &str| !matches!(Method::named(name), Method::Other(_));
-    let is_ours = |name: &str| OURS.contains(&name);
     let is_refused = |name: &str| REFUSED.iter().any(|(refused, _)| *refused == name);
     for name in &all {
-        let places = [is_row(name), is_ours(name), is_refused(name)];
-        let count = places.iter().filter(|is| **is).count();
-        // These two are said by either side.
-        let is_of_both =
-            matches!(name.as_str(), "notifications/cancelled" | "notifications/progress");
-        assert!(count == 1 || is_of_both, "{name} stands in {count} lists");
+        assert!(is_row(name) != is_refused(name), "{name} is in no list, or in both");
     }
-    let listed = OURS.iter().copied().chain(REFUSED.iter().map(|(name, _)| *name));
-    for name in listed {
-        assert!(all.contains(name), "no schema knows {name} any more");
+    for (name, _) in REFUSED {
+        assert!(all.contains(*name), "no schema knows {name} any more");
+    }
+}
+
+#[test]
+fn who_may_send_a_method_is_what_the_schemas_say() {
+    let Some(folder) = folder() else { return };
+    let mut senders: BTreeMap<String, BTreeSet<bool>> = BTreeMap::new();
+    for revision in Revision::ALL {
+        let definitions = Definitions::read(&folder, revision);
+        let all: BTreeMap<&str, &Value> =
+            definitions.all().map(|(name, definition)| (name.as_str(), definition)).collect();
+        for (union, is_server) in UNIONS {
+            let Some(union) = all.get(*union) else { continue };
+            let parts =
+                union["anyOf"].as_array().cloned().unwrap_or_else(|| vec![(*union).clone()]);
+            for part in parts {
+                let named = part["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+                let definition = named.map_or(&part, |name| all[name]);
+                let name = method(definition).unwrap();
+                senders.entry(name).or_default().insert(*is_server);
+            }
+        }
+    }
+    senders.retain(|name, _| REFUSED.iter().all(|(refused, _)| refused != name));
+    assert!(senders.len() > 25, "{senders:?}");
+    for (name, senders) in senders {
+        let expected = match (senders.contains(&false), senders.contains(&true)) {
+            (true, true) => Sender::Either,
+            (true, false) => Sender::Client,
+            _ => Sender::Server,
+        };
+        assert_eq!(Method::named(&name).sender(), Some(expected), "{name}");
     }
 }
 

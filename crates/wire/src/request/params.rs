@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Method, Page};
+use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Page};
 use super::{ReadResource, Request, Resume};
 use crate::error::Problem;
+use crate::json::{Extra, ReadJson};
 use crate::meta::{Fields as MetaFields, Meta, present};
+use crate::method::Method;
 use crate::raw::Raw;
 use crate::scan::{Scanner, plain_string};
 use crate::strict::Strict;
+use crate::types::SubscriptionFilter;
 
 /// Every field that any method reads, none interpreted.
 ///
@@ -150,15 +153,15 @@ impl<'a> Fields<'a> {
             Method::Complete => Request::Complete(self.complete()?),
             Method::SetLevel => Request::SetLevel(needed(self.level, "level", "a log level")?),
             Method::Listen => {
-                let Strict(filter) = needed(self.notifications, "notifications", "a filter")?;
+                let filter: Raw = needed(self.notifications, "notifications", "a filter")?;
+                let filter = SubscriptionFilter::read_json(&filter);
+                let refused = |_| Problem::Params("`notifications` must be a filter".into());
+                // A filter is repeated in the acknowledgement, where an unknown wish is not granted.
+                let filter = SubscriptionFilter { extra: Extra::NONE, ..filter.map_err(refused)? };
                 Request::Listen(Listen { filter })
             }
-            // What is a notification cannot be asked for.
-            Method::Initialized
-            | Method::Cancelled
-            | Method::Progress
-            | Method::RootsChanged
-            | Method::Other(_) => return Err(Problem::Method(method.name().into())),
+            // Notifications, and requests that only a server sends.
+            _ => return Err(Problem::Method(method.name().into())),
         })
     }
 

@@ -1,0 +1,109 @@
+//! Requests that a client writes are those that a server reads.
+
+use sabir_wire::types::{ClientCapabilities, Level, Reference, SubscriptionFilter};
+use sabir_wire::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
+use sabir_wire::{Meta, Request, Resume, Revision};
+
+use crate::values::raw;
+
+fn requests() -> Vec<Request> {
+    let resume = Resume {
+        answers: vec![("who".into(), raw(r#"{"action":"accept","content":{"n":1.0}}"#))],
+        state: Some("sealed".into()),
+    };
+    let page = Page { cursor: Some("c".into()) };
+    let given = [("a".to_owned(), "b".to_owned())];
+    let roots = ClientCapabilities { roots: true, ..ClientCapabilities::default() };
+    vec![
+        Request::Initialize(Initialize {
+            version: "2025-06-18".into(),
+            capabilities: roots,
+            client: Some(raw(r#"{"name":"c","version":"1"}"#)),
+        }),
+        Request::Ping,
+        Request::Discover,
+        Request::ListTools(page.clone()),
+        Request::ListPrompts(page.clone()),
+        Request::ListResources(page),
+        Request::ListTemplates(Page::default()),
+        Request::CallTool(CallTool {
+            name: "t\"".into(),
+            arguments: Some(raw(r#"{"n":12345678901234567890123}"#)),
+            resume: resume.clone(),
+        }),
+        Request::GetPrompt(GetPrompt {
+            name: "p".into(),
+            arguments: given.clone().into(),
+            resume: resume.clone(),
+        }),
+        Request::ReadResource(ReadResource { uri: "a:b".into(), resume }),
+        Request::Subscribe("a:b".into()),
+        Request::Unsubscribe("a:b".into()),
+        Request::Complete(Complete {
+            reference: Reference::Prompt { name: "p".into() },
+            argument: "a".into(),
+            value: "v".into(),
+            given: given.into(),
+        }),
+        Request::SetLevel(Level::Warning),
+        Request::Listen(Listen {
+            filter: SubscriptionFilter {
+                tools_list_changed: true,
+                ..SubscriptionFilter::default()
+            },
+        }),
+    ]
+}
+
+#[test]
+fn a_request_is_read_as_it_was_written() {
+    let meta = Meta {
+        raw: Some(raw(r#"{"traceparent":"00-1","com.example/n":1.0}"#)),
+        progress_token: Some("p".into()),
+        client: Some(raw(r#"{"name":"c","version":"1"}"#)),
+        capabilities: Some(ClientCapabilities { sampling: true, ..Default::default() }),
+        log_level: Some(Level::Info),
+        version: None,
+    };
+    for request in requests() {
+        let params = request.to_params(&meta, Revision::NEWEST);
+        let (read_meta, read) = Request::parse(&request.method(), params.as_ref());
+        assert_eq!(read.unwrap(), request);
+        let read_meta = read_meta.unwrap();
+        assert_eq!(read_meta.version.as_deref(), Some("2026-07-28"));
+        assert_eq!(read_meta.trace().traceparent.as_deref(), Some("00-1"));
+        let written =
+            Meta { raw: read_meta.raw.clone(), version: read_meta.version.clone(), ..meta.clone() };
+        assert_eq!(read_meta, written);
+    }
+}
+
+#[test]
+fn the_legacy_era_has_no_metadata_of_the_client_and_no_answers() {
+    let meta = Meta { capabilities: Some(ClientCapabilities::default()), ..Meta::default() };
+    let texts: Vec<_> = requests()
+        .iter()
+        .map(|request| request.to_params(&meta, Revision::V2025_03_26))
+        .map(|params| params.map_or("-".to_owned(), |params| params.text().to_owned()))
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            r#"{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}"#,
+            "-",
+            "-",
+            r#"{"cursor":"c"}"#,
+            r#"{"cursor":"c"}"#,
+            r#"{"cursor":"c"}"#,
+            "-",
+            r#"{"name":"t\"","arguments":{"n":12345678901234567890123}}"#,
+            r#"{"name":"p","arguments":{"a":"b"}}"#,
+            r#"{"uri":"a:b"}"#,
+            r#"{"uri":"a:b"}"#,
+            r#"{"uri":"a:b"}"#,
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}"#,
+            r#"{"level":"warning"}"#,
+            r#"{"notifications":{"toolsListChanged":true}}"#,
+        ]
+    );
+}
