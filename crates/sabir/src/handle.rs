@@ -15,45 +15,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle as Runtime;
 
 /// Why a server does not serve.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 #[non_exhaustive]
 pub enum ServeError {
     /// Something that it offers is invalid.
-    Offer(BadOffer),
+    Offer(#[from] BadOffer),
     /// Reading or writing failed.
-    Io(io::Error),
+    Io(#[from] io::Error),
     /// The address could not be bound.
-    Bind(BindError),
-}
-
-impl std::fmt::Display for ServeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Offer(offer) => offer.fmt(f),
-            Self::Io(error) => error.fmt(f),
-            Self::Bind(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}
-
-impl From<BadOffer> for ServeError {
-    fn from(offer: BadOffer) -> Self {
-        Self::Offer(offer)
-    }
-}
-
-impl From<io::Error> for ServeError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<BindError> for ServeError {
-    fn from(error: BindError) -> Self {
-        Self::Bind(error)
-    }
+    Bind(#[from] BindError),
 }
 
 /// A server that can be served in several ways and changed while it serves. Clones are the same

@@ -193,15 +193,12 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
     /// Adds a prompt: its name, its description, and the function that fills it in.
     ///
     /// The fields of its argument type are its arguments; see [`PromptFunction`].
-    pub fn prompt<H, Form>(
+    pub fn prompt<H: Handler<S, Form, Output: IntoReply<PromptReply>>, Form>(
         self,
         name: impl Into<String>,
         description: impl Into<String>,
         handler: H,
-    ) -> Self
-    where
-        H: Handler<S, Form, Output: IntoReply<PromptReply>>,
-    {
+    ) -> Self {
         self.source(PromptFunction::new(name, description, handler))
     }
 

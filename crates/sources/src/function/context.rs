@@ -74,8 +74,8 @@ impl Context {
     }
 
     /// What the client can be asked, as it has declared.
-    pub fn capabilities(&self) -> ClientCapabilities {
-        self.call.capabilities.clone()
+    pub fn capabilities(&self) -> &ClientCapabilities {
+        &self.call.capabilities
     }
 
     /// Who the client says it is, as JSON. For display only: nobody has checked it.
