@@ -1,6 +1,7 @@
 //! Settles a file: defaults and environment variables are filled in, values are checked.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sabir::{
     Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
@@ -9,10 +10,10 @@ use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
 use super::file::{self, File};
-use super::http;
 use super::mistake::{Mistake, Mistakes, Text};
-use super::sources::{self, SourceDescription};
+use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
+use super::{articles, command, http, prompt, resource};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -42,9 +43,23 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
     let (http, listens_http) = http::settle(file, text)?;
-    let sources = sources::settle(file, text, engine.limits.call_time)?;
+    let sources = sources(file, text, engine.limits.call_time)?;
     let stdio = file.listen.stdio.unwrap_or(false);
     Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder() })
+}
+
+/// Settles the descriptions of all sources, in the order of the file within each kind.
+fn sources(
+    file: &File,
+    text: &Text<'_>,
+    call_time: Option<Duration>,
+) -> Result<Vec<SourceDescription>, Mistakes> {
+    let is_only = file.articles.len() == 1;
+    let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
+    let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
+    let resources = file.resource.iter().map(|file| resource::settle(file, text));
+    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources))
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {

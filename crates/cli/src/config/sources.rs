@@ -12,9 +12,7 @@ use sabir_sources::text::File as TextFile;
 use sabir_supervisor::{Supervisor, SupervisorSettings};
 use toml::Spanned;
 
-use super::file::File;
 use super::mistake::{Mistake, Mistakes, Place, RELATIVE, Text};
-use super::{articles, command, prompt, resource};
 
 /// A source that is described in the file and not opened yet.
 pub(crate) struct SourceDescription {
@@ -142,18 +140,4 @@ impl OpenContext {
         let exit = *self.longest_exit.lock().unwrap_or_else(PoisonError::into_inner);
         self.supervisor.close(exit + Self::KILL_TIMEOUT).await;
     }
-}
-
-/// Reads the descriptions of all sources, in the order of the file within each kind.
-pub(super) fn settle(
-    file: &File,
-    text: &Text<'_>,
-    call_time: Option<Duration>,
-) -> Result<Vec<SourceDescription>, Mistakes> {
-    let is_only = file.articles.len() == 1;
-    let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
-    let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
-    let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
-    let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources))
 }
