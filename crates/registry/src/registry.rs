@@ -17,8 +17,8 @@ use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError,
 pub struct Registry {
     current: ArcSwap<Catalog>,
     sources: Mutex<Sources>,
-    /// Resources that somebody watches: how many do, and who provides it.
-    watched: Mutex<HashMap<Box<str>, (usize, Option<Arc<dyn Source>>)>>,
+    /// Resources that somebody watches, by URI.
+    watched: Mutex<HashMap<Box<str>, Watched>>,
     on_change: Mutex<Option<Listener>>,
     server: Raw,
     page_size: usize,
@@ -44,6 +44,12 @@ struct Entry {
     /// Offers are numbered when they are asked for: an older one never replaces a newer one.
     last_asked: u64,
     current: u64,
+}
+
+/// How many watch a resource, and who provides it.
+struct Watched {
+    count: usize,
+    source: Option<Arc<dyn Source>>,
 }
 
 /// Names a source that was added.
@@ -196,9 +202,9 @@ impl Registry {
     pub fn watch(&self, uri: &str) {
         let source = self.snapshot().resource(uri).map(|found| found.source().clone());
         let mut watched = lock(&self.watched);
-        let (count, provider) = watched.entry(uri.into()).or_insert((0, source));
-        *count += 1;
-        let first = provider.clone().filter(|_| *count == 1);
+        let entry = watched.entry(uri.into()).or_insert(Watched { count: 0, source });
+        entry.count += 1;
+        let first = entry.source.clone().filter(|_| entry.count == 1);
         drop(watched);
         if let Some(source) = first {
             source.watch(uri);
@@ -208,11 +214,11 @@ impl Registry {
     /// Undoes one [`Registry::watch`]. Its source learns of the last.
     pub fn unwatch(&self, uri: &str) {
         let mut watched = lock(&self.watched);
-        let Some((count, _)) = watched.get_mut(uri) else { return };
-        *count -= 1;
-        let last = if *count == 0 { watched.remove(uri) } else { None };
+        let Some(entry) = watched.get_mut(uri) else { return };
+        entry.count -= 1;
+        let last = if entry.count == 0 { watched.remove(uri) } else { None };
         drop(watched);
-        if let Some((_, Some(source))) = last {
+        if let Some(source) = last.and_then(|watched| watched.source) {
             source.unwatch(uri);
         }
     }
