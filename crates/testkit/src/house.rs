@@ -97,12 +97,13 @@ impl House {
                 name: "x".into(),
                 ..ResourceTemplate::default()
             }],
-            completes: true,
-            logs: true,
-            updates: true,
-            changes: true,
-            ..Offer::default()
+            ..Self::capable()
         }
+    }
+
+    /// An offer of nothing that completes, logs, updates and changes.
+    pub(crate) fn capable() -> Offer {
+        Offer { completes: true, logs: true, updates: true, changes: true, ..Offer::default() }
     }
 
     /// The server as it introduces itself in tests.

@@ -13,6 +13,8 @@ use sabir_wire::types::{
 use sabir_wire::{Problem, Raw};
 use serde_json::{Value, json};
 
+use crate::house::House;
+
 /// One of everything. What its tools do is said where they are listed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StandIn;
@@ -113,11 +115,7 @@ impl Source for StandIn {
                 meta: Some(raw(&json!({ "com.example/kind": "memo" }))),
                 ..ResourceTemplate::default()
             }],
-            completes: true,
-            logs: true,
-            updates: true,
-            changes: true,
-            ..Offer::default()
+            ..House::capable()
         }
     }
 

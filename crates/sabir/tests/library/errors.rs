@@ -1,26 +1,36 @@
+use std::cell::RefCell;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use anyhow::Context as _;
 use sabir::{Error, Server};
 use serde_json::json;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::{connect, server};
 
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What was logged on this thread: a test and its handlers run on one.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Log;
 
 impl Log {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    /// Logs for the whole process: a logger of one thread would race with the tests beside it,
+    /// where tracing remembers which events nobody wants.
+    fn start() {
+        static STARTED: Once = Once::new();
+        STARTED.call_once(|| tracing_subscriber::fmt().with_writer(|| Log).init());
+    }
+
+    fn text() -> String {
+        LOG.with_borrow(|log| String::from_utf8(log.clone()).unwrap())
     }
 }
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        LOG.with_borrow_mut(|log| log.write(bytes))
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -70,10 +80,7 @@ fn failing() -> Server {
 
 #[tokio::test]
 async fn the_model_reads_the_message_and_the_log_the_causes() {
-    let log = Log::default();
-    let writer = log.clone();
-    let logging = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
-    let _logging = logging.set_default();
+    Log::start();
     let mut client = connect(failing());
     let expected = [
         ("with_anyhow", "the ledger cannot be opened"),
@@ -93,10 +100,10 @@ async fn the_model_reads_the_message_and_the_log_the_causes() {
 
     let causes = "failed: the ledger cannot be opened: disk on fire";
     for name in ["tool `with_anyhow`", "tool `with_ours`", "tool `internal`", "prompt `prompt`"] {
-        assert!(log.text().contains(&format!("{name} {causes}")), "{name}: {}", log.text());
+        assert!(Log::text().contains(&format!("{name} {causes}")), "{name}: {}", Log::text());
     }
     // What the handler itself says to the model is no warning.
-    assert_eq!(log.text().matches("WARN").count(), 6, "{}", log.text());
+    assert_eq!(Log::text().matches("WARN").count(), 6, "{}", Log::text());
 }
 
 #[tokio::test]
