@@ -37,7 +37,10 @@ fn begin(context: MethodContext, call: CallTool) -> Result<Answering, Problem> {
         call.resume,
     )?;
     let context = attempt::context(context, &attempt);
-    let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
+    // The source knows its tools by their listed names only.
+    let is_listed = *call.name == *entry.tool.name;
+    let name = if is_listed { call.name } else { entry.tool.name.as_str().into() };
+    let answer = entry.source().call_tool(ToolCall { name, arguments, context });
     Ok(Answering::Running(Box::pin(async move {
         let answer = answer.await.and_then(|outcome| checked(outcome, &entry));
         attempt.close(answer)
@@ -49,7 +52,14 @@ fn checked(
     outcome: SourceOutcome<ToolReply>,
     entry: &Arc<ToolEntry>,
 ) -> Result<SourceOutcome<ToolReply>, Problem> {
-    let SourceOutcome::Done(reply) = &outcome else { return Ok(outcome) };
+    let reply = match &outcome {
+        SourceOutcome::Done(reply) => reply,
+        SourceOutcome::Relayed(json) => {
+            warn_of_broken_promise(json, entry);
+            return Ok(outcome);
+        }
+        SourceOutcome::NeedInput(_) => return Ok(outcome),
+    };
     let Some(output) = entry.output.as_ref().filter(|_| !reply.is_error) else {
         return Ok(outcome);
     };
@@ -65,4 +75,20 @@ fn checked(
     };
     output.check(structured).map_err(broken)?;
     Ok(outcome)
+}
+
+/// Another server answers for its own results: its client gets them as they are.
+fn warn_of_broken_promise(json: &Raw, entry: &ToolEntry) {
+    let Some(output) = &entry.output else { return };
+    let is_error = json.member("isError").is_some_and(|value| value.text() == "true");
+    if is_error {
+        return;
+    }
+    let reason = match json.member("structuredContent") {
+        Some(structured) => output.check(&structured).err(),
+        None => Some("there is no structured content".to_owned()),
+    };
+    if let Some(reason) = reason {
+        tracing::warn!("tool `{}` broke its output schema: {reason}", entry.tool.name);
+    }
 }
