@@ -6,7 +6,9 @@
 mod articles; // a folder of Markdown
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
+mod expand; // references to variables
 mod file; // the file, as written
+mod import; // servers of other clients' files
 mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
@@ -15,6 +17,7 @@ mod prompt; // messages with placeholders
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
+mod upstream; // another MCP server
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
@@ -52,7 +55,18 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Settings, Mistakes> {
         }
     };
     let text = Text { path: &path, text: &text };
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return servers(&text);
+    }
     settle(&file::File::read(&text)?, &text)
+}
+
+/// The settings for an `mcpServers` JSON file: the server is named after its folder.
+fn servers(text: &Text<'_>) -> Result<Settings, Mistakes> {
+    let mut file = file::File::default();
+    file.server.name = text.folder().file_name().map(|name| plain(&name.to_string_lossy()));
+    file.upstream = import::upstreams(text)?;
+    settle(&file, text)
 }
 
 /// The settings for a folder of articles: the server is named after it.

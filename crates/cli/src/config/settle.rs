@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sabir::{
-    Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
+    Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision, SealKey,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
 use super::file::{self, File};
-use super::mistake::{Mistake, Mistakes, Text};
+use super::expand::expand;
+use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, prompt, resource};
+use super::{articles, command, http, import, prompt, resource, upstream};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -43,7 +44,8 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text)?;
     let (http, listens_http) = http::settle(file, text)?;
-    let sources = sources(file, text, engine.limits.call_time)?;
+    let mut sources = sources(file, text, &engine.limits)?;
+    sources.extend(imported(file, text, engine.limits.question_time)?);
     let stdio = file.listen.stdio.unwrap_or(false);
     Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder() })
 }
@@ -52,14 +54,32 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
 fn sources(
     file: &File,
     text: &Text<'_>,
-    call_time: Option<Duration>,
+    limits: &Limits,
 ) -> Result<Vec<SourceDescription>, Mistakes> {
     let is_only = file.articles.len() == 1;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
-    let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let commands = file.command.iter().map(|file| command::settle(file, text, limits.call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources))
+    let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
+    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources).chain(upstreams))
+}
+
+/// Settles the upstreams of an imported file.
+fn imported(
+    file: &File,
+    text: &Text<'_>,
+    question_time: Option<Duration>,
+) -> Result<Vec<SourceDescription>, Mistakes> {
+    let Some(file::Import { path }) = &file.import else { return Ok(Vec::new()) };
+    let wrong = |reason: String| text.mistake(path.span(), format!("import: {reason}"));
+    let whole = text.resolve(&expand(path.get_ref(), &text.folder()).map_err(wrong)?);
+    let json = std::fs::read_to_string(&whole).map_err(|error| {
+        wrong(format!("cannot read {}: {error}", whole.display())).hint(RELATIVE)
+    })?;
+    let text = Text { path: &whole, text: &json };
+    let upstreams = import::upstreams(&text)?;
+    Mistakes::all(upstream::settle_all(&upstreams, &text, question_time))
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
