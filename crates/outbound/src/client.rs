@@ -117,12 +117,12 @@ impl HttpClient {
         let to = from.join(location).map_err(|_| invalid())?;
         let refused = |reason| Error::Redirect { to: without_credentials(&to), reason };
         match self.policy.redirects {
-            Redirects::Never => return Ok(None),
+            Redirects::Never => Ok(None),
             Redirects::SameOrigin if from.origin() != to.origin() => {
-                return Err(refused("it leads to another origin"));
+                Err(refused("it leads to another origin"))
             }
             _ if from.scheme() == "https" && to.scheme() == "http" => {
-                return Err(refused("it leads from https to http"));
+                Err(refused("it leads from https to http"))
             }
             Redirects::SameOrigin | Redirects::Follow => Ok(Some(to)),
         }

@@ -51,14 +51,9 @@ pub enum BadAnnotation {
 }
 
 impl MirroredArgument {
-    /// The argument, unless it is absent or `null`. Of a name that appears twice the last one counts,
-    /// as it does for most readers of JSON.
+    /// The argument, unless it is absent or `null`.
     pub fn find(&self, arguments: &Raw) -> Option<Raw> {
-        let found = self.path.iter().try_fold(arguments.clone(), |object, name| {
-            let mut members = object.named_members()?.into_iter().rev();
-            members.find(|(member, _)| &**member == name.as_str()).map(|(_, raw)| raw)
-        });
-        found.filter(|value| !value.is_null())
+        value_at(arguments, &self.path).filter(|value| !value.is_null())
     }
 
     /// The value of the header for these arguments, encoded; `None` if there is none.
@@ -70,6 +65,15 @@ impl MirroredArgument {
         };
         Some(encode_value(&text).into_owned())
     }
+}
+
+/// The value at a path of property names. Of a name that appears twice the last one counts, as it
+/// does for most readers of JSON.
+pub fn value_at(object: &Raw, path: &[String]) -> Option<Raw> {
+    path.iter().try_fold(object.clone(), |object, name| {
+        let mut members = object.named_members()?.into_iter().rev();
+        members.find(|(member, _)| &**member == name.as_str()).map(|(_, value)| value)
+    })
 }
 
 /// The value of a header that stands for `text`: the text itself, or Base64 if a header cannot hold

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
 use sabir_registry::Catalog;
-use sabir_wire::mirror::{MirrorType, MirroredArgument};
+use sabir_wire::mirror::{MirrorType, MirroredArgument, value_at};
 use sabir_wire::{Era, Incoming, Message, Method, ParsedRequest, Problem, Raw, Request, Revision};
 
 use super::headers::{self, Headers};
@@ -89,7 +89,7 @@ fn unread_name(asked: &ParsedRequest) -> Option<String> {
         Method::ReadResource => "uri",
         _ => return None,
     };
-    at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()
+    value_at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()
 }
 
 /// Whether the headers of a POST say what its body says; `None` if its body is no request. What
