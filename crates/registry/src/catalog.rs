@@ -257,7 +257,8 @@ impl Catalog {
             variables: Vec::new(),
         };
         let unlisted = || {
-            let fitting = self.unlisted.iter().filter(|(beginning, _)| uri.starts_with(&***beginning));
+            let fitting =
+                self.unlisted.iter().filter(|(beginning, _)| uri.starts_with(&***beginning));
             fitting.max_by_key(|(beginning, _)| beginning.len())?.1.as_ref().map(found)
         };
         let listed = self.resources.get(uri).map(found);

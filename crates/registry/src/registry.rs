@@ -122,9 +122,8 @@ impl Registry {
             |nth: &usize| offers.get(*nth).is_some_and(|checked| !checked.offer.tolerant);
         // Names of tools and prompts are the operator's to choose, also those of another server.
         let is_chosen = |bad: &BadOffer| !matches!(bad, BadOffer::Taken { kind: "resource", .. });
-        let is_refused = |(nth, bad): &&(usize, BadOffer)| {
-            *nth >= before && (is_strict(nth) || is_chosen(bad))
-        };
+        let is_refused =
+            |(nth, bad): &&(usize, BadOffer)| *nth >= before && (is_strict(nth) || is_chosen(bad));
         let mut refused = taken.iter().filter(is_refused);
         if let Some((nth, bad)) = refused.next() {
             return Err((nth - before, bad.clone()));

@@ -7,6 +7,8 @@ pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
 #[cfg(feature = "commands")]
 mod hidden; // hidden modes of the executable
+#[cfg(feature = "upstreams")]
+pub mod upstream; // another MCP server
 #[cfg(feature = "commands")]
 pub mod text; // prompts and resources from the configuration
 

@@ -193,8 +193,14 @@ mod tests {
         for (file, expected) in [
             ("{\n\"mcpServers\": [\n}", "invalid JSON: "),
             ("{}", "no servers in this file"),
-            ("{\"mcpServers\":{\n\"a\":{}}}", "server `a`: expected either `command` or `url`\n  --> /x/.mcp.json:2"),
-            ("{\"mcpServers\":{\"a\":{\"command\":\"x\",\"type\":\"carrier pigeon\"}}}", "server `a`: unknown type `carrier pigeon`"),
+            (
+                "{\"mcpServers\":{\n\"a\":{}}}",
+                "server `a`: expected either `command` or `url`\n  --> /x/.mcp.json:2",
+            ),
+            (
+                "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"type\":\"carrier pigeon\"}}}",
+                "server `a`: unknown type `carrier pigeon`",
+            ),
             ("{\"mcpServers\":{\"a\":{\"command\":7}}}", "server `a`: invalid type"),
         ] {
             let error = read(file).unwrap_err().to_string();

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sabir::{
-    Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision, SealKey,
+    Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision,
+    SealKey,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
-use super::file::{self, File};
 use super::expand::expand;
+use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};

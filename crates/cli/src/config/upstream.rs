@@ -148,7 +148,8 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
                 let what = format!("{owner}: folder not found: {}", cwd.display());
                 return Err(text.mistake(written.span(), what).hint(RELATIVE));
             }
-            let program = if program.contains('/') { text.resolve(program) } else { program.into() };
+            let program =
+                if program.contains('/') { text.resolve(program) } else { program.into() };
             let env = pairs(file.env.as_ref(), "env", owner, text)?;
             Ok(Reach::Program { program, arguments: arguments.to_vec(), env, cwd })
         }
@@ -158,9 +159,8 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
             }
             let headers = pairs(file.headers.as_ref(), "headers", owner, text)?;
             let target = WebTarget::new(&expanded(url.get_ref(), url.span())?, headers);
-            let target = target.map_err(|reason| {
-                text.mistake(url.span(), format!("{owner}: {reason}"))
-            })?;
+            let target =
+                target.map_err(|reason| text.mistake(url.span(), format!("{owner}: {reason}")))?;
             Ok(Reach::Web(target))
         }
         _ => {
@@ -194,7 +194,8 @@ fn pairs(
             _ => Err("invalid value (expected a string or true)".to_owned()),
         };
         let value = value.map_err(wrong)?;
-        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) || value.contains('\0') {
+        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) || value.contains('\0')
+        {
             return Err(wrong("invalid name or value".to_owned()));
         }
         Ok((name.get_ref().clone(), value))

@@ -18,7 +18,8 @@ pub(super) type Permit = OwnedSemaphorePermit;
 /// also shown at once.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// A call that is alive at the upstream. Dropping it cancels it and refuses its questions.
+/// A call that is alive at the upstream. Dropping it cancels it and refuses its questions; those that
+/// another call may have asked go to that.
 #[derive(Debug)]
 pub(super) struct LiveCall {
     call: Call,
@@ -26,8 +27,9 @@ pub(super) struct LiveCall {
     /// What may belong to it.
     routed: mpsc::Receiver<Routed>,
     caller: Caller,
-    /// The questions that its client has not answered, by their keys.
-    questions: Vec<(String, Asked)>,
+    /// The questions that its client has not answered, by their keys; whether another call may have
+    /// asked.
+    questions: Vec<(String, Asked, bool)>,
     asked: usize,
     in_use: InUse,
     /// `None` once it was parked: calls that wait for people must not keep others from running.
@@ -87,7 +89,7 @@ impl LiveCall {
                 () = &mut cancelled => return Step::Cancelled,
                 event = self.call.next() => match event {
                     CallEvent::Done(result) => return Step::Done(result),
-                    CallEvent::Question(asked) => self.ask(asked),
+                    CallEvent::Question(asked) => self.ask(asked, false),
                     CallEvent::Progress(progress) => {
                         client.progress(progress.progress, progress.total, progress.message);
                     }
@@ -98,7 +100,7 @@ impl LiveCall {
                     _ => {}
                 },
                 Some(routed) = self.routed.recv() => match routed {
-                    Routed::Question(asked) => self.ask(asked),
+                    Routed::Question(asked) => self.ask(asked, true),
                     Routed::Log(message) => client.log(message.level, message.logger, message.data),
                     Routed::Notification { method, params } => client.notify(&method, params),
                 },
@@ -110,22 +112,22 @@ impl LiveCall {
         }
     }
 
-    fn ask(&mut self, asked: Asked) {
+    fn ask(&mut self, asked: Asked, is_uncertain: bool) {
         self.asked += 1;
-        self.questions.push((format!("question-{}", self.asked), asked));
+        self.questions.push((format!("question-{}", self.asked), asked, is_uncertain));
     }
 
     /// The questions that are not answered.
     pub(super) fn questions(&self) -> Vec<(String, Question)> {
         let questions = self.questions.iter();
-        questions.map(|(key, asked)| (key.clone(), asked.question().clone())).collect()
+        questions.map(|(key, asked, _)| (key.clone(), asked.question().clone())).collect()
     }
 
     /// Hands the client's answers to the upstream.
     pub(super) fn answer(&mut self, answers: &[(String, Raw)]) {
         for (key, answer) in answers {
-            if let Some(at) = self.questions.iter().position(|(asked, _)| asked == key) {
-                let (_, asked) = self.questions.swap_remove(at);
+            if let Some(at) = self.questions.iter().position(|(asked, ..)| asked == key) {
+                let (_, asked, _) = self.questions.swap_remove(at);
                 asked.answer(answer.clone());
             }
         }
@@ -146,5 +148,14 @@ impl LiveCall {
 impl Drop for LiveCall {
     fn drop(&mut self) {
         self.in_use.forget(self.call.key());
+        self.routed.close();
+        let uncertain = self.questions.drain(..).filter(|(.., is_uncertain)| *is_uncertain);
+        let mut questions: Vec<_> =
+            uncertain.map(|(_, asked, _)| Routed::Question(asked)).collect();
+        questions.extend(std::iter::from_fn(|| self.routed.try_recv().ok()));
+        // Another call may have asked: it still waits for the answer.
+        for question in questions {
+            self.in_use.0.route(question);
+        }
     }
 }

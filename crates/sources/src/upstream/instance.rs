@@ -103,8 +103,8 @@ impl Instance {
         }
         // If it cannot be opened, the call itself says why.
         let Ok(server) = self.client.open().await else { return };
-        let has_levels = server.revision.era() == Era::Legacy
-            && server.discovered.capabilities.logging;
+        let has_levels =
+            server.revision.era() == Era::Legacy && server.discovered.capabilities.logging;
         self.lock().level = Some(wanted);
         if has_levels && let Ok(call) = self.client.start(Request::SetLevel(wanted)).await {
             tokio::spawn(call.result());
@@ -130,11 +130,14 @@ impl Instance {
             return refuse(routed, reason);
         }
         let can_answer = |route: &Route| match &routed {
-            Routed::Question(asked) => route.capabilities.lacks(&asked.question().needs()).is_none(),
+            Routed::Question(asked) => {
+                route.capabilities.lacks(&asked.question().needs()).is_none()
+            }
             _ => true,
         };
         let candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
-        let best = candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
+        let best =
+            candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
         let sender = best.map(|(_, route)| route.sender.clone());
         drop(state);
         let refused = sender.and_then(|sender| sender.try_send(routed).err());

@@ -130,7 +130,8 @@ impl Mapping {
     }
 
     fn resource(&self, resource: &Resource) -> Resource {
-        let (uri, meta) = (self.uris.outward(&resource.uri).into(), self.meta(resource.meta.as_ref()));
+        let (uri, meta) =
+            (self.uris.outward(&resource.uri).into(), self.meta(resource.meta.as_ref()));
         Resource { uri, meta, ..resource.clone() }
     }
 

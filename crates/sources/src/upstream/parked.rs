@@ -67,10 +67,6 @@ impl Parked {
         drop(calls);
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<String, LiveCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

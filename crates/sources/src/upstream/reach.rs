@@ -96,8 +96,19 @@ impl Reach {
 /// The variables of our own environment that every upstream gets, as other clients of MCP do it, and
 /// what package runners need. No other variable is passed on: it may be a secret.
 const INHERITED: [&str; 13] = [
-    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TZ", "TMPDIR", "HTTP_PROXY",
-    "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE",
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
 ];
 const INHERITED_PREFIXES: [&str; 5] = ["LC_", "XDG_", "npm_config_", "UV_", "PIP_"];
 

@@ -17,7 +17,11 @@ const MAX_RESENDS: usize = 2;
 
 impl Upstream {
     /// Makes a request of our client at the upstream.
-    pub(super) fn relay<T: 'static>(self: &Arc<Self>, request: Request, context: Context) -> Pending<T> {
+    pub(super) fn relay<T: 'static>(
+        self: &Arc<Self>,
+        request: Request,
+        context: Context,
+    ) -> Pending<T> {
         let upstream = self.clone();
         Box::pin(async move { upstream.attempt(request, context).await })
     }
@@ -34,7 +38,8 @@ impl Upstream {
             }
             Some(State::Repeat { asked, state }) => {
                 let answers = context.answers.iter().filter(|(key, _)| asked.contains(key));
-                let resume = Resume { answers: answers.cloned().collect(), state: state.map(Into::into) };
+                let resume =
+                    Resume { answers: answers.cloned().collect(), state: state.map(Into::into) };
                 self.begin(resumed(request, resume), context).await
             }
             None => self.begin(request, context).await,
@@ -62,8 +67,9 @@ impl Upstream {
                 },
                 Err(error) => error,
             };
-            let is_unknown_header =
-                |error: &CallError| error.rpc().is_some_and(|error| error.code == Code::HEADER_MISMATCH);
+            let is_unknown_header = |error: &CallError| {
+                error.rpc().is_some_and(|error| error.code == Code::HEADER_MISMATCH)
+            };
             match error {
                 CallError::Unsent(_) if resends < MAX_RESENDS => {}
                 error if is_unknown_header(&error) && resends < 1 => {
@@ -76,7 +82,7 @@ impl Upstream {
         Err(cancelled())
     }
 
-    async fn go_on<T>(&self, mut live: LiveCall, context: &Context) -> Answer<T> {
+    async fn go_on<T>(self: &Arc<Self>, mut live: LiveCall, context: &Context) -> Answer<T> {
         let step = live.advance(&*context.call).await;
         self.finish(live, step)
     }
@@ -129,7 +135,12 @@ impl Upstream {
         self.fail_method(instance, &request.method(), error)
     }
 
-    fn fail_method<T>(&self, instance: &Instance, method: &sabir_wire::Method, error: CallError) -> Answer<T> {
+    fn fail_method<T>(
+        &self,
+        instance: &Instance,
+        method: &sabir_wire::Method,
+        error: CallError,
+    ) -> Answer<T> {
         let error = match error {
             CallError::Rpc(error) => error,
             CallError::Down(reason) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use sabir_client::{ClientConfig, ClientEvent, Client, Events, Reconnect, ServerInfo};
+use sabir_client::{Client, ClientConfig, ClientEvent, Events, Reconnect, ServerInfo};
 use sabir_registry::{
     Closing, CompleteCall, Context, Offer, Pending, PromptCall, ResourceCall, Source, SourceHandle,
     StartError, Starting, ToolCall,
@@ -122,7 +122,8 @@ impl Upstream {
             let idle = instances.iter().filter_map(|(key, one)| Some((one.idle_time()?, key)));
             let Some((_, key)) = idle.max_by_key(|(time, _)| *time) else {
                 let name = &self.settings.name;
-                let reason = format!("upstream `{name}`: too many sessions (limit {MAX_INSTANCES})");
+                let reason =
+                    format!("upstream `{name}`: too many sessions (limit {MAX_INSTANCES})");
                 return Err(Problem::ToolFailed(reason.into()));
             };
             let key = key.clone();
@@ -197,7 +198,12 @@ impl Upstream {
         true
     }
 
-    async fn on_event(self: &Arc<Self>, instance: &Arc<Instance>, events: &Events, event: ClientEvent) {
+    async fn on_event(
+        self: &Arc<Self>,
+        instance: &Arc<Instance>,
+        events: &Events,
+        event: ClientEvent,
+    ) {
         match event {
             ClientEvent::Opened(server) => {
                 instance.on_opened();
@@ -291,7 +297,8 @@ impl Upstream {
                 Some(server) => instance.client.watch(self.filter(&server)),
                 None => {
                     let resource_subscriptions = lock(&self.watched).iter().cloned().collect();
-                    let filter = SubscriptionFilter { resource_subscriptions, ..Default::default() };
+                    let filter =
+                        SubscriptionFilter { resource_subscriptions, ..Default::default() };
                     instance.client.watch(filter);
                 }
             }
@@ -311,9 +318,9 @@ impl Upstream {
 
     /// Starts it, and waits until its catalog is known.
     async fn learn_first(self: Arc<Self>) -> Result<(), StartError> {
-        let instance = self.instance_of(None).map_err(|problem| {
-            StartError::new(problem.to_error().message)
-        })?;
+        let instance = self
+            .instance_of(None)
+            .map_err(|problem| StartError::new(problem.to_error().message))?;
         let server = instance.client.open().await.map_err(|error| {
             StartError::new(self.describe_failure(&instance, &error.to_string()))
         })?;

@@ -133,12 +133,24 @@ mod tests {
         let names = UriNames::new(Some("f"));
         for (json, expected) in [
             (r#"{"uri":"ui://a","n":1.0}"#, r#"{"uri":"ui://f/a","n":1.0}"#),
-            (r#"{"text":"ui://a","x": {"uri" : "ui://b"}}"#, r#"{"text":"ui://a","x": {"uri" : "ui://f/b"}}"#),
+            (
+                r#"{"text":"ui://a","x": {"uri" : "ui://b"}}"#,
+                r#"{"text":"ui://a","x": {"uri" : "ui://f/b"}}"#,
+            ),
             (r#"{"ui":{"resourceUri":"ui:\/\/a\/b"}}"#, r#"{"ui":{"resourceUri":"ui://f/a\/b"}}"#),
-            (r#"{"uri":["ui://a"],"uri":"x\"\\","a":"uri"}"#, r#"{"uri":["ui://a"],"uri":"x\"\\","a":"uri"}"#),
+            (
+                r#"{"uri":["ui://a"],"uri":"x\"\\","a":"uri"}"#,
+                r#"{"uri":["ui://a"],"uri":"x\"\\","a":"uri"}"#,
+            ),
             (r#"["uri","ui://a"]"#, r#"["uri","ui://a"]"#),
-            (r#"{"text":"\"uri\":\"ui://a\"","uri":"ui://é"}"#, r#"{"text":"\"uri\":\"ui://a\"","uri":"ui://f/é"}"#),
-            (r#"{"big":123456789012345678901234567890,"uri":"skill://s"}"#, r#"{"big":123456789012345678901234567890,"uri":"skill://f/s"}"#),
+            (
+                r#"{"text":"\"uri\":\"ui://a\"","uri":"ui://é"}"#,
+                r#"{"text":"\"uri\":\"ui://a\"","uri":"ui://f/é"}"#,
+            ),
+            (
+                r#"{"big":123456789012345678901234567890,"uri":"skill://s"}"#,
+                r#"{"big":123456789012345678901234567890,"uri":"skill://f/s"}"#,
+            ),
         ] {
             assert_eq!(names.outward_json(&Raw::parse(json).unwrap()).text(), expected);
         }
