@@ -39,6 +39,8 @@ async fn a_thousand(near: Era, far: Revision) {
         fixture("pipe", far)
     );
     let (client, _child, _folder) = on_stdio(&configuration, near);
+    super::listed(&client, "pipe_echo").await;
+    super::listed(&client, "web_echo").await;
     let mut calls = JoinSet::new();
     for nth in 0..1000 {
         let client = client.clone();
@@ -79,6 +81,7 @@ async fn a_parked_call_belongs_to_its_caller_and_is_resumed_once() {
 
     let relay = Relay::start(&fixture("up", Revision::NEWEST_LEGACY));
     let (client, _) = relay.client(Revision::NEWEST).await;
+    super::listed(&client, "up_elicit").await;
     let request = |resume| {
         let (name, arguments) = ("up_elicit".into(), Some(raw(json!({ "word": "a" }))));
         CallRequest::new(Request::CallTool(CallTool { name, arguments, resume }))

@@ -43,9 +43,10 @@ async fn column(way: &str, far: Revision) -> Column {
     let title = format!("{way} {}", far.date());
     let mut column = Column { title, cells: vec![String::new(); ROWS.len()], failures: Vec::new() };
     for near in Revision::ALL {
-        let (client, person) = relay.client(near).await;
+        let (client, _) = relay.client(near).await;
+        super::listed(&client, "up_echo").await;
         let (events, url) = (client.events(), relay.url.clone());
-        let setup = Setup { client, person, events, url, near, far };
+        let setup = Setup { client, events, url, near, far };
         for (row, cell) in ROWS.iter().zip(&mut column.cells) {
             cell.push(match row.check(&setup).await {
                 None => '–',

@@ -189,6 +189,11 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
+/// Waits until a tool is listed: on a busy machine an upstream takes its time.
+async fn listed(client: &Client, tool: &str) {
+    until(tool, async || client.list_tools().await.unwrap().iter().any(|one| one.name == tool)).await;
+}
+
 /// Where the documents are.
 fn docs() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")

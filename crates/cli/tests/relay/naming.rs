@@ -93,7 +93,7 @@ async fn names_are_chosen_by_the_operator() {
            resources = { deny = [\"*missing\"] }\n";
     let relay = Relay::start(&configuration);
     let (client, _) = relay.client(Revision::NEWEST).await;
-    super::until("it is listed", async || !client.list_tools().await.unwrap().is_empty()).await;
+    super::listed(&client, "x-say").await;
     let tools = client.list_tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(names, ["x-say", "x-elicit"]);

@@ -11,12 +11,11 @@ use sabir_wire::types::{Level, Reference, SubscriptionFilter, Topic};
 use sabir_wire::{CallTool, Complete, Era, Raw, Request, Resume, Revision};
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Person, raw, text};
+use super::{PATIENCE, raw, text};
 
 /// A client in front of a relay in front of an upstream called `up`.
 pub(crate) struct Setup {
     pub(crate) client: Client,
-    pub(crate) person: Arc<Person>,
     pub(crate) events: Events,
     pub(crate) url: String,
     pub(crate) near: Revision,

@@ -9,7 +9,7 @@ use super::memory::UpstreamCatalog;
 /// Items of one list. Further ones are left out and reported.
 const MAX_ITEMS: usize = 10_000;
 /// Pages of one list. Further ones are not asked for.
-const MAX_PAGES: usize = 1000;
+const MAX_PAGES: usize = 500;
 
 /// Asks for all lists that the server says it has. The second value says what was left out.
 pub(super) async fn list(
@@ -20,7 +20,8 @@ pub(super) async fn list(
     let mut left_out = Vec::new();
     let mut catalog = UpstreamCatalog {
         has_resources: has.resources,
-        completes: has.completions,
+        // The first revision had completion, but no capability that says so.
+        completes: has.completions || !server.revision.features().audio,
         logs: has.logging,
         subscribes: has.subscribe,
         ..UpstreamCatalog::default()

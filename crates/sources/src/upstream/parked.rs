@@ -16,7 +16,7 @@ pub(super) enum State {
     Parked(String),
     /// The upstream ended its call with questions; it is called again with the answers to these,
     /// and with its own state.
-    Repeat { asked: Vec<String>, state: Option<String> },
+    Repeat { asked: Vec<String>, state: String },
 }
 
 impl State {

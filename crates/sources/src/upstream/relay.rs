@@ -38,11 +38,15 @@ impl Upstream {
             }
             Some(State::Repeat { asked, state }) => {
                 let answers = context.answers.iter().filter(|(key, _)| asked.contains(key));
-                let resume =
-                    Resume { answers: answers.cloned().collect(), state: state.map(Into::into) };
+                let answers = answers.cloned().collect();
+                let resume = Resume { answers, state: Some(state.into()) };
                 self.begin(resumed(request, resume), context).await
             }
-            None => self.begin(request, context).await,
+            None => {
+                // An upstream that keeps no state needs the answers alone.
+                let resume = Resume { answers: context.answers.clone(), state: None };
+                self.begin(resumed(request, resume), context).await
+            }
         }
     }
 
@@ -167,11 +171,12 @@ impl Upstream {
     }
 }
 
-/// The upstream ended its call with questions.
+/// The upstream ended its call with questions, and with its state, if it keeps any.
 fn repeat(questions: Questions) -> Ask {
-    let asked = questions.questions.iter().map(|(key, _)| key.clone()).collect();
-    let state = State::Repeat { asked, state: questions.state };
-    Ask { questions: questions.questions, state: state.write() }
+    let Questions { questions, state, .. } = questions;
+    let asked = questions.iter().map(|(key, _)| key.clone()).collect();
+    let state = state.map(|state| State::Repeat { asked, state });
+    Ask { questions, state: state.and_then(|state| state.write()) }
 }
 
 fn resumed(mut request: Request, answers: Resume) -> Request {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use sabir_client::{Client, ClientConfig, ClientEvent, Events, Reconnect, ServerInfo};
+use sabir_client::{Client, ClientConfig, ClientEvent, Reconnect, ServerInfo};
 use sabir_registry::{
     Closing, CompleteCall, Context, Offer, Pending, PromptCall, ResourceCall, Source, SourceHandle,
     StartError, Starting, ToolCall,
@@ -16,7 +16,7 @@ use sabir_wire::types::{
     ToolReply, Topic,
 };
 use sabir_wire::{CallTool, Complete, GetPrompt, Problem, Raw, ReadResource, Request, Resume};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use super::catalog;
 use super::instance::{Instance, Routed};
@@ -40,6 +40,8 @@ pub(super) struct Upstream {
     mapped: ArcSwap<Mapped>,
     known: Mutex<Known>,
     handle: OnceLock<SourceHandle>,
+    /// Told when an attempt to list it has ended.
+    learned: Notify,
     instances: Mutex<HashMap<Option<Session>, Arc<Instance>>>,
     pub(super) parked: Parked,
     pub(super) room: Arc<Semaphore>,
@@ -93,6 +95,7 @@ impl UpstreamSource {
             mapped: ArcSwap::from_pointee(mapped),
             known: Mutex::new(Known { catalog, remembered, ..Known::default() }),
             handle: OnceLock::new(),
+            learned: Notify::new(),
             instances: Mutex::default(),
             parked: Parked::default(),
             watched: Mutex::default(),
@@ -174,7 +177,7 @@ impl Upstream {
                     return;
                 };
                 match event {
-                    Some(event) => upstream.on_event(&instance, &events, event).await,
+                    Some(event) => upstream.on_event(&instance, event),
                     None if upstream.stop_idle(session.as_ref(), &instance) => return,
                     None => {}
                 }
@@ -198,12 +201,7 @@ impl Upstream {
         true
     }
 
-    async fn on_event(
-        self: &Arc<Self>,
-        instance: &Arc<Instance>,
-        events: &Events,
-        event: ClientEvent,
-    ) {
+    fn on_event(self: &Arc<Self>, instance: &Arc<Instance>, event: ClientEvent) {
         match event {
             ClientEvent::Opened(server) => {
                 instance.on_opened();
@@ -217,6 +215,8 @@ impl Upstream {
                 }
                 let stderr = instance.client.stderr();
                 lock(&self.known).failure = Some(with_stderr(&reason.to_string(), &stderr));
+                // Whoever waits for the first list waits in vain.
+                self.learned.notify_waiters();
             }
             ClientEvent::Changed(Topic::Resource(uri)) => {
                 if let Some(handle) = self.handle.get() {
@@ -235,7 +235,6 @@ impl Upstream {
             }
             _ => {}
         }
-        let _ = events;
     }
 
     /// Lists what the upstream offers, beside everything else.
@@ -243,15 +242,18 @@ impl Upstream {
         let (upstream, instance, server) = (self.clone(), instance.clone(), server.clone());
         tokio::spawn(async move {
             match catalog::list(&instance.client, &server).await {
-                Ok((catalog, left_out)) => upstream.set_catalog(catalog, left_out),
+                Ok((catalog, left_out)) => upstream.set_catalog(catalog, left_out).await,
                 Err(error) => {
-                    lock(&upstream.known).failure = Some(format!("cannot list its offer: {error}"));
+                    let failure = format!("cannot list what it offers: {error}");
+                    tracing::warn!("upstream `{}`: {failure}", upstream.settings.name);
+                    lock(&upstream.known).failure = Some(failure);
                 }
             }
+            upstream.learned.notify_waiters();
         });
     }
 
-    fn set_catalog(self: &Arc<Self>, catalog: UpstreamCatalog, left_out: Vec<String>) {
+    async fn set_catalog(self: &Arc<Self>, catalog: UpstreamCatalog, left_out: Vec<String>) {
         let mut known = lock(&self.known);
         let is_new = known.catalog.as_ref() != Some(&catalog);
         let is_stale = known.remembered.is_some();
@@ -260,18 +262,24 @@ impl Upstream {
             self.mapped.store(Arc::new(self.mapping.apply(&catalog)));
         }
         drop(known);
-        if is_new && let Some(Err(error)) = self.handle.get().map(SourceHandle::changed) {
-            tracing::warn!("upstream `{}`: {error}", self.settings.name);
-        }
-        let Some(memory) = self.settings.memory.clone().filter(|_| is_new || is_stale) else {
+        if !is_new && !is_stale {
             return;
-        };
-        let name = self.settings.name.clone();
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = memory.save(&catalog, SystemTime::now()) {
+        }
+        let upstream = self.clone();
+        // Checking thousands of schemas takes its time.
+        let done = tokio::task::spawn_blocking(move || {
+            let name = &upstream.settings.name;
+            if let Some(Err(error)) = upstream.handle.get().map(SourceHandle::changed) {
+                tracing::warn!("upstream `{name}`: {error}");
+            }
+            let saved = upstream.settings.memory.as_ref();
+            let saved = saved.map(|memory| memory.save(&catalog, SystemTime::now()));
+            if let Some(Err(error)) = saved {
                 tracing::warn!("upstream `{name}`: cannot remember its catalog: {error}");
             }
         });
+        // It fails only when the runtime ends.
+        let _ = done.await;
     }
 
     /// The changes that the upstream should tell of.
@@ -318,16 +326,24 @@ impl Upstream {
 
     /// Starts it, and waits until its catalog is known.
     async fn learn_first(self: Arc<Self>) -> Result<(), StartError> {
+        let learned = self.learned.notified();
+        tokio::pin!(learned);
+        learned.as_mut().enable();
         let instance = self
             .instance_of(None)
             .map_err(|problem| StartError::new(problem.to_error().message))?;
-        let server = instance.client.open().await.map_err(|error| {
+        instance.client.open().await.map_err(|error| {
             StartError::new(self.describe_failure(&instance, &error.to_string()))
         })?;
-        let listed = catalog::list(&instance.client, &server).await;
-        let (catalog, left_out) = listed.map_err(|error| StartError::new(error.to_string()))?;
-        self.set_catalog(catalog, left_out);
-        Ok(())
+        // The follower of the instance lists it.
+        if lock(&self.known).catalog.is_none() {
+            learned.await;
+        }
+        let known = lock(&self.known);
+        match (&known.catalog, &known.failure) {
+            (None, Some(failure)) => Err(StartError::new(failure.clone())),
+            _ => Ok(()),
+        }
     }
 }
 
