@@ -304,10 +304,13 @@ impl Shared {
         let opened = match self.attempt(&*self.transport, beginning).await {
             // Some legacy servers exit on a request that they do not know.
             Err((_, true)) => self.attempt(&*self.transport, Beginning::Legacy).await,
-            Err((OpenError::Status { status: 400 | 404 | 405, .. }, _))
-                if let Some(other) = self.transport.fallback() =>
-            {
-                self.attempt(&*other, Beginning::Legacy).await
+            // A server that refuses the handshake may have only the transport of the first revision.
+            Err((
+                reason @ (OpenError::Status { status: 400 | 404 | 405, .. } | OpenError::Rpc(_)),
+                _,
+            )) if let Some(other) = self.transport.fallback() => {
+                let opened = self.attempt(&*other, Beginning::Legacy).await;
+                opened.map_err(|_| (reason, false))
             }
             other => other,
         };
