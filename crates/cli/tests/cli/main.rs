@@ -3,6 +3,7 @@
 
 mod articles;
 mod asdlc;
+mod calling;
 mod client;
 mod commands;
 mod configuration;
