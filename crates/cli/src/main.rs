@@ -8,6 +8,7 @@ compile_error!("sabir supports Unix only");
 mod args;
 mod commands;
 mod config;
+mod escape;
 mod logging;
 mod progress;
 mod report;

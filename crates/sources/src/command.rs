@@ -9,7 +9,9 @@
 
 mod capture; // reads output up to a limit
 mod definition; // mistakes in a definition
+mod duplicate; // keys that occur twice
 mod exec; // applies limits and the sandbox
+pub mod fuzzing; // what fuzzers run
 mod input; // the arguments
 mod program; // the program and its limits
 mod queue; // concurrent and waiting calls

@@ -8,10 +8,11 @@ use tokio::task::JoinSet;
 
 use super::Opened;
 use crate::config;
+use crate::escape::escaped;
 use crate::report::{Failure, say};
 
-pub(crate) fn run(path: Option<&Path>) -> Result<(), Failure> {
-    let settings = config::read(path)?;
+pub(crate) fn run(path: Option<&Path>, no_config: bool) -> Result<(), Failure> {
+    let settings = config::read(path, no_config)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let opened = Opened::new(settings).await?;
@@ -29,10 +30,10 @@ async fn check(opened: &Opened) -> Result<(), Failure> {
     let mut failed = Vec::new();
     for source in registry.status() {
         if let SourceState::Failed(reason) = source.state {
-            failed.push(format!("{}: {reason}", source.name));
+            failed.push(escaped(&format!("{}: {reason}", source.name)).into_owned());
         }
         for problem in source.problems {
-            say(&format!("warning: {problem}"));
+            say(&format!("warning: {}", escaped(&problem.to_string())));
         }
     }
     if !failed.is_empty() {

@@ -2,6 +2,7 @@
 
 mod check;
 mod init;
+mod secrets;
 mod serve;
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::report::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path } => check::run(path.as_deref()),
+        Command::Check { path, no_config } => check::run(path.as_deref(), no_config),
         Command::Init => init::run(),
     }
 }

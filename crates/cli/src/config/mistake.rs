@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use sabir_sources::command::DefinitionError;
 use toml::Spanned;
 
+use crate::escape::escaped;
+
 /// A mistake in a configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Mistake {
@@ -108,6 +110,11 @@ impl Mistake {
         Self { what, path: path.into(), line: None, hint }
     }
 
+    /// A mistake about the whole file.
+    pub(crate) fn of_file(path: &Path, what: impl Into<String>) -> Self {
+        Self { what: what.into(), path: path.into(), line: None, hint: None }
+    }
+
     /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -150,12 +157,13 @@ impl fmt::Display for Mistakes {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}\n  --> {}", self.what, self.path.display())?;
+        let path = self.path.display().to_string();
+        write!(f, "error: {}\n  --> {}", escaped(&self.what), escaped(&path))?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", escaped(hint))?;
         }
         Ok(())
     }

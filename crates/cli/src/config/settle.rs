@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<SourceDescription>,
     /// The folder of the file.
     pub(crate) folder: PathBuf,
+    /// The file, if it was found in a folder and not named.
+    pub(crate) found: Option<PathBuf>,
 }
 
 /// Settles a file.
@@ -45,7 +47,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let (http, listens_http) = http::settle(file, text)?;
     let sources = sources(file, text, engine.limits.call_time)?;
     let stdio = file.listen.stdio.unwrap_or(false);
-    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder() })
+    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder(), found: None })
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.

@@ -4,6 +4,7 @@
 //! table; otherwise the one in the docs must be the same.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
@@ -19,12 +20,17 @@ use super::{PLAY, script, shell, supervisor, token};
 /// Whether this kernel can enforce a sandbox. Otherwise says so, and checks that nothing runs.
 pub(super) async fn enforced() -> bool {
     let Err(reason) = Sandbox::default().check() else { return true };
-    eprintln!("!!! THE SANDBOX WAS NOT TESTED, only that it fails closed: {reason}");
+    loudly(&format!("!!! THE SANDBOX WAS NOT TESTED, only that it fails closed: {reason}"));
     let mut program = shell("/");
     program.sandbox = Some(Sandbox::default());
     let refused = run(&supervisor(), &program, script("echo it ran"), None, None).await;
     assert!(matches!(refused, Err(RunError::Sandbox(_))), "{refused:?}");
     false
+}
+
+/// Writes a line that the test runner does not capture.
+fn loudly(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// What programs try to reach.
@@ -162,7 +168,9 @@ async fn the_table_in_the_docs_is_what_the_sandbox_does() {
             if targets.succeeds(None, attempt).await {
                 shown.push(*attempt);
             } else {
-                eprintln!("!!! NOT TESTED: this system refuses `{attempt}` even without a sandbox");
+                loudly(&format!(
+                    "!!! NOT TESTED: this system refuses `{attempt}` even without a sandbox"
+                ));
             }
         }
         let mut cells = Vec::new();
@@ -217,7 +225,7 @@ async fn named_sockets_are_the_only_ones_or_the_program_is_not_started() {
     let named = targets.folder.path().join("outside/socket");
     let sandbox = Sandbox { sockets: Sockets::Named(vec![named]), ..Sandbox::default() };
     if let Err(reason) = sandbox.check() {
-        eprintln!("!!! NAMED SOCKETS WERE NOT TESTED, only that they fail closed: {reason}");
+        loudly(&format!("!!! NAMED SOCKETS WERE NOT TESTED, only that they fail closed: {reason}"));
         let mut program = shell("/");
         program.sandbox = Some(sandbox);
         let refused = run(&targets.supervisor, &program, script("echo it ran"), None, None).await;
@@ -240,7 +248,7 @@ async fn keys_shared_memory_and_io_uring_are_refused_in_every_sandbox() {
     }
     let Some(perl) = ["/usr/bin/perl", "/bin/perl"].into_iter().find(|p| Path::new(p).exists())
     else {
-        eprintln!("!!! NOT TESTED: keys, shared memory and io_uring (install perl)");
+        loudly("!!! NOT TESTED: keys, shared memory and io_uring (install perl)");
         return;
     };
     let mut program = Program::new(perl.into(), "/".into());
