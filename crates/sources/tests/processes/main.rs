@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod fuzz; // templates and values
 mod running; // one call
 #[cfg(target_os = "linux")]
 mod sandbox; // limits and sandbox
