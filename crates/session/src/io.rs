@@ -47,6 +47,8 @@ pub enum Input {
     },
     /// Something that is offered changed.
     Changed(Topic),
+    /// Nobody will read this stream any more: its calls are stopped, and nothing is answered.
+    Gone(StreamId),
     /// Time passed.
     Tick,
     /// The client says no more, or we stop: running calls may finish within the grace.
