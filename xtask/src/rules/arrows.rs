@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "client",
             "cluster",
             "articles",
+            "openapi",
             "supervisor",
             "engine",
             "registry",
@@ -23,13 +24,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("sabir", &["engine", "transports", "sources", "session", "registry", "wire"]),
     ("transports", &["engine", "session", "registry", "wire"]),
-    ("sources", &["registry", "client", "articles", "supervisor", "wire"]),
+    ("sources", &["registry", "client", "articles", "openapi", "supervisor", "wire"]),
     ("cluster", &["engine", "session", "registry", "wire"]),
     ("engine", &["session", "registry", "wire"]),
     ("client", &["supervisor", "wire"]),
     ("session", &["wire"]),
     ("registry", &["wire"]),
     ("articles", &[]),
+    ("openapi", &[]),
     ("supervisor", &[]),
     ("wire", &[]),
     (TESTKIT, &["wire", "session", "registry", "engine", "transports", "client"]),
@@ -42,7 +44,7 @@ const TESTKIT: &str = "testkit";
 const WITHOUT_FEATURES: &[&str] = &["wire", "session", "registry", "engine"];
 
 /// The crates without I/O. Their `clippy.toml` forbids what `std` offers of it.
-const PURE: &[&str] = &["wire", "session", "registry"];
+const PURE: &[&str] = &["wire", "session", "registry", "openapi"];
 
 /// The crates that would bring I/O, a clock or random numbers into a pure crate. A name that ends
 /// in `-` is a prefix.
