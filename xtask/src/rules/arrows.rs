@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "cluster",
             "articles",
             "budget",
+            "openapi",
             "outbound",
             "supervisor",
             "engine",
@@ -23,11 +24,23 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("sabir", &["budget", "engine", "transports", "sources", "session", "registry", "wire"]),
+    (
+        "sabir",
+        &["budget", "client", "engine", "transports", "sources", "session", "registry", "wire"],
+    ),
     ("transports", &["budget", "engine", "session", "registry", "wire"]),
     (
         "sources",
-        &["budget", "registry", "client", "articles", "outbound", "supervisor", "wire"],
+        &[
+            "budget",
+            "registry",
+            "client",
+            "articles",
+            "openapi",
+            "outbound",
+            "supervisor",
+            "wire",
+        ],
     ),
     ("cluster", &["budget", "engine", "session", "registry", "wire"]),
     ("engine", &["budget", "session", "registry", "wire"]),
@@ -36,6 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("registry", &["wire"]),
     ("articles", &[]),
     ("budget", &[]),
+    ("openapi", &[]),
     ("outbound", &[]),
     ("supervisor", &[]),
     ("wire", &[]),
@@ -49,7 +63,7 @@ const TESTKIT: &str = "testkit";
 const WITHOUT_FEATURES: &[&str] = &["wire", "session", "registry", "engine"];
 
 /// The crates without I/O. Their `clippy.toml` forbids what `std` offers of it.
-const PURE: &[&str] = &["wire", "session", "registry"];
+const PURE: &[&str] = &["wire", "session", "registry", "openapi"];
 
 /// The crates that would bring I/O, a clock or random numbers into a pure crate. A name that ends
 /// in `-` is a prefix.
