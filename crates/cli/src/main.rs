@@ -11,6 +11,8 @@ mod config;
 mod logging;
 mod progress;
 mod report;
+#[allow(dead_code)]
+mod shell;
 
 use std::process::ExitCode;
 

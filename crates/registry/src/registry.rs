@@ -78,6 +78,8 @@ pub struct SourceStatus {
     pub name: String,
     /// Where it is in its life.
     pub state: SourceState,
+    /// One line about its contents.
+    pub summary: Option<String>,
     /// Its problems, and the invalid parts of its offer, one sentence each.
     pub problems: Vec<String>,
 }
@@ -248,7 +250,7 @@ impl Registry {
         drop(sources);
         let status = entries.into_iter().map(|(id, source, state, mut problems)| {
             problems.extend(source.problems());
-            SourceStatus { id, name: source.name(), state, problems }
+            SourceStatus { id, name: source.name(), state, summary: source.summary(), problems }
         });
         status.collect()
     }

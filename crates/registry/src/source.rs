@@ -73,6 +73,11 @@ pub trait Source: Send + Sync {
     /// answers can be ended.
     fn abandon(&self, _state: &Raw) {}
 
+    /// One line about its contents, for operators: `12 articles, 2 hidden`.
+    fn summary(&self) -> Option<String> {
+        None
+    }
+
     /// Problems for operators, one sentence each: files that were skipped, a server that is down.
     fn problems(&self) -> Vec<String> {
         Vec::new()

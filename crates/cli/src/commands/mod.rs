@@ -16,7 +16,7 @@ use crate::report::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path } => check::run(path.as_deref()),
+        Command::Check { path, json } => check::run(path.as_deref(), json),
         Command::Init => init::run(),
     }
 }

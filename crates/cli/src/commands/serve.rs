@@ -1,5 +1,6 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::Opened;
 use crate::args::Serve;
 use crate::config::{self, Settings, TOKEN_CHARACTERS};
 use crate::report::{Failure, say};
+use crate::shell;
 
 /// How long sources may take to become ready before clients are served. Many clients list the tools
 /// only once. Sources that are not ready by then are served as far as they are.
@@ -41,6 +43,8 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
 struct Transports {
     stdio: bool,
     http: Option<HttpSettings>,
+    /// The environment variable with a token for HTTP clients.
+    token_env: Option<String>,
 }
 
 impl Transports {
@@ -61,7 +65,11 @@ impl Transports {
                 http.tokens.push(NamedToken::new("token", token));
             }
         }
-        Ok(Self { stdio, http: listens_http.then_some(http) })
+        let token_env = match &args.token {
+            Some(_) => Some("SABIR_TOKEN".to_owned()),
+            None => settings.token_env.clone(),
+        };
+        Ok(Self { stdio, http: listens_http.then_some(http), token_env })
     }
 }
 
@@ -79,7 +87,7 @@ async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failu
     let stop = watch::Sender::new(false);
     tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
     let http = match transports.http {
-        Some(settings) => Some(bind(engine, settings).await?),
+        Some(settings) => Some(bind(engine, settings, transports.token_env).await?),
         None => None,
     };
     let mut stopped = stop.subscribe();
@@ -103,7 +111,11 @@ async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failu
 }
 
 /// Listens, and prints the URL and a command that adds it to a client.
-async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
+async fn bind(
+    engine: &Arc<Engine>,
+    settings: HttpSettings,
+    token_env: Option<String>,
+) -> Result<HttpServer, Failure> {
     let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
@@ -118,8 +130,31 @@ async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer
     }
     let name = &engine.settings().server.name;
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
-    say(&format!("  claude mcp add --transport http {name} http://{address}{endpoint}"));
+    say(&format!("  {}", client_line(name, address, &endpoint, token_env.as_deref())));
     Ok(server)
+}
+
+/// The command that adds this server to a client. A token is named by its variable, never shown.
+fn client_line(
+    name: &str,
+    mut address: SocketAddr,
+    endpoint: &str,
+    token_env: Option<&str>,
+) -> String {
+    if address.ip().is_unspecified() {
+        // An address for this machine; for others the user has to write its name.
+        address.set_ip(if address.is_ipv6() {
+            Ipv6Addr::LOCALHOST.into()
+        } else {
+            Ipv4Addr::LOCALHOST.into()
+        });
+    }
+    let url = shell::quoted(&format!("http://{address}{endpoint}"));
+    let header = match token_env {
+        Some(variable) => format!(" --header \"Authorization: Bearer ${{{variable}}}\""),
+        None => String::new(),
+    };
+    format!("claude mcp add --transport http {} {url}{header}", config::plain(name))
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.

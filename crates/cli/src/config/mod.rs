@@ -6,26 +6,29 @@
 mod articles; // a folder of Markdown
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
+mod expected; // what a wrong key or type should have been
 mod file; // the file, as written
 mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
 mod mistake; // what is wrong, where, and a hint
 mod prompt; // messages with placeholders
+mod reader; // TOML into types, with all mistakes
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
-pub(crate) use http::TOKEN_CHARACTERS;
-pub(crate) use mistake::Mistakes;
+pub(crate) use expected::TEMPLATE;
+pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
+pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
 
 use std::path::{Path, PathBuf};
 
-use mistake::{Mistake, Text};
+use mistake::Text;
 use settle::settle;
 
 /// The name of the file.
@@ -51,8 +54,8 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Settings, Mistakes> {
             }
         }
     };
-    let text = Text { path: &path, text: &text };
-    settle(&file::File::read(&text)?, &text)
+    let text = Text::new(&path, &text);
+    settle(&reader::read(&text), &text)
 }
 
 /// The settings for a folder of articles: the server is named after it.
@@ -62,11 +65,11 @@ fn folder(path: &Path) -> Result<Settings, Mistakes> {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     file.server.name = whole.file_name().map(|name| plain(&name.to_string_lossy()));
     file.articles.push(articles::Articles::here());
-    settle(&file, &Text { path: &path.join(FILE_NAME), text: "" })
+    settle(&file, &Text::new(&path.join(FILE_NAME), ""))
 }
 
 /// Replaces all characters that would need quoting in a shell.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }
