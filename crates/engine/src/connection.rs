@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use sabir_registry::Catalog;
+use sabir_registry::{Announcement, Catalog};
 use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
@@ -19,7 +19,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
-use crate::engine::{ClientEvent, Engine};
+use crate::engine::{ClientEvent, ClientEventKind, Engine};
 use crate::events::{CallEvent, EventQueue};
 use crate::wait::Wait;
 use crate::work::{Done, Progress, Waiting, Work};
@@ -36,7 +36,9 @@ pub struct Connection {
     work: VecDeque<Work>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
-    changes: Option<broadcast::Receiver<Topic>>,
+    changes: Option<broadcast::Receiver<Announcement>>,
+    /// Numbers a connection whose handshake has begun; else 0.
+    number: u64,
     is_ready: bool,
     is_closed: bool,
 }
@@ -65,6 +67,7 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
+            number: 0,
             is_ready: false,
             is_closed: false,
         }
@@ -177,7 +180,10 @@ impl Connection {
         self.take_events();
         loop {
             match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
-                Some(Ok(topic)) => self.handle(Input::Changed(topic), None),
+                Some(Ok(Announcement::Changed(topic))) => self.handle(Input::Changed(topic), None),
+                Some(Ok(Announcement::Notification(frame))) => {
+                    self.handle(Input::Announced(frame), None);
+                }
                 Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
@@ -266,9 +272,13 @@ impl Connection {
             }
             Output::Watch(uri) => self.engine.registry.watch(&uri),
             Output::Unwatch(uri) => self.engine.registry.unwatch(&uri),
-            Output::Ready(client) => {
+            Output::Ready(_) => {
                 self.is_ready = true;
-                self.engine.tell(ClientEvent::Ready(client));
+                self.engine.count_ready(false);
+                self.tell(ClientEventKind::Ready);
+            }
+            Output::Notified { method, params } => {
+                self.tell(ClientEventKind::Notified { method, params });
             }
             Output::Close => self.is_closed = true,
         }
@@ -277,6 +287,10 @@ impl Connection {
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {
         let Call { key, from, request } = call;
         self.follow_changes(&request);
+        if matches!(request, Request::Initialize(_)) && self.number == 0 {
+            self.number = self.engine.number_connection();
+            self.tell(ClientEventKind::Initializing);
+        }
         self.parked.retain(|(parked, _)| *parked != key);
         let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
@@ -285,6 +299,14 @@ impl Connection {
         self.running.push(call.clone());
         let context = MethodContext { engine: self.engine.clone(), catalog, from, call };
         self.work.push_back(Work { request, context });
+    }
+
+    /// Tells what happened to a legacy client.
+    fn tell(&self, kind: ClientEventKind) {
+        if self.number > 0 {
+            let client = self.session.client().cloned();
+            self.engine.tell(ClientEvent { connection: self.number, client, kind });
+        }
     }
 
     /// A client that may be told of changes follows them before it learns that it may.
@@ -322,8 +344,9 @@ impl Drop for Connection {
             self.engine.registry.unwatch(&uri);
         }
         if self.is_ready {
-            self.engine.tell(ClientEvent::Left);
+            self.engine.count_ready(true);
         }
+        self.tell(ClientEventKind::Left);
     }
 }
 
