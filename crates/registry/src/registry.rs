@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use sabir_wire::Raw;
+use bytes::Bytes;
 use sabir_wire::types::Topic;
+use sabir_wire::{Raw, write_notification};
 
 use crate::catalog::{Catalog, CheckedOffer};
 use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
@@ -24,7 +25,17 @@ pub struct Registry {
     page_size: usize,
 }
 
-type Listener = Box<dyn Fn(Topic) + Send + Sync>;
+type Listener = Box<dyn Fn(Announcement) + Send + Sync>;
+
+/// Something that clients are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// Something that is offered has changed. Told to those who want to know.
+    Changed(Topic),
+    /// A notification of a source's own, a whole message. Told to every client that has completed
+    /// its handshake.
+    Notification(Bytes),
+}
 
 #[derive(Default)]
 struct Sources {
@@ -197,7 +208,14 @@ impl Registry {
 
     /// Announces that the contents of a resource have changed.
     pub fn updated(&self, uri: impl Into<Box<str>>) {
-        self.announce(Topic::Resource(uri.into()));
+        self.announce(Announcement::Changed(Topic::Resource(uri.into())));
+    }
+
+    /// Sends a notification of our own to every client that has completed its handshake. A client
+    /// that does not read loses the oldest ones. Modern clients, which listen to what the
+    /// specification knows only, do not hear it.
+    pub fn notify(&self, method: &str, params: Option<&Raw>) {
+        self.announce(Announcement::Notification(write_notification(method, params)));
     }
 
     /// Adds a watcher of a resource. Its source is told of the first one.
@@ -226,7 +244,7 @@ impl Registry {
     }
 
     /// Calls `listener` at every change. It replaces the previous listener.
-    pub fn on_change(&self, listener: impl Fn(Topic) + Send + Sync + 'static) {
+    pub fn on_change(&self, listener: impl Fn(Announcement) + Send + Sync + 'static) {
         *lock(&self.on_change) = Some(Box::new(listener));
     }
 
@@ -331,13 +349,13 @@ impl Registry {
             ),
         ];
         for (topic, _) in topics.into_iter().filter(|(_, changed)| *changed) {
-            self.announce(topic);
+            self.announce(Announcement::Changed(topic));
         }
     }
 
-    fn announce(&self, topic: Topic) {
+    fn announce(&self, announcement: Announcement) {
         if let Some(listener) = lock(&self.on_change).as_ref() {
-            listener(topic);
+            listener(announcement);
         }
     }
 
@@ -377,6 +395,12 @@ impl Report for Reporter {
     fn updated(&self, uri: Box<str>) {
         if let Some(registry) = self.registry.upgrade() {
             registry.updated(uri);
+        }
+    }
+
+    fn notify(&self, method: &str, params: Option<&Raw>) {
+        if let Some(registry) = self.registry.upgrade() {
+            registry.notify(method, params);
         }
     }
 }

@@ -106,6 +106,7 @@ impl StartError {
 pub(crate) trait Report: Send + Sync {
     fn changed(&self) -> Result<(), BadOffer>;
     fn updated(&self, uri: Box<str>);
+    fn notify(&self, method: &str, params: Option<&Raw>);
 }
 
 /// How a source reports changes. Does nothing once the source was removed.
@@ -126,6 +127,12 @@ impl SourceHandle {
     /// The contents of a resource have changed.
     pub fn updated(&self, uri: impl Into<Box<str>>) {
         self.0.updated(uri.into());
+    }
+
+    /// Sends a notification that the protocol does not know to every client that has completed its
+    /// handshake, see [`Registry::notify`](crate::Registry::notify).
+    pub fn notify(&self, method: &str, params: Option<&Raw>) {
+        self.0.notify(method, params);
     }
 }
 
