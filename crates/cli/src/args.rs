@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::config::{ADDRESSES, parse_address};
+
 /// Serve what you have to every MCP client
 #[derive(Debug, Parser)]
 #[command(name = "sabir", version, max_term_width = 100)]
@@ -29,6 +31,10 @@ pub(crate) enum Command {
         /// Read the articles of the folder alone, and no sabir.toml in it
         #[arg(long)]
         no_config: bool,
+
+        /// Print the result as JSON on standard output
+        #[arg(long)]
+        json: bool,
     },
     /// Write a commented sabir.toml into the current folder
     Init,
@@ -43,9 +49,9 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// Serve HTTP clients on this address, at /mcp [default: 127.0.0.1:7331, unless the file or
-    /// --stdio says otherwise]
-    #[arg(long, value_name = "ADDRESS")]
+    /// Serve HTTP clients on this address or port, at /mcp [default: 127.0.0.1:7331, unless the
+    /// file or --stdio says otherwise]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
     /// Serve the articles of the folder alone, and ignore a sabir.toml in it
@@ -64,6 +70,10 @@ pub(crate) struct Serve {
     /// Listen on an address that other hosts can reach, without authentication
     #[arg(long)]
     pub(crate) allow_public: bool,
+}
+
+fn address(written: &str) -> Result<SocketAddr, String> {
+    parse_address(written).ok_or_else(|| format!("expected {ADDRESSES}"))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

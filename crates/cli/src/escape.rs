@@ -13,8 +13,9 @@ pub(crate) fn escaped_lines(text: &str) -> Cow<'_, str> {
     escape(text, is_control)
 }
 
-/// Includes the characters that reorder the text around them.
-fn is_control(c: char) -> bool {
+/// Whether a terminal would obey a character instead of showing it. Includes the characters that
+/// reorder the text around them, but neither line ends nor tabs.
+pub(crate) fn is_control(c: char) -> bool {
     let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     reorders || (c.is_control() && c != '\n' && c != '\t')
 }

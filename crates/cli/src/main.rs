@@ -12,6 +12,8 @@ mod escape;
 mod logging;
 mod progress;
 mod report;
+#[allow(dead_code)]
+mod shell;
 
 use std::process::ExitCode;
 

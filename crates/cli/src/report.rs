@@ -51,7 +51,9 @@ impl From<std::io::Error> for Failure {
 pub(crate) fn show(failure: &Failure) -> Exit {
     match failure {
         Failure::Config(mistakes) => {
-            say(&mistakes.to_string());
+            if mistakes.iter().next().is_some() {
+                say(&mistakes.to_string());
+            }
             Exit::Config
         }
         Failure::Other { what, hint } => {
@@ -62,6 +64,11 @@ pub(crate) fn show(failure: &Failure) -> Exit {
             Exit::Failed
         }
     }
+}
+
+/// Writes JSON to standard output, for programs that read the result of a command.
+pub(crate) fn print(value: &serde_json::Value) {
+    let _ = writeln!(std::io::stdout(), "{value:#}");
 }
 
 /// Writes a line to standard error, or several. Errors are ignored: there is nobody to tell.

@@ -24,7 +24,7 @@ mod values; // the values of a call
 
 pub use capture::{Observer, Stream};
 pub use definition::{DefinitionError, Location, Place};
-pub use input::Input;
+pub use input::{Input, nearest};
 pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, Sockets, find_program};
 pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};
 pub use reply::{BadMimeType, MimeType, Output};

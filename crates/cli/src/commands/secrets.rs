@@ -11,7 +11,7 @@ use crate::config::{Settings, TOKEN_CHARACTERS};
 use crate::report::Failure;
 
 /// The environment variable that contains a token.
-const VARIABLE: &str = "SABIR_TOKEN";
+pub(super) const VARIABLE: &str = "SABIR_TOKEN";
 
 /// The largest file that can contain a token, in bytes. A larger one is refused.
 const MAX_FILE: u64 = 4096;

@@ -1,5 +1,6 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::args::Serve;
 use crate::config::{self, Settings};
 use crate::escape::escaped;
 use crate::report::{Failure, say};
+use crate::shell;
 
 /// How long sources may take to become ready before clients are served. Many clients list the tools
 /// only once. Sources that are not ready by then are served as far as they are.
@@ -43,6 +45,8 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
 struct Transports {
     stdio: bool,
     http: Option<HttpSettings>,
+    /// The environment variable with a token for HTTP clients.
+    token_env: Option<String>,
 }
 
 impl Transports {
@@ -57,12 +61,17 @@ impl Transports {
         http.allow_public |= args.allow_public;
         let token = secrets::token(args)?;
         secrets::protect(settings, token.as_ref())?;
+        let has_token = token.is_some();
         if let Some(token) = token
             && !http.tokens.iter().any(|known| known.token.is_same_as(&token.token))
         {
             http.tokens.push(token);
         }
-        Ok(Self { stdio, http: listens_http.then_some(http) })
+        let token_env = match has_token {
+            true => Some(secrets::VARIABLE.to_owned()),
+            false => settings.token_env.clone(),
+        };
+        Ok(Self { stdio, http: listens_http.then_some(http), token_env })
     }
 }
 
@@ -110,7 +119,7 @@ async fn serve(
     let stop = watch::Sender::new(false);
     tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
     let http = match transports.http {
-        Some(settings) => Some(bind(engine, settings).await?),
+        Some(settings) => Some(bind(engine, settings, transports.token_env).await?),
         None => None,
     };
     notes.iter().for_each(|note| say(note));
@@ -135,7 +144,11 @@ async fn serve(
 }
 
 /// Listens, and prints the URL and a command that adds it to a client.
-async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
+async fn bind(
+    engine: &Arc<Engine>,
+    settings: HttpSettings,
+    token_env: Option<String>,
+) -> Result<HttpServer, Failure> {
     let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
@@ -150,8 +163,31 @@ async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer
     }
     let name = &engine.settings().server.name;
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
-    say(&format!("  claude mcp add --transport http {name} http://{address}{endpoint}"));
+    say(&format!("  {}", client_line(name, address, &endpoint, token_env.as_deref())));
     Ok(server)
+}
+
+/// The command that adds this server to a client. A token is named by its variable, never shown.
+fn client_line(
+    name: &str,
+    mut address: SocketAddr,
+    endpoint: &str,
+    token_env: Option<&str>,
+) -> String {
+    if address.ip().is_unspecified() {
+        // An address for this machine; for others the user has to write its name.
+        address.set_ip(if address.is_ipv6() {
+            Ipv6Addr::LOCALHOST.into()
+        } else {
+            Ipv4Addr::LOCALHOST.into()
+        });
+    }
+    let url = shell::quoted(&format!("http://{address}{endpoint}"));
+    let header = match token_env {
+        Some(variable) => format!(" --header \"Authorization: Bearer ${{{variable}}}\""),
+        None => String::new(),
+    };
+    format!("claude mcp add --transport http {} {url}{header}", config::plain(name))
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.

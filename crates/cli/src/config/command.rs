@@ -63,20 +63,31 @@ pub(super) fn settle(
     call_time: Option<Duration>,
 ) -> Result<SourceDescription, Mistake> {
     let owner = format!("command `{}`", file.name.get_ref());
-    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
+    // All of them are checked before the first mistake ends the definition.
+    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text);
+    let annotations = annotations(file, &owner, text);
+    let program = program(file, call_time, &owner, text);
+    let output = text.checked(output(file, &owner, text)).unwrap_or(Output::Text);
+    let concurrency = text.checked(positive(file.concurrency.as_ref(), text)).flatten();
+    let described = described?;
     let (line, stdin) = templates(file, &described, &owner, text)?;
     let name = line.program().to_owned();
+    if file.description.is_none() {
+        let what = format!("{owner}: no description, by which models choose a tool");
+        let hint = "add e.g. `description = \"Show how much space files and folders use\"`";
+        text.warn(text.mistake(file.name.span(), what).hint(hint));
+    }
     let mut command = command::Command {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
         description: file.description.clone(),
-        annotations: annotations(file, &owner, text)?,
+        annotations,
         input: described.input,
         line,
         stdin,
-        program: program(file, call_time, &owner, text)?,
-        output: output(file, &owner, text)?,
-        concurrency: positive(file.concurrency.as_ref(), text)?.unwrap_or(CONCURRENCY),
+        program,
+        output,
+        concurrency: concurrency.unwrap_or(CONCURRENCY),
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
     };
@@ -118,7 +129,14 @@ fn templates(
         Some(template) => Stdin::Text(TextTemplate::parse(template).map_err(wrong)?),
     };
     let found = described.input.mismatches(&line, &stdin);
-    described.check(&found, owner, text, |at| place(file, at))?;
+    described.report(&found, owner, text, |at| place(file, at));
+    for risky in described.input.refused_numbers(&line) {
+        let at = match risky.location {
+            Location::Text(at, _) => Some(at),
+            _ => None,
+        };
+        text.warn(text.wrong_definition(place(file, at), owner, &risky));
+    }
     Ok((line, stdin))
 }
 
@@ -160,28 +178,39 @@ fn run_item(
 }
 
 /// The program with its limits. Its path is found when it is opened.
-fn program(
-    file: &Command,
-    call_time: Option<Duration>,
-    owner: &str,
-    text: &Text<'_>,
-) -> Result<Program, Mistake> {
+fn program(file: &Command, call_time: Option<Duration>, owner: &str, text: &Text<'_>) -> Program {
     let cwd = match &file.cwd {
         None => text.folder(),
         Some(written) => {
             let cwd = text.resolve(written.get_ref());
             if !cwd.is_dir() {
                 let what = format!("{owner}: folder not found: {}", cwd.display());
-                return Err(text.mistake(written.span(), what).hint(RELATIVE));
+                text.report(text.mistake(written.span(), what).hint(RELATIVE));
             }
             cwd
         }
     };
     let mut program = Program::new(PathBuf::new(), cwd);
-    set_variables(&mut program.env, file.env.as_ref(), owner, text)?;
-    if let (Some(written), Some(timeout)) = (&file.timeout, duration(file.timeout.as_ref(), text)?)
-    {
-        program.timeout = timeout;
+    set_variables(&mut program.env, file.env.as_ref(), owner, text);
+    text.set(&mut program.timeout, timeout(file, call_time, owner, text));
+    text.set(&mut program.grace.after_term, duration(file.kill_after.as_ref(), text));
+    text.set(&mut program.max_output, size(file.max_output.as_ref(), text));
+    if let Some(codes) = &file.success_codes {
+        text.set(&mut program.success_codes, success_codes(codes, owner, text).map(Some));
+    }
+    text.set(&mut program.limits, confine::limits(file.limits.as_ref(), text).map(Some));
+    text.set(&mut program.sandbox, confine::sandbox(file.sandbox.as_ref(), owner, text).map(Some));
+    program
+}
+
+fn timeout(
+    file: &Command,
+    call_time: Option<Duration>,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Option<Duration>, Mistake> {
+    let timeout = duration(file.timeout.as_ref(), text)?;
+    if let (Some(written), Some(timeout)) = (&file.timeout, timeout) {
         let wrong = |what: &str| text.mistake(written.span(), format!("{owner}: {what}"));
         if timeout.is_zero() {
             return Err(wrong("timeout must be greater than zero"));
@@ -191,16 +220,7 @@ fn program(
                 .hint("set a longer `call_time` in [limits]"));
         }
     }
-    if let Some(kill_after) = duration(file.kill_after.as_ref(), text)? {
-        program.grace.after_term = kill_after;
-    }
-    program.max_output = size(file.max_output.as_ref(), text)?.unwrap_or(program.max_output);
-    if let Some(codes) = &file.success_codes {
-        program.success_codes = success_codes(codes, owner, text)?;
-    }
-    program.limits = confine::limits(file.limits.as_ref(), text)?;
-    program.sandbox = confine::sandbox(file.sandbox.as_ref(), owner, text)?;
-    Ok(program)
+    Ok(timeout)
 }
 
 fn not_found(error: &FindError, owner: &str, run: FilePlace) -> Mistake {
@@ -215,37 +235,44 @@ fn not_found(error: &FindError, owner: &str, run: FilePlace) -> Mistake {
     }
 }
 
-/// Adds the variables of `env`. The value `true` passes on the variable of our own environment.
+/// Adds the variables of `env`.
 fn set_variables(
     env: &mut Vec<(OsString, OsString)>,
     file: Option<&Entries>,
     owner: &str,
     text: &Text<'_>,
-) -> Result<(), Mistake> {
+) {
     for (key, value) in file.into_iter().flat_map(|entries| &entries.0) {
         let name = key.get_ref();
         let wrong = |what: &str| text.mistake(key.span(), format!("{owner}: env: `{name}` {what}"));
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(wrong("is not a valid name of a variable"));
+        if let Some(value) = text.checked(variable(name, value, wrong)) {
+            env.retain(|(known, _)| known != name.as_str());
+            env.push((name.into(), value));
         }
-        let value = match value {
-            toml::Value::String(value) if value.contains('\0') => {
-                return Err(wrong("contains a NUL byte"));
-            }
-            toml::Value::String(value) => value.into(),
-            toml::Value::Boolean(true) => std::env::var_os(name).ok_or_else(|| {
-                wrong("is not set in the environment of Sabir")
-                    .hint("set it, or write a value instead of true")
-            })?,
-            _ => {
-                let hint = "true passes on the variable of Sabir's own environment";
-                return Err(wrong("has an invalid value (expected a string or true)").hint(hint));
-            }
-        };
-        env.retain(|(known, _)| known != name.as_str());
-        env.push((name.into(), value));
     }
-    Ok(())
+}
+
+/// The value of a variable. `true` passes on the variable of our own environment.
+fn variable(
+    name: &str,
+    value: &toml::Value,
+    wrong: impl Fn(&str) -> Mistake,
+) -> Result<OsString, Mistake> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(wrong("is not a valid name of a variable"));
+    }
+    match value {
+        toml::Value::String(value) if value.contains('\0') => Err(wrong("contains a NUL byte")),
+        toml::Value::String(value) => Ok(value.into()),
+        toml::Value::Boolean(true) => std::env::var_os(name).ok_or_else(|| {
+            wrong("is not set in the environment of Sabir")
+                .hint("set it, or write a value instead of true")
+        }),
+        _ => {
+            let hint = "true passes on the variable of Sabir's own environment";
+            Err(wrong("has an invalid value (expected a string or true)").hint(hint))
+        }
+    }
 }
 
 fn success_codes(
@@ -262,21 +289,21 @@ fn success_codes(
     })
 }
 
-fn annotations(file: &Command, owner: &str, text: &Text<'_>) -> Result<ToolAnnotations, Mistake> {
+fn annotations(file: &Command, owner: &str, text: &Text<'_>) -> ToolAnnotations {
     if let Some(read_only) = &file.read_only
         && *read_only.get_ref()
         && file.destructive == Some(true)
     {
         let what = format!("{owner}: `read_only` and `destructive` exclude each other");
-        return Err(text.mistake(read_only.span(), what).hint("remove one of them"));
+        text.report(text.mistake(read_only.span(), what).hint("remove one of them"));
     }
-    Ok(ToolAnnotations {
+    ToolAnnotations {
         read_only_hint: file.read_only.as_ref().map(|read_only| *read_only.get_ref()),
         destructive_hint: file.destructive,
         idempotent_hint: file.idempotent,
         open_world_hint: file.open_world,
         ..ToolAnnotations::default()
-    })
+    }
 }
 
 fn output(file: &Command, owner: &str, text: &Text<'_>) -> Result<Output, Mistake> {

@@ -5,7 +5,6 @@ use toml::Spanned;
 
 use super::articles::Articles;
 use super::command::Command;
-use super::mistake::{Mistake, Text};
 use super::prompt::Prompt;
 use super::resource::Resource;
 
@@ -117,10 +116,4 @@ pub(crate) struct Limits {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Seal {
     pub(crate) key_env: Option<Spanned<String>>,
-}
-
-impl File {
-    pub(crate) fn read(text: &Text<'_>) -> Result<Self, Mistake> {
-        toml::from_str(text.text).map_err(|error| text.syntax_error(&error))
-    }
 }

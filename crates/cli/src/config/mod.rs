@@ -6,12 +6,14 @@
 mod articles; // a folder of Markdown
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
+mod expected; // what a wrong key or type should have been
 mod file; // the file, as written
 mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
 mod mistake; // what is wrong, where, and a hint
 mod prompt; // messages with placeholders
+mod reader; // TOML into types, with all mistakes
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
@@ -19,15 +21,16 @@ mod trust; // files that were found, not named
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
-pub(crate) use http::TOKEN_CHARACTERS;
-pub(crate) use mistake::Mistakes;
+pub(crate) use expected::TEMPLATE;
+pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
+pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
 
 use std::io::ErrorKind;
 use std::path::Path;
 
-use mistake::{Mistake, Text};
+use mistake::Text;
 use settle::settle;
 
 /// The name of the file.
@@ -57,7 +60,7 @@ pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, 
         }
         (Some(path), Err(error)) if error.kind() == ErrorKind::NotFound => folder(path),
         (None, Err(error)) if error.kind() == ErrorKind::NotFound => {
-            settle(&file::File::default(), &Text { path: &place, text: "" })
+            settle(&file::File::default(), &Text::new(&place, ""))
         }
         (_, Err(error)) => Err(Mistake::unreadable(&place, &error).into()),
     }
@@ -69,9 +72,9 @@ fn settle_file(
     check: impl FnOnce(&file::File, &Text<'_>) -> Result<(), Mistake>,
 ) -> Result<Settings, Mistakes> {
     let text = std::fs::read_to_string(path).map_err(|error| Mistake::unreadable(path, &error))?;
-    let text = Text { path, text: &text };
-    let file = file::File::read(&text)?;
-    check(&file, &text)?;
+    let text = Text::new(path, &text);
+    let file = reader::read(&text);
+    text.checked(check(&file, &text));
     settle(&file, &text)
 }
 
@@ -82,11 +85,11 @@ fn folder(path: &Path) -> Result<Settings, Mistakes> {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     file.server.name = whole.file_name().map(|name| plain(&name.to_string_lossy()));
     file.articles.push(articles::Articles::here());
-    settle(&file, &Text { path: &path.join(FILE_NAME), text: "" })
+    settle(&file, &Text::new(&path.join(FILE_NAME), ""))
 }
 
 /// Replaces all characters that would need quoting in a shell.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }

@@ -5,12 +5,12 @@
 //! open the server to others: the user may not know that it exists.
 
 use std::fs::Metadata;
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::file::File;
+use super::http::parse_address;
 use super::mistake::{Mistake, Text};
 
 /// The permission bit "others may write".
@@ -18,7 +18,7 @@ const OTHERS_WRITE: u32 = 0o002;
 
 /// Checks that a found file and its folder belong to the user, and that not everybody can write.
 pub(super) fn check_owner(path: &Path, file: &Metadata) -> Result<(), Mistake> {
-    let folder = Text { path, text: "" }.folder();
+    let folder = Text::new(path, "").folder();
     let folder = folder.metadata().map_err(|error| Mistake::unreadable(path, &error))?;
     let user = rustix::process::geteuid().as_raw();
     let mut reasons = [("its folder", &folder), ("it", file)].into_iter();
@@ -58,9 +58,8 @@ pub(super) fn check_settings(file: &File, text: &Text<'_>) -> Result<(), Mistake
 /// The first setting that opens the server to others.
 fn opening(file: &File) -> Option<(Range<usize>, &'static str)> {
     // An invalid address is reported later.
-    let is_public = |address: &SocketAddr| !address.ip().is_loopback();
     if let Some(written) = &file.listen.http
-        && written.get_ref().parse().is_ok_and(|address| is_public(&address))
+        && parse_address(written.get_ref()).is_some_and(|address| !address.ip().is_loopback())
     {
         return Some((written.span(), "a public address"));
     }

@@ -8,6 +8,7 @@
 //! The arguments of a call are checked in `registry` and rendered in `values`.
 
 mod agree; // do the placeholders match the schema
+mod code; // no placeholders inside of code
 mod short; // the short form
 
 use std::collections::BTreeMap;
@@ -102,7 +103,7 @@ fn strings(list: Option<&Value>) -> Vec<&str> {
 }
 
 /// The known name that was probably meant, for a hint.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     known
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
         .filter(|(distance, known)| *distance <= known.chars().count().max(3) / 3)

@@ -263,7 +263,7 @@ impl Observer {
                     let at = self.watched.iter().position(|watched| *watched == uri);
                     drop(self.watched.remove(at.expect("unwatched, but never watched")));
                 }
-                Output::Abandon(_) => {}
+                Output::Abandon(_) | Output::Notified { .. } => {}
                 Output::Close => assert!(!std::mem::replace(&mut self.is_closed, true)),
             }
         }
