@@ -101,6 +101,33 @@ fn a_found_file_cannot_open_the_server_to_others() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sandbox_is_checked_when_the_file_is_read() {
+    for (sandbox, expected) in [
+        ("{ metadata = true }", "command `hello`: sandbox: `metadata` requires `read` or `write`"),
+        ("{ sockets = 1 }", "invalid `sockets` (expected a list of paths, or true)"),
+        ("{ sockets = [1] }", "invalid `sockets` (expected a list of paths, or true)"),
+        ("{ sockets = [\"no/such\"] }", "command `hello`: sandbox: file or folder not found: "),
+        ("{ read = [\"none\"] }", "command `hello`: sandbox: file or folder not found: "),
+    ] {
+        let folder = folder_with(&format!("{COMMAND}sandbox = {sandbox}\n"));
+        let seen = seen(&sabir(folder.path(), &["check"]));
+        assert!(seen.starts_with("exit 3") && seen.contains(expected), "{sandbox}: {seen}");
+    }
+    // This kernel may lack what is asked for; then nothing is served.
+    for (sandbox, lacking) in [
+        ("{}", "the sandbox requires Landlock 6 (Linux 6.12 or newer)"),
+        ("{ sockets = true, network = false, read = [\".\"] }", "requires Landlock 6"),
+        ("{ sockets = [\".\"] }", "named `sockets` require Landlock 9 (Linux 7.1 or newer)"),
+    ] {
+        let folder = folder_with(&format!("{COMMAND}sandbox = {sandbox}\n"));
+        let seen = seen(&sabir(folder.path(), &["check"]));
+        let is_refused = seen.starts_with("exit 3") && seen.contains(lacking);
+        assert!(is_refused || seen.starts_with("exit 0"), "{sandbox}: {seen}");
+    }
+}
+
 /// The first lines that `serve` writes to standard error.
 fn said(child: &mut Child, count: usize) -> Vec<String> {
     let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);

@@ -158,3 +158,19 @@ async fn a_program_cannot_pretend_that_it_was_not_started() {
     let finish = call(&program, "echo 0123456789abcdef no sandbox >&2; exit 125").await;
     assert_eq!(finish.exit, Some(Exit::Code(125)));
 }
+
+#[tokio::test]
+async fn a_program_in_a_sandbox_cannot_kill_its_monitor() {
+    let kill = "kill -9 $PPID && echo killed; echo alive";
+    let mut program = shell("/");
+    match run(&supervisor(), &program, script(kill), None, None).await {
+        Err(RunError::MonitorLost) => {}
+        other => panic!("without a sandbox it can: {other:?}"),
+    }
+    if !enforced().await {
+        return;
+    }
+    program.sandbox = Some(Sandbox::default());
+    let finish = call(&program, kill).await;
+    assert_eq!((finish.exit, text(&finish.stdout)), (Some(Exit::Code(0)), "alive"));
+}

@@ -34,8 +34,8 @@ pub fn session(bytes: &[u8]) {
 }
 
 /// Words of a client, one per line, in the places where clients put words of their own: names,
-/// versions, ids, tokens, URIs. Whatever they are, the rules of JSON-RPC hold, and a session can be
-/// saved and resumed.
+/// versions, ids, tokens, URIs. Whatever they are, the rules of JSON-RPC hold, a session can be
+/// saved and resumed, and it stays small.
 pub fn client_words(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut words = text.lines().map(Value::from);
@@ -76,9 +76,15 @@ pub fn client_words(bytes: &[u8]) {
         }
         observer.receive(message.to_string().as_bytes());
         observer.save_and_resume();
+        let record = serde_json::to_string(&observer.session.record(observer.now));
+        let size = record.expect("a record serializes").len();
+        assert!(size <= MAX_RECORD, "a session keeps {size} bytes of its client's words");
     }
     observer.pass(Duration::from_secs(120));
 }
+
+/// What a session may keep of a client's words here, as JSON.
+const MAX_RECORD: usize = 16 << 10;
 
 const MAX_CALLS: usize = 3;
 
