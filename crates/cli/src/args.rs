@@ -28,6 +28,8 @@ pub(crate) enum Command {
     },
     /// Write a commented sabir.toml into the current folder
     Init,
+    /// Print the tools that an API would be offered as, and what is left out
+    Openapi(OpenApi),
 }
 
 #[derive(Debug, clap::Args)]
@@ -51,6 +53,20 @@ pub(crate) struct Serve {
     /// Listen on an address that other hosts can reach, without authentication
     #[arg(long)]
     pub(crate) allow_public: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OpenApi {
+    /// An OpenAPI description (a file or a URL), or a sabir.toml with [[openapi]]
+    pub(crate) path: String,
+
+    /// The methods that are offered, e.g. GET,POST; `*` for all [default: GET,HEAD]
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
+
+    /// Print JSON, with the full definitions
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -25,10 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("sabir", &["engine", "transports", "sources", "session", "registry", "wire"]),
     ("transports", &["engine", "session", "registry", "wire"]),
-    (
-        "sources",
-        &["registry", "client", "articles", "openapi", "outbound", "supervisor", "wire"],
-    ),
+    ("sources", &["registry", "client", "articles", "openapi", "outbound", "supervisor", "wire"]),
     ("cluster", &["engine", "session", "registry", "wire"]),
     ("engine", &["session", "registry", "wire"]),
     ("client", &["outbound", "supervisor", "wire"]),

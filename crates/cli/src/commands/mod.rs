@@ -2,6 +2,7 @@
 
 mod check;
 mod init;
+mod openapi;
 mod serve;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path } => check::run(path.as_deref()),
         Command::Init => init::run(),
+        Command::Openapi(args) => openapi::run(&args),
     }
 }
 

@@ -11,7 +11,10 @@ mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
 mod mistake; // what is wrong, where, and a hint
+mod openapi; // an HTTP API as tools
 mod prompt; // messages with placeholders
+mod reach; // hosts, credentials and limits of outgoing requests
+mod request; // an HTTP request as a tool
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
@@ -20,6 +23,7 @@ mod values; // durations, sizes and counts, with their places
 
 pub(crate) use http::TOKEN_CHARACTERS;
 pub(crate) use mistake::Mistakes;
+pub(crate) use openapi::apis;
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
 

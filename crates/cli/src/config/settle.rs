@@ -13,7 +13,7 @@ use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, prompt, resource};
+use super::{articles, command, http, openapi, prompt, request, resource};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -57,9 +57,12 @@ fn sources(
     let is_only = file.articles.len() == 1;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
     let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let requests = file.request.iter().map(|file| request::settle(file, text, call_time));
+    let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources))
+    let texts = prompts.chain(resources);
+    Mistakes::all(articles.chain(commands).chain(requests).chain(apis).chain(texts))
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
