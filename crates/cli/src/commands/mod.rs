@@ -2,6 +2,7 @@
 
 mod check;
 mod init;
+mod openapi;
 mod secrets;
 mod serve;
 
@@ -19,6 +20,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
         Command::Init => init::run(),
+        Command::Openapi(args) => openapi::run(&args),
     }
 }
 
