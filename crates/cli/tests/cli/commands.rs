@@ -290,7 +290,12 @@ fn prompts_are_checked_with_their_place() {
     for neither in ["", "text = \"a\"\nmessages = [{ text = \"b\" }]", "messages = []"] {
         check(&prompt(neither), &told("expected either `text` or `messages`\n  --> sabir.toml:2"));
     }
-    check(&prompt("text = \"{x}\""), &told("text: unknown argument `x`\n  --> sabir.toml:3"));
+    check(
+        &prompt("text = \"{x}\""),
+        &told(
+            "text: unknown argument `x`\n  --> sabir.toml:3\n  hint: add it: input = { x = \"string\" }",
+        ),
+    );
     check(
         &prompt(
             "input = { x = \"string\" }\nmessages = [\n  { text = \"a\" },\n  { text = \"{y}{x}\" \

@@ -85,7 +85,8 @@ impl Input {
         let Some(property) = self.properties.get(name) else {
             let near = nearest(name, self.properties.keys().map(|name| &**name));
             let unknown = error(format!("unknown argument `{name}`")).filter(|_| !self.open);
-            return unknown.map(|error| error.did_you_mean(near));
+            let hint = format!("add it: input = {{ {name} = \"string\" }}");
+            return unknown.map(|error| error.hint(hint).did_you_mean(near));
         };
         let is = |kind: &str| property.types.iter().any(|known| known == kind);
         let typed = !property.types.is_empty();
