@@ -6,12 +6,12 @@
 compile_error!("sabir supports Unix only");
 
 mod args;
+mod clients;
 mod commands;
 mod config;
 mod logging;
 mod progress;
 mod report;
-#[allow(dead_code)]
 mod shell;
 
 use std::process::ExitCode;

@@ -1,14 +1,19 @@
 //! The subcommands.
 
 mod check;
+mod doctor;
+mod import;
 mod init;
+mod install;
 mod serve;
 
 use std::sync::Arc;
 
 use sabir_engine::Engine;
 
-use crate::args::Command;
+use clap::CommandFactory as _;
+
+use crate::args::{Args, Command};
 use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
 use crate::report::Failure;
 
@@ -18,6 +23,15 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path, json } => check::run(path.as_deref(), json),
         Command::Init => init::run(),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Import { client } => import::run(client),
+        Command::Doctor => doctor::run(),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "sabir", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => Ok(clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout())?),
     }
 }
 

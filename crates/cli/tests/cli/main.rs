@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod configuration;
 mod http;
+mod install;
 #[cfg(target_os = "linux")]
 mod linking;
 mod mistakes;
