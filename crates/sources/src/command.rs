@@ -9,6 +9,7 @@
 
 mod capture; // reads output up to a limit
 mod definition; // mistakes in a definition
+mod extras; // files, a folder and progress
 mod exec; // applies limits and the sandbox
 mod input; // the arguments
 mod program; // the program and its limits
@@ -22,6 +23,7 @@ mod values; // the values of a call
 
 pub use capture::{Observer, Stream};
 pub use definition::{DefinitionError, Location, Place};
+pub use extras::{Extras, OUTPUT_FILE};
 pub use input::{Input, nearest};
 pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, find_program};
 pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};

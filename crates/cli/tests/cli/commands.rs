@@ -243,7 +243,8 @@ fn output_annotations_environment_and_folders_are_checked() {
     check_command(
         &format!("{good}env = {{ A = 1 }}"),
         "env: `A` has an invalid value (expected a string or true)\n  --> sabir.toml:4\n  hint: \
-         true passes on the variable of Sabir's own environment",
+         true passes on the variable of Sabir's own environment; { env = \"NAME\" } and { file = \
+         \"PATH\" } are references",
     );
     check_command(
         &format!("{good}env = {{ \"A=B\" = \"\" }}"),

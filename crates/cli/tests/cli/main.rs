@@ -6,6 +6,7 @@ mod asdlc;
 mod client;
 mod commands;
 mod configuration;
+mod extras;
 mod http;
 mod install;
 #[cfg(target_os = "linux")]

@@ -65,6 +65,8 @@ pub enum Place {
     Run(usize, Option<usize>),
     /// `stdin`.
     Stdin,
+    /// `cwd`.
+    Folder,
     /// The `text` of a prompt, or of one of its messages, counted from 0.
     Message(Option<usize>),
 }
@@ -75,6 +77,7 @@ impl fmt::Display for Place {
             Self::Run(index, None) => write!(f, "run[{index}]"),
             Self::Run(index, Some(inner)) => write!(f, "run[{index}][{inner}]"),
             Self::Stdin => f.write_str("stdin"),
+            Self::Folder => f.write_str("cwd"),
             Self::Message(None) => f.write_str("text"),
             Self::Message(Some(index)) => write!(f, "messages[{index}].text"),
         }

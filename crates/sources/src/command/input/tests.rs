@@ -121,7 +121,7 @@ fn mismatches(input: &Input, run: &[&str], stdin: &Stdin, dash: &[&str]) -> Vec<
     let run: Vec<_> = run.iter().map(|argument| RunItem::Argument((*argument).into())).collect();
     let dash: Vec<_> = dash.iter().map(|name| (*name).to_owned()).collect();
     let line = CommandLine::parse(&run, &dash).unwrap();
-    input.mismatches(&line, stdin).iter().map(shown).collect()
+    input.mismatches(&line, stdin, None).iter().map(shown).collect()
 }
 
 #[test]
