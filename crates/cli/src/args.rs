@@ -29,6 +29,10 @@ pub(crate) enum Command {
         /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
         path: Option<PathBuf>,
 
+        /// Read the articles of the folder alone, and no sabir.toml in it
+        #[arg(long)]
+        no_config: bool,
+
         /// Print the result as JSON on standard output
         #[arg(long)]
         json: bool,
@@ -118,8 +122,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Require this bearer token in every HTTP request
-    #[arg(long, value_name = "SECRET", env = "SABIR_TOKEN", hide_env_values = true)]
+    /// Serve the articles of the folder alone, and ignore a sabir.toml in it
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    /// Require the bearer token in this file in every HTTP request [default: the token in the
+    /// environment variable SABIR_TOKEN, if it is set]
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Require this bearer token; other users can see it in the list of processes
+    #[arg(long, value_name = "SECRET")]
     pub(crate) token: Option<String>,
 
     /// Listen on an address that other hosts can reach, without authentication

@@ -9,6 +9,7 @@ mod args;
 mod clients;
 mod commands;
 mod config;
+mod escape;
 mod logging;
 mod progress;
 mod report;

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use crate::config::Mistakes;
+use crate::escape::escaped_lines;
 
 /// The exit codes. Wrong usage is 2, from clap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,7 @@ pub(crate) fn print(value: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{value:#}");
 }
 
-/// Writes a line to standard error. Errors are ignored: there is nobody to tell.
+/// Writes a line to standard error, or several. Errors are ignored: there is nobody to tell.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
 }

@@ -10,13 +10,14 @@ use tokio::task::JoinSet;
 
 use super::Opened;
 use crate::config::{self, Mistake, Mistakes};
+use crate::escape::escaped;
 use crate::report::{Failure, print, say};
 
 /// How many names of one kind are printed. `--json` prints all.
 const MAX_NAMES: usize = 12;
 
-pub(crate) fn run(path: Option<&Path>, as_json: bool) -> Result<(), Failure> {
-    let checked = check(path);
+pub(crate) fn run(path: Option<&Path>, no_config: bool, as_json: bool) -> Result<(), Failure> {
+    let checked = check(path, no_config);
     match (checked, as_json) {
         (Ok(report), false) => report.say(),
         (Ok(report), true) => report.print(),
@@ -28,8 +29,8 @@ pub(crate) fn run(path: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-fn check(path: Option<&Path>) -> Result<Report, Failure> {
-    let mut settings = config::read(path)?;
+fn check(path: Option<&Path>, no_config: bool) -> Result<Report, Failure> {
+    let mut settings = config::read(path, no_config)?;
     let warnings = std::mem::take(&mut settings.warnings);
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -69,7 +70,9 @@ impl Report {
     /// The sources that could not be started, and why.
     fn failed(&self) -> Result<(), Failure> {
         let failed = self.sources.iter().filter_map(|source| match &source.state {
-            SourceState::Failed(reason) => Some(format!("{}: {reason}", source.name)),
+            SourceState::Failed(reason) => {
+                Some(escaped(&format!("{}: {reason}", source.name)).into_owned())
+            }
             _ => None,
         });
         let failed: Vec<_> = failed.collect();
@@ -82,12 +85,12 @@ impl Report {
             say(&warning.labelled("warning"));
         }
         for problem in self.sources.iter().flat_map(|source| &source.problems) {
-            say(&format!("warning: {problem}"));
+            say(&format!("warning: {}", escaped(problem)));
         }
         self.failed()?;
         for source in &self.sources {
             if let Some(summary) = &source.summary {
-                say(&format!("{}: {summary}", source.name));
+                say(&escaped(&format!("{}: {summary}", source.name)));
             }
         }
         say_names("tools", &self.tools);
@@ -145,9 +148,10 @@ fn count(number: usize, what: &str) -> String {
 
 fn say_names(what: &str, names: &[String]) {
     let shown = &names[..names.len().min(MAX_NAMES)];
+    let listed = shown.join(", ");
     match names.len() - shown.len() {
         _ if names.is_empty() => {}
-        0 => say(&format!("{what}: {}", shown.join(", "))),
-        more => say(&format!("{what}: {} and {more} more", shown.join(", "))),
+        0 => say(&format!("{what}: {}", escaped(&listed))),
+        more => say(&format!("{what}: {} and {more} more", escaped(&listed))),
     }
 }

@@ -83,7 +83,7 @@ impl Doctor {
         } else if server.is_ours() {
             let served = line.iter().skip_while(|word| *word != "serve").nth(1);
             let Some(served) = served.filter(|path| !path.starts_with('-')) else { return };
-            if let Err(mistakes) = config::read(Some(Path::new(served))) {
+            if let Err(mistakes) = config::read(Some(Path::new(served)), false) {
                 let first = mistakes.to_string().lines().next().unwrap_or_default().to_owned();
                 let fix = format!("see all of it with: sabir check {served}");
                 self.find(&format!("{place}: {}", first.trim_start_matches("error: ")), &fix);

@@ -185,7 +185,7 @@ impl Target {
         }
         // A client that cannot start the server says little; so the mistakes are reported now.
         let path = Path::new(target.unwrap_or("."));
-        let settings = config::read(Some(path))?;
+        let settings = config::read(Some(path), false)?;
         let name = name.map_or_else(|| config::plain(&settings.engine.server.name), str::to_owned);
         let path = std::path::absolute(path)?.components().collect::<std::path::PathBuf>();
         let path = path.to_str().ok_or_else(|| {

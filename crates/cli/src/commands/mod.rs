@@ -5,6 +5,7 @@ mod doctor;
 mod import;
 mod init;
 mod install;
+mod secrets;
 mod serve;
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::report::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path, json } => check::run(path.as_deref(), json),
+        Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
         Command::Init => init::run(),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),

@@ -100,14 +100,17 @@ pub(super) fn settle(
         extras,
     };
     let run = text.place(place(file, Some(Place::Run(0, None))));
-    Ok(SourceDescription::new(text.place(file.name.span()), move |context| async move {
-        let program = &mut command.program;
-        let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
-        let found = context.find_program(&name, search.map(|(_, path)| path.as_os_str()));
-        program.path = found.map_err(|error| not_found(&error, &owner, run))?;
-        let supervisor = context.supervisor(program.grace.after_term);
-        Ok(CommandSource::new(command, supervisor))
-    }))
+    let runs = name.clone();
+    let description =
+        SourceDescription::new(text.place(file.name.span()), move |context| async move {
+            let program = &mut command.program;
+            let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
+            let found = context.find_program(&name, search.map(|(_, path)| path.as_os_str()));
+            program.path = found.map_err(|error| not_found(&error, &owner, run))?;
+            let supervisor = context.supervisor(program.grace.after_term);
+            Ok(CommandSource::new(command, supervisor))
+        });
+    Ok(description.runs(&runs))
 }
 
 /// Parses `run`, `allow_dash` and `stdin`, and checks them against the input.

@@ -27,9 +27,9 @@ pub(super) fn settle(
         http.endpoint.clone_from(endpoint.get_ref());
     }
     http.old_sse = file.old_sse.unwrap_or(http.old_sse);
-    http.allow_public = file.allow_public.unwrap_or(http.allow_public);
-    http.origins = file.origins.clone().unwrap_or_default();
-    http.hosts = file.hosts.clone().unwrap_or_default();
+    http.allow_public = file.allow_public.as_ref().is_some_and(|allowed| *allowed.get_ref());
+    http.origins = file.origins.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
+    http.hosts = file.hosts.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
     http.tokens = tokens(file.token_env.as_ref(), token, text);
     text.set(&mut http.keep_alive, duration(file.keep_alive.as_ref(), text));
     text.set(&mut http.retry, duration(file.retry.as_ref(), text));

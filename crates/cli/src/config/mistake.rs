@@ -10,6 +10,8 @@ use sabir_sources::command::DefinitionError;
 use serde_json::{Value, json};
 use toml::Spanned;
 
+use crate::escape::{escaped, is_control};
+
 /// A mistake in a configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Mistake {
@@ -197,12 +199,13 @@ impl Mistake {
 
     /// The mistake as a person reads it, after `error` or `warning`.
     pub(crate) fn labelled(&self, label: &str) -> String {
-        let mut shown = format!("{label}: {}\n  --> {}", self.what, self.path.display());
+        let path = self.path.display().to_string();
+        let mut shown = format!("{label}: {}\n  --> {}", escaped(&self.what), escaped(&path));
         if let Some(excerpt) = &self.excerpt {
             shown += &format!(":{}{excerpt}", excerpt.line);
         }
         if let Some(hint) = &self.hint {
-            shown += &format!("\n  hint: {hint}");
+            shown += &format!("\n  hint: {}", escaped(hint));
         }
         shown
     }
@@ -217,6 +220,11 @@ impl Mistake {
             "column": excerpt.map(|excerpt| excerpt.marked.start + 1),
             "hint": self.hint,
         })
+    }
+
+    /// A mistake about the whole file.
+    pub(crate) fn of_file(path: &Path, what: impl Into<String>) -> Self {
+        Self { what: what.into(), path: path.into(), excerpt: None, hint: None }
     }
 
     /// Adds a hint.
@@ -278,8 +286,12 @@ impl fmt::Display for Excerpt {
             _ => 0,
         };
         // A tab has one column here, so that the carets are at the right place.
-        let shown = self.text.chars().skip(from).take(MAX_WIDTH);
-        let shown: String = shown.map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let shown = self.text.chars().skip(from).take(MAX_WIDTH).map(|c| match c {
+            '\t' => ' ',
+            c if is_control(c) => char::REPLACEMENT_CHARACTER,
+            c => c,
+        });
+        let shown: String = shown.collect();
         let before = self.marked.start - from;
         let carets = self.marked.len().min(MAX_WIDTH - before);
         let number = self.line.to_string();

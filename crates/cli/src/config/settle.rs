@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<SourceDescription>,
     /// The folder of the file.
     pub(crate) folder: PathBuf,
+    /// The file, if it was found in a folder and not named.
+    pub(crate) found: Option<PathBuf>,
     /// What is probably not meant.
     pub(crate) warnings: Vec<Mistake>,
 }
@@ -52,7 +54,17 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let first = file.token.first().map(|token| &token.env);
     let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
     let (folder, warnings) = (text.folder(), text.finish()?);
-    Ok(Settings { engine, http, listens_http, token_env, stdio, sources, folder, warnings })
+    Ok(Settings {
+        engine,
+        http,
+        listens_http,
+        token_env,
+        stdio,
+        sources,
+        folder,
+        found: None,
+        warnings,
+    })
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.

@@ -16,6 +16,7 @@ mod stdio;
 mod transcripts;
 mod texts;
 mod tools;
+mod trust;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

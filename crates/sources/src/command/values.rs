@@ -11,6 +11,7 @@ use std::ffi::OsString;
 
 use serde_json::value::RawValue;
 
+use super::duplicate::duplicate_key;
 use super::input::Input;
 use super::template::{Argument, CommandLine, Group, Piece, Stdin, TextTemplate};
 
@@ -41,6 +42,9 @@ pub enum RenderError {
     /// Not a JSON object.
     #[error("the arguments are not a JSON object")]
     NotAnObject,
+    /// An object has two members of the same name, of which only one was checked.
+    #[error("duplicate key `{0}` in the arguments")]
+    Duplicate(String),
     /// A required argument is absent.
     #[error("`{0}` is missing")]
     Missing(String),
@@ -92,6 +96,9 @@ impl<'a> Values<'a> {
     pub fn parse(arguments: &'a RawValue, input: &'a Input) -> Result<Self, RenderError> {
         let given: BTreeMap<Key<'a>, &'a RawValue> =
             serde_json::from_str(arguments.get()).map_err(|_| RenderError::NotAnObject)?;
+        if let Some(key) = duplicate_key(arguments.get()) {
+            return Err(RenderError::Duplicate(key));
+        }
         let given = given.into_iter().map(|(key, value)| (key.0, value)).collect();
         Ok(Self { whole: arguments, given, defaults: input.defaults() })
     }

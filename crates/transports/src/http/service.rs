@@ -53,7 +53,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let connection = Arc::new(HttpConnection { state: self.state.clone(), activity: None });
+        let state = self.state.clone();
+        let connection = Arc::new(HttpConnection { state, activity: None, _place: None });
         Box::pin(async move { Ok(route::answer(&connection, request).await.into()) })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sabir_engine::Engine;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::{Activity, Clock};
 use super::auth::Authentication;
@@ -22,7 +23,7 @@ pub(crate) struct ServerState {
     /// How much is kept of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
-    /// Event streams that are open.
+    /// Event streams and WebSockets that are open.
     pub(crate) streams: AtomicUsize,
     is_stopping: AtomicBool,
     activities: Mutex<Vec<Weak<Activity>>>,
@@ -47,11 +48,11 @@ impl ServerState {
         }
     }
 
-    /// Records a new connection.
-    pub(crate) fn connect(self: &Arc<Self>) -> Arc<HttpConnection> {
+    /// Records a new connection, which keeps its place until nothing of it is left.
+    pub(crate) fn connect(self: &Arc<Self>, place: Place) -> Arc<HttpConnection> {
         let activity = Arc::new(Activity::new(self.clock.clone()));
         self.lock().push(Arc::downgrade(&activity));
-        Arc::new(HttpConnection { state: self.clone(), activity: Some(activity) })
+        Arc::new(HttpConnection { state: self.clone(), activity: Some(activity), _place: place })
     }
 
     /// All connections that are open; forgets those that are not.
@@ -86,7 +87,11 @@ pub(crate) struct HttpConnection {
     pub(crate) state: Arc<ServerState>,
     /// `None` where somebody else has the connection.
     pub(crate) activity: Option<Arc<Activity>>,
+    pub(crate) _place: Place,
 }
+
+/// One of the connections that a server may have at once; `None` where they are not counted.
+pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 /// A request that is in flight. Counted until it is dropped.
 pub(crate) struct InFlight {
@@ -114,7 +119,7 @@ impl Drop for InFlight {
     }
 }
 
-/// An open event stream, counted.
+/// An open event stream or WebSocket, counted.
 pub(crate) struct OpenStream {
     in_flight: InFlight,
 }
@@ -127,6 +132,14 @@ impl OpenStream {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.in_flight.connection.state.settings
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.in_flight.connection.state.engine
+    }
+
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.in_flight.connection.activity.as_deref()
     }
 }
 
