@@ -9,6 +9,7 @@
 
 mod capture; // reads output up to a limit
 mod definition; // mistakes in a definition
+mod extras; // files, a folder and progress
 mod duplicate; // keys that occur twice
 mod exec; // applies limits and the sandbox
 pub mod fuzzing; // what fuzzers run
@@ -24,6 +25,7 @@ mod values; // the values of a call
 
 pub use capture::{Observer, Stream};
 pub use definition::{DefinitionError, Location, Place};
+pub use extras::{Extras, OUTPUT_FILE};
 pub use input::{Input, nearest};
 pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, Sockets, find_program};
 pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};

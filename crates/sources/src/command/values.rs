@@ -57,6 +57,15 @@ pub enum RenderError {
     /// The string contains an unpaired surrogate.
     #[error("`{0}` contains an unpaired surrogate")]
     NotText(String),
+    /// The file is not Base64.
+    #[error("`{0}` is not a file in Base64 (expected Base64 or a `data:` URI)")]
+    NotBase64(String),
+    /// The folder does not exist, or is not in the root.
+    #[error("there is no folder `{0}`")]
+    OutsideFolder(String),
+    /// No temporary folder can be made.
+    #[error("cannot make a temporary folder: {0}")]
+    NoFolder(String),
     /// Two lists in one group of arguments.
     #[error("`{0}` and `{1}` are both lists (expected one list per argument or group)")]
     TwoLists(String, String),
@@ -74,6 +83,12 @@ pub enum RenderError {
     /// The standard input or the text is too long.
     #[error("the rendered text is too long (limit {MAX_STDIN} bytes)")]
     StdinTooLong,
+}
+
+impl RenderError {
+    pub(super) fn no_folder(error: std::io::Error) -> Self {
+        Self::NoFolder(error.to_string())
+    }
 }
 
 impl<'a> Values<'a> {
