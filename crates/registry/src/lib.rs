@@ -13,7 +13,7 @@ mod registry; // replace the snapshot, tell who listens
 mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
 
-pub use catalog::{Catalog, FoundResource, ToolEntry};
+pub use catalog::{Catalog, FoundResource, List, ToolEntry};
 pub use context::{CallHandle, Context};
 pub use headers::{BadAnnotation, MirrorType, MirroredArgument};
 pub use names::{BadName, ToolName};

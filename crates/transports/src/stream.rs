@@ -37,21 +37,30 @@ where
     let mut lines = LineSplitter::new(engine.settings().engine_limits.message_size);
     let mut unsent = BytesMut::new();
     let mut reading = true;
+    let mut is_ended = false;
     let mut closed_at = None;
     loop {
-        let is_blocked = unsent.len() >= MAX_UNSENT;
+        // Responses to requests that were read together are written together, but no more is done
+        // than can be sent.
+        let mut is_blocked = gather(&mut connection, &mut unsent);
+        while !is_blocked && let Some(line) = lines.next_line() {
+            receive(&mut connection, &caller, line);
+            is_blocked = gather(&mut connection, &mut unsent);
+        }
+        if !reading && !is_blocked && !std::mem::replace(&mut is_ended, true) {
+            if let Some(line) = lines.finish() {
+                receive(&mut connection, &caller, line);
+            }
+            connection.end();
+        }
         let mut wait = connection.wait();
         if is_blocked {
             wait = wait.for_time_only();
             connection.advance_time();
         } else {
             connection.advance();
-        }
-        drop(connection.run());
-        // Responses to requests that were read together are written together.
-        while let Some(frame) = connection.next_frame() {
-            unsent.extend_from_slice(&frame.text);
-            unsent.extend_from_slice(b"\n");
+            drop(connection.run());
+            is_blocked = gather(&mut connection, &mut unsent);
         }
         let is_closed = connection.is_closed();
         if is_closed && unsent.is_empty() {
@@ -78,7 +87,6 @@ where
             read = reader.read_buf(lines.buffer()), if reading && !is_blocked => {
                 // A client that vanished reads like one that has left.
                 reading = read.is_ok_and(|read| read > 0);
-                receive(&mut connection, &caller, &mut lines, reading);
             }
             () = wait.happened(), if !is_closed => {}
             () = lingered(closed_at, engine), if is_closed => return Ok(()),
@@ -95,19 +103,22 @@ async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     }
 }
 
-fn receive(connection: &mut Connection, caller: &Caller, lines: &mut LineSplitter, more: bool) {
+/// Moves messages to what is to be written, as far as that has room. Whether it has none.
+fn gather(connection: &mut Connection, unsent: &mut BytesMut) -> bool {
+    while unsent.len() < MAX_UNSENT {
+        let Some(frame) = connection.next_frame() else { return false };
+        unsent.extend_from_slice(&frame.text);
+        unsent.extend_from_slice(b"\n");
+    }
+    true
+}
+
+fn receive(connection: &mut Connection, caller: &Caller, line: Line) {
     let stream = StreamId::default();
-    let mut take = |line| match line {
+    match line {
         Line::Message(frame) => connection.receive(stream, caller.clone(), &frame),
         Line::TooLong => {
             connection.receive_decoded(stream, caller.clone(), Err(Malformed::TOO_LONG));
         }
-    };
-    while let Some(line) = lines.next_line() {
-        take(line);
-    }
-    if !more {
-        lines.finish().map(take);
-        connection.end();
     }
 }

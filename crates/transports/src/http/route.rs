@@ -27,6 +27,7 @@ where
     let (head, body) = request.into_parts();
     let mut body = pin!(body);
     let (state, version) = (&connection.state, head.version);
+    let uri = head.uri.clone();
     let guarded = guard::check_size(&head, state.settings.limits.head)
         .and_then(|()| state.guard.check_origin(head.uri.authority(), version, &head.headers));
     // A page must be allowed to read the response; one that was refused must not.
@@ -38,6 +39,9 @@ where
     let mut reply = match answered {
         Ok(reply) => reply,
         Err(refusal) => {
+            if matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                state.denials.log(state.clock.now(), refusal.status, uri.path());
+            }
             let is_discarded =
                 refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
             let mut reply = Reply::from(refusal);
@@ -85,6 +89,7 @@ where
     }
     check_running(state)?;
     let caller = state.authentication.caller(&head.headers).await?;
+    let caller = in_flight.connection.caller(caller);
     let is_endpoint = path == settings.endpoint;
     match (&head.method, path) {
         (&Method::POST, _) if is_endpoint => exchange::post(in_flight, caller, head, body).await,
