@@ -39,12 +39,19 @@ pub struct Connection {
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Topic>>,
-    /// For the URIs that the session keeps.
-    subscription_memory: Option<Hold>,
-    /// For the answers of batches that the session keeps.
-    batch_memory: Vec<Hold>,
+    /// For what the session keeps.
+    kept: Option<Box<Kept>>,
     is_ready: bool,
     is_closed: bool,
+}
+
+/// Memory for what a session keeps. Most keep nothing.
+#[derive(Default)]
+struct Kept {
+    /// The URIs that it is subscribed to.
+    subscriptions: Option<Hold>,
+    /// Answers to batches.
+    batches: Option<Hold>,
 }
 
 /// A message to be sent.
@@ -71,8 +78,7 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
-            subscription_memory: None,
-            batch_memory: Vec::new(),
+            kept: None,
             is_ready: false,
             is_closed: false,
         }
@@ -247,8 +253,15 @@ impl Connection {
         self.parked.retain(|(key, _)| session.is_waiting(*key));
         // The frames have been counted by now; answers of a batch wait in the session.
         match session.has_batch() {
-            true => self.batch_memory.extend(hold),
-            false => self.batch_memory.clear(),
+            true => match (&mut self.kept().batches, hold) {
+                (Some(kept), Some(hold)) => kept.absorb(hold),
+                (kept, hold) => *kept = kept.take().or(hold),
+            },
+            false => {
+                if let Some(kept) = &mut self.kept {
+                    kept.batches = None;
+                }
+            }
         }
     }
 
@@ -301,9 +314,13 @@ impl Connection {
         }
     }
 
+    fn kept(&mut self) -> &mut Kept {
+        self.kept.get_or_insert_default()
+    }
+
     fn count_subscriptions(&mut self) {
         let bytes = self.session.subscription_bytes();
-        self.subscription_memory = (bytes > 0).then(|| memory().take_anyway(bytes));
+        self.kept().subscriptions = (bytes > 0).then(|| memory().take_anyway(bytes));
     }
 
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir::{HttpServer, HttpSettings, NamedToken, Token};
+use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,7 +21,9 @@ const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let settings = config::read(args.path.as_deref())?;
-    let transports = Transports::choose(args, &settings)?;
+    settings.process.apply();
+    let mut transports = Transports::choose(args, &settings)?;
+    transports.fit_file_limit();
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
         let opened = Opened::new(settings).await?;
@@ -62,6 +65,19 @@ impl Transports {
             }
         }
         Ok(Self { stdio, http: listens_http.then_some(http) })
+    }
+}
+
+impl Transports {
+    /// Raises the limit of open files, and leaves some of them for programs.
+    fn fit_file_limit(&mut self) {
+        let files = raise_file_limit();
+        let Some(http) = &mut self.http else { return };
+        let most = files_for_connections(files);
+        if http.limits.connections > most {
+            http.limits.connections = most;
+            say(&format!("connections: at most {most} (the limit of open files is {files})"));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `[listen] http`, `[http]` and `[[token]]`.
 
 use sabir::{HttpSettings, NamedToken, Token};
+use sabir_transports::http::is_reserved;
 use toml::Spanned;
 
 use super::file::{self, File, Http};
@@ -21,6 +22,11 @@ pub(super) fn settle(
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
             return Err(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
+        }
+        let old_sse = file.old_sse.unwrap_or(http.old_sse);
+        if is_reserved(endpoint.get_ref(), old_sse) {
+            let what = format!("the path `{}` is taken (expected another)", endpoint.get_ref());
+            return Err(text.mistake(endpoint.span(), what).hint("\"/mcp\" is the default"));
         }
         http.endpoint.clone_from(endpoint.get_ref());
     }
@@ -46,6 +52,9 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) -> Result<(), Mi
     limits.sessions = positive(file.sessions.as_ref(), text)?.unwrap_or(limits.sessions);
     limits.session_idle =
         duration(file.session_idle.as_ref(), text)?.unwrap_or(limits.session_idle);
+    limits.handshake_time =
+        duration(file.handshake_time.as_ref(), text)?.unwrap_or(limits.handshake_time);
+    limits.unsent = size(file.unsent_size.as_ref(), text)?.unwrap_or(limits.unsent);
     limits.streams = positive(file.streams.as_ref(), text)?.unwrap_or(limits.streams);
     limits.replay = positive(file.replay.as_ref(), text)?.unwrap_or(limits.replay);
     limits.replay_bytes = size(file.replay_size.as_ref(), text)?.unwrap_or(limits.replay_bytes);

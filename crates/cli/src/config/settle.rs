@@ -30,7 +30,44 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<SourceDescription>,
     /// The folder of the file.
     pub(crate) folder: PathBuf,
+    /// What the process may use, if the file says so.
+    pub(crate) process: ProcessLimits,
 }
+
+/// What the process may use.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessLimits {
+    /// Bytes of requests, answers and queues.
+    pub(crate) memory: Option<usize>,
+    /// How long one request may compute.
+    pub(crate) compute_time: Option<Duration>,
+}
+
+impl ProcessLimits {
+    fn settle(file: &file::Limits, text: &Text<'_>) -> Result<Self, Mistake> {
+        let memory = size(file.memory.as_ref(), text)?;
+        if let (Some(written), Some(bytes)) = (&file.memory, memory)
+            && bytes < LEAST_MEMORY
+        {
+            return Err(text.invalid(written, "size", "at least \"16MB\""));
+        }
+        let compute_time = duration(file.compute_time.as_ref(), text)?;
+        Ok(Self { memory, compute_time })
+    }
+
+    /// Applies them to this process.
+    pub(crate) fn apply(&self) {
+        if let Some(bytes) = self.memory {
+            sabir_budget::memory().set_limit(bytes);
+        }
+        if let Some(time) = self.compute_time {
+            sabir_budget::set_compute_time(time);
+        }
+    }
+}
+
+/// With less, hardly anything could be served.
+const LEAST_MEMORY: usize = 16 << 20;
 
 /// Settles a file.
 pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes> {
@@ -45,7 +82,8 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let (http, listens_http) = http::settle(file, text)?;
     let sources = sources(file, text, engine.limits.call_time)?;
     let stdio = file.listen.stdio.unwrap_or(false);
-    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder() })
+    let process = ProcessLimits::settle(&file.limits, text)?;
+    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder(), process })
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.
@@ -142,6 +180,9 @@ fn limit(
     limits.call_time = time(file.call_time.as_ref(), text, defaults.0.call_time)?;
     limits.question_time = time(file.question_time.as_ref(), text, defaults.0.question_time)?;
     limits.subscriptions = file.subscriptions.unwrap_or(limits.subscriptions);
+    limits.subscription_bytes =
+        size(file.subscription_size.as_ref(), text)?.unwrap_or(limits.subscription_bytes);
+    limits.batch_bytes = size(file.batch_size.as_ref(), text)?.unwrap_or(limits.batch_bytes);
     limits.grace = duration(file.grace.as_ref(), text)?.unwrap_or(limits.grace);
     engine.message_size = size(file.message_size.as_ref(), text)?.unwrap_or(engine.message_size);
     engine.depth = positive(file.depth.as_ref(), text)?.unwrap_or(engine.depth);

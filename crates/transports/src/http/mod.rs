@@ -36,6 +36,7 @@ pub use accept::headers_agree;
 pub use auth::{Authenticate, Authenticating, Denied};
 pub use listener::Listener;
 pub use reply::Body;
+pub use route::is_reserved;
 pub use server::{BindError, Server, Stats, Watcher, serve};
 pub use service::HttpService;
 pub use settings::{Limits, NamedToken, Settings, Token};

@@ -18,6 +18,11 @@ use super::{exchange, guard, old_sse, session};
 /// For load balancers.
 const HEALTH: &str = "/healthz";
 
+/// Whether something else is served at `path`, so that the endpoint cannot be.
+pub fn is_reserved(path: &str, old_sse: bool) -> bool {
+    path == HEALTH || (old_sse && [old_sse::STREAM, old_sse::MESSAGES].contains(&path))
+}
+
 /// Answers one request. Never fails: a mistake in the request becomes a response.
 pub(crate) async fn answer<B>(connection: &Arc<HttpConnection>, request: Request<B>) -> Reply
 where

@@ -24,8 +24,6 @@ pub(crate) struct Streams {
     posted: Vec<(StreamId, Vec<Frame>)>,
     /// What belongs to no request, and came before anybody listened.
     undelivered: VecDeque<Frame>,
-    /// Requests whose client has left and cannot come back, and when.
-    left: Vec<(StreamId, u64)>,
     /// Numbers streams.
     last_number: u64,
     /// One for all sessions.
@@ -77,6 +75,8 @@ struct Stream {
     unsent: usize,
     /// When the last reader left.
     left_at: Option<u64>,
+    /// The client was not told how to come back.
+    is_lost: bool,
     /// Since when somebody might come back who has missed something; while it goes on without a
     /// reader, that has not begun.
     unread_since: Option<u64>,
@@ -118,7 +118,6 @@ impl Streams {
             streams: Vec::new(),
             posted: Vec::new(),
             undelivered: VecDeque::new(),
-            left: Vec::new(),
             last_number: 0,
             bounds,
             is_looked_after: false,
@@ -265,11 +264,8 @@ impl Streams {
             stream.reader = None;
             stream.left_at = Some(now);
             stream.unread_since = stream.is_complete().then_some(now);
-            if !keep {
-                let number = StreamId(stream.number);
-                if !stream.is_complete() {
-                    self.left.push((number, now));
-                }
+            stream.is_lost = !keep;
+            if !keep && stream.is_complete() {
                 self.streams.retain(|stream| stream.number != reader.stream);
             }
             self.forget_oldest();
@@ -292,20 +288,21 @@ impl Streams {
     pub(crate) fn look_after(&mut self, now: u64, replay_time: u64, grace: u64) -> bool {
         self.advance();
         let is_over = |since: u64, time| now.saturating_sub(since) >= time;
-        let is_lost = |stream: &&Stream| {
-            let is_left = stream.left_at.is_some_and(|since| is_over(since, replay_time));
-            is_left && !stream.is_complete()
+        let is_gone = |stream: &&Stream| {
+            let patience = if stream.is_lost { grace } else { replay_time };
+            !stream.is_complete() && stream.left_at.is_some_and(|since| is_over(since, patience))
         };
-        let lost = self.streams.iter().filter(is_lost).map(|stream| StreamId(stream.number));
-        let left = self.left.extract_if(.., |(_, since)| is_over(*since, grace));
-        let gone: Vec<_> = lost.chain(left.map(|(stream, _)| stream)).collect();
-        for stream in gone {
+        let gone = self.streams.iter().filter(is_gone).map(|stream| StreamId(stream.number));
+        for stream in gone.collect::<Vec<_>>() {
             self.connection.abandon(stream);
         }
         self.sort();
         self.streams.retain_mut(|stream| {
             if stream.reader.is_some() || !stream.is_complete() {
                 return true;
+            }
+            if stream.is_lost {
+                return false;
             }
             let since = *stream.unread_since.get_or_insert(now);
             now.saturating_sub(since) < replay_time
@@ -343,7 +340,6 @@ impl Streams {
         if self.streams.is_empty() && self.posted.is_empty() {
             self.streams = Vec::new();
             self.posted = Vec::new();
-            self.left.retain(|(stream, _)| self.connection.is_active(*stream));
         }
     }
 
@@ -429,6 +425,7 @@ impl Stream {
             last_reader: 0,
             unsent: 0,
             left_at: None,
+            is_lost: false,
             unread_since: None,
             news: Arc::default(),
         }

@@ -65,7 +65,6 @@ pub(crate) struct StoredSession {
     is_old: bool,
     /// When it was last used.
     seen: AtomicU64,
-    _memory: Hold,
     /// `None` once it has ended.
     streams: Mutex<Option<Streams>>,
 }
@@ -140,6 +139,7 @@ pub(crate) struct SessionTable {
     handshake: u64,
     clock: Arc<Clock>,
     shares: Mutex<Shares<StoredSession>>,
+    memory: Mutex<Hold>,
     /// When to look at which session.
     ages: Mutex<BinaryHeap<Age>>,
     /// Sessions with something to look after: calls or streams without a reader.
@@ -182,6 +182,7 @@ impl SessionTable {
             handshake: millis(limits.handshake_time.min(limits.session_idle)),
             clock,
             shares: Mutex::new(Shares::new(limits.sessions)),
+            memory: Mutex::new(memory().take_anyway(0)),
             ages: Mutex::default(),
             unattended: Mutex::default(),
         }
@@ -191,10 +192,16 @@ impl SessionTable {
     /// `None` if all are in use, or there is no memory.
     pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<StoredSession>> {
         let owner = streams.connection().session().owner().clone();
-        let memory = memory().take(SESSION_MEMORY).ok()?;
         let has_room = |count| (count < self.limit).then_some(count + 1);
         while self.count.fetch_update(AcqRel, Acquire, has_room).is_err() {
             self.end_oldest()?;
+        }
+        match memory().take(SESSION_MEMORY) {
+            Ok(hold) => lock(&self.memory).absorb(hold),
+            Err(_) => {
+                self.count.fetch_sub(1, AcqRel);
+                return None;
+            }
         }
         let now = self.clock.now();
         let (streams, seen) = (Mutex::new(Some(streams)), AtomicU64::new(now));
@@ -205,7 +212,7 @@ impl SessionTable {
                 break (id, file);
             }
         };
-        let stored = Arc::new(StoredSession { id, owner, is_old, seen, _memory: memory, streams });
+        let stored = Arc::new(StoredSession { id, owner, is_old, seen, streams });
         drop(file.insert(stored.clone()));
         self.look_at(now.saturating_add(self.handshake), &stored);
         let one_too_many = {
@@ -260,6 +267,7 @@ impl SessionTable {
         let removed = self.sessions.remove_if(&id.file(), |_, stored| stored.id.is(id));
         let Some((_, stored)) = removed else { return false };
         self.count.fetch_sub(1, AcqRel);
+        lock(&self.memory).shrink(SESSION_MEMORY);
         lock(&self.shares).forget(stored.owner.share());
         stored.end();
         true
