@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Vec<Upstream>, Mistakes> {
-        upstreams(&Text { path: Path::new("/x/.mcp.json"), text: json })
+        upstreams(&Text::new(Path::new("/x/.mcp.json"), json))
     }
 
     #[test]

@@ -191,7 +191,8 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 
 /// Waits until a tool is listed: on a busy machine an upstream takes its time.
 async fn listed(client: &Client, tool: &str) {
-    until(tool, async || client.list_tools().await.unwrap().iter().any(|one| one.name == tool)).await;
+    until(tool, async || client.list_tools().await.unwrap().iter().any(|one| one.name == tool))
+        .await;
 }
 
 /// Where the documents are.

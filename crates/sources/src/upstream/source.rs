@@ -254,15 +254,7 @@ impl Upstream {
     }
 
     async fn set_catalog(self: &Arc<Self>, catalog: UpstreamCatalog, left_out: Vec<String>) {
-        let mut known = lock(&self.known);
-        let is_new = known.catalog.as_ref() != Some(&catalog);
-        let is_stale = known.remembered.is_some();
-        *known = Known { catalog: Some(catalog.clone()), left_out, ..Known::default() };
-        if is_new {
-            self.mapped.store(Arc::new(self.mapping.apply(&catalog)));
-        }
-        drop(known);
-        if !is_new && !is_stale {
+        if !self.replace_catalog(&catalog, left_out) {
             return;
         }
         let upstream = self.clone();
@@ -280,6 +272,18 @@ impl Upstream {
         });
         // It fails only when the runtime ends.
         let _ = done.await;
+    }
+
+    /// `false` if the catalog was known to be so.
+    fn replace_catalog(&self, catalog: &UpstreamCatalog, left_out: Vec<String>) -> bool {
+        let mut known = lock(&self.known);
+        let is_new = known.catalog.as_ref() != Some(catalog);
+        let is_stale = known.remembered.is_some();
+        *known = Known { catalog: Some(catalog.clone()), left_out, ..Known::default() };
+        if is_new {
+            self.mapped.store(Arc::new(self.mapping.apply(catalog)));
+        }
+        is_new || is_stale
     }
 
     /// The changes that the upstream should tell of.
