@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_client::{Client, ClientConfig, PipeTransport};
+use sabir_client::{Answerer as _, Client, ClientConfig, ClientEvent, Events, PipeTransport};
 use sabir_wire::types::ClientCapabilities;
 use sabir_wire::{Era, Revision};
 use serde_json::json;
@@ -29,7 +29,20 @@ fn on_stdio(configuration: &str, era: Era) -> (Client, tokio::process::Child, te
     config.capabilities =
         ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() };
     let transport = Arc::new(PipeTransport::new(streams.0, streams.1));
-    (Client::new(transport, config, Arc::new(Person::default())), child, folder)
+    let client = Client::new(transport, config, Arc::new(Person::default()));
+    tokio::spawn(answer(client.events()));
+    (client, child, folder)
+}
+
+/// Answers the questions that could be those of several calls.
+async fn answer(events: Events) {
+    let person = Person::default();
+    loop {
+        if let ClientEvent::Question(asked) = events.next().await {
+            let answered = person.answer(asked.question().clone()).await;
+            asked.answer(answered.unwrap());
+        }
+    }
 }
 
 async fn a_thousand(near: Era, far: Revision) {

@@ -43,13 +43,13 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
     let mut processes: Vec<Process> = Vec::new();
     for (mode, _) in MODES {
         configuration += &upstream(mode, &["hostile", mode]);
-        configuration += "timeout = \"3s\"\n";
+        configuration += "timeout = \"5s\"\n";
     }
     for mode in ["redirects-to-private", "endless-sse", "endless-body"] {
         let (process, url) = http_fixture(&["hostile-http", mode]);
         processes.push(process);
         configuration +=
-            &format!("[[upstream]]\nname = \"{mode}\"\nurl = \"{url}\"\ntimeout = \"3s\"\n");
+            &format!("[[upstream]]\nname = \"{mode}\"\nurl = \"{url}\"\ntimeout = \"5s\"\n");
     }
     let relay = Relay::start(&configuration);
     let (client, _) = relay.client(Revision::NEWEST).await;

@@ -1,6 +1,7 @@
 //! One connection to an upstream, and the calls in it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ const MAX_ROUTED: usize = 64;
 pub(super) struct Instance {
     pub(super) client: Client,
     state: Mutex<State>,
+    has_refused: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl Instance {
             level: None,
             follower: None,
         };
-        Arc::new(Self { client, state: Mutex::new(state) })
+        Arc::new(Self { client, state: Mutex::new(state), has_refused: AtomicBool::new(false) })
     }
 
     /// The task that ends with the instance.
@@ -122,12 +124,12 @@ impl Instance {
         let mut candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
         let Some((_, first)) = candidates.clone().next() else {
             drop(state);
-            return refuse(routed, "no call is running that could have asked");
+            return self.refuse(routed, "no call is running that could have asked");
         };
         if !candidates.all(|(_, route)| route.caller.is_same_as(&first.caller)) {
             drop(state);
             let reason = "calls of several callers could have asked (the upstream needs `scope = \"session\"`)";
-            return refuse(routed, reason);
+            return self.refuse(routed, reason);
         }
         let can_answer = |route: &Route| match &routed {
             Routed::Question(asked) => {
@@ -142,7 +144,24 @@ impl Instance {
         drop(state);
         let refused = sender.and_then(|sender| sender.try_send(routed).err());
         if let Some(refused) = refused {
-            refuse(refused.into_inner(), "too many messages wait for the call");
+            self.refuse(refused.into_inner(), "too many messages wait for the call");
+        }
+    }
+
+    /// Only the first refusal is a warning: an upstream may ask for ever.
+    fn refuse(&self, routed: Routed, reason: &'static str) {
+        match routed {
+            Routed::Question(asked) => {
+                asked.refuse(ErrorObject::new(Code::INTERNAL, reason));
+                match self.has_refused.swap(true, Ordering::Relaxed) {
+                    false => tracing::warn!("a question of an upstream was refused: {reason}"),
+                    true => tracing::debug!("a question of an upstream was refused: {reason}"),
+                }
+            }
+            Routed::Log(message) => {
+                tracing::debug!(data = %message.data.text(), "log of an upstream");
+            }
+            Routed::Notification { method, .. } => tracing::debug!(method, "dropped notification"),
         }
     }
 
@@ -173,17 +192,6 @@ impl Drop for Instance {
         if let Some(follower) = self.lock().follower.take() {
             follower.abort();
         }
-    }
-}
-
-fn refuse(routed: Routed, reason: &'static str) {
-    match routed {
-        Routed::Question(asked) => {
-            tracing::warn!("a question of an upstream was refused: {reason}");
-            asked.refuse(ErrorObject::new(Code::INTERNAL, reason));
-        }
-        Routed::Log(message) => tracing::debug!(data = %message.data.text(), "log of an upstream"),
-        Routed::Notification { method, .. } => tracing::debug!(method, "dropped notification"),
     }
 }
 

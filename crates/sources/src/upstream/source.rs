@@ -336,10 +336,14 @@ impl Upstream {
         let instance = self
             .instance_of(None)
             .map_err(|problem| StartError::new(problem.to_error().message))?;
-        instance.client.open().await.map_err(|error| {
-            StartError::new(self.describe_failure(&instance, &error.to_string()))
-        })?;
-        // The follower of the instance lists it.
+        match instance.client.server() {
+            // It was opened before, and could not be listed.
+            Some(server) => self.learn(&instance, &server),
+            // The follower of the instance lists it when it is open.
+            None => drop(instance.client.open().await.map_err(|error| {
+                StartError::new(self.describe_failure(&instance, &error.to_string()))
+            })?),
+        }
         if lock(&self.known).catalog.is_none() {
             learned.await;
         }
