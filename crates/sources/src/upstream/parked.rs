@@ -37,15 +37,16 @@ impl Parked {
     /// One more is refused.
     pub(super) const MAX: usize = 4096;
 
-    /// Keeps a call; gives the name to ask for it, or the call back if there are too many.
-    pub(super) fn insert(&self, call: LiveCall) -> Result<String, LiveCall> {
+    /// Keeps a call; gives the name to ask for it. If there are too many, the call ends.
+    pub(super) fn insert(&self, call: LiveCall) -> Option<String> {
         let mut calls = self.lock();
         if calls.len() >= Self::MAX {
-            return Err(call);
+            drop(calls);
+            return None;
         }
         let name = nanoid::nanoid!();
         calls.insert(name.clone(), call);
-        Ok(name)
+        Some(name)
     }
 
     /// The call of that name, if it is this caller's. A call is resumed once.

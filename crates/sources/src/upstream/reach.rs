@@ -32,7 +32,7 @@ pub enum Reach {
 /// A URL, and the headers of requests to it.
 #[derive(Clone)]
 pub struct WebTarget {
-    target: HttpTarget,
+    target: Box<HttpTarget>,
     url: String,
 }
 
@@ -50,7 +50,7 @@ impl WebTarget {
         for (name, value) in headers {
             target = target.with_header(&name, &value).map_err(bad)?;
         }
-        Ok(Self { target, url: url.to_owned() })
+        Ok(Self { target: Box::new(target), url: url.to_owned() })
     }
 }
 
@@ -75,7 +75,7 @@ impl Reach {
     /// started: it must not keep others from being served.
     pub(super) fn transport(&self, supervisor: &Supervisor) -> Arc<dyn Transport> {
         match self {
-            Self::Web(target) => Arc::new(HttpTransport::new(target.target.clone())),
+            Self::Web(target) => Arc::new(HttpTransport::new((*target.target).clone())),
             Self::Program { program, arguments, env, cwd } => {
                 let env = environment(env);
                 let search = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);

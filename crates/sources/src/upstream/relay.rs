@@ -102,7 +102,7 @@ impl Upstream {
             Step::Asked => {
                 let questions = live.questions();
                 live.rest();
-                let Ok(name) = self.parked.insert(live) else {
+                let Some(name) = self.parked.insert(live) else {
                     let max = Parked::MAX;
                     let reason = format!("too many calls wait for answers (limit {max})");
                     return Err(Problem::Internal(reason.into()));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use sabir_client::{Client, ClientConfig, ClientEvent, Reconnect, ServerInfo};
+use sabir_client::{Client, ClientConfig, ClientEvent, ServerInfo};
 use sabir_registry::{
     Closing, CompleteCall, Context, Offer, Pending, PromptCall, ResourceCall, Source, SourceHandle,
     StartError, Starting, ToolCall,
@@ -141,10 +141,9 @@ impl Upstream {
     }
 
     fn connect(&self) -> Client {
-        let mut config = ClientConfig::default();
         // A legacy upstream is told once what may be asked: everything. Whether the client of a call
         // can be asked is found out when it is.
-        config.capabilities = ClientCapabilities {
+        let capabilities = ClientCapabilities {
             roots: true,
             sampling: true,
             sampling_tools: true,
@@ -152,12 +151,11 @@ impl Upstream {
             elicitation_url: true,
             ..ClientCapabilities::default()
         };
+        let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
         // The client of each call waits as long as it likes.
         config.limits.call_time = self.settings.timeout;
         config.limits.call_max = None;
-        let mut reconnect = Reconnect::default();
-        reconnect.eager = self.settings.eager;
-        config.reconnect = reconnect;
+        config.reconnect.eager = self.settings.eager;
         Client::without_answers(self.reach.transport(&self.supervisor), config)
     }
 
