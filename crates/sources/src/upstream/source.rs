@@ -40,6 +40,7 @@ pub(super) struct Upstream {
     mapped: ArcSwap<Mapped>,
     known: Mutex<Known>,
     handle: OnceLock<SourceHandle>,
+    listing: Mutex<Listing>,
     /// Told when an attempt to list it has ended.
     learned: Notify,
     instances: Mutex<HashMap<Option<Session>, Arc<Instance>>>,
@@ -68,6 +69,16 @@ struct Known {
     failure: Option<String>,
 }
 
+/// Whether the catalog is being listed, and whether it has changed since that began.
+#[derive(Debug, Default)]
+struct Listing {
+    is_running: bool,
+    is_wanted: bool,
+}
+
+/// The least time between two lists.
+const LIST_PAUSE: Duration = Duration::from_millis(250);
+
 /// Instances of sessions. When full, the one that was idle longest is stopped; if all are in use,
 /// a call of a further session is refused.
 const MAX_INSTANCES: usize = 256;
@@ -95,6 +106,7 @@ impl UpstreamSource {
             mapped: ArcSwap::from_pointee(mapped),
             known: Mutex::new(Known { catalog, remembered, ..Known::default() }),
             handle: OnceLock::new(),
+            listing: Mutex::default(),
             learned: Notify::new(),
             instances: Mutex::default(),
             parked: Parked::default(),
@@ -235,20 +247,43 @@ impl Upstream {
         }
     }
 
-    /// Lists what the upstream offers, beside everything else.
+    /// Lists what the upstream offers, beside everything else. Changes during a list are listed
+    /// together after it, however many there are.
     fn learn(self: &Arc<Self>, instance: &Arc<Instance>, server: &Arc<ServerInfo>) {
+        {
+            let mut listing = lock(&self.listing);
+            let is_running = std::mem::replace(&mut listing.is_running, true);
+            listing.is_wanted |= is_running;
+            if is_running {
+                return;
+            }
+        }
         let (upstream, instance, server) = (self.clone(), instance.clone(), server.clone());
         tokio::spawn(async move {
-            match catalog::list(&instance.client, &server).await {
-                Ok((catalog, left_out)) => upstream.set_catalog(catalog, left_out).await,
-                Err(error) => {
-                    let failure = format!("cannot list what it offers: {error}");
-                    tracing::warn!("upstream `{}`: {failure}", upstream.settings.name);
-                    lock(&upstream.known).failure = Some(failure);
+            loop {
+                upstream.list(&instance, &server).await;
+                {
+                    let mut listing = lock(&upstream.listing);
+                    listing.is_running = std::mem::take(&mut listing.is_wanted);
+                    if !listing.is_running {
+                        return;
+                    }
                 }
+                tokio::time::sleep(LIST_PAUSE).await;
             }
-            upstream.learned.notify_waiters();
         });
+    }
+
+    async fn list(self: &Arc<Self>, instance: &Arc<Instance>, server: &Arc<ServerInfo>) {
+        match catalog::list(&instance.client, server).await {
+            Ok((catalog, left_out)) => self.set_catalog(catalog, left_out).await,
+            Err(error) => {
+                let failure = format!("cannot list what it offers: {error}");
+                tracing::warn!("upstream `{}`: {failure}", self.settings.name);
+                lock(&self.known).failure = Some(failure);
+            }
+        }
+        self.learned.notify_waiters();
     }
 
     async fn set_catalog(self: &Arc<Self>, catalog: UpstreamCatalog, left_out: Vec<String>) {
