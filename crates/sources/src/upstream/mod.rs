@@ -12,6 +12,7 @@ mod mapping; // names of the upstream and ours
 mod memory; // the last known catalog, on disk
 mod parked; // calls that wait for their clients' answers
 mod reach; // how the upstream is reached
+mod server; // its instances, and what is known of it
 mod settings; // how it is used
 mod relay; // a call of our client becomes one of the upstream
 mod source; // the source

@@ -10,7 +10,7 @@ use sabir_wire::{Code, Problem, Raw, Request, Resume, raise};
 use super::calls::{LiveCall, Step};
 use super::instance::Instance;
 use super::parked::{Parked, State};
-use super::source::Upstream;
+use super::server::Upstream;
 
 /// How often a request that certainly did not arrive is sent again.
 const MAX_RESENDS: usize = 2;
