@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::clients::{Client, Scope};
 use crate::config::{ADDRESSES, parse_address};
 
 /// Serve what you have to every MCP client
@@ -38,6 +39,75 @@ pub(crate) enum Command {
     },
     /// Write a commented sabir.toml into the current folder
     Init,
+    /// Print the tools that an API would be offered as, and what is left out
+    Openapi(OpenApi),
+    /// Add a folder, a sabir.toml or a URL to an MCP client
+    Install(Install),
+    /// Remove a server from an MCP client
+    Uninstall(Uninstall),
+    /// Print the servers of MCP clients as [[upstream]] entries; secrets become references
+    Import {
+        /// Only of this client
+        client: Option<Client>,
+    },
+    /// Look for what keeps MCP clients from using their servers, and say how to fix it
+    Doctor,
+    /// Print a script that completes commands, options, clients and paths
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Install {
+    /// The client
+    #[arg(required_unless_present = "list")]
+    pub(crate) client: Option<Client>,
+
+    /// A folder of articles, a sabir.toml, or the URL of a server [default: .]
+    #[arg(value_name = "PATH|URL", value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) target: Option<String>,
+
+    /// Whose configuration is changed
+    #[arg(long, default_value = "user")]
+    pub(crate) scope: Scope,
+
+    /// The name of the server in the client [default: its own]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// An environment variable of the client with the bearer token for the URL
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) token_env: Option<String>,
+
+    /// Replace another server of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Only print what would be written
+    #[arg(long)]
+    pub(crate) print: bool,
+
+    /// Show in which clients Sabir is
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Uninstall {
+    /// The client
+    pub(crate) client: Client,
+
+    /// The name of the server [default: the one that runs Sabir]
+    pub(crate) name: Option<String>,
+
+    /// Whose configuration is changed
+    #[arg(long, default_value = "user")]
+    pub(crate) scope: Scope,
 }
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +144,20 @@ pub(crate) struct Serve {
 
 fn address(written: &str) -> Result<SocketAddr, String> {
     parse_address(written).ok_or_else(|| format!("expected {ADDRESSES}"))
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OpenApi {
+    /// An OpenAPI description (a file or a URL), or a sabir.toml with [[openapi]]
+    pub(crate) path: String,
+
+    /// The methods that are offered, e.g. GET,POST; `*` for all [default: GET,HEAD]
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
+
+    /// Print JSON, with the full definitions
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

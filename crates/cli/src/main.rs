@@ -6,13 +6,13 @@
 compile_error!("sabir supports Unix only");
 
 mod args;
+mod clients;
 mod commands;
 mod config;
 mod escape;
 mod logging;
 mod progress;
 mod report;
-#[allow(dead_code)]
 mod shell;
 
 use std::process::ExitCode;

@@ -25,6 +25,8 @@ impl From<Exit> for ExitCode {
 pub(crate) enum Failure {
     /// The configuration is wrong.
     Config(Mistakes),
+    /// It was reported already.
+    Silent,
     /// Something else failed.
     Other { what: String, hint: Option<&'static str> },
 }
@@ -56,6 +58,7 @@ pub(crate) fn show(failure: &Failure) -> Exit {
             }
             Exit::Config
         }
+        Failure::Silent => Exit::Failed,
         Failure::Other { what, hint } => {
             say(&format!("error: {what}"));
             if let Some(hint) = hint {
@@ -64,6 +67,21 @@ pub(crate) fn show(failure: &Failure) -> Exit {
             Exit::Failed
         }
     }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Config(mistakes) => write!(f, "{mistakes}"),
+            Self::Silent => Ok(()),
+            Self::Other { what, .. } => f.write_str(what),
+        }
+    }
+}
+
+/// Writes text to standard output.
+pub(crate) fn print_text(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// Writes JSON to standard output, for programs that read the result of a command.

@@ -9,6 +9,7 @@
 
 mod capture; // reads output up to a limit
 mod definition; // mistakes in a definition
+mod extras; // files, a folder and progress
 mod duplicate; // keys that occur twice
 mod exec; // applies limits and the sandbox
 pub mod fuzzing; // what fuzzers run
@@ -24,6 +25,7 @@ mod values; // the values of a call
 
 pub use capture::{Observer, Stream};
 pub use definition::{DefinitionError, Location, Place};
+pub use extras::{Extras, OUTPUT_FILE};
 pub use input::{Input, nearest};
 pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, Sockets, find_program};
 pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};
@@ -34,3 +36,7 @@ pub use template::{CommandLine, RunItem, Stdin, TextTemplate};
 pub use values::{RenderError, Values};
 
 pub(crate) use exec::{EXEC, exec};
+#[cfg(feature = "apis")]
+pub(crate) use template::Piece;
+#[cfg(feature = "apis")]
+pub(crate) use values::{items, text};

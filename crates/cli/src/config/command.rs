@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use regex::Regex;
 use sabir::ToolAnnotations;
 use sabir_sources::command::{
-    self, CommandLine, CommandSource, DefinitionError, FindError, Location, MimeType, Output,
-    Place, Program, RunItem, Stdin, TextTemplate,
+    self, CommandLine, CommandSource, DefinitionError, Extras, FindError, Location, MimeType,
+    OUTPUT_FILE, Output, Place, Program, RunItem, Stdin, TextTemplate,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -34,6 +35,8 @@ pub(crate) struct Command {
     input_schema: Option<Spanned<toml::Value>>,
     output: Option<Spanned<String>>,
     output_schema: Option<Spanned<toml::Value>>,
+    output_file: Option<Spanned<String>>,
+    progress: Option<Spanned<String>>,
     env: Option<Entries>,
     cwd: Option<Spanned<String>>,
     timeout: Option<Spanned<String>>,
@@ -69,8 +72,12 @@ pub(super) fn settle(
     let program = program(file, call_time, &owner, text);
     let output = text.checked(output(file, &owner, text)).unwrap_or(Output::Text);
     let concurrency = text.checked(positive(file.concurrency.as_ref(), text)).flatten();
-    let described = described?;
-    let (line, stdin) = templates(file, &described, &owner, text)?;
+    let extras = extras(file, &owner, text);
+    let mut described = described?;
+    if extras.output_file.is_some() {
+        described.input = described.input.with_placeholder(OUTPUT_FILE);
+    }
+    let (line, stdin) = templates(file, &described, extras.folder.as_ref(), &owner, text)?;
     let name = line.program().to_owned();
     if file.description.is_none() {
         let what = format!("{owner}: no description, by which models choose a tool");
@@ -90,6 +97,7 @@ pub(super) fn settle(
         concurrency: concurrency.unwrap_or(CONCURRENCY),
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
+        extras,
     };
     let run = text.place(place(file, Some(Place::Run(0, None))));
     let runs = name.clone();
@@ -109,6 +117,7 @@ pub(super) fn settle(
 fn templates(
     file: &Command,
     described: &Described,
+    folder: Option<&TextTemplate>,
     owner: &str,
     text: &Text<'_>,
 ) -> Result<(CommandLine, Stdin), Mistake> {
@@ -128,7 +137,7 @@ fn templates(
         Some("json") => Stdin::Json,
         Some(template) => Stdin::Text(TextTemplate::parse(template).map_err(wrong)?),
     };
-    let found = described.input.mismatches(&line, &stdin);
+    let found = described.input.mismatches(&line, &stdin, folder);
     described.report(&found, owner, text, |at| place(file, at));
     for risky in described.input.refused_numbers(&line) {
         let at = match risky.location {
@@ -146,6 +155,7 @@ fn place(file: &Command, at: Option<Place>) -> Range<usize> {
         (Some(Place::Run(index, _)), _, _) => {
             file.run.get_ref().get(index).map_or(file.run.span(), Spanned::span)
         }
+        (Some(Place::Folder), _, _) => file.cwd.as_ref().unwrap_or(&file.name).span(),
         (Some(_), Some(stdin), _) => stdin.span(),
         (None, _, Some(allow_dash)) => allow_dash.span(),
         _ => file.run.span(),
@@ -182,7 +192,7 @@ fn program(file: &Command, call_time: Option<Duration>, owner: &str, text: &Text
     let cwd = match &file.cwd {
         None => text.folder(),
         Some(written) => {
-            let cwd = text.resolve(written.get_ref());
+            let cwd = text.resolve(split_folder(written.get_ref()).0);
             if !cwd.is_dir() {
                 let what = format!("{owner}: folder not found: {}", cwd.display());
                 text.report(text.mistake(written.span(), what).hint(RELATIVE));
@@ -201,6 +211,41 @@ fn program(file: &Command, call_time: Option<Duration>, owner: &str, text: &Text
     text.set(&mut program.limits, confine::limits(file.limits.as_ref(), text).map(Some));
     text.set(&mut program.sandbox, confine::sandbox(file.sandbox.as_ref(), owner, text).map(Some));
     program
+}
+
+/// A working directory, and the part of it from the first folder with a placeholder on.
+fn split_folder(cwd: &str) -> (&str, Option<&str>) {
+    match cwd.find('{').map(|brace| cwd[..brace].rfind('/').map_or(0, |slash| slash + 1)) {
+        Some(0) => (".", Some(cwd)),
+        Some(at) => (&cwd[..at], Some(&cwd[at..])),
+        None => (cwd, None),
+    }
+}
+
+/// The parts that most commands do not have.
+fn extras(file: &Command, owner: &str, text: &Text<'_>) -> Extras {
+    let folder = file.cwd.as_ref().and_then(|cwd| {
+        let template = TextTemplate::parse_at(Place::Folder, split_folder(cwd.get_ref()).1?);
+        text.checked(template.map_err(|error| text.wrong_definition(cwd.span(), owner, &error)))
+    });
+    let progress = file.progress.as_ref().and_then(|written| {
+        let pattern = Regex::new(written.get_ref()).ok().filter(|found| found.captures_len() > 1);
+        if pattern.is_none() {
+            let what = format!(
+                "{owner}: invalid progress pattern (expected a regular expression with a group)"
+            );
+            let hint = r"write e.g. `progress = '(\d+)/(\d+)'`, for lines like `3/10`";
+            text.report(text.mistake(written.span(), what).hint(hint));
+        }
+        pattern
+    });
+    if let Some(name) = &file.output_file
+        && (name.get_ref().contains('/') || name.get_ref().is_empty() || name.get_ref() == "..")
+    {
+        text.report(text.invalid(name, "file name", "a name without folders, e.g. \"result.png\""));
+    }
+    let output_file = file.output_file.as_ref().map(|name| name.get_ref().clone());
+    Extras { output_file, folder, progress }
 }
 
 fn timeout(
@@ -245,7 +290,7 @@ fn set_variables(
     for (key, value) in file.into_iter().flat_map(|entries| &entries.0) {
         let name = key.get_ref();
         let wrong = |what: &str| text.mistake(key.span(), format!("{owner}: env: `{name}` {what}"));
-        if let Some(value) = text.checked(variable(name, value, wrong)) {
+        if let Some(value) = text.checked(variable(name, value, text, wrong)) {
             env.retain(|(known, _)| known != name.as_str());
             env.push((name.into(), value));
         }
@@ -256,24 +301,37 @@ fn set_variables(
 fn variable(
     name: &str,
     value: &toml::Value,
+    text: &Text<'_>,
     wrong: impl Fn(&str) -> Mistake,
 ) -> Result<OsString, Mistake> {
+    let inherited = |name: &str| {
+        std::env::var_os(name).ok_or_else(|| {
+            wrong("is not set in the environment of Sabir")
+                .hint("set it, or write a value instead of true")
+        })
+    };
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(wrong("is not a valid name of a variable"));
     }
     match value {
         toml::Value::String(value) if value.contains('\0') => Err(wrong("contains a NUL byte")),
         toml::Value::String(value) => Ok(value.into()),
-        toml::Value::Boolean(true) => std::env::var_os(name).ok_or_else(|| {
-            wrong("is not set in the environment of Sabir")
-                .hint("set it, or write a value instead of true")
-        }),
-        _ => {
-            let hint = "true passes on the variable of Sabir's own environment";
-            Err(wrong("has an invalid value (expected a string or true)").hint(hint))
-        }
+        toml::Value::Boolean(true) => inherited(name),
+        toml::Value::Table(table) => match (table.get("env"), table.get("file"), table.len()) {
+            (Some(toml::Value::String(name)), None, 1) => inherited(name),
+            (None, Some(toml::Value::String(file)), 1) => {
+                let secret = std::fs::read_to_string(text.resolve(file))
+                    .map_err(|error| wrong(&format!("cannot be read: {error}")).hint(RELATIVE))?;
+                Ok(secret.trim_end_matches(['\r', '\n']).into())
+            }
+            _ => Err(wrong("has an invalid reference").hint(REFERENCES)),
+        },
+        _ => Err(wrong("has an invalid value (expected a string or true)").hint(REFERENCES)),
     }
 }
+
+const REFERENCES: &str = "true passes on the variable of Sabir's own environment; { env = \"NAME\" } \
+                          and { file = \"PATH\" } are references";
 
 fn success_codes(
     codes: &Spanned<Vec<i64>>,

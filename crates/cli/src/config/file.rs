@@ -5,7 +5,9 @@ use toml::Spanned;
 
 use super::articles::Articles;
 use super::command::Command;
+use super::openapi::OpenApi;
 use super::prompt::Prompt;
+use super::request::Request;
 use super::resource::Resource;
 
 /// A sabir.toml.
@@ -21,6 +23,8 @@ pub(crate) struct File {
     pub(crate) token: Vec<Token>,
     pub(crate) articles: Vec<Articles>,
     pub(crate) command: Vec<Command>,
+    pub(crate) request: Vec<Request>,
+    pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
 }

@@ -17,7 +17,7 @@ use crate::escape::{escaped, is_control};
 pub(crate) struct Mistake {
     what: String,
     path: PathBuf,
-    excerpt: Option<Excerpt>,
+    excerpt: Option<Box<Excerpt>>,
     hint: Option<String>,
 }
 
@@ -93,23 +93,23 @@ impl Text<'_> {
     }
 
     /// `None` if there is no file.
-    fn excerpt(&self, place: &Range<usize>) -> Option<Excerpt> {
+    fn excerpt(&self, place: &Range<usize>) -> Option<Box<Excerpt>> {
         if self.text.is_empty() {
             return None;
         }
-        let start = self.text.floor_char_boundary(place.start.min(self.text.len()));
+        let start = boundary(self.text, place.start);
         let (before, after) = self.text.split_at(start);
         let begin = before.rfind('\n').map_or(0, |at| at + 1);
         let end = after.find('\n').map_or(self.text.len(), |at| start + at);
-        let until = self.text.floor_char_boundary(place.end.clamp(start, end));
+        let until = boundary(self.text, place.end.clamp(start, end));
         let characters = |range: Range<usize>| self.text[range].chars().count();
         let first = characters(begin..start);
-        Some(Excerpt {
+        Some(Box::new(Excerpt {
             line: 1 + before.matches('\n').count(),
             text: self.text[begin..end].trim_end().to_owned(),
             marked: first..first + characters(start..until).max(1),
             start,
-        })
+        }))
     }
 
     /// An invalid value: its kind, and what was expected instead.
@@ -157,6 +157,9 @@ impl Text<'_> {
         };
         match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
             Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
+            None if mistake.what.starts_with("duplicate key") => {
+                mistake.hint("remove one of them; several tools are several `[[command]]`")
+            }
             None => mistake,
         }
     }
@@ -296,6 +299,11 @@ impl fmt::Display for Excerpt {
         let (margin, carets) = (" ".repeat(number.len()), "^".repeat(carets));
         write!(f, "\n  {margin} | {}{carets}", " ".repeat(before))
     }
+}
+
+/// The start of the character at this byte.
+fn boundary(text: &str, byte: usize) -> usize {
+    (0..=byte.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// The longest part of a line that is shown, in characters.

@@ -372,17 +372,9 @@ impl<'de> Deserializer<'de> for TableKey<'_> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Failed> {
-        visitor.visit_newtype_struct(self)
-    }
-
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
-        unit unit_struct seq tuple tuple_struct map enum identifier ignored_any
+        newtype_struct unit unit_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 

@@ -13,7 +13,7 @@ use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, prompt, resource};
+use super::{articles, command, http, openapi, prompt, request, resource};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -72,9 +72,12 @@ fn sources(file: &File, text: &Text<'_>, call_time: Option<Duration>) -> Vec<Sou
     let is_only = file.articles.len() == 1;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
     let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let requests = file.request.iter().map(|file| request::settle(file, text, call_time));
+    let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    let all = articles.chain(commands).chain(prompts).chain(resources);
+    let texts = prompts.chain(resources);
+    let all = articles.chain(commands).chain(requests).chain(apis).chain(texts);
     all.filter_map(|source| text.checked(source)).collect()
 }
 

@@ -243,7 +243,8 @@ fn output_annotations_environment_and_folders_are_checked() {
     check_command(
         &format!("{good}env = {{ A = 1 }}"),
         "env: `A` has an invalid value (expected a string or true)\n  --> sabir.toml:4\n  hint: \
-         true passes on the variable of Sabir's own environment",
+         true passes on the variable of Sabir's own environment; { env = \"NAME\" } and { file = \
+         \"PATH\" } are references",
     );
     check_command(
         &format!("{good}env = {{ \"A=B\" = \"\" }}"),
@@ -290,7 +291,12 @@ fn prompts_are_checked_with_their_place() {
     for neither in ["", "text = \"a\"\nmessages = [{ text = \"b\" }]", "messages = []"] {
         check(&prompt(neither), &told("expected either `text` or `messages`\n  --> sabir.toml:2"));
     }
-    check(&prompt("text = \"{x}\""), &told("text: unknown argument `x`\n  --> sabir.toml:3"));
+    check(
+        &prompt("text = \"{x}\""),
+        &told(
+            "text: unknown argument `x`\n  --> sabir.toml:3\n  hint: add it: input = { x = \"string\" }",
+        ),
+    );
     check(
         &prompt(
             "input = { x = \"string\" }\nmessages = [\n  { text = \"a\" },\n  { text = \"{y}{x}\" \

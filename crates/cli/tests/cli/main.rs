@@ -6,7 +6,9 @@ mod asdlc;
 mod client;
 mod commands;
 mod configuration;
+mod extras;
 mod http;
+mod install;
 #[cfg(target_os = "linux")]
 mod linking;
 mod mistakes;

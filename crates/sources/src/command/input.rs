@@ -60,6 +60,20 @@ impl Input {
         &self.schema
     }
 
+    /// The arguments that are files, in Base64.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let described = self.schema["properties"].as_object().into_iter().flatten();
+        let files = described.filter(|(_, property)| property["contentEncoding"] == "base64");
+        files.map(|(name, _)| name.as_str())
+    }
+
+    /// Adds a placeholder whose value does not come from the client.
+    pub fn with_placeholder(mut self, name: &str) -> Self {
+        let types = vec!["string".to_owned()];
+        self.properties.insert(name.to_owned(), Property { required: true, types });
+        self
+    }
+
     /// Whether this argument is required.
     pub fn requires(&self, name: &str) -> bool {
         self.properties.get(name).is_some_and(|property| property.required)

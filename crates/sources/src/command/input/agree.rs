@@ -8,14 +8,20 @@ use crate::command::template::{CommandLine, Piece, Stdin, TextTemplate, Use, Use
 
 impl Input {
     /// All mismatches between this input and the placeholders of a command, in the order of `run`.
-    pub fn mismatches(&self, line: &CommandLine, stdin: &Stdin) -> Vec<DefinitionError> {
+    pub fn mismatches(
+        &self,
+        line: &CommandLine,
+        stdin: &Stdin,
+        folder: Option<&TextTemplate>,
+    ) -> Vec<DefinitionError> {
         let mut found = Vec::new();
         let mut used = BTreeSet::new();
         let in_stdin = match stdin {
             Stdin::Text(template) => Some(template.uses()),
             Stdin::Empty | Stdin::Json => None,
         };
-        for one in line.uses().chain(in_stdin.into_iter().flatten()) {
+        let in_folder = folder.into_iter().flat_map(TextTemplate::uses);
+        for one in line.uses().chain(in_stdin.into_iter().flatten()).chain(in_folder) {
             used.insert(one.name);
             found.extend(self.mismatch(&one));
         }
@@ -85,7 +91,8 @@ impl Input {
         let Some(property) = self.properties.get(name) else {
             let near = nearest(name, self.properties.keys().map(|name| &**name));
             let unknown = error(format!("unknown argument `{name}`")).filter(|_| !self.open);
-            return unknown.map(|error| error.did_you_mean(near));
+            let hint = format!("add it: input = {{ {name} = \"string\" }}");
+            return unknown.map(|error| error.hint(hint).did_you_mean(near));
         };
         let is = |kind: &str| property.types.iter().any(|known| known == kind);
         let typed = !property.types.is_empty();
