@@ -13,7 +13,7 @@ version = "1.2"
 [[command]]
 name = "add"
 description = "Add two numbers"
-run = ["/bin/sh", "-c", "echo $(( $1 + $2 ))", "sh", "{a}", "{b}"]
+run = ["/bin/sh", "-c", "echo $(( $1 + $2 ))", "sh", "{a}", "{b}", "{c?}"]
 input = { a = "integer", b = "integer", c = "string?" }
 
 [[command]]

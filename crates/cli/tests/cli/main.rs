@@ -4,6 +4,7 @@
 mod articles;
 mod asdlc;
 mod calling;
+mod children;
 mod client;
 mod commands;
 mod configuration;
