@@ -1,6 +1,7 @@
 //! What is particular about HTTP: sessions, credentials, streams that never end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_client::{CallError, Client, HttpTarget, HttpTransport, OpenError};
@@ -8,7 +9,7 @@ use sabir_testkit::StandInServer;
 use sabir_wire::{Era, Revision};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{Robot, config};
 
@@ -22,21 +23,67 @@ fn client(target: HttpTarget, revision: Revision) -> Client {
     Client::new(Arc::new(HttpTransport::new(target)), config, Arc::new(Robot::default()))
 }
 
+/// A legacy server that forgets its first session when a tool is called in it. Counts handshakes and
+/// calls.
+async fn forgetful(counts: Arc<[AtomicUsize; 2]>) -> HttpTarget {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            tokio::spawn(answer_one(socket, counts.clone()));
+        }
+    });
+    HttpTarget::new(format!("http://{address}/mcp")).unwrap()
+}
+
+async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"}") && socket.read_buf(&mut request).await.is_ok_and(|n| n > 0) {
+        if request.starts_with(b"GET") || request.starts_with(b"DELETE") {
+            break;
+        }
+    }
+    let text = String::from_utf8(request).unwrap();
+    let body = text.split_once("\r\n\r\n").unwrap().1;
+    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let result = match body["method"].as_str() {
+        Some("initialize") => {
+            counts[0].fetch_add(1, Ordering::SeqCst);
+            Some(json!({
+                "protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            }))
+        }
+        Some("tools/call") if text.contains("mcp-session-id: s1") => None,
+        Some("tools/call") => {
+            counts[1].fetch_add(1, Ordering::SeqCst);
+            Some(json!({ "content": [] }))
+        }
+        _ => Some(json!({})),
+    };
+    let status = match (&result, text.starts_with("POST")) {
+        (_, false) => "405 Method Not Allowed",
+        (None, _) => "404 Not Found",
+        _ => "200 OK",
+    };
+    let session = counts[0].load(Ordering::SeqCst);
+    let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nmcp-session-id: s{session}\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n{answer}",
+        answer.len()
+    );
+    let _ = socket.write_all(head.as_bytes()).await;
+}
+
 #[tokio::test]
 async fn a_session_that_the_server_has_ended_is_replaced() {
-    let mut server = StandInServer::start().await;
-    let idle = Duration::from_millis(300);
-    let address = server.http(|settings| settings.limits.session_idle = idle).await;
-    let target = HttpTarget::new(format!("http://{address}/mcp")).unwrap();
-    let mut config = config(Revision::NEWEST_LEGACY);
-    config.limits.call_time = Some(Duration::from_secs(20));
-    let client = Client::without_answers(Arc::new(HttpTransport::new(target)), config);
-    client.call_tool("add", json!({ "a": 1, "b": 2 })).await.unwrap();
-    // Its stream of notifications keeps the session alive; many servers drop it all the same.
-    for _ in 0..3 {
-        tokio::time::sleep(idle * 3).await;
-        client.call_tool("add", json!({ "a": 1, "b": 2 })).await.unwrap();
-    }
+    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let client = client(forgetful(counts.clone()).await, Revision::NEWEST_LEGACY);
+    client.open().await.unwrap();
+    client.call_tool("t", json!({})).await.unwrap();
+    let [handshakes, calls] = &*counts;
+    assert_eq!((handshakes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst)), (2, 1));
 }
 
 #[tokio::test]
