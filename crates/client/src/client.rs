@@ -131,6 +131,15 @@ impl Client {
         }
     }
 
+    /// Closes the link until the next call, and waits until that is done: running calls fail, and a
+    /// program has exited.
+    pub async fn disconnect(&self) {
+        let state = self.shared.state.borrow().clone();
+        if let State::Open(connection) = state {
+            connection.close().await;
+        }
+    }
+
     /// The server, while the link is open.
     pub fn server(&self) -> Option<Arc<ServerInfo>> {
         match &*self.shared.state.borrow() {
@@ -385,23 +394,29 @@ impl Shared {
             tokio::select! {
                 reason = connection.ended() => return reason,
                 () = self.rewatch.notified() => {}
-                () = lost(&mut listening) => {
+                ended = lost(&mut listening) => match ended {
+                    // Asking again would be refused again.
+                    Err(CallError::Rpc(error)) => {
+                        tracing::warn!(error = %error.message, "the server refused a subscription");
+                    }
                     // The server ended the subscription; ask again, but not in a hurry.
-                    tokio::time::sleep(self.config.reconnect.wait(2)).await;
-                    subscribed = SubscriptionFilter::default();
-                }
+                    _ => {
+                        tokio::time::sleep(self.config.reconnect.wait(3)).await;
+                        subscribed = SubscriptionFilter::default();
+                    }
+                },
             }
         }
     }
 }
 
-/// Waits until a subscription has ended.
-async fn lost(listening: &mut Option<Call>) {
+/// Waits until a subscription has ended, and gives its result.
+async fn lost(listening: &mut Option<Call>) -> Result<Reply, CallError> {
     let Some(call) = listening else { return std::future::pending().await };
     loop {
-        if let CallEvent::Done(_) = call.next().await {
+        if let CallEvent::Done(result) = call.next().await {
             *listening = None;
-            return;
+            return result;
         }
     }
 }
