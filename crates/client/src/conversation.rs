@@ -281,3 +281,6 @@ impl Running {
 fn send(call: Option<CallKey>, frame: bytes::Bytes, head: Head) -> Output {
     Output::Order(Order::Send(Outgoing { call, frame, head }))
 }
+
+#[cfg(test)]
+mod tests;

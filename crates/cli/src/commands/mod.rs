@@ -1,13 +1,16 @@
 //! The subcommands.
 
+mod call;
 mod check;
 mod doctor;
 mod import;
 mod init;
 mod install;
+mod list;
 mod openapi;
 mod secrets;
 mod serve;
+mod target;
 
 use std::sync::Arc;
 
@@ -25,6 +28,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
         Command::Init => init::run(),
+        Command::List(list) => list::run(&list),
+        Command::Call(call) => call::run(&call),
         Command::Openapi(args) => openapi::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
@@ -36,6 +41,15 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Man => Ok(clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout())?),
     }
+}
+
+/// Runs a command that talks to a server. A thread that waits for the user's answer does not delay
+/// the end.
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(std::time::Duration::ZERO);
+    done
 }
 
 /// An engine whose sources are open, and not started yet.

@@ -30,6 +30,7 @@ pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use openapi::apis;
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
+pub(crate) use units::duration;
 
 use std::io::ErrorKind;
 use std::path::Path;

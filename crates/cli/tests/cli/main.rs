@@ -3,6 +3,8 @@
 
 mod articles;
 mod asdlc;
+mod calling;
+mod children;
 mod client;
 mod commands;
 mod configuration;
