@@ -37,7 +37,7 @@ pub(crate) fn api(location: Location) -> Api {
         loader: Loader { location, client: HttpClient::new(local()).ok(), cache: None },
         choice: Choice { methods: Method::ALL.to_vec(), ..Choice::default() },
         sender: SenderSettings { policy: local(), ..SenderSettings::default() },
-        trusts_servers: false,
+        trusts_servers: true,
         base_url: None,
         limits: ReplyLimits::default(),
         folder: Folder::default(),
