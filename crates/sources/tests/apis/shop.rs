@@ -61,7 +61,7 @@ impl Shop {
         let registry = Registry::new(server, 100);
         registry.add(Arc::new(ApiSource::new(api))).unwrap();
         for starting in registry.start() {
-            starting.await;
+            let _ = starting.await;
         }
         Self { registry, _folder: None }
     }
