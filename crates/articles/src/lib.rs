@@ -27,6 +27,8 @@ mod index; // the search index
 mod listing; // all files, in memory
 mod words; // splits text into words
 
+pub mod fuzzing; // what fuzzers run
+
 mod cache; // the index on the disk, and its lock
 mod context; // what the parts of the worker share
 mod events; // what the worker waits for

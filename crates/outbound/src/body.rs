@@ -42,6 +42,18 @@ impl Body {
         Self { incoming, decoder, left: limits.body, limit: limits.body, timer, is_done: false }
     }
 
+    /// Lowers the limit on what is still to come. Where the body is compressed, call it before the
+    /// first piece is read.
+    #[must_use]
+    pub fn with_limit(mut self, limit: u64) -> Self {
+        (self.left, self.limit) = (self.left.min(limit), self.limit.min(limit));
+        if let Some(decoder) = &mut self.decoder {
+            let bounded = decoder.get_mut();
+            bounded.left = bounded.left.min(limit);
+        }
+        self
+    }
+
     /// The next piece; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         while let Some(frame) = self.frame().await {

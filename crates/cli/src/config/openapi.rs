@@ -14,6 +14,7 @@ use super::file::File;
 use super::json::Entries;
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::reach::{Auth, Reach};
+use super::reader;
 use super::sources::SourceDescription;
 use super::values::{positive, size};
 
@@ -71,9 +72,12 @@ pub(super) fn settle(
 pub(crate) fn apis(path: &Path) -> Result<Vec<Api>, Mistakes> {
     let written =
         std::fs::read_to_string(path).map_err(|error| Mistake::unreadable(path, &error))?;
-    let text = Text { path, text: &written };
-    let file = File::read(&text)?;
-    Mistakes::all(file.openapi.iter().map(|file| api(file, &text, None)))
+    let text = Text::new(path, &written);
+    let file: File = reader::read(&text);
+    let apis = file.openapi.iter().filter_map(|file| text.checked(api(file, &text, None)));
+    let apis = apis.collect();
+    text.finish()?;
+    Ok(apis)
 }
 
 fn api(file: &OpenApi, text: &Text<'_>, call_time: Option<Duration>) -> Result<Api, Mistake> {

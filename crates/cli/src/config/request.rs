@@ -106,10 +106,10 @@ pub(super) fn settle(
         },
         folder: folder(file, &owner, text)?,
     };
-    described.check(&request.mismatches(), &owner, text, |place| match (place, &file.body) {
+    described.report(&request.mismatches(), &owner, text, |place| match (place, &file.body) {
         (Some(Place::Key("body")), Some(body)) => body.span(),
         _ => file.url.span(),
-    })?;
+    });
     let place = text.place(file.name.span());
     Ok(SourceDescription::new(place, |_| async { Ok(RequestSource::new(request)) }))
 }

@@ -1,4 +1,5 @@
 //! Real requests to servers on this machine.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod bodies;
 mod redirects;

@@ -15,13 +15,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// A server that answers with a function, and counts its connections.
-pub struct Server {
-    pub port: u16,
-    pub connections: Arc<AtomicUsize>,
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) connections: Arc<AtomicUsize>,
 }
 
 impl Server {
-    pub async fn start(
+    pub(crate) async fn start(
         answer: impl Fn(Request<Incoming>) -> Response<Full<Bytes>> + Clone + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -44,13 +44,13 @@ impl Server {
         Self { port, connections }
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 }
 
 /// Answers every connection with these bytes, and keeps it open.
-pub async fn raw_server(bytes: Vec<u8>) -> u16 {
+pub(crate) async fn raw_server(bytes: Vec<u8>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -68,7 +68,7 @@ pub async fn raw_server(bytes: Vec<u8>) -> u16 {
 }
 
 /// A client that may reach this machine over plain http.
-pub fn local(redirects: Redirects) -> HttpClient {
+pub(crate) fn local(redirects: Redirects) -> HttpClient {
     HttpClient::new(Policy {
         addresses: Addresses::PublicAndLoopback,
         plain_http: PlainHttp::Loopback,
@@ -78,11 +78,11 @@ pub fn local(redirects: Redirects) -> HttpClient {
     .unwrap()
 }
 
-pub async fn get(client: &HttpClient, url: &str, limits: &Limits) -> Result<Bytes, Error> {
+pub(crate) async fn get(client: &HttpClient, url: &str, limits: &Limits) -> Result<Bytes, Error> {
     let request = Request::get(url).body(Bytes::new()).unwrap();
     client.send(request, limits).await?.into_body().read().await
 }
 
-pub fn text(body: &str) -> Response<Full<Bytes>> {
+pub(crate) fn text(body: &str) -> Response<Full<Bytes>> {
     Response::new(Full::new(body.to_owned().into()))
 }

@@ -65,6 +65,8 @@ pub enum Place {
     Run(usize, Option<usize>),
     /// `stdin`.
     Stdin,
+    /// `cwd`.
+    Folder,
     /// The `text` of a prompt, or of one of its messages, counted from 0.
     Message(Option<usize>),
     /// A key of a request, such as `url`.
@@ -78,6 +80,7 @@ impl fmt::Display for Place {
             Self::Run(index, Some(inner)) => write!(f, "run[{index}][{inner}]"),
             Self::Stdin => f.write_str("stdin"),
             Self::Key(key) => f.write_str(key),
+            Self::Folder => f.write_str("cwd"),
             Self::Message(None) => f.write_str("text"),
             Self::Message(Some(index)) => write!(f, "messages[{index}].text"),
         }

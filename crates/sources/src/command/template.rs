@@ -41,7 +41,7 @@ pub(super) struct Argument {
     pub(super) text: Text,
     /// Whether it comes after `--`, so that no value can be mistaken for a flag.
     pub(super) after_dashes: bool,
-    place: Place,
+    pub(super) place: Place,
 }
 
 /// A text with placeholders: a program's standard input, or a message of a prompt.
@@ -146,6 +146,16 @@ impl Group {
         };
         matches!(literal, [Piece::Literal(flag)]
             if flag.starts_with('-') && flag.chars().any(|c| c != '-'))
+    }
+}
+
+impl Argument {
+    /// The names of its values.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.text.iter().filter_map(|piece| match piece {
+            Piece::Value { name, .. } => Some(name.as_str()),
+            Piece::Literal(_) | Piece::Switch { .. } => None,
+        })
     }
 }
 

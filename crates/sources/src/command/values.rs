@@ -11,6 +11,7 @@ use std::ffi::OsString;
 
 use serde_json::value::RawValue;
 
+use super::duplicate::duplicate_key;
 use super::input::Input;
 use super::template::{Argument, CommandLine, Group, Piece, Stdin, TextTemplate};
 
@@ -41,6 +42,9 @@ pub enum RenderError {
     /// Not a JSON object.
     #[error("the arguments are not a JSON object")]
     NotAnObject,
+    /// An object has two members of the same name, of which only one was checked.
+    #[error("duplicate key `{0}` in the arguments")]
+    Duplicate(String),
     /// A required argument is absent.
     #[error("`{0}` is missing")]
     Missing(String),
@@ -53,6 +57,15 @@ pub enum RenderError {
     /// The string contains an unpaired surrogate.
     #[error("`{0}` contains an unpaired surrogate")]
     NotText(String),
+    /// The file is not Base64.
+    #[error("`{0}` is not a file in Base64 (expected Base64 or a `data:` URI)")]
+    NotBase64(String),
+    /// The folder does not exist, or is not in the root.
+    #[error("there is no folder `{0}`")]
+    OutsideFolder(String),
+    /// No temporary folder can be made.
+    #[error("cannot make a temporary folder: {0}")]
+    NoFolder(String),
     /// Two lists in one group of arguments.
     #[error("`{0}` and `{1}` are both lists (expected one list per argument or group)")]
     TwoLists(String, String),
@@ -72,11 +85,20 @@ pub enum RenderError {
     StdinTooLong,
 }
 
+impl RenderError {
+    pub(super) fn no_folder(error: std::io::Error) -> Self {
+        Self::NoFolder(error.to_string())
+    }
+}
+
 impl<'a> Values<'a> {
     /// Reads the arguments of a call. They are not checked against `input`.
     pub fn parse(arguments: &'a RawValue, input: &'a Input) -> Result<Self, RenderError> {
         let given: BTreeMap<Key<'a>, &'a RawValue> =
             serde_json::from_str(arguments.get()).map_err(|_| RenderError::NotAnObject)?;
+        if let Some(key) = duplicate_key(arguments.get()) {
+            return Err(RenderError::Duplicate(key));
+        }
         let given = given.into_iter().map(|(key, value)| (key.0, value)).collect();
         Ok(Self { whole: arguments, given, defaults: input.defaults() })
     }

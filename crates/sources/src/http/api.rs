@@ -328,7 +328,8 @@ impl Inner {
         let security = Some(&*operation.security);
         let sender =
             state.sender.as_ref().ok_or_else(|| failed("nothing can be sent".to_owned()))?;
-        let answer = sender.send(&request, security, is_repeatable).await.map_err(failed)?;
+        let answer =
+            sender.send(&request, security, is_repeatable, caller).await.map_err(failed)?;
         let is_structured = operation.output.is_some();
         let mut reply = reply(answer, caller, self.api.limits, &self.stored, is_structured);
         if is_structured && !reply.structured.as_ref().is_some_and(Raw::is_object) {

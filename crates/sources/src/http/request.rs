@@ -287,9 +287,10 @@ impl Source for RequestSource {
             let Inner { request, stored } = &*inner;
             let built = request.request(&call.arguments);
             let built = built.map_err(|what| Problem::Arguments(what.into()))?;
-            let sent = request.sender.send(&built, None, built.method.is_idempotent()).await;
+            let (is_repeatable, caller) = (built.method.is_idempotent(), &call.context.caller);
+            let sent = request.sender.send(&built, None, is_repeatable, caller).await;
             let answer = sent.map_err(|what| Problem::ToolFailed(what.into()))?;
-            Ok(Outcome::Done(request.reply(answer, &call.context.caller, stored)))
+            Ok(Outcome::Done(request.reply(answer, caller, stored)))
         })
     }
 

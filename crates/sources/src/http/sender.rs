@@ -12,6 +12,7 @@ use http::StatusCode;
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use sabir_openapi::{Answer, Request};
 use sabir_outbound::{Error, HttpClient, Limits, Policy};
+use sabir_wire::Caller;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::credential::Auth;
@@ -86,10 +87,11 @@ impl Sender {
         request: &Request,
         schemes: Option<&[Vec<String>]>,
         is_repeatable: bool,
+        caller: &Caller,
     ) -> Result<Answer, String> {
         let deadline = Instant::now() + self.settings.timeout;
         let too_late = |_| format!("no answer within {:?}", self.settings.timeout);
-        let queued = self.queue.enter().map_err(|full| full.to_string())?;
+        let queued = self.queue.enter(caller.share()).map_err(|full| full.to_string())?;
         let _running = timeout_at(deadline, queued).await.map_err(too_late)?;
         self.wait_for_api(deadline).await?;
         let sending = self.send_until_answered(request, schemes, is_repeatable, deadline);
