@@ -33,7 +33,8 @@ fn answer(mut stream: TcpStream) -> Option<()> {
                 line => lines.push(line.to_ascii_lowercase()),
             }
         }
-        let header = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let header =
+            |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let mut body = vec![0; header("content-length:").map_or(0, |n| n.parse().unwrap())];
         reader.read_exact(&mut body).ok()?;
         let said = json!({
@@ -43,7 +44,10 @@ fn answer(mut stream: TcpStream) -> Option<()> {
             "body": String::from_utf8_lossy(&body),
         });
         let said = said.to_string();
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", said.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            said.len()
+        );
         stream.write_all((head + &said).as_bytes()).ok()?;
     }
 }
@@ -96,7 +100,10 @@ select = "/body"
     assert_eq!(said["line"], "put /shops/a%2fb?fast=true");
     assert_eq!(said["body"], r#"{"n":1.5,"text":"<1.5>"}"#);
     assert_eq!(text(&call(&mut client, "all", json!({ "a": "é" }))), r#""{\"a\":\"é\"}""#);
-    assert_eq!(text(&call(&mut client, "form", json!({ "a": ["1", "&"] }))), r#""a=1&a=%26&b=x%20y""#);
+    assert_eq!(
+        text(&call(&mut client, "form", json!({ "a": ["1", "&"] }))),
+        r#""a=1&a=%26&b=x%20y""#
+    );
 }
 
 #[test]
