@@ -34,7 +34,8 @@ pub(crate) fn dist(root: &Path, options: &[&str]) -> io::Result<bool> {
     if !building.status()?.success() {
         return Ok(false);
     }
-    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |dir| root.join(dir));
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |dir| root.join(dir));
     let packing = Command::new("python3")
         .args(["-B", "dist/package.py", "--arch", arch, "--binary"])
         .arg(folder.join(&target).join(profile).join("sabir"))

@@ -49,6 +49,7 @@ mod search; // searches the index
 mod snippet; // the best part of a text
 mod spelling; // completions and corrections
 mod store; // the entry point
+mod texts; // a search over short texts in memory
 mod uri; // the URIs of articles
 mod window; // scores of documents
 
@@ -61,4 +62,5 @@ pub use results::{
 pub use search::SearchOptions;
 pub use settings::Settings;
 pub use store::{Figures, OpenError, Store};
+pub use texts::TextIndex;
 pub use uri::ArticleUris;

@@ -104,6 +104,18 @@ impl Hold {
         }
     }
 
+    /// Gives some of the bytes back.
+    pub fn shrink(&mut self, less: usize) {
+        let less = less.min(self.bytes);
+        self.bytes -= less;
+        self.memory.used.fetch_sub(less, Ordering::Relaxed);
+    }
+
+    /// Takes over the bytes of another, of the same budget.
+    pub fn absorb(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
     /// A text that holds these bytes as long as any part of it exists.
     pub fn keep(self, text: Bytes) -> Bytes {
         Bytes::from_owner(Kept { text, _hold: self })

@@ -39,6 +39,8 @@ pub(crate) enum Command {
     },
     /// Write a commented sabir.toml into the current folder
     Init,
+    /// Print the tools that an API would be offered as, and what is left out
+    Openapi(OpenApi),
     /// Add a folder, a sabir.toml or a URL to an MCP client
     Install(Install),
     /// Remove a server from an MCP client
@@ -142,6 +144,20 @@ pub(crate) struct Serve {
 
 fn address(written: &str) -> Result<SocketAddr, String> {
     parse_address(written).ok_or_else(|| format!("expected {ADDRESSES}"))
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OpenApi {
+    /// An OpenAPI description (a file or a URL), or a sabir.toml with [[openapi]]
+    pub(crate) path: String,
+
+    /// The methods that are offered, e.g. GET,POST; `*` for all [default: GET,HEAD]
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
+
+    /// Print JSON, with the full definitions
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -19,6 +19,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// Gives memory back to the system soon after it was used: the allocator of glibc keeps large
+/// buffers for ever once it has seen them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // This executable is also the supervisor process of the programs that it runs.
     if let Some(code) = sabir_sources::hidden_mode() {

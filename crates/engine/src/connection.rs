@@ -38,15 +38,22 @@ pub struct Connection {
     work: VecDeque<Work>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
-    /// For the URIs that the session keeps.
-    subscription_memory: Option<Hold>,
-    /// For the answers of batches that the session keeps.
-    batch_memory: Vec<Hold>,
     changes: Option<broadcast::Receiver<Announcement>>,
     /// Numbers a connection whose handshake has begun; else 0.
     number: u64,
+    /// For what the session keeps.
+    kept: Option<Box<Kept>>,
     is_ready: bool,
     is_closed: bool,
+}
+
+/// Memory for what a session keeps. Most keep nothing.
+#[derive(Default)]
+struct Kept {
+    /// The URIs that it is subscribed to.
+    subscriptions: Option<Hold>,
+    /// Answers to batches.
+    batches: Option<Hold>,
 }
 
 /// A message to be sent.
@@ -73,9 +80,8 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
-            subscription_memory: None,
-            batch_memory: Vec::new(),
             number: 0,
+            kept: None,
             is_ready: false,
             is_closed: false,
         }
@@ -253,8 +259,15 @@ impl Connection {
         self.parked.retain(|(key, _)| session.is_waiting(*key));
         // The frames have been counted by now; answers of a batch wait in the session.
         match session.has_batch() {
-            true => self.batch_memory.extend(hold),
-            false => self.batch_memory.clear(),
+            true => match (&mut self.kept().batches, hold) {
+                (Some(kept), Some(hold)) => kept.absorb(hold),
+                (kept, hold) => *kept = kept.take().or(hold),
+            },
+            false => {
+                if let Some(kept) = &mut self.kept {
+                    kept.batches = None;
+                }
+            }
         }
     }
 
@@ -311,9 +324,13 @@ impl Connection {
         }
     }
 
+    fn kept(&mut self) -> &mut Kept {
+        self.kept.get_or_insert_default()
+    }
+
     fn count_subscriptions(&mut self) {
         let bytes = self.session.subscription_bytes();
-        self.subscription_memory = (bytes > 0).then(|| memory().take_anyway(bytes));
+        self.kept().subscriptions = (bytes > 0).then(|| memory().take_anyway(bytes));
     }
 
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {

@@ -44,6 +44,19 @@ pub struct ToolEntry {
     provider: Provider,
 }
 
+/// A list that clients can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// The tools.
+    Tools,
+    /// The prompts.
+    Prompts,
+    /// The resources.
+    Resources,
+    /// The resource templates.
+    Templates,
+}
+
 /// The source of a resource, and the values of its template's variables.
 #[derive(Debug)]
 pub struct FoundResource {
@@ -258,32 +271,31 @@ impl Catalog {
         }
     }
 
-    /// A page of tools.
-    pub fn tools_page(&self, cursor: Option<&str>, revision: Revision) -> Result<Bytes, Problem> {
-        page(self.tool_list.page(cursor, revision, &self.server))
-    }
-
-    /// A page of prompts.
-    pub fn prompts_page(&self, cursor: Option<&str>, revision: Revision) -> Result<Bytes, Problem> {
-        page(self.prompt_list.page(cursor, revision, &self.server))
-    }
-
-    /// A page of resources.
-    pub fn resources_page(
+    /// A page of a list.
+    pub fn page(
         &self,
+        list: List,
         cursor: Option<&str>,
         revision: Revision,
     ) -> Result<Bytes, Problem> {
-        page(self.resource_list.page(cursor, revision, &self.server))
+        let server = &self.server;
+        let page = match list {
+            List::Tools => self.tool_list.page(cursor, revision, server),
+            List::Prompts => self.prompt_list.page(cursor, revision, server),
+            List::Resources => self.resource_list.page(cursor, revision, server),
+            List::Templates => self.template_list.page(cursor, revision, server),
+        };
+        page.map_err(|bad| Problem::Params(bad.to_string().into()))
     }
 
-    /// A page of resource templates.
-    pub fn templates_page(
-        &self,
-        cursor: Option<&str>,
-        revision: Revision,
-    ) -> Result<Bytes, Problem> {
-        page(self.template_list.page(cursor, revision, &self.server))
+    /// Whether a page of a list costs next to nothing: it was rendered before, or it is short.
+    pub fn is_page_ready(&self, list: List, cursor: Option<&str>, revision: Revision) -> bool {
+        match list {
+            List::Tools => self.tool_list.is_ready(cursor, revision),
+            List::Prompts => self.prompt_list.is_ready(cursor, revision),
+            List::Resources => self.resource_list.is_ready(cursor, revision),
+            List::Templates => self.template_list.is_ready(cursor, revision),
+        }
     }
 
     /// The tools, in the order in which they are listed.
@@ -314,10 +326,6 @@ fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() 
         map.insert(name.into(), value());
     }
     is_free
-}
-
-fn page(page: Result<Bytes, crate::listing::BadCursor>) -> Result<Bytes, Problem> {
-    page.map_err(|bad| Problem::Params(bad.to_string().into()))
 }
 
 /// A list may be cached for the shortest time that any of its sources allows.

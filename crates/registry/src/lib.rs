@@ -12,7 +12,7 @@ mod registry; // replaces the snapshot, notifies listeners
 mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
 
-pub use catalog::{Catalog, FoundResource, ToolEntry};
+pub use catalog::{Catalog, FoundResource, List, ToolEntry};
 pub use context::{CallHandle, Context};
 pub use names::{BadName, ToolName};
 pub use registry::{Announcement, Registry, SourceId, SourceState, SourceStatus};

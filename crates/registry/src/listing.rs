@@ -59,6 +59,9 @@ impl<T> Listing<T> {
     /// How many pages are kept rendered.
     const KEPT_PAGES: usize = 8;
 
+    /// How many items are rendered in microseconds.
+    const SHORT: usize = 64;
+
     /// A list in pages of `page_size`.
     pub(crate) fn new(items: Vec<T>, page_size: usize, cache: CacheHint) -> Self {
         let page_size = page_size.max(1);
@@ -88,6 +91,13 @@ impl<T: Item> Listing<T> {
             Some(page) => Ok(page[revision.index()].get_or_init(render).clone()),
             None => Ok(render()),
         }
+    }
+
+    /// Whether a page was rendered before, or is short.
+    pub(crate) fn is_ready(&self, cursor: Option<&str>, revision: Revision) -> bool {
+        let is_short = self.items.len().min(self.page_size) <= Self::SHORT;
+        let first = || self.rendered.first().and_then(|page| page[revision.index()].get());
+        is_short || (cursor.is_none() && first().is_some())
     }
 
     fn render(&self, start: usize, revision: Revision, server: &Raw) -> Vec<u8> {

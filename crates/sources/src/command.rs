@@ -36,3 +36,7 @@ pub use template::{CommandLine, RunItem, Stdin, TextTemplate};
 pub use values::{RenderError, Values};
 
 pub(crate) use exec::{EXEC, exec};
+#[cfg(feature = "apis")]
+pub(crate) use template::Piece;
+#[cfg(feature = "apis")]
+pub(crate) use values::{items, text};

@@ -63,13 +63,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             }
             self.is_flushed = false;
         }
-        if self.unsent.is_empty() && !self.is_flushed {
-            if let Poll::Ready(flushed) = Pin::new(&mut self.writer).poll_flush(cx) {
-                flushed?;
-                self.is_flushed = true;
-            }
+        if self.unsent.is_empty()
+            && !self.is_flushed
+            && let Poll::Ready(flushed) = Pin::new(&mut self.writer).poll_flush(cx)
+        {
+            flushed?;
+            self.is_flushed = true;
         }
-        if has_unsent { Poll::Ready(Ok(Step::Written)) } else { Poll::Pending }
+        if has_unsent { Poll::Ready(Ok(Step::Progress)) } else { Poll::Pending }
     }
 }
 
@@ -94,7 +95,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link for Lines<R, W> {
         let read = pin!(self.reader.read_buf(self.lines.buffer())).poll(cx);
         // A client that vanished reads like one that has left.
         read.map(|read| match read.is_ok_and(|read| read > 0) {
-            true => Ok(Step::Read),
+            true => Ok(Step::Progress),
             false => {
                 self.is_over = true;
                 Ok(Step::End)

@@ -5,6 +5,7 @@ mod doctor;
 mod import;
 mod init;
 mod install;
+mod openapi;
 mod secrets;
 mod serve;
 
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
         Command::Init => init::run(),
+        Command::Openapi(args) => openapi::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Import { client } => import::run(client),

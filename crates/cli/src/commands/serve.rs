@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir::{HttpServer, HttpSettings};
+use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,7 +24,9 @@ const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let settings = config::read(args.path.as_deref(), args.no_config)?;
-    let transports = Transports::choose(args, &settings)?;
+    settings.process.apply();
+    let mut transports = Transports::choose(args, &settings)?;
+    transports.fit_file_limit();
     let notes = notes(args, &settings, &transports);
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
@@ -99,6 +102,19 @@ fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<Stri
         notes.push("  hint: use --token-file, or the environment variable SABIR_TOKEN".to_owned());
     }
     notes
+}
+
+impl Transports {
+    /// Raises the limit of open files, and leaves some of them for programs.
+    fn fit_file_limit(&mut self) {
+        let files = raise_file_limit();
+        let Some(http) = &mut self.http else { return };
+        let most = files_for_connections(files);
+        if http.limits.connections > most {
+            http.limits.connections = most;
+            say(&format!("connections: at most {most} (the limit of open files is {files})"));
+        }
+    }
 }
 
 /// One thread for the one client on stdio, one per core for HTTP clients.

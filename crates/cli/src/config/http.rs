@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use sabir::{HttpSettings, NamedToken, Token};
+use sabir_transports::http::is_reserved;
 use toml::Spanned;
 
 use super::file::{self, File, Http};
@@ -23,6 +24,11 @@ pub(super) fn settle(
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
             text.report(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
+        }
+        let old_sse = file.old_sse.unwrap_or(http.old_sse);
+        if is_reserved(endpoint.get_ref(), old_sse) {
+            let what = format!("the path `{}` is taken (expected another)", endpoint.get_ref());
+            text.report(text.mistake(endpoint.span(), what).hint("\"/mcp\" is the default"));
         }
         http.endpoint.clone_from(endpoint.get_ref());
     }
@@ -68,6 +74,8 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) {
     text.set(&mut limits.replay, positive(file.replay.as_ref(), text));
     text.set(&mut limits.replay_bytes, size(file.replay_size.as_ref(), text));
     text.set(&mut limits.replay_time, duration(file.replay_time.as_ref(), text));
+    text.set(&mut limits.handshake_time, duration(file.handshake_time.as_ref(), text));
+    text.set(&mut limits.unsent, size(file.unsent_size.as_ref(), text));
 }
 
 /// The token of `token_env`, which is named `token`, and those of `[[token]]`.

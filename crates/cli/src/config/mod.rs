@@ -12,8 +12,11 @@ mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
 mod mistake; // what is wrong, where, and a hint
+mod openapi; // an HTTP API as tools
 mod prompt; // messages with placeholders
 mod reader; // TOML into types, with all mistakes
+mod reach; // hosts, credentials and limits of outgoing requests
+mod request; // an HTTP request as a tool
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
@@ -24,6 +27,7 @@ mod values; // durations, sizes and counts, with their places
 pub(crate) use expected::TEMPLATE;
 pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
 pub(crate) use mistake::{Mistake, Mistakes};
+pub(crate) use openapi::apis;
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
 

@@ -13,7 +13,7 @@ use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, prompt, resource};
+use super::{articles, command, http, openapi, prompt, request, resource};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -36,7 +36,44 @@ pub(crate) struct Settings {
     pub(crate) found: Option<PathBuf>,
     /// What is probably not meant.
     pub(crate) warnings: Vec<Mistake>,
+    /// What the process may use, if the file says so.
+    pub(crate) process: ProcessLimits,
 }
+
+/// What the process may use.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessLimits {
+    /// Bytes of requests, answers and queues.
+    pub(crate) memory: Option<usize>,
+    /// How long one request may compute.
+    pub(crate) compute_time: Option<Duration>,
+}
+
+impl ProcessLimits {
+    fn settle(file: &file::Limits, text: &Text<'_>) -> Result<Self, Mistake> {
+        let memory = size(file.memory.as_ref(), text)?;
+        if let (Some(written), Some(bytes)) = (&file.memory, memory)
+            && bytes < LEAST_MEMORY
+        {
+            return Err(text.invalid(written, "size", "at least \"16MB\""));
+        }
+        let compute_time = duration(file.compute_time.as_ref(), text)?;
+        Ok(Self { memory, compute_time })
+    }
+
+    /// Applies them to this process.
+    pub(crate) fn apply(&self) {
+        if let Some(bytes) = self.memory {
+            sabir_budget::memory().set_limit(bytes);
+        }
+        if let Some(time) = self.compute_time {
+            sabir_budget::set_compute_time(time);
+        }
+    }
+}
+
+/// With less, hardly anything could be served.
+const LEAST_MEMORY: usize = 16 << 20;
 
 /// Settles a file. Mistakes that were found when it was read are returned, too.
 pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes> {
@@ -53,6 +90,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let stdio = file.listen.stdio.unwrap_or(false);
     let first = file.token.first().map(|token| &token.env);
     let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
+    let process = text.checked(ProcessLimits::settle(&file.limits, text)).unwrap_or_default();
     let (folder, warnings) = (text.folder(), text.finish()?);
     Ok(Settings {
         engine,
@@ -64,6 +102,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         folder,
         found: None,
         warnings,
+        process,
     })
 }
 
@@ -72,9 +111,12 @@ fn sources(file: &File, text: &Text<'_>, call_time: Option<Duration>) -> Vec<Sou
     let is_only = file.articles.len() == 1;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
     let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let requests = file.request.iter().map(|file| request::settle(file, text, call_time));
+    let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    let all = articles.chain(commands).chain(prompts).chain(resources);
+    let texts = prompts.chain(resources);
+    let all = articles.chain(commands).chain(requests).chain(apis).chain(texts);
     all.filter_map(|source| text.checked(source)).collect()
 }
 
@@ -162,6 +204,8 @@ fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'
     text.set(&mut engine.notifications, positive(file.notifications.as_ref(), text));
     text.set(&mut engine.page_size, positive(file.page_size.as_ref(), text));
     text.set(&mut engine.abort_grace, duration(file.abort_grace.as_ref(), text));
+    text.set(&mut limits.subscription_bytes, size(file.subscription_size.as_ref(), text));
+    text.set(&mut limits.batch_bytes, size(file.batch_size.as_ref(), text));
     engine.questions = file.questions.unwrap_or(engine.questions);
 }
 

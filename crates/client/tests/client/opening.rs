@@ -18,7 +18,9 @@ fn legacy(message: &Value) -> Vec<String> {
             "protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": { "tools": {} },
             "serverInfo": { "name": "s", "version": "1" },
         }),
-        Some("tools/list") => json!({ "tools": [{ "name": "t", "inputSchema": { "type": "object" } }] }),
+        Some("tools/list") => {
+            json!({ "tools": [{ "name": "t", "inputSchema": { "type": "object" } }] })
+        }
         Some("tools/call") => json!({ "content": [] }),
         _ => return vec![refuse(id, -32601)],
     };

@@ -77,7 +77,7 @@ impl CommandSource {
     }
 
     /// Renders the arguments and takes a place in the queue.
-    fn prepare(&self, arguments: &Raw) -> Result<Prepared, Problem> {
+    fn prepare(&self, arguments: &Raw, share: u64) -> Result<Prepared, Problem> {
         let Command { input, line, stdin, extras, program, .. } = &self.0.command;
         let refused = |error: RenderError| Problem::Arguments(error.to_string().into());
         let raw = arguments.read().map_err(|_| refused(RenderError::NotAnObject))?;
@@ -91,7 +91,8 @@ impl CommandSource {
         let stdin = stdin.render(&values).map_err(refused)?;
         let folder = extras.folder(&program.cwd, &values).map_err(refused)?;
         let full = |error: QueueFull| Problem::ToolFailed(error.to_string().into());
-        Ok(Prepared { args, stdin, folder, scratch, queued: self.0.queue.enter().map_err(full)? })
+        let queued = self.0.queue.enter(share).map_err(full)?;
+        Ok(Prepared { args, stdin, folder, scratch, queued })
     }
 }
 
@@ -125,7 +126,7 @@ impl Source for CommandSource {
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        let prepared = match self.prepare(&call.arguments) {
+        let prepared = match self.prepare(&call.arguments, call.context.caller.share()) {
             Ok(prepared) => prepared,
             Err(problem) => return Box::pin(async { Err(problem) }),
         };
@@ -166,7 +167,10 @@ impl Inner {
         let _running = tokio::select! {
             biased;
             () = &mut closed => return None,
-            running = queued => running,
+            running = queued => match running {
+                Ok(running) => running,
+                Err(full) => return Some(Err(RunError::Queue(full))),
+            },
         };
         // The channel closes a moment later.
         if handle.is_cancelled() {
@@ -233,6 +237,7 @@ impl Inner {
         match error {
             RunError::Start(StartError::TooLarge) => Problem::Arguments(error.to_string().into()),
             RunError::Start(StartError::Full(_) | StartError::Closed)
+            | RunError::Queue(_)
             | RunError::NotStartedInTime => Problem::ToolFailed(error.to_string().into()),
             RunError::Start(_) | RunError::Sandbox(_) => {
                 tracing::error!("command `{name}`: {error}");

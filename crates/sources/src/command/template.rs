@@ -47,7 +47,7 @@ pub(super) struct Argument {
 /// A text with placeholders: a program's standard input, or a message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTemplate {
-    pub(super) text: Text,
+    pub(crate) text: Text,
     place: Place,
 }
 
@@ -62,10 +62,10 @@ pub enum Stdin {
     Json,
 }
 
-pub(super) type Text = Vec<Piece>;
+pub(crate) type Text = Vec<Piece>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Literal(String),
     Value { name: String, optional: bool },
     Switch { name: String, text: String },

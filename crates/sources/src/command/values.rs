@@ -104,7 +104,7 @@ impl<'a> Values<'a> {
     }
 
     /// The arguments, byte for byte, followed by the defaults of absent ones.
-    fn json(&self) -> Result<Vec<u8>, RenderError> {
+    pub(crate) fn json(&self) -> Result<Vec<u8>, RenderError> {
         let mut json = self.whole.get().to_owned();
         for (name, default) in self.defaults {
             if !self.given.contains_key(&**name) {
@@ -120,7 +120,7 @@ impl<'a> Values<'a> {
     }
 
     /// The value or its default. A value of null counts as absent.
-    fn value(&self, name: &str) -> Option<&RawValue> {
+    pub(crate) fn value(&self, name: &str) -> Option<&RawValue> {
         let given = self.given.get(name).copied().filter(|value| value.get() != "null");
         given.or_else(|| self.defaults.get(name).map(|value| &**value))
     }
@@ -287,7 +287,7 @@ impl Arguments {
 }
 
 /// The items, if the value is a list.
-fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
+pub(crate) fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
     if !value.get().starts_with('[') {
         return None;
     }
@@ -295,7 +295,7 @@ fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
 }
 
 /// The text of a value.
-fn text<'v>(name: &str, value: &'v RawValue) -> Result<Cow<'v, str>, RenderError> {
+pub(crate) fn text<'v>(name: &str, value: &'v RawValue) -> Result<Cow<'v, str>, RenderError> {
     let json = value.get();
     let text = if json.starts_with('"') {
         serde_json::from_str::<Key<'v>>(json).map_err(|_| RenderError::NotText(name.to_owned()))?.0

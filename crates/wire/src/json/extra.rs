@@ -61,7 +61,8 @@ impl Extra {
         let size = |member: &Member| {
             member.name.len() + member.text.as_ref().map_or(0, |text| text.text().len())
         };
-        if self.members().iter().map(size).sum::<usize>() > limit {
+        let is_plain = self.members().iter().all(|member| member.text.is_none());
+        if is_plain || self.members().iter().map(size).sum::<usize>() > limit {
             return Self::NONE;
         }
         let compact = |member: &Member| Member {
