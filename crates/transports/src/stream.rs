@@ -63,11 +63,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             }
             self.is_flushed = false;
         }
-        if self.unsent.is_empty() && !self.is_flushed {
-            if let Poll::Ready(flushed) = Pin::new(&mut self.writer).poll_flush(cx) {
-                flushed?;
-                self.is_flushed = true;
-            }
+        if self.unsent.is_empty()
+            && !self.is_flushed
+            && let Poll::Ready(flushed) = Pin::new(&mut self.writer).poll_flush(cx)
+        {
+            flushed?;
+            self.is_flushed = true;
         }
         if has_unsent { Poll::Ready(Ok(Step::Written)) } else { Poll::Pending }
     }

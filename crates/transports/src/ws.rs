@@ -140,13 +140,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link for WebSocket<S> {
             self.was_heard = false;
             self.queue(Message::Ping(Bytes::new()));
         }
-        if self.unsent > 0 && !self.is_broken {
-            if let Poll::Ready(flushed) = Pin::new(&mut self.socket).poll_flush(cx) {
-                self.unsent = 0;
-                self.is_broken = flushed.is_err();
-                if !self.is_broken {
-                    return Poll::Ready(Ok(Step::Written));
-                }
+        if self.unsent > 0
+            && !self.is_broken
+            && let Poll::Ready(flushed) = Pin::new(&mut self.socket).poll_flush(cx)
+        {
+            self.unsent = 0;
+            self.is_broken = flushed.is_err();
+            if !self.is_broken {
+                return Poll::Ready(Ok(Step::Written));
             }
         }
         match (self.is_broken, reads) {

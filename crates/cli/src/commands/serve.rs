@@ -1,5 +1,8 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+mod ide; // how Claude Code finds an editor
+
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +12,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use self::ide::{Ide, LockFile};
 use super::Opened;
 use crate::args::Serve;
 use crate::config::{self, Settings, TOKEN_CHARACTERS};
@@ -41,15 +45,19 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
 struct Transports {
     stdio: bool,
     http: Option<HttpSettings>,
+    /// On a port of its own.
+    ws: Option<HttpSettings>,
+    ide: Option<Ide>,
 }
 
 impl Transports {
     /// The command line overrides the file. HTTP is the default.
     fn choose(args: &Serve, settings: &Settings) -> Result<Self, Failure> {
-        let typed = args.stdio || args.http.is_some();
+        let typed = args.stdio || args.http.is_some() || args.ws.is_some() || args.ide.is_some();
         let stdio = args.stdio || (!typed && settings.stdio);
-        let listens_http =
-            args.http.is_some() || (!typed && (settings.listens_http || !settings.stdio));
+        let ws_address = args.ws.or(settings.ws.filter(|_| !typed));
+        let is_default = !settings.stdio && ws_address.is_none();
+        let listens_http = args.http.is_some() || (!typed && (settings.listens_http || is_default));
         let mut http = settings.http.clone();
         http.address = args.http.unwrap_or(http.address);
         http.allow_public |= args.allow_public;
@@ -61,15 +69,29 @@ impl Transports {
                 http.tokens.push(NamedToken::new("token", token));
             }
         }
-        Ok(Self { stdio, http: listens_http.then_some(http) })
+        let ide =
+            args.ide.as_deref().map(|name| Ide::new(name, &args.workspace, std::process::id()));
+        let ide = ide.transpose()?;
+        let any_port = ide.as_ref().map(|_| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let mut ws = ws_address.or(any_port).map(|address| {
+            let mut settings = http.clone();
+            (settings.address, settings.only_websocket) = (address, true);
+            settings
+        });
+        if let (Some(ide), Some(settings)) = (&ide, &mut ws) {
+            ide.guard(settings)?;
+        }
+        Ok(Self { stdio, http: listens_http.then_some(http), ws, ide })
     }
 }
 
-/// One thread for the one client on stdio, one per core for HTTP clients.
+/// One thread for the one client on stdio or the user of an editor, one per core for others.
 fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
-    let mut builder = match transports.http {
-        Some(_) => runtime::Builder::new_multi_thread(),
-        None => runtime::Builder::new_current_thread(),
+    let has_many =
+        transports.http.is_some() || (transports.ws.is_some() && transports.ide.is_none());
+    let mut builder = match has_many {
+        true => runtime::Builder::new_multi_thread(),
+        false => runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build()
 }
@@ -77,16 +99,21 @@ fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
 async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failure> {
     // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
-    tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
-    let http = match transports.http {
-        Some(settings) => Some(bind(engine, settings).await?),
-        None => None,
-    };
-    let mut stopped = stop.subscribe();
+    let mut servers = Vec::new();
+    for settings in transports.http.into_iter().chain(transports.ws) {
+        servers.push(bind(engine, settings).await?);
+    }
+    // The last server is that of the editor, if there is one.
+    let port = servers.last().map(|server| server.address().port());
+    let lock = transports.ide.zip(port).map(|(ide, port)| ide.lock(port)).transpose()?;
+    let lock = lock.map(Arc::new);
+    tokio::spawn(stop_on_signal(engine.clone(), stop.clone(), lock.clone()));
     let listening = async {
-        if let Some(server) = http {
-            server.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
-        }
+        let running = servers.into_iter().map(|server| {
+            let mut stopped = stop.subscribe();
+            server.run(async move { drop(stopped.wait_for(|stop| *stop).await) })
+        });
+        futures_util::future::join_all(running).await;
     };
     let piping = async {
         if !transports.stdio {
@@ -99,12 +126,16 @@ async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failu
         })
     };
     let ((), piped) = tokio::join!(listening, piping);
+    if let Some(lock) = lock {
+        lock.remove();
+    }
     piped
 }
 
 /// Listens, and prints the URL and a command that adds it to a client.
 async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
     let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
+    let is_websocket = settings.only_websocket;
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
             sabir::BindError::Public(_) => Some("require a --token, or add --allow-public"),
@@ -117,32 +148,53 @@ async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer
         say("warning: other hosts can use this server without authentication");
     }
     let name = &engine.settings().server.name;
+    if is_websocket {
+        say(&format!("serving `{name}` on ws://{address}"));
+        return Ok(server);
+    }
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
     say(&format!("  claude mcp add --transport http {name} http://{address}{endpoint}"));
     Ok(server)
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.
-async fn stop_on_signal(engine: Arc<Engine>, stop: watch::Sender<bool>) {
-    if stop_signal().await.is_err() {
+async fn stop_on_signal(
+    engine: Arc<Engine>,
+    stop: watch::Sender<bool>,
+    lock: Option<Arc<LockFile>>,
+) {
+    // An editor's terminal may be closed. Other servers may be started with `nohup`.
+    let with_hangup = lock.is_some();
+    if stop_signal(with_hangup).await.is_err() {
         return;
     }
     say("stopping");
     engine.stop();
     stop.send_replace(true);
-    if stop_signal().await.is_ok() {
+    if stop_signal(with_hangup).await.is_ok() {
+        if let Some(lock) = lock {
+            lock.remove();
+        }
         #[expect(clippy::exit, reason = "the second signal does not wait for anything")]
         std::process::exit(1);
     }
 }
 
-/// Waits for SIGINT or SIGTERM.
-async fn stop_signal() -> std::io::Result<()> {
+/// Waits for SIGINT or SIGTERM, or for SIGHUP.
+async fn stop_signal(with_hangup: bool) -> std::io::Result<()> {
+    let mut hangup = with_hangup.then(|| signal(SignalKind::hangup())).transpose()?;
+    let hung_up = async {
+        match &mut hangup {
+            Some(hangup) => drop(hangup.recv().await),
+            None => std::future::pending().await,
+        }
+    };
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        () = hung_up => {}
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `[listen] http`, `[http]` and `[[token]]`.
 
+use std::net::SocketAddr;
+
 use sabir::{HttpSettings, NamedToken, Token};
 use toml::Spanned;
 
@@ -13,11 +15,7 @@ pub(super) fn settle(
     text: &Text<'_>,
 ) -> Result<(HttpSettings, bool), Mistake> {
     let mut http = HttpSettings::default();
-    if let Some(written) = &listen.http {
-        let address = written.get_ref().parse();
-        http.address =
-            address.map_err(|_| text.invalid(written, "address", "e.g. \"127.0.0.1:7331\""))?;
-    }
+    http.address = address(listen.http.as_ref(), text)?.unwrap_or(http.address);
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
             return Err(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
@@ -25,6 +23,8 @@ pub(super) fn settle(
         http.endpoint.clone_from(endpoint.get_ref());
     }
     http.old_sse = file.old_sse.unwrap_or(http.old_sse);
+    http.websocket = file.websocket.unwrap_or(http.websocket);
+    http.ping = duration(file.ping.as_ref(), text)?.unwrap_or(http.ping);
     http.allow_public = file.allow_public.unwrap_or(http.allow_public);
     http.origins = file.origins.clone().unwrap_or_default();
     http.hosts = file.hosts.clone().unwrap_or_default();
@@ -34,6 +34,16 @@ pub(super) fn settle(
     http.retry = duration(file.retry.as_ref(), text)?.unwrap_or(http.retry);
     limit(&mut http, file, text)?;
     Ok((http, listen.http.is_some()))
+}
+
+/// An address to listen on.
+pub(super) fn address(
+    written: Option<&Spanned<String>>,
+    text: &Text<'_>,
+) -> Result<Option<SocketAddr>, Mistake> {
+    let Some(written) = written else { return Ok(None) };
+    let address = written.get_ref().parse();
+    address.map(Some).map_err(|_| text.invalid(written, "address", "e.g. \"127.0.0.1:7331\""))
 }
 
 fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) -> Result<(), Mistake> {

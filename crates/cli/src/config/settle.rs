@@ -1,5 +1,6 @@
 //! Settles a file: defaults and environment variables are filled in, values are checked.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) http: HttpSettings,
     /// Whether the file contains an address for them.
     pub(crate) listens_http: bool,
+    /// Where WebSocket clients are served, if the file contains an address for them.
+    pub(crate) ws: Option<SocketAddr>,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
     /// The sources, not opened yet.
@@ -44,8 +47,9 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     limit(&mut engine, &file.limits, text)?;
     let (http, listens_http) = http::settle(file, text)?;
     let sources = sources(file, text, engine.limits.call_time)?;
+    let ws = http::address(file.listen.ws.as_ref(), text)?;
     let stdio = file.listen.stdio.unwrap_or(false);
-    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder() })
+    Ok(Settings { engine, http, listens_http, ws, stdio, sources, folder: text.folder() })
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.

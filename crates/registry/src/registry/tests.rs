@@ -45,7 +45,10 @@ fn registry() -> (Arc<Registry>, Arc<Mutex<Vec<Topic>>>) {
     let registry = Registry::new(Raw::empty_object(), 100);
     let told = Arc::new(Mutex::new(Vec::new()));
     let ear = told.clone();
-    registry.on_change(move |topic| ear.lock().unwrap().push(topic));
+    registry.on_change(move |announcement| match announcement {
+        Announcement::Changed(topic) => ear.lock().unwrap().push(topic),
+        Announcement::Notification(_) => panic!("nobody sends one here"),
+    });
     (registry, told)
 }
 
