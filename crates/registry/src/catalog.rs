@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
+use sabir_wire::mirror::{MirroredArgument, mirrored_arguments};
 use sabir_wire::types::{
     CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
-use crate::headers::{MirroredArgument, mirrored_arguments};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};

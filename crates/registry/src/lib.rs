@@ -6,7 +6,6 @@
 
 mod catalog; // the immutable snapshot: look up, list
 mod context; // what a source may know of who asks, and say while it works
-mod headers; // arguments that HTTP repeats in headers
 mod listing; // a list in pages, rendered once per revision
 mod names; // what a tool may be called
 mod registry; // replace the snapshot, tell who listens
@@ -15,7 +14,6 @@ mod source; // the trait, and what goes through it
 
 pub use catalog::{Catalog, FoundResource, ToolEntry};
 pub use context::{CallHandle, Context};
-pub use headers::{BadAnnotation, MirrorType, MirroredArgument};
 pub use names::{BadName, ToolName};
 pub use registry::{Announcement, Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};

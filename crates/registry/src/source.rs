@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sabir_wire::mirror::BadAnnotation;
 use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
     ResourceReply, ResourceTemplate, Tool, ToolReply,
@@ -12,7 +13,6 @@ use sabir_wire::types::{
 use sabir_wire::{ByteString, Problem, Raw};
 
 use crate::context::Context;
-use crate::headers::BadAnnotation;
 use crate::names::BadName;
 use crate::schema::BadSchema;
 
