@@ -44,6 +44,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
 
+    /// Offer the tools of the process that started this one, which is an MCP server on our standard
+    /// input and output; see docs/editors.md
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) host: bool,
+
     /// Serve WebSocket clients on this address, at / and /mcp, and nobody else there; --http serves
     /// them too, at /mcp
     #[arg(long, value_name = "ADDRESS")]

@@ -7,6 +7,8 @@ pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
 #[cfg(feature = "commands")]
 mod hidden; // hidden modes of the executable
+#[cfg(feature = "host")]
+pub mod host; // the process that started us
 #[cfg(feature = "commands")]
 pub mod text; // prompts and resources from the configuration
 

@@ -1,5 +1,6 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+mod host; // the process that started us, as a source
 mod ide; // how Claude Code finds an editor
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,12 +9,13 @@ use std::time::Duration;
 
 use sabir::{HttpServer, HttpSettings, NamedToken, Token};
 use sabir_engine::Engine;
+use sabir_sources::host::{Host, HostSource};
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use self::ide::{Ide, LockFile};
-use super::Opened;
+use super::{OnEvent, Opened};
 use crate::args::Serve;
 use crate::config::{self, Settings, TOKEN_CHARACTERS};
 use crate::report::{Failure, say};
@@ -27,12 +29,19 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let transports = Transports::choose(args, &settings)?;
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
-        let opened = Opened::new(settings).await?;
+        let host = args.host.then(host::connect);
+        let told = host.clone();
+        let on_event = told.map(|host| Box::new(move |event| host::tell(&host, event)) as OnEvent);
+        let opened = Opened::observed(settings, on_event).await?;
         let engine = opened.engine.clone();
+        if let Some(host) = host.clone() {
+            let added = engine.registry().add(Arc::new(HostSource(host)));
+            added.map_err(|error| Failure::new(error.to_string()))?;
+        }
         let starting = tokio::spawn(async move { engine.start().await });
         // A task that is not awaited any more goes on.
         let _ = tokio::time::timeout(HEAD_START, starting).await;
-        let served = serve(&opened.engine, transports).await;
+        let served = serve(&opened.engine, transports, host).await;
         opened.close().await;
         served
     });
@@ -69,8 +78,12 @@ impl Transports {
                 http.tokens.push(NamedToken::new("token", token));
             }
         }
-        let ide =
-            args.ide.as_deref().map(|name| Ide::new(name, &args.workspace, std::process::id()));
+        // The client looks whether the editor is alive, which is our parent if that is the host.
+        let pid = match (args.host, rustix::process::getppid()) {
+            (true, Some(parent)) => parent.as_raw_nonzero().get().unsigned_abs(),
+            _ => std::process::id(),
+        };
+        let ide = args.ide.as_deref().map(|name| Ide::new(name, &args.workspace, pid));
         let ide = ide.transpose()?;
         let any_port = ide.as_ref().map(|_| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let mut ws = ws_address.or(any_port).map(|address| {
@@ -96,7 +109,11 @@ fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
     builder.enable_all().build()
 }
 
-async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failure> {
+async fn serve(
+    engine: &Arc<Engine>,
+    transports: Transports,
+    host: Option<Arc<Host>>,
+) -> Result<(), Failure> {
     // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
     let mut servers = Vec::new();
@@ -108,6 +125,11 @@ async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failu
     let lock = transports.ide.zip(port).map(|(ide, port)| ide.lock(port)).transpose()?;
     let lock = lock.map(Arc::new);
     tokio::spawn(stop_on_signal(engine.clone(), stop.clone(), lock.clone()));
+    if let Some(host) = host {
+        let url = servers.last().map(|server| format!("ws://{}", server.address()));
+        host::introduce(&host, &url.unwrap_or_default(), lock.as_ref());
+        tokio::spawn(stop_with_host(engine.clone(), stop.clone(), host));
+    }
     let listening = async {
         let running = servers.into_iter().map(|server| {
             let mut stopped = stop.subscribe();
@@ -155,6 +177,13 @@ async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
     say(&format!("  claude mcp add --transport http {name} http://{address}{endpoint}"));
     Ok(server)
+}
+
+/// The end of the host stops the server.
+async fn stop_with_host(engine: Arc<Engine>, stop: watch::Sender<bool>, host: Arc<Host>) {
+    host.ended().await;
+    engine.stop();
+    stop.send_replace(true);
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.

@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sabir::{HttpSettings, NamedToken, Token};
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,12 @@ impl LockFile {
         &self.path
     }
 
+    /// Tells the client which folders are open from now on.
+    pub(super) fn set_folders(&self, folders: Vec<PathBuf>) -> io::Result<()> {
+        self.lock().folders = folders;
+        self.write()
+    }
+
     /// Removes the file, if that has not been done.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(&self.path);
@@ -93,7 +99,7 @@ impl LockFile {
 
     /// Written whole beside its place, then renamed: the client never reads half of it.
     fn write(&self) -> io::Result<()> {
-        let ide = self.ide.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ide = self.lock();
         let contents = Contents {
             pid: ide.pid,
             workspace_folders: ide.folders.clone(),
@@ -118,6 +124,10 @@ impl LockFile {
             let _ = fs::remove_file(&beside);
         }
         written
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ide> {
+        self.ide.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
