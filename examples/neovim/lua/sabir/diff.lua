@@ -32,16 +32,22 @@ local function fill(buffer, text)
       lines[nth] = line:sub(1, -2)
     end
   end
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  if text ~= "" then
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  end
   vim.bo[buffer].fileformat = is_dos and "dos" or "unix"
   vim.b[buffer].sabir_eol = has_eol or text == ""
 end
 
 local function text_of(buffer)
-  local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
-  if #lines == 1 and lines[1] == "" then
+  -- A buffer without lines looks like one with an empty line, but it has no first byte.
+  local is_empty = vim.api.nvim_buf_call(buffer, function()
+    return vim.fn.line2byte(1) == -1
+  end)
+  if is_empty then
     return ""
   end
+  local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
   local eol = vim.bo[buffer].fileformat == "dos" and "\r\n" or "\n"
   return table.concat(lines, eol) .. (vim.b[buffer].sabir_eol and eol or "")
 end

@@ -122,7 +122,7 @@ local function call_tool(id, params)
   local ok, result = pcall(tool.handler, params.arguments or {}, call)
   if not ok then
     -- The model needs the message, and not the place in our code.
-    call.fail((tostring(result):gsub("^[^\n]-%.lua:%d+: ", "")))
+    call.fail((tostring(result):gsub("^[^\n:]+:%d+: ", "")))
   elseif result ~= nil then
     call.respond(result)
   end

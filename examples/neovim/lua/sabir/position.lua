@@ -10,7 +10,8 @@ end
 
 --- `file:///…` of a path.
 function M.uri(path)
-  return vim.uri_from_fname(vim.fn.fnamemodify(path, ":p"))
+  local whole = vim.fn.fnamemodify(path, ":p"):gsub("(.)/$", "%1")
+  return vim.uri_from_fname(whole)
 end
 
 --- The buffer of a file that is open, or nil.
