@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,7 +38,8 @@ def wait_for(condition, what: str, seconds: float = SECONDS):
 class Editor:
     """Neovim in a home and a workspace of its own. Use it with `with`."""
 
-    def __init__(self, options: str = "", home: Path | None = None):
+    def __init__(self, options: str = "", home: Path | None = None, is_logged: bool = False):
+        self.is_logged = is_logged
         self.options = options
         self.folder = Path(tempfile.mkdtemp(prefix="sabir-nvim-"))
         self.home = home or self.folder / "home"
@@ -54,7 +56,7 @@ class Editor:
             "_G.events = {}\n"
             "vim.api.nvim_create_autocmd('User', { pattern = { 'ClaudeCode*', 'Sabir*' },\n"
             "  callback = function(a) table.insert(_G.events, { a.match, vim.g.sabir_event }) end })\n"
-            f"require('sabir').setup({{ command = {json.dumps(sabir())}, {self.options} }})\n"
+            f"require('sabir').setup({{ command = {self._command()}, {self.options} }})\n"
         )
         environment = {
             "HOME": str(self.home),
@@ -83,6 +85,17 @@ class Editor:
         self.process.wait()
         wait_for(lambda: not self.locks(), "the lock file is removed when the editor is gone")
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _command(self) -> str:
+        """The program in Lua; what it logs is in a file."""
+        if not self.is_logged:
+            return json.dumps(sabir())
+        line = f'exec {shlex.quote(sabir())} --log debug "$@" 2>>{self.folder}/sabir.log'
+        words = ", ".join(json.dumps(word) for word in ["sh", "-c", line, "sabir"])
+        return f"{{ {words} }}"
+
+    def log(self) -> str:
+        return (self.folder / "sabir.log").read_text()
 
     def _responds(self) -> bool:
         try:

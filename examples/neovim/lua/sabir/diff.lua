@@ -32,7 +32,11 @@ local function fill(buffer, text)
       lines[nth] = line:sub(1, -2)
     end
   end
-  if text ~= "" then
+  if text == "\n" then
+    -- An empty line is something else than no line: it must be what is left of two.
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { "", "" })
+    vim.api.nvim_buf_set_lines(buffer, 1, 2, false, {})
+  elseif text ~= "" then
     vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   end
   vim.bo[buffer].fileformat = is_dos and "dos" or "unix"
