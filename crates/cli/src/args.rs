@@ -1,7 +1,9 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -28,6 +30,59 @@ pub(crate) enum Command {
     },
     /// Write a commented sabir.toml into the current folder
     Init,
+    /// List the tools, prompts and resources of any MCP server
+    List(List),
+    /// Call a tool of any MCP server
+    #[command(
+        after_help = "With a command, the tool comes first: sabir call TOOL KEY=VALUE -- COMMAND"
+    )]
+    Call(Call),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// A URL, a sabir.toml or a folder [default: this folder]
+    pub(crate) target: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Send this header with every HTTP request
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+
+    /// A program that serves on its standard input and output, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Call {
+    /// A URL, a sabir.toml or a folder; the name of the tool; its arguments
+    #[arg(value_names = ["TARGET", "TOOL", "KEY=VALUE"], required = true)]
+    pub(crate) words: Vec<String>,
+
+    /// Print the result as JSON; with a value, also take the arguments from it
+    #[arg(long, value_name = "ARGUMENTS", num_args = 0..=1)]
+    pub(crate) json: Option<Option<String>>,
+
+    /// Cancel the call after this time without progress [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Send this header with every HTTP request
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+
+    /// A program that serves on its standard input and output, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    crate::config::duration(text)
+        .ok_or_else(|| "expected e.g. \"250ms\", \"5s\", \"2m\"".to_owned())
 }
 
 #[derive(Debug, clap::Args)]

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use crate::config::Mistakes;
 
-/// The exit codes. Wrong usage is 2, from clap.
+/// The exit codes. Clap exits with 2, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
+    Usage = 2,
     Config = 3,
 }
 
@@ -24,6 +25,10 @@ impl From<Exit> for ExitCode {
 pub(crate) enum Failure {
     /// The configuration is wrong.
     Config(Mistakes),
+    /// The command line is wrong.
+    Usage(String),
+    /// Everything is said already.
+    Silent,
     /// Something else failed.
     Other { what: String, hint: Option<&'static str> },
 }
@@ -31,6 +36,10 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self::Other { what: what.into(), hint: None }
+    }
+
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Usage(what.into())
     }
 }
 
@@ -53,6 +62,11 @@ pub(crate) fn show(failure: &Failure) -> Exit {
             say(&mistakes.to_string());
             Exit::Config
         }
+        Failure::Usage(what) => {
+            say(&format!("error: {what}"));
+            Exit::Usage
+        }
+        Failure::Silent => Exit::Failed,
         Failure::Other { what, hint } => {
             say(&format!("error: {what}"));
             if let Some(hint) = hint {

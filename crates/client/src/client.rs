@@ -27,7 +27,7 @@ use crate::request::CallRequest;
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
-    _guard: Arc<Guard>,
+    guard: Arc<Guard>,
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Client {
             shared.demand.notify_one();
         }
         let task = tokio::spawn(keep(shared.clone()));
-        Self { _guard: Arc::new(Guard(task, shared.clone())), shared }
+        Self { guard: Arc::new(Guard(task, shared.clone())), shared }
     }
 
     /// A client that cannot answer questions.
@@ -119,6 +119,15 @@ impl Client {
             }
             self.shared.demand.notify_one();
             state.changed().await.map_err(|_| OpenError::Closed)?;
+        }
+    }
+
+    /// Closes the link, and waits until that is done: running calls fail, and a program has exited.
+    pub async fn close(&self) {
+        self.guard.0.abort();
+        let state = self.shared.state.send_replace(State::Closed);
+        if let State::Open(connection) = state {
+            connection.close().await;
         }
     }
 
@@ -315,10 +324,13 @@ impl Shared {
         let opened = match self.attempt(&*self.transport, beginning).await {
             // Some legacy servers exit on a request that they do not know.
             Err((_, true)) => self.attempt(&*self.transport, Beginning::Legacy).await,
-            Err((OpenError::Status { status: 400 | 404 | 405, .. }, _))
-                if let Some(other) = self.transport.fallback() =>
-            {
-                self.attempt(&*other, Beginning::Legacy).await
+            // A server that refuses the handshake may have only the transport of the first revision.
+            Err((
+                reason @ (OpenError::Status { status: 400 | 404 | 405, .. } | OpenError::Rpc(_)),
+                _,
+            )) if let Some(other) = self.transport.fallback() => {
+                let opened = self.attempt(&*other, Beginning::Legacy).await;
+                opened.map_err(|_| (reason, false))
             }
             other => other,
         };

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -23,6 +23,18 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Connects to what the policy allows.
 pub(crate) type Connector = HttpsConnector<HttpConnector<CheckedResolver>>;
 
+/// The certificate authorities of the system, read once.
+static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    // Systems keep a few that cannot be read; one that is missing shows as an error of its server.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        // A container without certificates.
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+});
+
 /// A connector for the policy; fails if its certificate authorities are invalid.
 pub(crate) fn connector(policy: &Arc<Policy>) -> Result<Connector, Error> {
     let mut http = HttpConnector::new_with_resolver(CheckedResolver {
@@ -40,13 +52,7 @@ pub(crate) fn connector(policy: &Arc<Policy>) -> Result<Connector, Error> {
 fn tls(policy: &Policy) -> Result<ClientConfig, Error> {
     let invalid =
         |reason: String| Error::Connect { host: "certificate authorities".into(), reason };
-    let mut roots = RootCertStore::empty();
-    // Systems keep a few that cannot be read; one that is missing shows as an error of its server.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        // A container without certificates.
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
+    let mut roots = SYSTEM_ROOTS.clone();
     for root in &policy.roots {
         roots.add(root.clone()).map_err(|error| invalid(error.to_string()))?;
     }

@@ -1,8 +1,11 @@
 //! The subcommands.
 
+mod call;
 mod check;
 mod init;
+mod list;
 mod serve;
+mod target;
 
 use std::sync::Arc;
 
@@ -18,7 +21,18 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path } => check::run(path.as_deref()),
         Command::Init => init::run(),
+        Command::List(list) => list::run(&list),
+        Command::Call(call) => call::run(&call),
     }
+}
+
+/// Runs a command that talks to a server. A thread that waits for the user's answer does not delay
+/// the end.
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(std::time::Duration::ZERO);
+    done
 }
 
 /// An engine whose sources are open, and not started yet.

@@ -22,6 +22,7 @@ pub(crate) use http::TOKEN_CHARACTERS;
 pub(crate) use mistake::Mistakes;
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
+pub(crate) use units::duration;
 
 use std::path::{Path, PathBuf};
 
