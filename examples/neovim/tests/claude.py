@@ -24,8 +24,9 @@ def program() -> str:
 class Claude:
     """Claude Code in the workspace of an editor, whose model asks for one call of a tool."""
 
-    def __init__(self, editor: Editor, tool: str = "Write", arguments: dict | None = None):
+    def __init__(self, editor: Editor, tool: str = "Write", arguments: dict | None = None, size=(110, 40)):
         self.editor = editor
+        self.size = [str(number) for number in size]
         self.model = fake_model.FakeModel(tool, arguments or {})
         self.debug_file = editor.folder / "debug.log"
         self.socket = str(editor.folder / "tmux.sock")
@@ -53,7 +54,9 @@ class Claude:
         }
         command = [program(), "--ide", "--permission-mode", "default"]
         command += ["--debug-file", str(self.debug_file)]
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "40", "-c", workspace, *command)
+        width, height = self.size
+        session = ["-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, "-c", workspace]
+        self.tmux(*session, *command)
         return self
 
     def __exit__(self, *_failure) -> None:

@@ -64,14 +64,7 @@ class Editor:
             "LANG": "C.UTF-8",
             "XDG_STATE_HOME": str(self.folder / "state"),
         }
-        self.process = subprocess.Popen(
-            ["nvim", "--headless", "--listen", str(self.socket), "-u", str(init)],
-            cwd=self.workspace,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self.process = self.spawn(["--listen", str(self.socket), "-u", str(init)], environment)
         try:
             wait_for(self._responds, "Neovim listens")
             wait_for(lambda: self.lua("require('sabir').status().listening"), "sabir listens")
@@ -85,6 +78,16 @@ class Editor:
         self.process.wait()
         wait_for(lambda: not self.locks(), "the lock file is removed when the editor is gone")
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def spawn(self, arguments: list[str], environment: dict) -> subprocess.Popen:
+        return subprocess.Popen(
+            ["nvim", "--headless", *arguments],
+            cwd=self.workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def _command(self) -> str:
         """The program in Lua; what it logs is in a file."""

@@ -5,6 +5,7 @@ mod articles;
 mod asdlc;
 mod client;
 mod commands;
+mod editors;
 mod configuration;
 mod http;
 #[cfg(target_os = "linux")]
