@@ -9,20 +9,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use sabir_budget::{Hold, memory};
 use sabir_registry::{Announcement, Catalog};
-use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output};
+use sabir_session::{Call, CallKey, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
 use sabir_wire::{Caller, Incoming, Malformed, ParsedRequest, Request, decode};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 
+use crate::admitted::Admitted;
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
 use crate::engine::{ClientEvent, ClientEventKind, Engine};
 use crate::events::{CallEvent, EventQueue};
 use crate::wait::Wait;
-use crate::work::{Done, Progress, Waiting, Work};
+use crate::work::{Done, Progress, Turn, Waiting, Work};
 
 /// One client's session, with the work that it causes.
 pub struct Connection {
@@ -39,8 +41,19 @@ pub struct Connection {
     changes: Option<broadcast::Receiver<Announcement>>,
     /// Numbers a connection whose handshake has begun; else 0.
     number: u64,
+    /// For what the session keeps.
+    kept: Option<Box<Kept>>,
     is_ready: bool,
     is_closed: bool,
+}
+
+/// Memory for what a session keeps. Most keep nothing.
+#[derive(Default)]
+struct Kept {
+    /// The URIs that it is subscribed to.
+    subscriptions: Option<Hold>,
+    /// Answers to batches.
+    batches: Option<Hold>,
 }
 
 /// A message to be sent.
@@ -68,6 +81,7 @@ impl Connection {
             frames: VecDeque::new(),
             changes: None,
             number: 0,
+            kept: None,
             is_ready: false,
             is_closed: false,
         }
@@ -115,8 +129,9 @@ impl Connection {
     /// that have to wait are returned, to be awaited or dropped: then tasks go on with them.
     pub fn run(&mut self) -> Vec<Waiting> {
         let mut waiting = Vec::new();
+        let mut turn = Turn::default();
         while let Some(work) = self.take_work() {
-            match work.run() {
+            match turn.run(work) {
                 Progress::Done(done) => self.complete(done),
                 Progress::Waiting(call) => waiting.push(call),
             }
@@ -128,6 +143,11 @@ impl Connection {
     /// [`Connection::complete`].
     pub fn take_work(&mut self) -> Option<Work> {
         self.work.pop_front()
+    }
+
+    /// Nobody will read this stream any more: its calls are stopped.
+    pub fn abandon(&mut self, stream: StreamId) {
+        self.handle(Input::Gone(stream), None);
     }
 
     /// Takes in what came of a call.
@@ -229,13 +249,26 @@ impl Connection {
         self.events.get_or_insert_with(|| EventQueue::new(limit))
     }
 
-    fn on_finished(&mut self, key: CallKey, outcome: Outcome) {
+    fn on_finished(&mut self, key: CallKey, finished: Admitted) {
+        let Admitted { outcome, hold } = finished;
         let at = self.running.iter().position(|call| call.key == key);
         let call = at.map(|at| self.running.swap_remove(at));
         self.parked.extend(call.and_then(|call| Some((key, call.take_parked()?))));
         self.handle(Input::Finished { call: key, outcome }, None);
         let session = &self.session;
         self.parked.retain(|(key, _)| session.is_waiting(*key));
+        // The frames have been counted by now; answers of a batch wait in the session.
+        match session.has_batch() {
+            true => match (&mut self.kept().batches, hold) {
+                (Some(kept), Some(hold)) => kept.absorb(hold),
+                (kept, hold) => *kept = kept.take().or(hold),
+            },
+            false => {
+                if let Some(kept) = &mut self.kept {
+                    kept.batches = None;
+                }
+            }
+        }
     }
 
     /// Too much has changed to announce each change: announces everything once.
@@ -261,7 +294,8 @@ impl Connection {
     fn act(&mut self, output: Output, catalog: &mut Option<Arc<Catalog>>) {
         match output {
             Output::Send { stream, frame, kind } => {
-                self.frames.push_back(Frame { stream, text: frame, kind });
+                let text = memory().count(frame);
+                self.frames.push_back(Frame { stream, text, kind });
             }
             Output::Start(call) => self.start(call, catalog.take()),
             Output::Abort(key) => self.abort(key),
@@ -270,8 +304,14 @@ impl Connection {
                     self.parked.swap_remove(at).1.abandon();
                 }
             }
-            Output::Watch(uri) => self.engine.registry.watch(&uri),
-            Output::Unwatch(uri) => self.engine.registry.unwatch(&uri),
+            Output::Watch(uri) => {
+                self.engine.registry.watch(&uri);
+                self.count_subscriptions();
+            }
+            Output::Unwatch(uri) => {
+                self.engine.registry.unwatch(&uri);
+                self.count_subscriptions();
+            }
             Output::Ready(_) => {
                 self.is_ready = true;
                 self.engine.count_ready(false);
@@ -282,6 +322,15 @@ impl Connection {
             }
             Output::Close => self.is_closed = true,
         }
+    }
+
+    fn kept(&mut self) -> &mut Kept {
+        self.kept.get_or_insert_default()
+    }
+
+    fn count_subscriptions(&mut self) {
+        let bytes = self.session.subscription_bytes();
+        self.kept().subscriptions = (bytes > 0).then(|| memory().take_anyway(bytes));
     }
 
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {

@@ -1,4 +1,4 @@
-//! The sources of a server. Replaces the catalog when they change, and tells who listens.
+//! The sources of a server. Replaces the catalog when they change, and notifies the listener.
 //!
 //! No code of a source runs under a lock: a source may call back at any time.
 
@@ -14,7 +14,7 @@ use sabir_wire::{Raw, write_notification};
 use crate::catalog::{Catalog, CheckedOffer};
 use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
 
-/// What is offered now, and who offers it.
+/// The sources, and the current catalog of their offers.
 pub struct Registry {
     current: ArcSwap<Catalog>,
     sources: Mutex<Sources>,
@@ -57,7 +57,7 @@ struct Entry {
     current: u64,
 }
 
-/// How many watch a resource, and who provides it.
+/// The number of watchers of a resource, and its source.
 struct Watched {
     count: usize,
     source: Option<Arc<dyn Source>>,
@@ -67,7 +67,7 @@ struct Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceId(u64);
 
-/// Where a source is in its life.
+/// The state of a source's life cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceState {
     /// Added, not started.
@@ -80,21 +80,23 @@ pub enum SourceState {
     Failed(StartError),
 }
 
-/// What an operator should know of a source.
+/// The status of a source, for operators.
 #[derive(Clone, Debug)]
 pub struct SourceStatus {
     /// Which source.
     pub id: SourceId,
-    /// What operators call it.
+    /// Its name in logs and reports.
     pub name: String,
     /// Where it is in its life.
     pub state: SourceState,
-    /// What is wrong with it or was left out of its offer, one sentence each.
+    /// One line about its contents.
+    pub summary: Option<String>,
+    /// Its problems, and the invalid parts of its offer, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl Registry {
-    /// A registry that offers nothing. `server` is who answers, as JSON.
+    /// An empty registry. `server` is the server's identity as JSON.
     pub fn new(server: Raw, page_size: usize) -> Arc<Self> {
         let (empty, _) = Catalog::build(&[], server.clone(), page_size, false);
         Arc::new(Self {
@@ -110,7 +112,7 @@ impl Registry {
     /// Adds a source. Refused whole if any part of a strict offer is invalid or its name is taken.
     pub fn add(&self, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
         let mut ids = self.add_all(vec![source]).map_err(|(_, bad)| bad)?;
-        // As many as there were sources.
+        // One id per source.
         Ok(ids.remove(0))
     }
 
@@ -216,7 +218,7 @@ impl Registry {
         self.announce(Announcement::Notification(write_notification(method, params)));
     }
 
-    /// Somebody wants to know when a resource changes. Its source learns of the first who does.
+    /// Adds a watcher of a resource. Its source is told of the first one.
     pub fn watch(&self, uri: &str) {
         let source = self.snapshot().resource(uri).map(|found| found.source().clone());
         let mut watched = lock(&self.watched);
@@ -229,7 +231,7 @@ impl Registry {
         }
     }
 
-    /// Undoes one [`Registry::watch`]. Its source learns of the last.
+    /// Removes a watcher of a resource. Its source is told when the last one is gone.
     pub fn unwatch(&self, uri: &str) {
         let mut watched = lock(&self.watched);
         let Some(entry) = watched.get_mut(uri) else { return };
@@ -241,17 +243,17 @@ impl Registry {
         }
     }
 
-    /// Calls `listener` whenever something changes. There is one; it replaces the one before.
+    /// Calls `listener` at every change. It replaces the previous listener.
     pub fn on_change(&self, listener: impl Fn(Announcement) + Send + Sync + 'static) {
         *lock(&self.on_change) = Some(Box::new(listener));
     }
 
-    /// What is offered now.
+    /// The current catalog.
     pub fn snapshot(&self) -> Arc<Catalog> {
         self.current.load_full()
     }
 
-    /// What operators should know of each source, in the order in which they were added.
+    /// The status of each source, in the order in which they were added.
     pub fn status(&self) -> Vec<SourceStatus> {
         let sources = self.lock();
         let entries: Vec<_> = sources
@@ -266,7 +268,7 @@ impl Registry {
         drop(sources);
         let status = entries.into_iter().map(|(id, source, state, mut problems)| {
             problems.extend(source.problems());
-            SourceStatus { id, name: source.name(), state, problems }
+            SourceStatus { id, name: source.name(), state, summary: source.summary(), problems }
         });
         status.collect()
     }
@@ -368,7 +370,7 @@ impl Sources {
     }
 }
 
-/// A panic elsewhere leaves the data whole: every change to it is a single step.
+/// A poisoned lock is used: every change to the data is a single step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

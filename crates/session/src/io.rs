@@ -47,6 +47,8 @@ pub enum Input {
     },
     /// Something that is offered changed.
     Changed(Topic),
+    /// Nobody will read this stream any more: its calls are stopped, and nothing is answered.
+    Gone(StreamId),
     /// A notification that the protocol does not know, a whole message, for a legacy client whose
     /// handshake is complete.
     Announced(Bytes),

@@ -37,10 +37,8 @@ pub(crate) trait Link {
 
 /// What happened on a link.
 pub(crate) enum Step {
-    /// Something was written.
-    Written,
-    /// Something was read.
-    Read,
+    /// Something was written or read.
+    Progress,
     /// The client will send nothing more, and may still read.
     End,
     /// The client is gone: nothing more can be answered.
@@ -54,20 +52,27 @@ where
 {
     let mut connection = Connection::new(engine, SessionKind::Stream, caller.clone());
     let mut reading = true;
+    let mut is_ended = false;
     let mut closed_at = None;
     loop {
-        let is_blocked = link.unsent() >= MAX_UNSENT;
+        // Responses to requests that were read together are written together, but no more is done
+        // than can be sent.
+        let mut is_blocked = gather(&mut connection, link);
+        while !is_blocked && let Some(line) = link.next() {
+            receive(&mut connection, &caller, line);
+            is_blocked = gather(&mut connection, link);
+        }
+        if !reading && !is_blocked && !std::mem::replace(&mut is_ended, true) {
+            connection.end();
+        }
         let mut wait = connection.wait();
         if is_blocked {
             wait = wait.for_time_only();
             connection.advance_time();
         } else {
             connection.advance();
-        }
-        drop(connection.run());
-        // Responses to requests that were read together are written together.
-        while let Some(frame) = connection.next_frame() {
-            link.send(&frame.text);
+            drop(connection.run());
+            is_blocked = gather(&mut connection, link);
         }
         let is_closed = connection.is_closed();
         if is_closed && link.unsent() == 0 {
@@ -80,18 +85,13 @@ where
         let step = tokio::select! {
             biased;
             step = poll_fn(|cx| link.poll(cx, reads)) => step?,
-            () = wait.happened(), if !is_closed => Step::Written,
+            () = wait.happened(), if !is_closed => Step::Progress,
             () = lingered(closed_at, engine), if is_closed => Step::Gone,
         };
         match step {
-            Step::Written => {}
+            Step::Progress => {}
+            Step::End => reading = false,
             Step::Gone => return Ok(()),
-            Step::Read => receive(&mut connection, &caller, link),
-            Step::End => {
-                receive(&mut connection, &caller, link);
-                connection.end();
-                reading = false;
-            }
         }
     }
 }
@@ -105,14 +105,21 @@ async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     }
 }
 
-fn receive(connection: &mut Connection, caller: &Caller, link: &mut impl Link) {
+/// Moves messages to the link, as far as it has room. Whether it has none.
+fn gather(connection: &mut Connection, link: &mut impl Link) -> bool {
+    while link.unsent() < MAX_UNSENT {
+        let Some(frame) = connection.next_frame() else { return false };
+        link.send(&frame.text);
+    }
+    true
+}
+
+fn receive(connection: &mut Connection, caller: &Caller, line: Line) {
     let stream = StreamId::default();
-    while let Some(line) = link.next() {
-        match line {
-            Line::Message(frame) => connection.receive(stream, caller.clone(), &frame),
-            Line::TooLong => {
-                connection.receive_decoded(stream, caller.clone(), Err(Malformed::TOO_LONG));
-            }
+    match line {
+        Line::Message(frame) => connection.receive(stream, caller.clone(), &frame),
+        Line::TooLong => {
+            connection.receive_decoded(stream, caller.clone(), Err(Malformed::TOO_LONG));
         }
     }
 }

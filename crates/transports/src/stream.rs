@@ -70,7 +70,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             flushed?;
             self.is_flushed = true;
         }
-        if has_unsent { Poll::Ready(Ok(Step::Written)) } else { Poll::Pending }
+        if has_unsent { Poll::Ready(Ok(Step::Progress)) } else { Poll::Pending }
     }
 }
 
@@ -95,7 +95,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link for Lines<R, W> {
         let read = pin!(self.reader.read_buf(self.lines.buffer())).poll(cx);
         // A client that vanished reads like one that has left.
         read.map(|read| match read.is_ok_and(|read| read > 0) {
-            true => Ok(Step::Read),
+            true => Ok(Step::Progress),
             false => {
                 self.is_over = true;
                 Ok(Step::End)

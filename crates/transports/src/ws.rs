@@ -81,7 +81,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             match next {
                 Some(Ok(Message::Text(text))) => {
                     self.received = Some(text.into());
-                    return Poll::Ready(Step::Read);
+                    return Poll::Ready(Step::Progress);
                 }
                 Some(Ok(Message::Binary(_))) => {
                     let reason = "binary message (expected one JSON-RPC message per text frame)";
@@ -147,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link for WebSocket<S> {
             self.unsent = 0;
             self.is_broken = flushed.is_err();
             if !self.is_broken {
-                return Poll::Ready(Ok(Step::Written));
+                return Poll::Ready(Ok(Step::Progress));
             }
         }
         match (self.is_broken, reads) {

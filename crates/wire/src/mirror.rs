@@ -16,16 +16,16 @@ use crate::raw::Raw;
 pub struct MirroredArgument {
     /// The header's name, in lower case: `mcp-param-region`.
     pub header: String,
-    /// Where the argument stands: the names of properties from the root.
+    /// The path of the argument: the names of properties from the root.
     pub path: Vec<String>,
-    /// How it is written.
+    /// Its type, which decides how it is written.
     pub r#type: MirrorType,
 }
 
 /// The types that can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorType {
-    /// As it is.
+    /// Written unchanged.
     String,
     /// Decimal; compared as a number.
     Integer,
@@ -33,20 +33,20 @@ pub enum MirrorType {
     Boolean,
 }
 
-/// Why an annotation is refused.
+/// Why an annotation is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnnotation {
-    /// It is no string that HTTP could use as a part of a header's name.
+    /// It is not a string, or not a valid part of a header name.
     #[error("`x-mcp-header` must be a header token, not {0}")]
     Token(String),
-    /// Two arguments want the same header.
-    #[error("`x-mcp-header` \"{0}\" stands twice")]
+    /// Two arguments have the same header.
+    #[error("`x-mcp-header` \"{0}\" is used twice")]
     Twice(String),
-    /// The argument is no string, integer or boolean.
-    #[error("`x-mcp-header` \"{0}\" stands on an argument that is no string, integer or boolean")]
+    /// The argument is not a string, integer or boolean.
+    #[error("`x-mcp-header` \"{0}\" is on an argument that is not a string, integer or boolean")]
     Type(String),
-    /// It cannot be told from the schema alone where the argument stands.
-    #[error("`x-mcp-header` may stand only on properties that are reached by `properties` alone")]
+    /// The path of the argument does not follow from the schema alone.
+    #[error("`x-mcp-header` is allowed only on properties that are reached by `properties` alone")]
     Place,
 }
 
@@ -145,7 +145,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// All annotations, wherever they stand. What is data, not schema, does not count.
+/// All annotations at any depth of the schema. Data inside the schema is skipped.
 fn count(schema: &Value) -> usize {
     let all = |values: &mut dyn Iterator<Item = &Value>| values.map(count).sum::<usize>();
     match schema {
@@ -161,7 +161,7 @@ fn inner(members: &Map<String, Value>) -> usize {
     });
     schemas
         .map(|(key, value)| match (key.as_str(), value) {
-            // The names in here are an author's, not keywords.
+            // These keys are property names, not keywords.
             (
                 "properties" | "patternProperties" | "$defs" | "definitions",
                 Value::Object(named),

@@ -15,6 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "client",
             "cluster",
             "articles",
+            "budget",
+            "openapi",
             "outbound",
             "supervisor",
             "engine",
@@ -24,16 +26,31 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "sabir",
-        &["engine", "transports", "sources", "client", "session", "registry", "supervisor", "wire"],
+        &[
+            "budget",
+            "client",
+            "engine",
+            "transports",
+            "sources",
+            "session",
+            "registry",
+            "supervisor",
+            "wire",
+        ],
     ),
-    ("transports", &["engine", "session", "registry", "wire"]),
-    ("sources", &["registry", "client", "articles", "outbound", "supervisor", "wire"]),
-    ("cluster", &["engine", "session", "registry", "wire"]),
-    ("engine", &["session", "registry", "wire"]),
+    ("transports", &["budget", "engine", "session", "registry", "wire"]),
+    (
+        "sources",
+        &["budget", "registry", "client", "articles", "openapi", "outbound", "supervisor", "wire"],
+    ),
+    ("cluster", &["budget", "engine", "session", "registry", "wire"]),
+    ("engine", &["budget", "session", "registry", "wire"]),
     ("client", &["outbound", "supervisor", "wire"]),
     ("session", &["wire"]),
     ("registry", &["wire"]),
     ("articles", &[]),
+    ("budget", &[]),
+    ("openapi", &[]),
     ("outbound", &[]),
     ("supervisor", &[]),
     ("wire", &[]),
@@ -47,7 +64,7 @@ const TESTKIT: &str = "testkit";
 const WITHOUT_FEATURES: &[&str] = &["wire", "session", "registry", "engine"];
 
 /// The crates without I/O. Their `clippy.toml` forbids what `std` offers of it.
-const PURE: &[&str] = &["wire", "session", "registry"];
+const PURE: &[&str] = &["wire", "session", "registry", "openapi"];
 
 /// The crates that would bring I/O, a clock or random numbers into a pure crate. A name that ends
 /// in `-` is a prefix.

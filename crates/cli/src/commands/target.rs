@@ -47,7 +47,7 @@ impl Connected {
             }
             Target::Written(path) => {
                 let opened =
-                    opened.insert(Opened::new(config::read(Some(Path::new(path)))?).await?);
+                    opened.insert(Opened::new(config::read(Some(Path::new(path)), false)?).await?);
                 opened.engine.start().await;
                 Arc::new(own(opened))
             }

@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, header};
 use sabir_wire::Caller;
 use subtle::ConstantTimeEq as _;
 
-use super::headers::Headers;
+use super::headers::{self, Headers};
 use super::reply::Refusal;
 use super::settings::{NamedToken, Settings};
 
@@ -62,7 +62,10 @@ impl Authentication {
 
     /// The caller, where that can be told without waiting.
     pub(crate) fn known(&self, headers: &impl Headers) -> Option<Result<Caller, Refusal>> {
-        let authorization = headers.first("authorization");
+        let authorization = match headers::only(headers, "authorization") {
+            Ok(authorization) => authorization,
+            Err(refusal) => return Some(Err(refusal)),
+        };
         let known = match self {
             Self::Open => Ok(Caller::anonymous()),
             Self::Tokens(tokens, header) => {

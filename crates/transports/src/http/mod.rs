@@ -9,6 +9,7 @@ mod accept; // the headers of a modern request
 mod activity; // what a connection is doing, and for how long
 mod attachment; // a connection that reads a stream of a session
 mod auth; // who calls
+mod denials; // the log of requests that were not let in
 mod exchange; // one POST
 #[doc(hidden)]
 pub mod fuzzing; // the header rules, for fuzzers
@@ -24,6 +25,7 @@ mod server; // listen, serve, stop
 mod service; // the endpoint as a tower service
 mod session; // legacy clients: POST, GET, DELETE
 mod settings; // how it behaves, as decided
+mod shares; // how many legacy sessions each caller has
 mod socket; // a connection's socket
 mod sse; // server-sent events
 mod state; // what all connections share
@@ -36,6 +38,7 @@ pub use accept::headers_agree;
 pub use auth::{Authenticate, Authenticating, Denied};
 pub use listener::Listener;
 pub use reply::Body;
+pub use route::is_reserved;
 pub use server::{BindError, Server, Stats, Watcher, serve};
 pub use service::HttpService;
 pub use settings::{Limits, NamedToken, Settings, Token};

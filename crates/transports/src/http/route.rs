@@ -18,6 +18,11 @@ use super::{exchange, guard, old_sse, session, upgrade};
 /// For load balancers.
 const HEALTH: &str = "/healthz";
 
+/// Whether something else is served at `path`, so that the endpoint cannot be.
+pub fn is_reserved(path: &str, old_sse: bool) -> bool {
+    path == HEALTH || (old_sse && [old_sse::STREAM, old_sse::MESSAGES].contains(&path))
+}
+
 /// Answers one request. Never fails: a mistake in the request becomes a response.
 pub(crate) async fn answer<B>(connection: &Arc<HttpConnection>, request: Request<B>) -> Reply
 where
@@ -27,6 +32,7 @@ where
     let (head, body) = request.into_parts();
     let mut body = pin!(body);
     let (state, version) = (&connection.state, head.version);
+    let uri = head.uri.clone();
     let guarded = guard::check_size(&head, state.settings.limits.head)
         .and_then(|()| state.guard.check_origin(head.uri.authority(), version, &head.headers));
     // A page must be allowed to read the response; one that was refused must not.
@@ -38,6 +44,9 @@ where
     let mut reply = match answered {
         Ok(reply) => reply,
         Err(refusal) => {
+            if matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                state.denials.log(state.clock.now(), refusal.status, uri.path());
+            }
             let is_discarded =
                 refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
             let mut reply = Reply::from(refusal);
@@ -87,6 +96,7 @@ where
     }
     check_running(state)?;
     let caller = state.authentication.caller(&head.headers).await?;
+    let caller = in_flight.connection.caller(caller);
     let is_websocket = is_endpoint && upgrade::is_asked(&head.headers);
     match (&head.method, path) {
         (&Method::GET, _) if is_websocket && (settings.websocket || settings.only_websocket) => {

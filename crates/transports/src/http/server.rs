@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -164,7 +164,19 @@ where
     let hyper = Arc::new(Hyper::new(&state.settings.limits));
     loop {
         // Room first: a connection that cannot be served waits outside, where it costs us nothing.
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        let permit = match room.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let most = state.settings.limits.connections / 64;
+                state.make_room(most);
+                let waiting = tokio::time::timeout(NO_ROOM, room.clone().acquire_owned());
+                match waiting.await {
+                    Ok(Ok(permit)) => permit,
+                    Ok(Err(_)) => return,
+                    Err(_) => continue,
+                }
+            }
+        };
         let stream = match listener.accept().await {
             Ok(stream) => stream,
             Err(error) => {
@@ -240,11 +252,19 @@ pub(super) async fn serve_with_hyper<S>(
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let connection = connection.clone();
         async move {
+            let version = request.version();
             let reply = match first {
                 Some(answer) => route::resume(answer, request.into_body()).await,
                 None => route::answer(&connection, request).await,
             };
-            Ok::<_, Infallible>(Response::from(reply))
+            let response = Response::from(reply);
+            // Over HTTP/1 the socket tells whether the peer takes anything.
+            let stall = connection.state.settings.limits.stall;
+            let timed = connection.activity.clone().filter(|_| version >= Version::HTTP_2);
+            Ok::<_, Infallible>(match timed {
+                Some(activity) => response.map(|body| body.timed(activity, stall)),
+                None => response,
+            })
         }
     });
     let served = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);

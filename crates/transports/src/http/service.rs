@@ -53,8 +53,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let state = self.state.clone();
-        let connection = Arc::new(HttpConnection { state, activity: None, _place: None });
+        let connection = HttpConnection::new(&self.state, None, None);
         Box::pin(async move { Ok(route::answer(&connection, request).await.into()) })
     }
 }

@@ -10,6 +10,7 @@ use sabir_wire::Raw;
 use serde_json::json;
 
 use super::ide::LockFile;
+use crate::report::say;
 
 /// The host at the other end of our standard streams.
 pub(super) fn connect() -> Arc<Host> {
@@ -50,14 +51,12 @@ pub(super) fn introduce(host: &Arc<Host>, url: &str, lock: Option<&Arc<LockFile>
             struct Workspace {
                 folders: Vec<PathBuf>,
             }
-            let read = params.map(|params| params.read::<Workspace>());
-            match read.map(|read| read.map(|workspace| lock.set_folders(workspace.folders))) {
-                Some(Ok(Ok(()))) => {}
-                Some(Ok(Err(error))) => tracing::warn!("cannot write the lock file: {error}"),
-                Some(Err(_)) | None => {
-                    tracing::warn!(
-                        "invalid params of {method} (expected `folders`, a list of paths)"
-                    );
+            let read = params.and_then(|params| params.read::<Workspace>().ok());
+            match read.map(|workspace| lock.set_folders(workspace.folders)) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => say(&format!("warning: cannot write the lock file: {error}")),
+                None => {
+                    say(&format!("warning: invalid {method} (expected `folders`, a list of paths)"))
                 }
             }
         }
