@@ -8,6 +8,7 @@ mod calling;
 mod children;
 mod client;
 mod commands;
+mod editors;
 mod configuration;
 mod extras;
 mod http;
