@@ -81,13 +81,16 @@ impl Transports {
     }
 }
 
+/// How many threads read files. A file is read when one of them is free.
+const MAX_BLOCKING_THREADS: usize = 64;
+
 /// One thread for the one client on stdio, one per core for HTTP clients.
 fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
     let mut builder = match transports.http {
         Some(_) => runtime::Builder::new_multi_thread(),
         None => runtime::Builder::new_current_thread(),
     };
-    builder.enable_all().build()
+    builder.max_blocking_threads(MAX_BLOCKING_THREADS).enable_all().build()
 }
 
 async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failure> {
