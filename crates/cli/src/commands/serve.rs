@@ -151,6 +151,9 @@ impl Transports {
     }
 }
 
+/// How many threads read files. A file is read when one of them is free.
+const MAX_BLOCKING_THREADS: usize = 64;
+
 /// One thread for the one client on stdio or the user of an editor, one per core for others.
 fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
     let has_many =
@@ -159,7 +162,7 @@ fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
         true => runtime::Builder::new_multi_thread(),
         false => runtime::Builder::new_current_thread(),
     };
-    builder.enable_all().build()
+    builder.max_blocking_threads(MAX_BLOCKING_THREADS).enable_all().build()
 }
 
 async fn serve(
