@@ -83,7 +83,7 @@ def run(sabir, path):
 def with_fastmcp(paths):
     """Loads descriptions with FastMCP, each in a process of its own with a time limit."""
     program = (
-        "import sys,json,asyncio,httpx,yaml\n"
+        "import sys,json,asyncio,yaml\nimport httpx2 as httpx\n"
         "from fastmcp import FastMCP\n"
         "spec=yaml.safe_load(open(sys.argv[1])) if sys.argv[1].endswith('yaml') else json.load(open(sys.argv[1]))\n"
         "server=FastMCP.from_openapi(openapi_spec=spec,client=httpx.AsyncClient(base_url='http://x'))\n"

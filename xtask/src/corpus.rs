@@ -18,7 +18,7 @@ pub(crate) fn are_options(options: &[&str]) -> bool {
 pub(crate) fn run(workspace: &Path, options: &[&str]) -> io::Result<bool> {
     let script = ". tests.d/lib.sh\n\
                   need_pip jsonschema==4.26.0 pyyaml\n\
-                  case \" $* \" in *' --fastmcp '*) need_pip fastmcp==4.1.8 ;; esac\n\
+                  case \" $* \" in *' --fastmcp '*) need_pip fastmcp==4.1.4 ;; esac\n\
                   need_openapi_corpus\n\
                   cargo build --quiet --release --package sabir-cli\n\
                   exec \"$VENV/bin/python\" -B tests.d/openapi/corpus.py \"$TARGET/release/sabir\" \
