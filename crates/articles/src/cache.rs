@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::index::FORMAT;
+use crate::settings::Settings;
 
 /// The right to write the index, until it is dropped.
 pub(crate) struct WriteLock {
@@ -21,18 +22,16 @@ pub(crate) struct WriteLock {
 pub(crate) struct CacheFolder(PathBuf);
 
 impl CacheFolder {
-    /// The cache of a folder with these statuses. Other statuses have another cache.
-    pub(crate) fn new(cache: &Path, folder: &Path, statuses: &[String]) -> Self {
+    /// The cache of a folder. Other statuses or weights have another cache.
+    pub(crate) fn new(cache: &Path, folder: &Path, settings: &Settings) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&FORMAT.to_le_bytes());
         hash.update(folder.as_os_str().as_encoded_bytes());
-        let mut statuses: Vec<String> =
-            statuses.iter().map(|status| status.to_lowercase()).collect();
-        statuses.sort_unstable();
-        for status in statuses {
-            hash.update(&[0]);
-            hash.update(status.as_bytes());
-        }
+        let mut statuses: Option<Vec<String>> = settings.statuses.as_ref().map(|statuses| {
+            statuses.iter().map(|status| status.to_lowercase()).collect()
+        });
+        statuses.iter_mut().for_each(|statuses| statuses.sort_unstable());
+        hash.update(format!("{statuses:?} {:?}", settings.weights).as_bytes());
         Self(cache.join("articles").join(format!("{:032x}", hash.digest128())))
     }
 

@@ -26,11 +26,12 @@ use tantivy::{
 use crate::article::ParsedArticle;
 use crate::listing::Entry;
 use crate::problem::Problem;
+use crate::settings::FolderWeight;
 use crate::words::{SpellingTokenizer, StemTokenizer};
 
 /// The version of the fields, the records and the tokenizers. An index with another version is not
 /// used.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// The searched fields, and their weights.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =
@@ -50,9 +51,20 @@ pub(crate) struct Fields {
     record: Field,
     problems: Field,
     updated: Field,
+    /// Every folder that the file is in.
+    pub(crate) folders: Field,
+    /// What the settings say that the article counts.
+    factor: Field,
     meta: Field,
     frontmatter: Field,
     text: Field,
+}
+
+impl Fields {
+    /// The field of the texts.
+    pub(crate) fn body(&self) -> Field {
+        self.searched[4]
+    }
 }
 
 /// The stored metadata of an article.
@@ -80,12 +92,29 @@ pub(crate) struct Index {
     index: tantivy::Index,
     reader: IndexReader,
     fields: Fields,
+    /// What the articles of some folders count in the ranking.
+    weights: Vec<FolderWeight>,
 }
 
 impl Index {
     pub(crate) fn in_memory() -> tantivy::Result<Self> {
         let (schema, fields) = schema();
         Self::new(tantivy::Index::create_in_ram(schema), fields, false)
+    }
+
+    /// Uses these weights for documents from now on.
+    pub(crate) fn with_weights(self, weights: &[FolderWeight]) -> Self {
+        Self { weights: weights.to_vec(), ..self }
+    }
+
+    /// What the article of a file counts: by the setting with the longest path.
+    fn factor(&self, path: &str) -> f32 {
+        let under = |weight: &&FolderWeight| {
+            let folder = weight.path.trim_matches('/');
+            folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let nearest = self.weights.iter().filter(under).max_by_key(|weight| weight.path.len());
+        nearest.map_or(1.0, |weight| weight.factor)
     }
 
     /// Opens the index that another process writes in this folder.
@@ -114,7 +143,7 @@ impl Index {
         index.tokenizers().register("stems", TextAnalyzer::from(StemTokenizer::new()));
         index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer::default()));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { on_disk, index, reader, fields })
+        Ok(Self { on_disk, index, reader, fields, weights: Vec::new() })
     }
 
     pub(crate) fn is_on_disk(&self) -> bool {
@@ -163,7 +192,7 @@ impl Index {
         for problem in &reading.problems {
             document.add_text(fields.problems, serde_json::to_string(problem).map_err(invalid)?);
         }
-        if !entry.visible {
+        if entry.hidden.is_some() {
             return Ok(document);
         }
         let meta = Meta {
@@ -181,14 +210,19 @@ impl Index {
         );
         document.add_text(fields.meta, serde_json::to_string(&meta).map_err(invalid)?);
         document.add_text(fields.text, &reading.text);
+        document.add_f64(fields.factor, self.factor(&entry.path).into());
+        for (at, _) in entry.path.match_indices('/') {
+            document.add_text(fields.folders, &entry.path[..at]);
+        }
         let mut search = |field: usize, text: &str| {
             document.add_text(fields.searched[field], text);
             document.add_text(fields.spelling, text);
         };
         search(0, &reading.title);
         reading.tags.iter().for_each(|tag| search(1, tag));
-        // People remember slugs, so a slug counts as a tag.
-        search(1, entry.slug());
+        // People remember slugs and other titles, so they count as tags.
+        search(1, &entry.slug().replace(['-', '_'], " "));
+        reading.names.iter().for_each(|name| search(1, name));
         reading.description.iter().for_each(|description| search(2, description));
         reading
             .outline
@@ -264,6 +298,16 @@ impl View {
         Ok(None)
     }
 
+    /// The number of articles with this stem: of the field that has it most often, so that a word that is
+    /// common in texts does not count as rare in titles.
+    pub(crate) fn articles_with(&self, stem: &str) -> tantivy::Result<u64> {
+        let mut most = 0;
+        for field in self.fields.searched {
+            most = most.max(self.searcher.doc_freq(&Term::from_field_text(field, stem))?);
+        }
+        Ok(most)
+    }
+
     /// Reads the stored fields of a document.
     pub(crate) fn read(&self, address: DocAddress) -> tantivy::Result<Stored> {
         let document: TantivyDocument = self.searcher.doc(address)?;
@@ -313,6 +357,8 @@ fn schema() -> (Schema, Fields) {
         record: builder.add_text_field("record", fast.clone()),
         problems: builder.add_text_field("problems", fast),
         updated: builder.add_i64_field("updated", NumericOptions::from(FAST)),
+        folders: builder.add_text_field("folders", STRING),
+        factor: builder.add_f64_field("factor", NumericOptions::from(FAST)),
         meta: builder.add_text_field("meta", STORED),
         frontmatter: builder.add_text_field("frontmatter", STORED),
         text: builder.add_text_field("text", STORED),

@@ -18,6 +18,7 @@ mod page; // one file, or why it is not read yet
 mod article; // parses a file
 mod date; // dates in many formats
 mod frontmatter; // metadata above the text
+mod macros; // macros of site generators
 mod problem; // problems for the author
 mod sections; // the outline, and the plain text
 mod value; // values in a frontmatter
@@ -38,9 +39,10 @@ mod watcher; // watches the folder
 mod worker; // the thread behind a store
 
 mod answer; // lists and articles
-mod phrase; // positions of phrases
+mod passage; // the best passage of an article
 mod plan; // the alternatives of each word
 mod query; // parses a query
+mod coverage; // a query of which an article must carry a part
 mod rank; // orders the matching articles
 mod results; // results and errors
 mod search; // searches the index
@@ -48,15 +50,14 @@ mod snippet; // the best part of a text
 mod spelling; // completions and corrections
 mod store; // the entry point
 mod uri; // the URIs of articles
-mod window; // scores of documents
 
-pub use article::shortened;
+pub use article::{Hidden, shortened};
 pub use problem::Problem;
 pub use results::{
     Article, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary, Snippet,
     StoreError, Summary,
 };
 pub use search::SearchOptions;
-pub use settings::Settings;
+pub use settings::{FolderWeight, Settings};
 pub use store::{Figures, OpenError, Store};
 pub use uri::ArticleUris;

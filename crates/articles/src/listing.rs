@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::article::Hidden;
 use crate::folder::Stamp;
 use crate::format::Format;
 use crate::problem::Problem;
@@ -21,6 +22,9 @@ const MOST_COMPLETIONS: usize = 100;
 /// The most choices for an ambiguous name.
 const MOST_CHOICES: usize = 20;
 
+/// Between the names in a record.
+const NAME_SEPARATOR: &str = "\u{1f}";
+
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -30,10 +34,13 @@ pub(crate) struct Entry {
     pub(crate) hash: u64,
     /// Seconds since 1970: the date in the frontmatter, else the modification time.
     pub(crate) updated: i64,
-    pub(crate) visible: bool,
+    /// Why it is not served.
+    pub(crate) hidden: Option<Hidden>,
     pub(crate) linked: bool,
     /// Read so soon after it was written that a later write may have the same time.
     pub(crate) unsure: bool,
+    /// The title, and the addresses on its site.
+    pub(crate) names: Box<[Box<str>]>,
 }
 
 impl Entry {
@@ -61,11 +68,11 @@ impl Entry {
     /// Encodes the entry for [`Entry::from_record`].
     pub(crate) fn record(&self) -> String {
         let Self { path, stamp, hash, updated, .. } = self;
-        let flags: String = [self.visible, self.linked, self.unsure]
-            .map(|flag| if flag { '1' } else { '0' })
-            .iter()
-            .collect();
-        format!("{path}\t{}\t{}\t{hash:x}\t{updated}\t{flags}", stamp.size, stamp.mtime)
+        let hidden = self.hidden.map_or('0', Hidden::letter);
+        let [linked, unsure] = [self.linked, self.unsure].map(u8::from);
+        let Stamp { size, mtime } = stamp;
+        let names = self.names.join(NAME_SEPARATOR);
+        format!("{path}\t{size}\t{mtime}\t{hash:x}\t{updated}\t{hidden}{linked}{unsure}\t{names}")
     }
 
     pub(crate) fn from_record(record: &str) -> Option<Self> {
@@ -74,9 +81,11 @@ impl Entry {
         let stamp = Stamp { size: parts.next()?.parse().ok()?, mtime: parts.next()?.parse().ok()? };
         let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
         let updated = parts.next()?.parse().ok()?;
-        let &[visible, linked, unsure] = parts.next()?.as_bytes() else { return None };
-        let [visible, linked, unsure] = [visible, linked, unsure].map(|flag| flag == b'1');
-        Some(Self { path, stamp, hash, updated, visible, linked, unsure })
+        let &[hidden, linked, unsure] = parts.next()?.as_bytes() else { return None };
+        let hidden = Hidden::of_letter(char::from(hidden));
+        let [linked, unsure] = [linked, unsure].map(|flag| flag == b'1');
+        let names = parts.next()?.split(NAME_SEPARATOR).map(Into::into).collect();
+        Some(Self { path, stamp, hash, updated, hidden, linked, unsure, names })
     }
 }
 
@@ -279,7 +288,7 @@ fn ends_in_parts(id: &str, asked: &str) -> bool {
 
 /// The visible files by id. Of files with the same id, the first in the order of [`Format`] is served.
 fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
-    let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.visible).cloned().collect();
+    let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.hidden.is_none()).cloned().collect();
     articles.sort_unstable_by(|a, b| {
         (a.id(), Format::of(&a.path), &a.path).cmp(&(b.id(), Format::of(&b.path), &b.path))
     });

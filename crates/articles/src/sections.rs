@@ -6,13 +6,14 @@
 //! A section extends to the next heading of the same or a higher level, so it contains its
 //! subsections. Headings inside quotes and lists are text.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::format::Format;
-use crate::words::fold;
+use crate::macros::without_macros;
+use crate::words::{MARK, fold};
 
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
@@ -31,9 +32,9 @@ pub(crate) struct Section {
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) sections: Vec<Section>,
-    /// The text without markup and headings, one block per line.
+    /// The text without markup, one block per line. Each section starts with a [`MARK`] and its heading.
     pub(crate) plain: String,
-    /// The first heading of level 1, or else the first heading.
+    /// The first heading of level 1.
     pub(crate) heading: Option<String>,
     /// The first paragraph.
     pub(crate) paragraph: Option<String>,
@@ -80,7 +81,8 @@ struct Reader<'a> {
     text: &'a str,
     format: Format,
     outline: Outline,
-    ids: HashSet<String>,
+    /// The ids so far, each with the number that its next duplicate gets.
+    ids: HashMap<String, usize>,
     /// The number of quotes, lists and tables around the current event.
     depth: usize,
     heading: Option<(HeadingLevel, String, Option<String>)>,
@@ -95,7 +97,7 @@ impl<'a> Reader<'a> {
             text,
             format,
             outline: Outline::default(),
-            ids: HashSet::new(),
+            ids: HashMap::new(),
             depth: 0,
             heading: None,
             paragraph: None,
@@ -159,7 +161,7 @@ impl<'a> Reader<'a> {
             TagEnd::Heading(_) => self.end_heading(),
             TagEnd::Paragraph => {
                 self.skipping = false;
-                if let Some(text) = self.paragraph.take().map(|text| text.trim().to_owned()) {
+                if let Some(text) = self.paragraph.take().map(|text| without_macros(&text)) {
                     self.outline.paragraph = Some(text).filter(|text| !text.is_empty());
                 }
                 self.break_line();
@@ -188,20 +190,18 @@ impl<'a> Reader<'a> {
         let Some((level, title, id)) = self.heading.take() else { return self.break_line() };
         let title = title.trim().to_owned();
         let id = self.unique(id.unwrap_or_else(|| anchor(&title)));
-        if self.outline.heading.is_none() || level == HeadingLevel::H1 && !self.has_first_level() {
-            self.outline.heading = Some(title.clone()).filter(|title| !title.is_empty());
+        if self.outline.heading.is_none() && level == HeadingLevel::H1 {
+            self.outline.heading = Some(without_macros(&title)).filter(|title| !title.is_empty());
         }
+        self.break_line();
+        self.outline.starts.push((self.outline.plain.len(), self.outline.sections.len() - 1));
+        self.outline.plain.push(MARK);
+        self.outline.plain.push_str(&title);
+        self.outline.plain.push('\n');
         let at = self.outline.sections.len() - 1;
         let section = &mut self.outline.sections[at];
         section.id = id;
         section.title = title;
-        self.outline.starts.push((self.outline.plain.len(), at));
-    }
-
-    /// Whether there is a heading of level 1 before the current one.
-    fn has_first_level(&self) -> bool {
-        let (_current, before) = self.outline.sections.split_last().unzip();
-        before.is_some_and(|before| before.iter().any(|section| section.level == 1))
     }
 
     /// Makes a section of the text above the first heading, if it is not blank.
@@ -236,14 +236,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The id, with a number if others have it. The numbers go on where they stopped, so that many equal
+    /// headings take linear time.
     fn unique(&mut self, id: String) -> String {
         let wanted = if id.is_empty() { "section".to_owned() } else { id };
         let mut id = wanted.clone();
-        let mut number = 0;
-        while !self.ids.insert(id.clone()) {
+        let mut number = self.ids.get(&wanted).copied().unwrap_or(0);
+        while self.ids.contains_key(&id) {
             number += 1;
             id = format!("{wanted}-{number}");
         }
+        self.ids.insert(wanted, number);
+        self.ids.entry(id.clone()).or_default();
         id
     }
 

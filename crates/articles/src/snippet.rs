@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::sections::Outline;
-use crate::words::{Splitter, Stems, fold_into};
+use crate::words::{PASSAGE, Splitter, Stems, fold_into};
 
 /// The most bytes between the first and the last matching word.
 const SPAN: usize = 160;
@@ -53,10 +53,10 @@ impl Cutter {
         Self { stems, by_stem, initials, stemmer: Stems::new() }
     }
 
-    /// The part with the most and heaviest different words. `None` if the text has none.
-    pub(crate) fn cut(&mut self, outline: &Outline) -> Option<Cut> {
+    /// The part of a passage with the most and heaviest different words. `None` if it has none.
+    pub(crate) fn cut(&mut self, outline: &Outline, passage: u32) -> Option<Cut> {
         let text = &outline.plain;
-        let matches = self.matches(text);
+        let matches = self.matches(text, passage);
         let (first, last) = best_span(&matches, &self.stems)?;
         let shown = &matches[first..=last];
         let from = start_of(text, shown.first()?.from);
@@ -73,10 +73,13 @@ impl Cutter {
         Some(Cut { text: format!("{before}{body}{after}"), words, place: shown.first()?.from })
     }
 
-    fn matches(&mut self, text: &str) -> Vec<Match> {
+    fn matches(&mut self, text: &str, passage: u32) -> Vec<Match> {
         let mut folded = String::new();
         let mut found = Vec::new();
         for piece in Splitter::new(text).take_while(|piece| piece.from < LOOKED_AT) {
+            if piece.position / PASSAGE != passage as usize {
+                continue;
+            }
             let word = &text[piece.from..piece.to];
             let first = word.as_bytes()[0].to_ascii_lowercase();
             if self.initials.get(usize::from(first)) == Some(&false) {

@@ -134,7 +134,7 @@ impl Store {
 
     /// The articles that match a query best.
     pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
-        search(&self.shared.snapshot(), query, options, self.indexing())
+        search(&self.shared.snapshot(), query, &options, self.indexing())
     }
 
     /// The categories by name, with their numbers of articles.
@@ -180,8 +180,8 @@ impl Store {
 
     fn suggestions(&self, asked: &str) -> Vec<String> {
         let words = asked.replace(['/', '-', '_', '.'], " ");
-        let options = SearchOptions { limit: Some(SUGGESTIONS), include_content: false };
-        let found = search(&self.shared.snapshot(), &words, options, None);
+        let options = SearchOptions { limit: Some(SUGGESTIONS), ..SearchOptions::default() };
+        let found = search(&self.shared.snapshot(), &words, &options, None);
         found.map_or_else(
             |_| Vec::new(),
             |found| found.hits.into_iter().map(|hit| hit.summary.id).collect(),

@@ -54,7 +54,7 @@ fn cache_folder(context: &Context, scan: &Scan) -> Option<CacheFolder> {
     let settings = &context.settings;
     let bytes: u64 = scan.found.iter().map(|found| found.stamp.size).sum();
     let cache = settings.cache.as_ref().filter(|_| bytes > settings.small)?;
-    Some(CacheFolder::new(cache, context.folder.path(), &settings.statuses))
+    Some(CacheFolder::new(cache, context.folder.path(), settings))
 }
 
 /// Serves with the index in the cache; if that is damaged, with a new one.
@@ -86,7 +86,7 @@ fn serve(
     (watcher, scan): Watched,
     problems: &[Problem],
 ) -> tantivy::Result<()> {
-    let index = index?;
+    let index = index?.with_weights(&context.settings.weights);
     context.shared.on_disk.store(index.is_on_disk(), Ordering::Relaxed);
     let mut indexer = Indexer::new(context, events, &watcher, index, problems)?;
     context.shared.expect(0, 0);
