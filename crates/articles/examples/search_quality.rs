@@ -47,7 +47,9 @@ fn main() {
         let [folder, of_half, text, pages] = columns[..] else { panic!("four columns: {line}") };
         folders.entry(folder).or_default().push(Question { half: of_half, text, pages });
     }
-    println!("| folder | pages | questions | first | in 5 | in 10 | MRR | p50 | FTS5: first | in 5 | in 10 | MRR |");
+    println!(
+        "| folder | pages | questions | first | in 5 | in 10 | MRR | p50 | FTS5: first | in 5 | in 10 | MRR |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     let mut all = (Vec::new(), Vec::new(), Vec::new());
     let mut pages = 0;
@@ -88,7 +90,12 @@ fn ours(
         let accepted = |id: &&str| question.pages.split('|').any(|page| page == *id);
         let rank = ids.iter().position(accepted).map_or(0, |at| at + 1);
         if misses && rank != 1 && question.half == "seen" {
-            println!("{rank:>2} {}\n     wanted {}\n     {}", question.text, question.pages, ids[..ids.len().min(6)].join("\n     "));
+            println!(
+                "{rank:>2} {}\n     wanted {}\n     {}",
+                question.text,
+                question.pages,
+                ids[..ids.len().min(6)].join("\n     ")
+            );
         }
         ranks.push(rank);
     }
@@ -112,8 +119,11 @@ fn fts5(quality: &Path, folder: &Path, questions: &[Question<'_>]) -> Vec<usize>
     drop(input);
     let output = python.wait_with_output().unwrap();
     assert!(output.status.success(), "fts5.py failed");
-    let ranks: Vec<usize> =
-        String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    let ranks: Vec<usize> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| line.parse().unwrap())
+        .collect();
     assert_eq!(ranks.len(), questions.len());
     ranks
 }
@@ -134,7 +144,11 @@ fn row(name: &str, pages: usize, ours: &[usize], times: &[Duration], theirs: &[u
 fn figures(ranks: &[usize]) -> String {
     let within = |most: usize| ranks.iter().filter(|&&rank| (1..=most).contains(&rank)).count();
     let share = |most: usize| {
-        format!("{} ({:.0} %)", within(most), 100.0 * within(most) as f64 / ranks.len().max(1) as f64)
+        format!(
+            "{} ({:.0} %)",
+            within(most),
+            100.0 * within(most) as f64 / ranks.len().max(1) as f64
+        )
     };
     let reciprocal = |&rank: &usize| if rank == 0 { 0.0 } else { 1.0 / rank as f64 };
     let mrr = ranks.iter().map(reciprocal).sum::<f64>() / ranks.len().max(1) as f64;

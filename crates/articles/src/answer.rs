@@ -1,11 +1,10 @@
 //! Lists, articles and completions from a snapshot. The folder itself is not read.
 
 use crate::date::rfc3339;
-use crate::format::Format;
 use crate::index::{Meta, Stored, View};
 use crate::listing::{Entry, Resolved};
 use crate::results::{Article, Indexing, List, SectionSummary, StoreError, Summary};
-use crate::sections::{Outline, Section};
+use crate::sections::{Section, find_section};
 use crate::snapshot::Snapshot;
 use crate::uri::ArticleUris;
 
@@ -64,14 +63,13 @@ pub(crate) fn article(
     };
     let stored = stored(snapshot, entry)?;
     let frontmatter = stored.frontmatter()?;
-    let Stored { meta, text, .. } = stored;
-    let outline = Outline::read(&text, Format::of(&entry.path).unwrap_or(Format::Text));
-    let sections: Vec<SectionSummary> = outline.sections.iter().map(section_summary).collect();
+    let Stored { meta, text, sections: outline, .. } = stored;
+    let sections: Vec<SectionSummary> = outline.iter().map(section_summary).collect();
     let size = text.len();
     let (content, section) = match section {
         None => (text, None),
         Some(asked) => {
-            let Some(found) = outline.section(asked) else {
+            let Some(found) = find_section(&outline, asked) else {
                 return Err(StoreError::NoSection {
                     id: entry.id().to_owned(),
                     asked: asked.to_owned(),

@@ -129,8 +129,14 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
         title,
         description,
         tags: tags(&matter),
-        names: named(&matter, &["aliases", "alias", "shorttitle", "sidebarlabel", "linktitle", "navtitle"]),
-        addresses: named(&matter, &["permalink", "url", "slug", "aliases", "alias", "redirectfrom"]),
+        names: named(
+            &matter,
+            &["aliases", "alias", "shorttitle", "sidebarlabel", "linktitle", "navtitle"],
+        ),
+        addresses: named(
+            &matter,
+            &["permalink", "url", "slug", "aliases", "alias", "redirectfrom"],
+        ),
         status,
         published,
         updated,

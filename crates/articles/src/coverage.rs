@@ -1,6 +1,6 @@
 //! A query of which an article must carry a part.
 //!
-//! Each clause is a query of tantivy's own. An article must carry a third of the weight of all clauses,
+//! Each clause is a query of tantivy's own. An article must carry three tenths of the weight of all clauses,
 //! where rare words weigh more than common ones, and scores the better the more it carries. So a question
 //! finds articles that lack its filler, and not those that have nothing but its filler.
 //!
@@ -11,7 +11,7 @@ use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError};
 
 /// The share of the query's weight that an article must carry.
-const LEAST_SHARE: f32 = 1.0 / 3.0;
+const LEAST_SHARE: f32 = 0.3;
 
 /// One clause.
 #[derive(Debug)]
@@ -47,12 +47,16 @@ pub(crate) struct Coverage<T> {
 
 impl<T> Coverage<T> {
     pub(crate) fn new(mut parts: Vec<Part<T>>, unknown: f32) -> Self {
-        parts.sort_by(|a, b| {
-            b.required.cmp(&a.required).then(b.weight.total_cmp(&a.weight))
-        });
+        parts.sort_by(|a, b| b.required.cmp(&a.required).then(b.weight.total_cmp(&a.weight)));
         let whole = unknown + parts.iter().map(|part| part.weight).sum::<f32>();
         let leading = leading(&parts, whole);
         Self { parts, whole, leading }
+    }
+
+    /// Every clause finds articles.
+    #[cfg(test)]
+    pub(crate) fn all_leading(self) -> Self {
+        Self { leading: self.parts.len(), ..self }
     }
 
     fn map<U>(&self, change: impl Fn(&T) -> tantivy::Result<U>) -> tantivy::Result<Coverage<U>> {
@@ -132,7 +136,7 @@ impl CoverageScorer {
             }
             let share = carried / *whole;
             if complete && share >= LEAST_SHARE {
-                self.score *= share * share;
+                self.score *= share;
                 return;
             }
             advance(&mut parts[..*leading], self.doc);
@@ -169,5 +173,23 @@ impl DocSet for CoverageScorer {
 impl Scorer for CoverageScorer {
     fn score(&mut self) -> Score {
         self.score
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_words_do_not_lead() {
+        let part = |(weight, required)| Part { inner: (), weight, certainty: 1.0, required };
+        let count = |parts: &[(f32, bool)]| {
+            Coverage::new(parts.iter().copied().map(part).collect(), 0.0).leading
+        };
+        assert_eq!(count(&[(0.1, false), (5.0, false), (0.1, false)]), 1);
+        assert_eq!(count(&[(1.0, false), (1.0, false), (1.0, false)]), 3);
+        assert_eq!(count(&[(1.0, false), (1.0, false), (0.8, false)]), 2);
+        assert_eq!(count(&[(9.0, false), (0.1, true)]), 1);
+        assert_eq!(count(&[(0.1, false)]), 1);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use tantivy::directory::MmapDirectory;
+use tantivy::error::DataCorruption;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::{FAST, NumericOptions};
 use tantivy::schema::{
@@ -24,8 +24,10 @@ use tantivy::{
 };
 
 use crate::article::ParsedArticle;
+use crate::disk::DiskDirectory;
 use crate::listing::Entry;
 use crate::problem::Problem;
+use crate::sections::Section;
 use crate::settings::FolderWeight;
 use crate::words::{SpellingTokenizer, StemTokenizer};
 
@@ -33,9 +35,9 @@ use crate::words::{SpellingTokenizer, StemTokenizer};
 /// used.
 pub(crate) const FORMAT: u32 = 2;
 
-/// The searched fields, and their weights.
+/// The searched fields, and their weights, chosen by `cargo xtask search-quality`.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =
-    [("title", 3.0), ("tags", 2.0), ("description", 1.0), ("headings", 0.7), ("body", 0.4)];
+    [("title", 2.25), ("tags", 2.5), ("description", 0.75), ("headings", 1.75), ("body", 0.25)];
 
 /// Bytes that a writing thread collects before it writes a segment. The lower bound is tantivy's.
 const WRITER_BUDGET: std::ops::RangeInclusive<usize> = 15_000_000..=80_000_000;
@@ -57,6 +59,7 @@ pub(crate) struct Fields {
     factor: Field,
     meta: Field,
     frontmatter: Field,
+    sections: Field,
     text: Field,
 }
 
@@ -120,7 +123,7 @@ impl Index {
     /// Opens the index that another process writes in this folder.
     pub(crate) fn open(folder: &Path) -> tantivy::Result<Self> {
         let (schema, fields) = schema();
-        let index = tantivy::Index::open(MmapDirectory::open(folder)?)?;
+        let index = tantivy::Index::open(DiskDirectory::open(folder)?)?;
         if index.schema() != schema {
             return Err(tantivy::TantivyError::SchemaError(
                 "the index has another schema".to_owned(),
@@ -135,7 +138,8 @@ impl Index {
         let index = tantivy::Index::builder()
             .schema(schema)
             .settings(IndexSettings::default())
-            .open_or_create(MmapDirectory::open(folder)?)?;
+            .open_or_create(DiskDirectory::open(folder)?)?;
+        check(&index)?;
         Self::new(index, fields, true)
     }
 
@@ -209,6 +213,8 @@ impl Index {
             serde_json::to_string(&reading.frontmatter).map_err(invalid)?,
         );
         document.add_text(fields.meta, serde_json::to_string(&meta).map_err(invalid)?);
+        let sections = serde_json::to_string(&reading.outline.sections).map_err(invalid)?;
+        document.add_text(fields.sections, sections);
         document.add_text(fields.text, &reading.text);
         document.add_f64(fields.factor, self.factor(&entry.path).into());
         for (at, _) in entry.path.match_indices('/') {
@@ -315,7 +321,8 @@ impl View {
             |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default();
         let meta = serde_json::from_str(text(self.fields.meta)).map_err(invalid)?;
         let frontmatter = text(self.fields.frontmatter).to_owned();
-        Ok(Stored { meta, frontmatter, text: text(self.fields.text).to_owned() })
+        let sections = serde_json::from_str(text(self.fields.sections)).map_err(invalid)?;
+        Ok(Stored { meta, frontmatter, sections, text: text(self.fields.text).to_owned() })
     }
 }
 
@@ -323,6 +330,7 @@ impl View {
 pub(crate) struct Stored {
     pub(crate) meta: Meta,
     pub(crate) text: String,
+    pub(crate) sections: Vec<Section>,
     /// JSON, parsed on demand.
     frontmatter: String,
 }
@@ -331,6 +339,19 @@ impl Stored {
     pub(crate) fn frontmatter(&self) -> tantivy::Result<Map<String, serde_json::Value>> {
         serde_json::from_str(&self.frontmatter).map_err(invalid)
     }
+}
+
+/// Compares the files of an index with their checksums.
+fn check(index: &tantivy::Index) -> tantivy::Result<()> {
+    match index.validate_checksum()?.into_iter().next() {
+        None => Ok(()),
+        Some(file) => Err(damaged(format!("the checksum of {} is wrong", file.display()))),
+    }
+}
+
+/// The error of a damaged index.
+pub(crate) fn damaged(reason: String) -> tantivy::TantivyError {
+    tantivy::TantivyError::DataCorruption(DataCorruption::comment_only(reason))
 }
 
 fn invalid(error: serde_json::Error) -> tantivy::TantivyError {
@@ -361,6 +382,7 @@ fn schema() -> (Schema, Fields) {
         factor: builder.add_f64_field("factor", NumericOptions::from(FAST)),
         meta: builder.add_text_field("meta", STORED),
         frontmatter: builder.add_text_field("frontmatter", STORED),
+        sections: builder.add_text_field("sections", STORED),
         text: builder.add_text_field("text", STORED),
     };
     (builder.build(), fields)

@@ -12,6 +12,7 @@ compile_error!("sabir-articles supports Unix only");
 mod settings; // how a folder is served
 
 mod folder; // scanning and reading files
+mod ignored; // files that are left out by rules
 mod format; // which files are articles
 mod page; // one file, or why it is not read yet
 
@@ -29,6 +30,7 @@ mod listing; // all files, in memory
 mod words; // splits text into words
 
 mod cache; // the index on the disk, and its lock
+mod disk; // the folder of an index on the disk
 mod context; // what the parts of the worker share
 mod events; // what the worker waits for
 mod indexer; // keeps the index equal to the folder

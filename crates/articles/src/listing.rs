@@ -84,7 +84,8 @@ impl Entry {
         let &[hidden, linked, unsure] = parts.next()?.as_bytes() else { return None };
         let hidden = Hidden::of_letter(char::from(hidden));
         let [linked, unsure] = [linked, unsure].map(|flag| flag == b'1');
-        let names = parts.next()?.split(NAME_SEPARATOR).map(Into::into).collect();
+        let names = parts.next()?.split(NAME_SEPARATOR).filter(|name| !name.is_empty());
+        let names = names.map(Into::into).collect();
         Some(Self { path, stamp, hash, updated, hidden, linked, unsure, names })
     }
 }
@@ -288,7 +289,8 @@ fn ends_in_parts(id: &str, asked: &str) -> bool {
 
 /// The visible files by id. Of files with the same id, the first in the order of [`Format`] is served.
 fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
-    let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.hidden.is_none()).cloned().collect();
+    let mut articles: Vec<Arc<Entry>> =
+        files.iter().filter(|file| file.hidden.is_none()).cloned().collect();
     articles.sort_unstable_by(|a, b| {
         (a.id(), Format::of(&a.path), &a.path).cmp(&(b.id(), Format::of(&b.path), &b.path))
     });

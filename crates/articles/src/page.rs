@@ -56,9 +56,11 @@ pub(crate) fn read(
         }
         Err(ReadError::Changing) => return Outcome::Held,
         Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => return Outcome::Gone,
-        Err(ReadError::Io(error)) => {
-            (found.stamp, 0, article::unread(Problem::of(path, error.to_string()), Hidden::Unreadable))
-        }
+        Err(ReadError::Io(error)) => (
+            found.stamp,
+            0,
+            article::unread(Problem::of(path, error.to_string()), Hidden::Unreadable),
+        ),
         Err(ReadError::TooLarge(size)) => {
             let message = format!("not served: {size} bytes (limit {LARGEST_FILE})");
             (found.stamp, 0, article::unread(Problem::of(path, message), Hidden::TooLarge))
@@ -97,11 +99,12 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::ignored::Rules;
 
     fn read_at(file: &str, after: Duration) -> Outcome {
         let home = tempfile::TempDir::new().unwrap();
         fs::write(home.path().join("a.md"), file).unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let folder = Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let found = folder.scan("").found.remove(0);
         let written = UNIX_EPOCH + Duration::from_nanos(found.stamp.mtime as u64);
         read(&folder, &found, None, written + after)
@@ -148,7 +151,7 @@ mod tests {
         let home = tempfile::TempDir::new().unwrap();
         let file = fs::File::create(home.path().join("a.md")).unwrap();
         file.set_len(LARGEST_FILE + 1).unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let folder = Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let found = folder.scan("").found.remove(0);
         let page = page(read(&folder, &found, None, SystemTime::now()));
         assert_eq!(page.entry.hidden, Some(Hidden::TooLarge));

@@ -17,7 +17,7 @@ const SATURATION: f32 = 0.6;
 const NEAR: u32 = 3;
 
 /// The value of nearness beside that of the words themselves.
-const NEAR_BONUS: f32 = 0.5;
+const NEAR_BONUS: f32 = 1.25;
 
 /// The most positions of one word that are looked at in an article.
 const MOST_POSITIONS: usize = 4096;

@@ -14,7 +14,7 @@ const COMPLETED: f32 = 0.3;
 const ONLY_COMPLETED: f32 = 0.8;
 
 /// The value of two words that are written as one, beside each of them.
-const JOINED: f32 = 0.7;
+const JOINED: f32 = 0.9;
 
 /// What a word is worth that was taken for another, by the number of typing errors.
 const CORRECTED: [f32; 3] = [1.0, 0.6, 0.45];

@@ -29,7 +29,7 @@ const CANDIDATES: usize = 60;
 pub(crate) const MOST_RANKED: usize = 1000;
 
 /// What the best passage adds to the score of an article that has the whole query in it.
-const PASSAGE_BONUS: f32 = 1.0;
+const PASSAGE_BONUS: f32 = 0.75;
 
 /// Scores within two per cent are the same.
 const STEPS: f32 = 50.0;
@@ -60,13 +60,7 @@ pub(crate) fn rank(
     folder: Option<&str>,
     most: usize,
 ) -> tantivy::Result<Ranking> {
-    let parts = plan.clauses.iter().map(|clause| Part {
-        inner: clause.query(&view.fields.searched),
-        weight: clause.weight,
-        certainty: clause.certainty,
-        required: clause.required,
-    });
-    let mut query: Box<dyn Query> = Box::new(Coverage::new(parts.collect(), plan.unknown));
+    let mut query: Box<dyn Query> = Box::new(coverage(view, plan));
     if let Some(folder) = folder {
         let term = Term::from_field_text(view.fields.folders, folder);
         let inside: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::Basic));
@@ -79,7 +73,8 @@ pub(crate) fn rank(
     let addresses: Vec<DocAddress> = top.iter().map(|(_, address)| *address).collect();
     let passages = best_passages(view, &addresses, &plan.clauses, plan.unknown)?;
     let mut best: Vec<(Key, Ranked)> = Vec::with_capacity(top.len());
-    for (((_, updated, score), address), Passage { number, value }) in top.into_iter().zip(passages) {
+    for (((_, updated, score), address), Passage { number, value }) in top.into_iter().zip(passages)
+    {
         let score = score * (1.0 + PASSAGE_BONUS * value);
         let ranked = Ranked { address, score, passage: number };
         best.push(((rounded(score), updated, score), ranked));
@@ -89,6 +84,16 @@ pub(crate) fn rank(
     });
     let best = best.into_iter().map(|(_, ranked)| ranked).take(most).collect();
     Ok(Ranking { best, total })
+}
+
+fn coverage(view: &View, plan: &Plan) -> Coverage<Box<dyn Query>> {
+    let parts = plan.clauses.iter().map(|clause| Part {
+        inner: clause.query(&view.fields.searched),
+        weight: clause.weight,
+        certainty: clause.certainty,
+        required: clause.required,
+    });
+    Coverage::new(parts.collect(), plan.unknown)
 }
 
 /// The keys by which the articles of a segment are sorted.

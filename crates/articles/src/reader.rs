@@ -63,9 +63,10 @@ impl Reader<'_> {
     }
 
     fn read_one(&self, found: &Found, batch: &mut Batch) -> tantivy::Result<()> {
-        let Context { settings, folder, shared, .. } = self.context;
+        let Context { settings, shared, .. } = self.context;
+        let folder = self.context.folder.load();
         shared.files_read.fetch_add(1, Ordering::Relaxed);
-        match page::read(folder, found, settings.statuses.as_deref(), SystemTime::now()) {
+        match page::read(&folder, found, settings.statuses.as_deref(), SystemTime::now()) {
             Outcome::Held => batch.held.push(found.path.clone()),
             Outcome::Gone => batch.files.push((found.path.clone(), None)),
             Outcome::Read(page) => {

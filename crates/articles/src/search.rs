@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::query::Query;
 use crate::rank::{MOST_RANKED, rank};
 use crate::results::{Hit, Indexing, Search, Snippet, StoreError};
-use crate::sections::Outline;
+use crate::sections::{Outline, Section};
 use crate::snapshot::Snapshot;
 use crate::snippet::Cutter;
 
@@ -47,18 +47,18 @@ pub(crate) fn search(
     answer.total = ranking.total;
     let mut cutter = Cutter::new(plan.stems());
     for ranked in ranking.best.into_iter().skip(options.offset) {
-        let Stored { meta, text, .. } = view.read(ranked.address)?;
+        let Stored { meta, text, sections, .. } = view.read(ranked.address)?;
         // A removed article may be in the index a moment longer than in the listing.
         let Some(entry) = snapshot.listing.serves(&meta.path) else {
             answer.total -= 1;
             continue;
         };
-        let outline = Outline::read(&text, Format::of(&entry.path).unwrap_or(Format::Text));
-        let snippet = cutter.cut(&outline, ranked.passage).map(|cut| Snippet {
-            section: outline.section_at(cut.place).map(section_summary),
-            text: cut.text,
-            words: cut.words,
-        });
+        let (section, own) = passage(&sections, &text, ranked.passage);
+        let format = Format::of(&entry.path).unwrap_or(Format::Text);
+        let number = ranked.passage - section.map_or(0, |section| section.passage);
+        let cut = cutter.cut(&Outline::read(own, format), number);
+        let section = section.map(section_summary);
+        let snippet = cut.map(|cut| Snippet { text: cut.text, words: cut.words, section });
         let size = text.len();
         let content = options.include_content.then_some(text);
         answer.hits.push(Hit {
@@ -72,4 +72,17 @@ pub(crate) fn search(
         answer.corrections = plan.corrections;
     }
     Ok(answer)
+}
+
+/// The section of a passage, and its own text, without its subsections. An article without sections has
+/// its text only.
+fn passage<'a>(
+    sections: &'a [Section],
+    text: &'a str,
+    number: u32,
+) -> (Option<&'a Section>, &'a str) {
+    let after = sections.partition_point(|section| section.passage <= number);
+    let Some(section) = sections[..after].last() else { return (None, text) };
+    let end = sections.get(after).map_or(text.len(), |next| next.range.start);
+    (Some(section), &text[section.range.start..end])
 }

@@ -10,22 +10,35 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use serde::{Deserialize, Serialize};
 
 use crate::format::Format;
 use crate::macros::without_macros;
-use crate::words::{MARK, fold};
+use crate::words::{MARK, PASSAGE, Splitter, fold};
 
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
 
 /// A section.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Section {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) level: u8,
     /// The range in the Markdown, including subsections.
     pub(crate) range: Range<usize>,
+    /// The number of its first passage in the index.
+    pub(crate) passage: u32,
+}
+
+/// Finds a section by id, by title, or by anchor.
+pub(crate) fn find_section<'a>(sections: &'a [Section], asked: &str) -> Option<&'a Section> {
+    let asked = asked.trim().trim_start_matches('#').trim();
+    let find =
+        |matches: &dyn Fn(&Section) -> bool| sections.iter().find(|section| matches(section));
+    find(&|section| section.id == asked)
+        .or_else(|| find(&|section| fold(&section.title) == fold(asked)))
+        .or_else(|| find(&|section| section.id == anchor(asked)))
 }
 
 /// The outline of a text.
@@ -50,21 +63,17 @@ impl Outline {
         }
     }
 
-    /// The innermost section at a position in `plain`.
-    pub(crate) fn section_at(&self, place: usize) -> Option<&Section> {
-        let after = self.starts.partition_point(|&(start, _)| start <= place);
-        self.starts[..after].last().map(|&(_, section)| &self.sections[section])
-    }
-
-    /// Finds a section by id, by title, or by anchor.
-    pub(crate) fn section(&self, asked: &str) -> Option<&Section> {
-        let asked = asked.trim().trim_start_matches('#').trim();
-        let find = |matches: &dyn Fn(&Section) -> bool| {
-            self.sections.iter().find(|section| matches(section))
-        };
-        find(&|section| section.id == asked)
-            .or_else(|| find(&|section| fold(&section.title) == fold(asked)))
-            .or_else(|| find(&|section| section.id == anchor(asked)))
+    /// Numbers the passages as the index does. A section without words has the number of the next.
+    fn number_passages(&mut self) {
+        let mut pieces = Splitter::new(&self.plain).peekable();
+        let mut last = 0;
+        for &(start, section) in &self.starts {
+            while let Some(piece) = pieces.next_if(|piece| piece.from < start) {
+                last = piece.position / PASSAGE;
+            }
+            let passage = pieces.peek().map_or(last, |piece| piece.position / PASSAGE);
+            self.sections[section].passage = u32::try_from(passage).unwrap_or(u32::MAX);
+        }
     }
 }
 
@@ -124,6 +133,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.close_sections();
+        self.outline.number_passages();
         self.outline
     }
 
@@ -137,6 +147,7 @@ impl<'a> Reader<'a> {
                     title: String::new(),
                     level: level as u8,
                     range: range.start..0,
+                    passage: 0,
                 };
                 self.outline.sections.push(section);
             }
@@ -215,6 +226,7 @@ impl<'a> Reader<'a> {
             title: INTRO.1.to_owned(),
             level: 0,
             range: 0..end,
+            passage: 0,
         });
         self.outline.starts.push((0, 0));
     }

@@ -13,6 +13,10 @@ pub struct Settings {
     /// An article with a status is served if the status is one of these, in any case. `None`: with
     /// any status.
     pub statuses: Option<Vec<String>>,
+    /// Globs of the files that are served, relative to the folder. Empty: all.
+    pub include: Vec<String>,
+    /// Globs of files and folders that are not served.
+    pub exclude: Vec<String>,
     /// What the articles of some folders count in the ranking of a search.
     pub weights: Vec<FolderWeight>,
     /// The folder for the indexes of large folders. `None`: all indexes are kept in memory.
@@ -30,6 +34,8 @@ impl Settings {
         Self {
             folder: folder.into(),
             statuses: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
             weights: Vec::new(),
             cache: None,
             small: SMALL,

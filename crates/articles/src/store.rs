@@ -3,18 +3,25 @@
 //! A store answers questions from the moment it is opened, with the articles that are indexed so far.
 //! Questions never read the folder, and are short enough for any thread.
 
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 
 use crate::answer;
+use crate::article::Hidden;
 use crate::context::Context;
 use crate::events::{self, EventSender};
 use crate::folder::Folder;
+use crate::ignored::Rules;
+use crate::index::damaged;
+use crate::listing::Listing;
 use crate::problem::Problem;
 use crate::results::{Article, Change, Completion, Indexing, List, Search, StoreError, Summary};
 use crate::search::{SearchOptions, search};
@@ -36,6 +43,9 @@ pub enum OpenError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A glob of the settings is invalid.
+    #[error("invalid glob: {0}")]
+    Glob(globset::Error),
     /// The thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
@@ -52,6 +62,10 @@ pub struct Figures {
     pub files_read: usize,
     /// Whether the index is on the disk.
     pub on_disk: bool,
+    /// Files that are not served, by the reason.
+    pub hidden: BTreeMap<Hidden, usize>,
+    /// Articles and folders that `.gitignore` and the settings leave out.
+    pub ignored: usize,
     /// Segments of the index.
     pub segments: usize,
 }
@@ -69,13 +83,14 @@ impl Store {
         settings: Settings,
         progress: impl Fn(Indexing) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
-        let folder = Folder::open(&settings.folder)
+        let rules = Rules::new(&settings.include, &settings.exclude).map_err(OpenError::Glob)?;
+        let folder = Folder::open(&settings.folder, rules)
             .map_err(|source| OpenError::Folder { path: settings.folder.clone(), source })?;
         let shared = Arc::new(Shared::new());
         let (sender, events) = events::channel();
         let context = Context {
             settings,
-            folder: Arc::new(folder),
+            folder: ArcSwap::from_pointee(folder),
             shared: Arc::clone(&shared),
             events: sender.clone(),
             progress: Box::new(progress),
@@ -107,7 +122,7 @@ impl Store {
 
     /// The newest articles of one category or of all (default limit 50).
     pub fn list(&self, category: Option<&str>, limit: Option<i64>) -> Result<List, StoreError> {
-        answer::list(&self.shared.snapshot(), category, limit, self.indexing())
+        self.guarded(|| answer::list(&self.shared.snapshot(), category, limit, self.indexing()))
     }
 
     /// The ids of all articles, in order.
@@ -118,12 +133,13 @@ impl Store {
 
     /// The summary of the article with exactly this id.
     pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
-        answer::summary_of(&self.shared.snapshot(), id)
+        self.guarded(|| answer::summary_of(&self.shared.snapshot(), id))
     }
 
     /// An article by the last parts of its id, as a whole or one section.
     pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, StoreError> {
-        answer::article(&self.shared.snapshot(), name, section).map_err(|error| match error {
+        let article = || answer::article(&self.shared.snapshot(), name, section);
+        self.guarded(article).map_err(|error| match error {
             StoreError::NotFound { asked, .. } => {
                 let suggestions = self.suggestions(&asked);
                 StoreError::NotFound { asked, suggestions, indexing: self.indexing() }
@@ -134,7 +150,7 @@ impl Store {
 
     /// The articles that match a query best.
     pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
-        search(&self.shared.snapshot(), query, &options, self.indexing())
+        self.guarded(|| search(&self.shared.snapshot(), query, &options, self.indexing()))
     }
 
     /// The categories by name, with their numbers of articles.
@@ -169,6 +185,8 @@ impl Store {
         Figures {
             articles: snapshot.listing.articles().len(),
             files: snapshot.listing.files().len(),
+            hidden: hidden(&snapshot.listing),
+            ignored: snapshot.ignored,
             files_read: self.shared.files_read.load(Ordering::Relaxed),
             on_disk: self.shared.on_disk.load(Ordering::Relaxed),
             segments: snapshot
@@ -176,6 +194,17 @@ impl Store {
                 .as_ref()
                 .map_or(0, |view| view.searcher.segment_readers().len()),
         }
+    }
+
+    /// Answers a question. If the index cannot be read, it is built again.
+    fn guarded<T>(&self, answer: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let panicked = |_| Err(StoreError::from(damaged("reading it panicked".to_owned())));
+        // A snapshot never changes, so a panic leaves nothing half done.
+        let result = catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(panicked);
+        if result.as_ref().is_err_and(StoreError::is_internal) {
+            self.events.report_damage();
+        }
+        result
     }
 
     fn suggestions(&self, asked: &str) -> Vec<String> {
@@ -194,4 +223,12 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.events.stop();
     }
+}
+
+fn hidden(listing: &Listing) -> BTreeMap<Hidden, usize> {
+    let mut reasons = BTreeMap::new();
+    for reason in listing.files().iter().filter_map(|entry| entry.hidden) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    reasons
 }

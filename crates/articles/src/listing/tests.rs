@@ -8,9 +8,10 @@ fn entry(path: &str) -> Entry {
         stamp: Stamp { size: 1, mtime: 2 },
         hash: 3,
         updated: 4,
-        visible: !hidden,
+        hidden: hidden.then_some(Hidden::Draft),
         linked: false,
         unsure: false,
+        names: Box::default(),
     }
 }
 
