@@ -2,7 +2,7 @@
 //!
 //! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
 //! `soak` runs the kill test for longer than `./test` does. `bench` and `record` measure speed and the
-//! cost of a request.
+//! cost of a request, `search-quality` the search on real folders.
 
 mod bench; // comparison with the peers, cost of the hot paths
 mod finding; // the result of a rule
@@ -18,7 +18,7 @@ mod tree; // the files, read from disk: the only input
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 usage: cargo xtask COMMAND
@@ -34,6 +34,9 @@ usage: cargo xtask COMMAND
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
+  search-quality --corpus DIR [--half seen|unseen] [--misses]
+               ask the questions of crates/articles/quality on the folders in DIR, and
+               compare the results with SQLite FTS5 (needs python3)
   help         print this text
 
 exit codes: 0 no findings, 1 findings or a failure, 2 wrong usage
@@ -60,6 +63,10 @@ fn main() -> ExitCode {
         ["record"] => exit_code(bench::record(&workspace(), &[])),
         ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),
+        ["search-quality", options @ ..] if options.contains(&"--corpus") => {
+            exit_code(search_quality(&workspace(), options))
+        }
+        ["search-quality", ..] => usage("`search-quality` takes `--corpus DIR`"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
@@ -75,6 +82,14 @@ fn tidy(root: &Path) -> ExitCode {
         Ok(_) => ExitCode::from(1),
         Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),
     }
+}
+
+/// Runs the harness of the search, which is an example of the articles crate.
+fn search_quality(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let run = ["run", "--release", "--package", "sabir-articles", "--example", "search_quality", "--"];
+    let status = Command::new(cargo).args(run).args(options).current_dir(workspace).status()?;
+    Ok(status.success())
 }
 
 /// Success or failure as an exit code.

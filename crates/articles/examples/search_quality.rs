@@ -2,8 +2,8 @@
 //!
 //! DIR has one folder for each name in the first column of `quality/questions.tsv`. Prints, for each
 //! folder and in all, how often an acceptable page is first, among the first five and among the first
-//! ten, and the mean reciprocal rank, beside SQLite FTS5 (Python's `sqlite3`); and how long a search
-//! takes.
+//! ten, and the mean reciprocal rank, beside SQLite FTS5 (Python's `sqlite3`); how long a search takes;
+//! and how many links between pages can be followed, as they are written and as they are returned.
 //!
 //! The questions were written before any result was seen. The unseen half is for the last measurement,
 //! so its misses are never printed.
@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sabir_articles::{SearchOptions, Settings, Store};
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use sabir_articles::{ReadOptions, SearchOptions, Settings, Store};
 
 /// The ranks that are looked at.
 const DEPTH: i64 = 10;
@@ -53,10 +54,12 @@ fn main() {
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     let mut all = (Vec::new(), Vec::new(), Vec::new());
     let mut pages = 0;
+    let mut links = Vec::new();
     for (folder, mut questions) in folders {
         questions.retain(|question| half == "all" || question.half == half);
         let path = corpus.join(folder);
-        let (count, ours, times) = ours(&path, &questions, misses);
+        let (count, ours, times, followed) = ours(&path, &questions, misses);
+        links.push((folder, followed));
         let theirs = fts5(&quality, &path, &questions);
         row(folder, count, &ours, &times, &theirs);
         pages += count;
@@ -65,6 +68,73 @@ fn main() {
         all.2.extend(theirs);
     }
     row("all", pages, &all.0, &all.1, &all.2);
+    println!("\n| folder | links between pages | followed as written | as returned |");
+    println!("|---|---:|---:|---:|");
+    for (folder, Followed { links, written, returned }) in links {
+        let share = |count: usize| 100.0 * count as f64 / links.max(1) as f64;
+        println!("| {folder} | {links} | {:.1} % | {:.1} % |", share(written), share(returned));
+    }
+}
+
+/// Links that lead to a page.
+#[derive(Default)]
+struct Followed {
+    links: usize,
+    written: usize,
+    returned: usize,
+}
+
+/// Follows the links of some pages, at most about a thousand of each folder.
+fn follow(store: &Store, misses: bool) -> Followed {
+    let ids = store.ids();
+    let mut followed = Followed::default();
+    for id in ids.iter().step_by(ids.len().div_ceil(1000).max(1)) {
+        let raw = store.article(id, None).unwrap().content;
+        let options = ReadOptions { with_ids: true, ..ReadOptions::default() };
+        let returned = store.read(id, &options).unwrap().content;
+        for (written, returned) in links(&raw).into_iter().zip(links(&returned)) {
+            if !is_between_pages(&written, id) {
+                continue;
+            }
+            let leads = |link: &str| store.article(link, None).is_ok();
+            followed.links += 1;
+            followed.written += usize::from(leads(&written));
+            followed.returned += usize::from(leads(&returned));
+            if misses && !leads(&returned) {
+                println!("{id}: {written}");
+            }
+        }
+    }
+    followed
+}
+
+fn links(text: &str) -> Vec<String> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_WIKILINKS | Options::ENABLE_FOOTNOTES;
+    let links = Parser::new_ext(text, options).filter_map(|event| match event {
+        Event::Start(Tag::Link { dest_url, .. }) => Some(dest_url.into_string()),
+        _ => None,
+    });
+    links.collect()
+}
+
+/// Whether a link is meant to lead to a page of the same folder: not to another site, another section of
+/// the page, a file that is not a page, or out of the folder.
+fn is_between_pages(link: &str, from: &str) -> bool {
+    let path = link.split(['#', '?']).next().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_page = match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() && ending.len() <= 5 && !ending.contains(' ') => {
+            ["md", "mdx", "html", "markdown"].contains(&ending)
+        }
+        _ => true,
+    };
+    let ups = path.split('/').filter(|part| *part == "..").count();
+    !path.is_empty()
+        && !link.contains("://")
+        && !link.starts_with("//")
+        && !["mailto:", "tel:", "obsidian:"].iter().any(|scheme| link.starts_with(scheme))
+        && is_page
+        && ups <= from.matches('/').count()
 }
 
 /// The number of pages, and for each question its rank (0: not found) and how long the search took.
@@ -72,7 +142,7 @@ fn ours(
     folder: &Path,
     questions: &[Question<'_>],
     misses: bool,
-) -> (usize, Vec<usize>, Vec<Duration>) {
+) -> (usize, Vec<usize>, Vec<Duration>, Followed) {
     let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/search-quality");
     let settings = Settings { watch: false, cache: Some(cache), ..Settings::new(folder) };
     let store = Store::open(settings, |_| {}).unwrap();
@@ -100,8 +170,9 @@ fn ours(
         ranks.push(rank);
     }
     let pages = store.figures().articles;
+    let followed = follow(&store, misses);
     store.close();
-    (pages, ranks, times)
+    (pages, ranks, times, followed)
 }
 
 fn fts5(quality: &Path, folder: &Path, questions: &[Question<'_>]) -> Vec<usize> {

@@ -11,6 +11,7 @@ use serde_json::Map;
 use crate::date::{self, When};
 use crate::format::Format;
 use crate::frontmatter::{self, Frontmatter};
+use crate::notebook;
 use crate::problem::Problem;
 use crate::sections::Outline;
 
@@ -66,9 +67,9 @@ impl std::fmt::Display for Hidden {
             Self::Draft => "`draft: true`",
             Self::Unpublished => "`published: false`",
             Self::Status => "`status`",
-            Self::TooLarge => "too large",
-            Self::Binary => "binary",
-            Self::Unreadable => "unreadable",
+            Self::TooLarge => "size",
+            Self::Binary => "being binary",
+            Self::Unreadable => "being unreadable",
         })
     }
 }
@@ -101,6 +102,7 @@ pub(crate) struct ParsedArticle {
 pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> ParsedArticle {
     let format = Format::of(path).unwrap_or(Format::Text);
     let (file, mut problems, is_text) = decode(path, bytes);
+    let file = if format == Format::Notebook { notebook::markdown(&file) } else { file };
     let (matter, text) = frontmatter::split(&file);
     problems
         .extend(matter.faults.iter().map(|fault| Problem::at(path, fault.line, &fault.message)));

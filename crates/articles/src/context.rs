@@ -14,7 +14,7 @@ use crate::snapshot::Shared;
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     /// Replaced when another folder is at its path.
-    pub(crate) folder: ArcSwap<Folder>,
+    pub(crate) folder: Arc<ArcSwap<Folder>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) events: EventSender,
     pub(crate) progress: Box<dyn Fn(Indexing) + Send + Sync>,

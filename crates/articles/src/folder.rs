@@ -154,6 +154,19 @@ impl Folder {
         scan
     }
 
+    /// Reads a file that is not hidden or left out by rules, whatever it is.
+    pub(crate) fn read_file(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let hidden = |part: &str| part.is_empty() || is_hidden(part);
+        let root = self.root().map_err(ReadError::Io)?;
+        let mut walk =
+            Walk { root, rules: &self.rules, ignores: Vec::new(), scan: Scan::default() };
+        walk.enter(root, "");
+        if path.split('/').any(hidden) || !walk.may_enter(path) || walk.is_ignored(path, false) {
+            return Err(ReadError::Io(io::ErrorKind::NotFound.into()));
+        }
+        self.read(path).map(|(bytes, _)| bytes)
+    }
+
     /// Reads a file that a scan found.
     pub(crate) fn read(&self, path: &str) -> Result<(Vec<u8>, Stamp), ReadError> {
         let file = self.root().and_then(|root| root.open(path)).map_err(ReadError::Io)?;
@@ -193,14 +206,8 @@ impl Walk<'_> {
         if path.split('/').any(|part| part.is_empty() || is_hidden(part)) {
             return;
         }
-        for (at, _) in path.match_indices('/') {
-            let parent = &path[..at];
-            if self.is_ignored(parent, true) {
-                return;
-            }
-            if let Ok(dir) = root.open_dir(parent) {
-                self.enter(&dir, parent);
-            }
+        if !self.may_enter(path) {
+            return;
         }
         if self.is_ignored(path, root.metadata(path).is_ok_and(|metadata| metadata.is_dir())) {
             return;
@@ -261,6 +268,18 @@ impl Walk<'_> {
     /// Reads the rules in a folder. They hold for everything below it.
     fn enter(&mut self, dir: &Dir, path: &str) {
         self.ignores.extend(IgnoreFile::read(dir, path));
+    }
+
+    /// Enters the folders above a path. Whether none of them is left out.
+    fn may_enter(&mut self, path: &str) -> bool {
+        path.match_indices('/').all(|(at, _)| {
+            let parent = &path[..at];
+            let may = !self.is_ignored(parent, true);
+            if let Ok(dir) = self.root.open_dir(parent) {
+                self.enter(&dir, parent);
+            }
+            may
+        })
     }
 
     /// Whether a file or folder is left out, by the settings or by the rules in the folder.

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
+use tantivy::collector::TopDocs;
 use tantivy::error::DataCorruption;
 use tantivy::indexer::IndexWriterOptions;
+use tantivy::query::TermSetQuery;
 use tantivy::schema::{FAST, NumericOptions};
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
@@ -25,6 +27,7 @@ use tantivy::{
 
 use crate::article::ParsedArticle;
 use crate::disk::DiskDirectory;
+use crate::links::{self, Link};
 use crate::listing::Entry;
 use crate::problem::Problem;
 use crate::sections::Section;
@@ -60,10 +63,18 @@ pub(crate) struct Fields {
     meta: Field,
     frontmatter: Field,
     sections: Field,
+    /// The names that its links use, and its links as written.
+    pub(crate) linked: Field,
+    targets: Field,
     text: Field,
 }
 
 impl Fields {
+    /// The field of the titles.
+    pub(crate) fn title(&self) -> Field {
+        self.searched[0]
+    }
+
     /// The field of the texts.
     pub(crate) fn body(&self) -> Field {
         self.searched[4]
@@ -213,6 +224,12 @@ impl Index {
             serde_json::to_string(&reading.frontmatter).map_err(invalid)?,
         );
         document.add_text(fields.meta, serde_json::to_string(&meta).map_err(invalid)?);
+        for link in &reading.outline.links {
+            if let Some(name) = Link::parse(link, None).and_then(|link| links::name(&link)) {
+                document.add_text(fields.linked, name);
+            }
+        }
+        document.add_text(fields.targets, reading.outline.links.join("\n"));
         let sections = serde_json::to_string(&reading.outline.sections).map_err(invalid)?;
         document.add_text(fields.sections, sections);
         document.add_text(fields.text, &reading.text);
@@ -314,6 +331,18 @@ impl View {
         Ok(most)
     }
 
+    /// Documents with a link that uses one of these names.
+    pub(crate) fn linking_to(
+        &self,
+        names: &[String],
+        most: usize,
+    ) -> tantivy::Result<Vec<DocAddress>> {
+        let terms = names.iter().map(|name| Term::from_field_text(self.fields.linked, name));
+        let found = TopDocs::with_limit(most).order_by_score();
+        let found = self.searcher.search(&TermSetQuery::new(terms), &found)?;
+        Ok(found.into_iter().map(|(_, address)| address).collect())
+    }
+
     /// Reads the stored fields of a document.
     pub(crate) fn read(&self, address: DocAddress) -> tantivy::Result<Stored> {
         let document: TantivyDocument = self.searcher.doc(address)?;
@@ -322,7 +351,8 @@ impl View {
         let meta = serde_json::from_str(text(self.fields.meta)).map_err(invalid)?;
         let frontmatter = text(self.fields.frontmatter).to_owned();
         let sections = serde_json::from_str(text(self.fields.sections)).map_err(invalid)?;
-        Ok(Stored { meta, frontmatter, sections, text: text(self.fields.text).to_owned() })
+        let links = text(self.fields.targets).lines().map(str::to_owned).collect();
+        Ok(Stored { meta, frontmatter, sections, links, text: text(self.fields.text).to_owned() })
     }
 }
 
@@ -331,6 +361,7 @@ pub(crate) struct Stored {
     pub(crate) meta: Meta,
     pub(crate) text: String,
     pub(crate) sections: Vec<Section>,
+    pub(crate) links: Vec<String>,
     /// JSON, parsed on demand.
     frontmatter: String,
 }
@@ -383,6 +414,8 @@ fn schema() -> (Schema, Fields) {
         meta: builder.add_text_field("meta", STORED),
         frontmatter: builder.add_text_field("frontmatter", STORED),
         sections: builder.add_text_field("sections", STORED),
+        linked: builder.add_text_field("linked", STRING),
+        targets: builder.add_text_field("targets", STORED),
         text: builder.add_text_field("text", STORED),
     };
     (builder.build(), fields)

@@ -19,6 +19,7 @@ mod page; // one file, or why it is not read yet
 mod article; // parses a file
 mod date; // dates in many formats
 mod frontmatter; // metadata above the text
+mod notebook; // Jupyter notebooks -> Markdown
 mod macros; // macros of site generators
 mod problem; // problems for the author
 mod sections; // the outline, and the plain text
@@ -26,6 +27,7 @@ mod value; // values in a frontmatter
 mod yaml; // YAML, valid or not
 
 mod index; // the search index
+mod links; // links as pages and models write them
 mod listing; // all files, in memory
 mod words; // splits text into words
 
@@ -41,6 +43,7 @@ mod watcher; // watches the folder
 mod worker; // the thread behind a store
 
 mod answer; // lists and articles
+mod rewrite; // links in a text -> ids
 mod passage; // the best passage of an article
 mod plan; // the alternatives of each word
 mod query; // parses a query
@@ -53,11 +56,12 @@ mod spelling; // completions and corrections
 mod store; // the entry point
 mod uri; // the URIs of articles
 
+pub use answer::ReadOptions;
 pub use article::{Hidden, shortened};
 pub use problem::Problem;
 pub use results::{
-    Article, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary, Snippet,
-    StoreError, Summary,
+    Article, Change, Completion, Correction, File, Hit, Indexing, Links, List, Search,
+    SectionSummary, Snippet, StoreError, Summary,
 };
 pub use search::SearchOptions;
 pub use settings::{FolderWeight, Settings};

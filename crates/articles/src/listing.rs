@@ -8,11 +8,12 @@
 //! `slug`, `deep/slug`, `category/deep/slug`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::article::Hidden;
 use crate::folder::Stamp;
 use crate::format::Format;
+use crate::links::{Addresses, Link};
 use crate::problem::Problem;
 use crate::results::Completion;
 
@@ -118,6 +119,8 @@ pub(crate) struct Listing {
     /// Categories by name, each with its indices in `articles`, newest first.
     categories: BTreeMap<Box<str>, Vec<u32>>,
     shadowed: Vec<Problem>,
+    /// Made when the first link is followed.
+    addresses: OnceLock<Addresses>,
 }
 
 impl Listing {
@@ -140,7 +143,8 @@ impl Listing {
                 },
             }
         }
-        Self { files, articles, by_name, by_date, categories, shadowed }
+        let addresses = OnceLock::new();
+        Self { files, articles, by_name, by_date, categories, shadowed, addresses }
     }
 
     /// A listing with these files added, changed or (`None`) removed.
@@ -200,23 +204,53 @@ impl Listing {
         self.article(id_of(path)).filter(|entry| *entry.path == *path)
     }
 
-    /// Looks up an id, or the last parts of one.
-    pub(crate) fn resolve(&self, asked: &str) -> Resolved<'_> {
-        let asked = asked.trim().trim_matches('/');
-        let bare = if Format::of(asked).is_some() { id_of(asked) } else { asked };
-        if let Some(entry) = self.article(asked).or_else(|| self.article(bare)) {
-            return Resolved::One(entry);
+    /// Looks up an id, the last parts of one, or a link. Returns also the section that the link names.
+    pub(crate) fn resolve(
+        &self,
+        asked: &str,
+        site: Option<&str>,
+    ) -> (Resolved<'_>, Option<String>) {
+        if let Some(entry) = self.article(asked) {
+            return (Resolved::One(entry), None);
+        }
+        let Some(link) = Link::parse(asked, site) else { return (Resolved::Nothing, None) };
+        let bare = link.path.trim_matches('/');
+        if let Some(entry) = self.article(bare) {
+            return (Resolved::One(entry), link.section);
         }
         let mut same = self.ending_in(bare);
+        if same.is_empty() {
+            let found = self.addresses().resolve(&link).iter();
+            same = found.map(|&place| &self.articles[place as usize]).take(MOST_CHOICES).collect();
+        }
         if same.is_empty() {
             let loose = self.articles.iter().filter(|entry| ends_in_parts(entry.id(), bare));
             same = loose.take(MOST_CHOICES).collect();
         }
-        match same[..] {
+        let resolved = match same[..] {
             [] => Resolved::Nothing,
             [entry] => Resolved::One(entry),
             _ => Resolved::Many(same.iter().map(|entry| entry.id()).collect()),
+        };
+        (resolved, link.section)
+    }
+
+    /// The one article that a link on the page `from` leads to.
+    pub(crate) fn linked(&self, link: &Link, from: &str) -> Option<&Arc<Entry>> {
+        match self.addresses().linked(link, from) {
+            [place] => Some(&self.articles[*place as usize]),
+            _ => None,
         }
+    }
+
+    fn addresses(&self) -> &Addresses {
+        self.addresses.get_or_init(|| {
+            let mut addresses = Addresses::default();
+            for (place, entry) in (0..).zip(&self.articles) {
+                addresses.add(place, entry.id(), &entry.names);
+            }
+            addresses
+        })
     }
 
     fn ending_in(&self, asked: &str) -> Vec<&Arc<Entry>> {
@@ -235,16 +269,31 @@ impl Listing {
         self.by_name[from..].iter().map(|&place| &self.articles[place as usize])
     }
 
-    /// The articles of a category, or all, newest first. `None` if the category does not exist.
-    pub(crate) fn newest(
-        &self,
-        category: Option<&str>,
-    ) -> Option<impl ExactSizeIterator<Item = &Arc<Entry>>> {
-        let places = match category {
-            None => &self.by_date,
-            Some(category) => self.categories.get(category)?,
+    /// The articles of a category or of a folder in one, or all, newest first. `None` if there are none.
+    pub(crate) fn newest(&self, folder: Option<&str>) -> Option<Vec<&Arc<Entry>>> {
+        let article = |place: &u32| &self.articles[*place as usize];
+        let Some(folder) = folder.map(|folder| folder.trim_matches('/')) else {
+            return Some(self.by_date.iter().map(article).collect());
         };
-        Some(places.iter().map(|&place| &self.articles[place as usize]))
+        let category = folder.split('/').next().unwrap_or(folder);
+        let places = self.categories.get(category)?.iter().map(article);
+        let inside = |entry: &&Arc<Entry>| is_inside(entry.id(), folder);
+        Some(places.filter(inside).collect()).filter(|found: &Vec<_>| !found.is_empty())
+    }
+
+    /// The folders in a folder, with their numbers of articles.
+    pub(crate) fn folders(&self, folder: &str) -> BTreeMap<String, usize> {
+        let mut folders = BTreeMap::new();
+        let folder = folder.trim_matches('/');
+        let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        for entry in
+            self.articles.iter().filter(|entry| folder.is_empty() || is_inside(entry.id(), folder))
+        {
+            if let Some(length) = entry.id()[start..].find('/') {
+                *folders.entry(entry.id()[..start + length].to_owned()).or_default() += 1;
+            }
+        }
+        folders
     }
 
     /// The categories with this prefix, or else those that contain it.
@@ -276,6 +325,11 @@ fn first_of<'a>(mut names: impl Iterator<Item = &'a str>) -> Completion {
 
 fn contains(name: &str, part: &str) -> bool {
     name.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// Whether an id is in a folder.
+fn is_inside(id: &str, folder: &str) -> bool {
+    id.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether an id ends in these parts, in any case.

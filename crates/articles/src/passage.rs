@@ -2,8 +2,8 @@
 //!
 //! The positions of the words tell their passages (see [`PASSAGE`]), so no text is read.
 
-use tantivy::postings::Postings;
-use tantivy::schema::IndexRecordOption;
+use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, SegmentReader, Term};
 
 use crate::index::View;
@@ -41,7 +41,7 @@ pub(crate) fn best_passages(
     let whole = unknown + clauses.iter().map(|clause| clause.weight).sum::<f32>();
     let mut order: Vec<usize> = (0..articles.len()).collect();
     order.sort_unstable_by_key(|&at| articles[at]);
-    let mut found: Vec<Vec<Occurrence>> = vec![Vec::new(); articles.len()];
+    let mut found: Vec<Found> = vec![Found::default(); articles.len()];
     for (place, segment) in (0..).zip(view.searcher.segment_readers()) {
         let inside: Vec<(usize, u32)> = order
             .iter()
@@ -52,7 +52,7 @@ pub(crate) fn best_passages(
             look_up(view, segment, &inside, clauses, &mut found)?;
         }
     }
-    Ok(found.iter_mut().map(|occurrences| best(occurrences, clauses, whole)).collect())
+    Ok(found.iter_mut().map(|found| best(found, clauses, whole)).collect())
 }
 
 /// A clause that occurs at a position.
@@ -62,45 +62,69 @@ struct Occurrence {
     clause: usize,
 }
 
+/// What an article has of the query.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    in_text: Vec<Occurrence>,
+    /// Clauses in the title, which hold for every passage.
+    in_title: Vec<usize>,
+}
+
 fn look_up(
     view: &View,
     segment: &SegmentReader,
     articles: &[(usize, u32)],
     clauses: &[Clause],
-    found: &mut [Vec<Occurrence>],
+    found: &mut [Found],
 ) -> tantivy::Result<()> {
-    let body = view.fields.body();
-    let index = segment.inverted_index(body)?;
     let mut positions = Vec::new();
     for (clause, of) in clauses.iter().enumerate() {
         let in_phrases = of.phrases.iter().flat_map(|phrase| &phrase.0).map(|(_, stem)| stem);
         for stem in of.terms.iter().map(|(stem, _)| stem).chain(in_phrases) {
-            let term = Term::from_field_text(body, stem);
-            let option = IndexRecordOption::WithFreqsAndPositions;
-            let Some(mut postings) = index.read_postings(&term, option)? else { continue };
-            for &(at, doc) in articles {
-                if postings.doc() < doc {
-                    postings.seek(doc);
-                }
-                if postings.doc() != doc {
-                    continue;
-                }
+            each_with(view.fields.title(), stem, segment, articles, |at, _| {
+                found[at].in_title.push(clause);
+            })?;
+            each_with(view.fields.body(), stem, segment, articles, |at, postings| {
                 postings.positions(&mut positions);
                 let some = positions.iter().take(MOST_POSITIONS);
-                found[at].extend(some.map(|&position| Occurrence { position, clause }));
-            }
+                found[at].in_text.extend(some.map(|&position| Occurrence { position, clause }));
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `found` for each article that has a stem in a field.
+fn each_with(
+    field: Field,
+    stem: &str,
+    segment: &SegmentReader,
+    articles: &[(usize, u32)],
+    mut found: impl FnMut(usize, &mut SegmentPostings),
+) -> tantivy::Result<()> {
+    let term = Term::from_field_text(field, stem);
+    let option = IndexRecordOption::WithFreqsAndPositions;
+    let Some(mut postings) = segment.inverted_index(field)?.read_postings(&term, option)? else {
+        return Ok(());
+    };
+    for &(at, doc) in articles {
+        if postings.doc() < doc {
+            postings.seek(doc);
+        }
+        if postings.doc() == doc {
+            found(at, &mut postings);
         }
     }
     Ok(())
 }
 
 /// The passage that is worth most.
-fn best(occurrences: &mut [Occurrence], clauses: &[Clause], whole: f32) -> Passage {
-    occurrences.sort_unstable();
+fn best(Found { in_text, in_title }: &mut Found, clauses: &[Clause], whole: f32) -> Passage {
+    in_text.sort_unstable();
     let number = |occurrence: &Occurrence| occurrence.position / PASSAGE as u32;
-    let mut best = Passage::default();
-    for passage in occurrences.chunk_by(|a, b| number(a) == number(b)) {
-        let value = value(passage, clauses, whole);
+    let mut best = Passage { number: 0, value: value(&[], in_title, clauses, whole) };
+    for passage in in_text.chunk_by(|a, b| number(a) == number(b)) {
+        let value = value(passage, in_title, clauses, whole);
         if value > best.value {
             best = Passage { number: number(&passage[0]), value };
         }
@@ -109,8 +133,9 @@ fn best(occurrences: &mut [Occurrence], clauses: &[Clause], whole: f32) -> Passa
 }
 
 /// The share of the query that a passage has, squared, and the share that is near together.
-fn value(passage: &[Occurrence], clauses: &[Clause], whole: f32) -> f32 {
+fn value(passage: &[Occurrence], in_title: &[usize], clauses: &[Clause], whole: f32) -> f32 {
     let mut repeated = vec![0_u16; clauses.len()];
+    in_title.iter().for_each(|&clause| repeated[clause] = 1);
     let mut near: Vec<(usize, usize)> = Vec::new();
     for (at, occurrence) in passage.iter().enumerate() {
         repeated[occurrence.clause] = repeated[occurrence.clause].saturating_add(1);

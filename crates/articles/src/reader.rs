@@ -78,6 +78,9 @@ impl Reader<'_> {
                     self.writer.delete_term(self.index.path_term(&found.path));
                 }
                 self.writer.add_document(self.index.document(&page.entry, &page.reading)?)?;
+                if let Some(reason) = page.entry.hidden {
+                    tracing::debug!(file = &*found.path, %reason, "not served");
+                }
                 batch.problems.push((found.path.clone(), page.reading.problems));
                 batch.files.push((found.path.clone(), Some(page.entry)));
             }

@@ -19,6 +19,19 @@ use crate::words::{MARK, PASSAGE, Splitter, fold};
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
 
+/// The most links of an article that are kept for its backlinks. Further ones are not.
+const MOST_LINKS: usize = 1000;
+
+/// The Markdown that is understood.
+pub(crate) fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_WIKILINKS
+}
+
 /// A section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Section {
@@ -51,6 +64,8 @@ pub(crate) struct Outline {
     pub(crate) heading: Option<String>,
     /// The first paragraph.
     pub(crate) paragraph: Option<String>,
+    /// The addresses of its links, as written.
+    pub(crate) links: Vec<String>,
     /// Positions in `plain` at which sections start, and their indices.
     starts: Vec<(usize, usize)>,
 }
@@ -59,7 +74,8 @@ impl Outline {
     pub(crate) fn read(text: &str, format: Format) -> Self {
         match format {
             Format::Text => plain_text(text),
-            Format::Markdown | Format::Mdx => Reader::new(text, format).read(),
+            Format::AsciiDoc => Reader::new(&with_hashes(text), format).read(),
+            _ => Reader::new(text, format).read(),
         }
     }
 
@@ -116,12 +132,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(mut self) -> Outline {
-        let options = Options::ENABLE_TABLES
-            | Options::ENABLE_FOOTNOTES
-            | Options::ENABLE_STRIKETHROUGH
-            | Options::ENABLE_TASKLISTS
-            | Options::ENABLE_HEADING_ATTRIBUTES;
-        for (event, range) in Parser::new_ext(self.text, options).into_offset_iter() {
+        for (event, range) in Parser::new_ext(self.text, options()).into_offset_iter() {
             match event {
                 Event::Start(tag) => self.start(tag, range),
                 Event::End(tag) => self.end(tag),
@@ -158,6 +169,9 @@ impl<'a> Reader<'a> {
                 if self.outline.paragraph.is_none() && !self.skipping {
                     self.paragraph = Some(String::new());
                 }
+            }
+            Tag::Link { dest_url, .. } if self.outline.links.len() < MOST_LINKS => {
+                self.outline.links.push(dest_url.into_string());
             }
             Tag::Image { .. } => self.in_image = true,
             Tag::BlockQuote(_) | Tag::List(_) | Tag::Table(_) | Tag::FootnoteDefinition(_) => {
@@ -289,6 +303,21 @@ fn anchor(title: &str) -> String {
     let lower = title.trim().to_lowercase();
     let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// The text with the headings of Markdown in place of those of AsciiDoc, at the same positions.
+fn with_hashes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let level = line.bytes().take_while(|&byte| byte == b'=').count();
+        if (1..=6).contains(&level) && line[level..].starts_with(' ') {
+            out.extend(std::iter::repeat_n('#', level));
+            out.push_str(&line[level..]);
+        } else {
+            out.push_str(line);
+        }
+    }
+    out
 }
 
 /// Removes tags and comments from HTML.

@@ -17,6 +17,8 @@ pub struct Settings {
     pub include: Vec<String>,
     /// Globs of files and folders that are not served.
     pub exclude: Vec<String>,
+    /// The address of the site that the articles are published at, for links.
+    pub site: Option<String>,
     /// What the articles of some folders count in the ranking of a search.
     pub weights: Vec<FolderWeight>,
     /// The folder for the indexes of large folders. `None`: all indexes are kept in memory.
@@ -36,6 +38,7 @@ impl Settings {
             statuses: None,
             include: Vec::new(),
             exclude: Vec::new(),
+            site: None,
             weights: Vec::new(),
             cache: None,
             small: SMALL,

@@ -56,14 +56,20 @@ impl Cutter {
     pub(crate) fn cut(&mut self, outline: &Outline, passage: u32) -> Option<Cut> {
         let text = &outline.plain;
         let matches = self.matches(text, passage);
-        let (first, last) = best_span(&matches, &self.stems)?;
-        let shown = &matches[first..=last];
-        let (mut from, mut to) = (shown.first()?.from, shown.last()?.to);
-        // A heading that matches stands for the text below it.
         let heading =
             if text.starts_with(MARK) { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
-        if to <= heading && !text[heading..].trim().is_empty() {
-            (from, to) = (heading, floor_char_boundary(text, heading + SPAN));
+        let below = matches.partition_point(|found| found.from < heading);
+        let (inside, matches) = matches.split_at(below);
+        let (shown, from, to) = match best_span(matches, &self.stems) {
+            Some((first, last)) => (&matches[first..=last], matches[first].from, matches[last].to),
+            // A heading that matches stands for the text below it.
+            None if !text[heading..].trim().is_empty() => {
+                (inside, heading, floor_char_boundary(text, heading + SPAN))
+            }
+            None => (inside, 0, heading),
+        };
+        if shown.is_empty() {
+            return None;
         }
         let (from, to) = (start_of(text, from), end_of(text, to));
         let mut words: Vec<String> = Vec::new();

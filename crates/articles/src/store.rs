@@ -14,20 +14,26 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 
-use crate::answer;
-use crate::article::Hidden;
+use crate::answer::{self, ReadOptions};
+use crate::article::{Hidden, shortened};
 use crate::context::Context;
 use crate::events::{self, EventSender};
 use crate::folder::Folder;
+use crate::format::media_type;
 use crate::ignored::Rules;
 use crate::index::damaged;
 use crate::listing::Listing;
 use crate::problem::Problem;
-use crate::results::{Article, Change, Completion, Indexing, List, Search, StoreError, Summary};
+use crate::results::{
+    Article, Change, Completion, File, Indexing, List, Search, StoreError, Summary,
+};
 use crate::search::{SearchOptions, search};
 use crate::settings::Settings;
 use crate::snapshot::Shared;
 use crate::worker;
+
+/// The longest text of [`Store::about`], in characters.
+const ABOUT: usize = 240;
 
 /// The number of suggestions for an unknown name.
 const SUGGESTIONS: i64 = 3;
@@ -73,6 +79,9 @@ pub struct Figures {
 /// The articles of one folder. Can be used from many threads at once.
 pub struct Store {
     shared: Arc<Shared>,
+    folder: Arc<ArcSwap<Folder>>,
+    /// The address of the site that the articles are published at.
+    site: Option<String>,
     events: EventSender,
     thread: Option<JoinHandle<()>>,
 }
@@ -88,9 +97,11 @@ impl Store {
             .map_err(|source| OpenError::Folder { path: settings.folder.clone(), source })?;
         let shared = Arc::new(Shared::new());
         let (sender, events) = events::channel();
+        let folder = Arc::new(ArcSwap::from_pointee(folder));
+        let site = settings.site.clone();
         let context = Context {
             settings,
-            folder: ArcSwap::from_pointee(folder),
+            folder: Arc::clone(&folder),
             shared: Arc::clone(&shared),
             events: sender.clone(),
             progress: Box::new(progress),
@@ -98,7 +109,8 @@ impl Store {
         let thread = std::thread::Builder::new()
             .name("articles".to_owned())
             .spawn(move || worker::run(&context, &events));
-        Ok(Self { shared, events: sender, thread: Some(thread.map_err(OpenError::Thread)?) })
+        let thread = Some(thread.map_err(OpenError::Thread)?);
+        Ok(Self { shared, folder, site, events: sender, thread })
     }
 
     /// Stops the worker thread and waits for it.
@@ -122,7 +134,18 @@ impl Store {
 
     /// The newest articles of one category or of all (default limit 50).
     pub fn list(&self, category: Option<&str>, limit: Option<i64>) -> Result<List, StoreError> {
-        self.guarded(|| answer::list(&self.shared.snapshot(), category, limit, self.indexing()))
+        self.list_from(category, limit, 0)
+    }
+
+    /// The newest articles after the first `offset`.
+    pub fn list_from(
+        &self,
+        category: Option<&str>,
+        limit: Option<i64>,
+        offset: usize,
+    ) -> Result<List, StoreError> {
+        let snapshot = self.shared.snapshot();
+        self.guarded(|| answer::list(&snapshot, category, limit, offset, self.indexing()))
     }
 
     /// The ids of all articles, in order.
@@ -136,9 +159,16 @@ impl Store {
         self.guarded(|| answer::summary_of(&self.shared.snapshot(), id))
     }
 
-    /// An article by the last parts of its id, as a whole or one section.
+    /// An article by the last parts of its id or by a link, as a whole or one section.
     pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, StoreError> {
-        let article = || answer::article(&self.shared.snapshot(), name, section);
+        let section = section.map(str::to_owned);
+        self.read(name, &ReadOptions { section, ..ReadOptions::default() })
+    }
+
+    /// An article by the last parts of its id or by a link, read as the options say.
+    pub fn read(&self, name: &str, options: &ReadOptions) -> Result<Article, StoreError> {
+        let site = self.site.as_deref();
+        let article = || answer::article(&self.shared.snapshot(), name, options, site);
         self.guarded(article).map_err(|error| match error {
             StoreError::NotFound { asked, .. } => {
                 let suggestions = self.suggestions(&asked);
@@ -146,6 +176,13 @@ impl Store {
             }
             other => other,
         })
+    }
+
+    /// A file of a known kind that is not an article, by its path in the folder.
+    pub fn file(&self, path: &str) -> Option<File> {
+        let media_type = media_type(path)?;
+        let bytes = self.folder.load().read_file(path).ok()?;
+        Some(File { bytes, media_type })
     }
 
     /// The articles that match a query best.
@@ -157,6 +194,21 @@ impl Store {
     pub fn categories(&self) -> Vec<(String, usize)> {
         let snapshot = self.shared.snapshot();
         snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    /// The folders in a folder (empty: the top), with their numbers of articles.
+    pub fn folders(&self, folder: &str) -> BTreeMap<String, usize> {
+        self.shared.snapshot().listing.folders(folder)
+    }
+
+    /// What the folder says of itself: the title and the description of its README or index.
+    pub fn about(&self) -> Option<String> {
+        let snapshot = self.shared.snapshot();
+        let names = ["README", "readme", "index", "_index", "Home"];
+        let id = names.into_iter().find(|id| snapshot.listing.article(id).is_some())?;
+        let summary = self.summary(id).ok()??;
+        let description = summary.description.map_or_else(String::new, |it| format!(": {it}"));
+        Some(shortened(&format!("{}{description}", summary.title), ABOUT))
     }
 
     /// Categories with this prefix.

@@ -20,7 +20,7 @@ fn listing(paths: &[&str]) -> Listing {
 }
 
 fn resolve(listing: &Listing, asked: &str) -> String {
-    match listing.resolve(asked) {
+    match listing.resolve(asked, None).0 {
         Resolved::One(entry) => entry.path.to_string(),
         Resolved::Many(ids) => ids.join(" or "),
         Resolved::Nothing => "-".to_owned(),

@@ -52,7 +52,7 @@ fn failure(client: &mut Client, tool: &str, arguments: Value) -> String {
     first_text(&result).to_owned()
 }
 
-const FILE: &str = "[[articles]]\npath = \"content\"\nabout = \"protocols\"\n";
+const FILE: &str = "[[articles]]\npath = \"content\"\nabout = \"protocols\"\nstructured = true\nstatuses = [\"Live\"]\n";
 
 #[test]
 fn articles_are_listed_read_and_searched() {
@@ -181,7 +181,7 @@ fn a_client_is_notified_of_changes_and_sees_them() {
 #[test]
 fn statuses_names_and_errors_are_configurable() {
     let file = "[[articles]]\npath = \"content\"\nname = \"wiki\"\nstatuses = [\"draft\"]\nwatch = \
-                false\ncache = \"none\"\nnot_found = -32602\n";
+                false\ncache = \"none\"\nnot_found = -32602\nstructured = true\n";
     let mut client = client_with(folder(file), "wiki_list_articles");
     let list = client.call("wiki_list_articles", json!({}));
     assert!(list["structuredContent"].to_string().contains("article://wiki/patterns/hidden"));

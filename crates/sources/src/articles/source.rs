@@ -2,21 +2,19 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sabir_articles::{ArticleUris, Problem as FileProblem, Store, Summary};
+use sabir_articles::{ArticleUris, Figures, Problem as FileProblem, Store};
 use sabir_registry::{
     CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
     Starting, ToolCall,
 };
 use sabir_wire::Problem;
-use sabir_wire::types::{
-    Completion, Reference, Resource, ResourceContents, ResourceReply, ToolReply,
-};
+use sabir_wire::types::{Completion, Reference, ResourceContents, ResourceReply, ToolReply};
 use tokio::sync::oneshot;
 
 use super::appearance::Appearance;
 use super::follow::{Follower, Subscription};
 use super::resources::{self, ResourceList};
-use super::tools::{self, ToolKind};
+use super::tools::{self, Answering, ToolKind};
 
 /// Serves a folder of articles. Cheap to clone.
 #[derive(Clone)]
@@ -107,23 +105,18 @@ impl Source for ArticleSource {
             "" => format!("{}: {problem}", folder.display()),
             _ => folder.join(problem.to_string()).display().to_string(),
         };
-        self.0.store.problems().iter().map(shown).collect()
+        let left_out = left_out(&self.0.store.figures());
+        let left_out = left_out.map(|text| format!("{}: {text}", folder.display()));
+        self.0.store.problems().iter().map(shown).chain(left_out).collect()
     }
 }
 
 impl Inner {
     fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {
-        let Self { store, appearance, .. } = self;
-        let link = |summary: &mut Summary| -> Resource {
-            summary.uri = self.uris.uri_of(&summary.id);
-            resources::link(summary)
-        };
-        match ToolKind::named(&call.name, appearance) {
-            Some(ToolKind::List) => tools::list(store, &call.arguments, link),
-            Some(ToolKind::Get) => tools::get(store, &call.arguments, appearance.not_found, link),
-            Some(ToolKind::Search) => tools::search(store, &call.arguments, link),
-            None => Err(Problem::UnknownTool((&*call.name).into())),
-        }
+        let Self { store, appearance, uris, .. } = self;
+        let kind = ToolKind::named(&call.name, appearance)
+            .ok_or_else(|| Problem::UnknownTool((&*call.name).into()))?;
+        Answering { store, appearance, uris }.call(kind, &call.arguments)
     }
 
     fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {
@@ -131,7 +124,10 @@ impl Inner {
         let id = self.uris.id_in(uri).ok_or_else(unknown)?;
         // A URI is exact; a slug may be the end of an id, in any case.
         let found = self.store.summary(&id).map_err(tools::internal)?;
-        let summary = found.ok_or_else(unknown)?;
+        let Some(summary) = found else {
+            let file = self.store.file(&id).ok_or_else(unknown)?;
+            return Ok(ResourceContents::blob(uri, file.media_type, &file.bytes).into());
+        };
         let article = self.store.article(&id, None).map_err(|error| match error {
             error if error.is_internal() => tools::internal(error),
             _ => unknown(),
@@ -153,6 +149,17 @@ impl Inner {
             _ => Completion::default(),
         }
     }
+}
+
+/// What is not served, and by which rules. `None` if everything is.
+fn left_out(figures: &Figures) -> Option<String> {
+    let Figures { articles, hidden, ignored, .. } = figures;
+    let mut parts: Vec<String> =
+        hidden.iter().map(|(reason, count)| format!("{count} by {reason}")).collect();
+    if *ignored > 0 {
+        parts.push(format!("{ignored} by ignore rules"));
+    }
+    (!parts.is_empty()).then(|| format!("{articles} articles served, not served: {}", parts.join(", ")))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
