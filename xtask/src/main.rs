@@ -1,10 +1,11 @@
 //! `cargo xtask`: development tasks of this repository.
 //!
 //! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
-//! `soak` runs the kill test for longer than `./test` does. `bench` and `record` measure speed and the
-//! cost of a request, `search-quality` the search on real folders.
+//! `soak` runs the kill test for longer than `./test` does. `dist` makes the packages. `bench` and
+//! `record` measure speed and the cost of a request, `search-quality` the search on real folders.
 
 mod bench; // comparison with the peers, cost of the hot paths
+mod dist; // the packages that people install
 mod finding; // the result of a rule
 mod package; // `cargo metadata`
 mod paths; // `a::{b, c::d}` -> its paths
@@ -37,6 +38,9 @@ usage: cargo xtask COMMAND
   search-quality --corpus DIR [--half seen|unseen] [--misses]
                ask the questions of crates/articles/quality on the folders in DIR, and
                compare the results with SQLite FTS5 (needs python3)
+  dist [--arch ARCH] [--profile PROFILE]
+               build the static binary and pack it for npm, PyPI, Debian, mcpb, OCI and
+               Homebrew into target/dist-packages (ARCH: x86_64, aarch64)
   help         print this text
 
 exit codes: 0 no findings, 1 findings or a failure, 2 wrong usage
@@ -60,6 +64,10 @@ fn main() -> ExitCode {
             exit_code(bench::bench(&workspace(), options))
         }
         ["bench", ..] => usage("`bench` takes `--quick`, `--only NAME,…` and `--part PART`"),
+        ["dist", options @ ..] if dist::are_options(options) => {
+            exit_code(dist::dist(&workspace(), options))
+        }
+        ["dist", ..] => usage("`dist` takes `--arch x86_64|aarch64` and `--profile PROFILE`"),
         ["record"] => exit_code(bench::record(&workspace(), &[])),
         ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),
@@ -87,7 +95,8 @@ fn tidy(root: &Path) -> ExitCode {
 /// Runs the harness of the search, which is an example of the articles crate.
 fn search_quality(workspace: &Path, options: &[&str]) -> io::Result<bool> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let run = ["run", "--release", "--package", "sabir-articles", "--example", "search_quality", "--"];
+    let run =
+        ["run", "--release", "--package", "sabir-articles", "--example", "search_quality", "--"];
     let status = Command::new(cargo).args(run).args(options).current_dir(workspace).status()?;
     Ok(status.success())
 }

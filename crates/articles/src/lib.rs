@@ -31,6 +31,8 @@ mod links; // links as pages and models write them
 mod listing; // all files, in memory
 mod words; // splits text into words
 
+pub mod fuzzing; // what fuzzers run
+
 mod cache; // the index on the disk, and its lock
 mod disk; // the folder of an index on the disk
 mod context; // what the parts of the worker share
@@ -54,6 +56,7 @@ mod search; // searches the index
 mod snippet; // the best part of a text
 mod spelling; // completions and corrections
 mod store; // the entry point
+mod texts; // a search over short texts in memory
 mod uri; // the URIs of articles
 
 pub use answer::ReadOptions;
@@ -66,4 +69,5 @@ pub use results::{
 pub use search::SearchOptions;
 pub use settings::{FolderWeight, Settings};
 pub use store::{Figures, OpenError, Store};
+pub use texts::TextIndex;
 pub use uri::ArticleUris;

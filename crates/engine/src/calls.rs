@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sabir_registry::{CallHandle, Source};
-use sabir_session::{CallKey, CallNotification, Outcome};
+use sabir_session::{CallKey, CallNotification};
 use sabir_wire::Raw;
 use sabir_wire::types::Level;
 use tokio::sync::Notify;
 
+use crate::admitted::Admitted;
 use crate::events::EventQueue;
 
 /// A running call.
@@ -56,7 +57,7 @@ impl RunningCall {
     }
 
     /// Hands the outcome to the connection.
-    pub(crate) fn finished(&self, outcome: Outcome) {
+    pub(crate) fn finished(&self, outcome: Admitted) {
         self.events.finished(self.key, outcome);
     }
 

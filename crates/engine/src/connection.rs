@@ -9,20 +9,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use sabir_registry::Catalog;
-use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output};
+use sabir_budget::{Hold, memory};
+use sabir_registry::{Announcement, Catalog};
+use sabir_session::{Call, CallKey, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
 use sabir_wire::{Caller, Incoming, Malformed, ParsedRequest, Request, decode};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 
+use crate::admitted::Admitted;
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
-use crate::engine::{ClientEvent, Engine};
+use crate::engine::{ClientEvent, ClientEventKind, Engine};
 use crate::events::{CallEvent, EventQueue};
 use crate::wait::Wait;
-use crate::work::{Done, Progress, Waiting, Work};
+use crate::work::{Done, Progress, Turn, Waiting, Work};
 
 /// One client's session, with the work that it causes.
 pub struct Connection {
@@ -36,9 +38,22 @@ pub struct Connection {
     work: VecDeque<Work>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
-    changes: Option<broadcast::Receiver<Topic>>,
+    changes: Option<broadcast::Receiver<Announcement>>,
+    /// Numbers a connection whose handshake has begun; else 0.
+    number: u64,
+    /// For what the session keeps.
+    kept: Option<Box<Kept>>,
     is_ready: bool,
     is_closed: bool,
+}
+
+/// Memory for what a session keeps. Most keep nothing.
+#[derive(Default)]
+struct Kept {
+    /// The URIs that it is subscribed to.
+    subscriptions: Option<Hold>,
+    /// Answers to batches.
+    batches: Option<Hold>,
 }
 
 /// A message to be sent.
@@ -65,6 +80,8 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
+            number: 0,
+            kept: None,
             is_ready: false,
             is_closed: false,
         }
@@ -112,8 +129,9 @@ impl Connection {
     /// that have to wait are returned, to be awaited or dropped: then tasks go on with them.
     pub fn run(&mut self) -> Vec<Waiting> {
         let mut waiting = Vec::new();
+        let mut turn = Turn::default();
         while let Some(work) = self.take_work() {
-            match work.run() {
+            match turn.run(work) {
                 Progress::Done(done) => self.complete(done),
                 Progress::Waiting(call) => waiting.push(call),
             }
@@ -125,6 +143,11 @@ impl Connection {
     /// [`Connection::complete`].
     pub fn take_work(&mut self) -> Option<Work> {
         self.work.pop_front()
+    }
+
+    /// Nobody will read this stream any more: its calls are stopped.
+    pub fn abandon(&mut self, stream: StreamId) {
+        self.handle(Input::Gone(stream), None);
     }
 
     /// Takes in what came of a call.
@@ -177,7 +200,10 @@ impl Connection {
         self.take_events();
         loop {
             match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
-                Some(Ok(topic)) => self.handle(Input::Changed(topic), None),
+                Some(Ok(Announcement::Changed(topic))) => self.handle(Input::Changed(topic), None),
+                Some(Ok(Announcement::Notification(frame))) => {
+                    self.handle(Input::Announced(frame), None);
+                }
                 Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
@@ -223,13 +249,26 @@ impl Connection {
         self.events.get_or_insert_with(|| EventQueue::new(limit))
     }
 
-    fn on_finished(&mut self, key: CallKey, outcome: Outcome) {
+    fn on_finished(&mut self, key: CallKey, finished: Admitted) {
+        let Admitted { outcome, hold } = finished;
         let at = self.running.iter().position(|call| call.key == key);
         let call = at.map(|at| self.running.swap_remove(at));
         self.parked.extend(call.and_then(|call| Some((key, call.take_parked()?))));
         self.handle(Input::Finished { call: key, outcome }, None);
         let session = &self.session;
         self.parked.retain(|(key, _)| session.is_waiting(*key));
+        // The frames have been counted by now; answers of a batch wait in the session.
+        match session.has_batch() {
+            true => match (&mut self.kept().batches, hold) {
+                (Some(kept), Some(hold)) => kept.absorb(hold),
+                (kept, hold) => *kept = kept.take().or(hold),
+            },
+            false => {
+                if let Some(kept) = &mut self.kept {
+                    kept.batches = None;
+                }
+            }
+        }
     }
 
     /// Too much has changed to announce each change: announces everything once.
@@ -255,7 +294,8 @@ impl Connection {
     fn act(&mut self, output: Output, catalog: &mut Option<Arc<Catalog>>) {
         match output {
             Output::Send { stream, frame, kind } => {
-                self.frames.push_back(Frame { stream, text: frame, kind });
+                let text = memory().count(frame);
+                self.frames.push_back(Frame { stream, text, kind });
             }
             Output::Start(call) => self.start(call, catalog.take()),
             Output::Abort(key) => self.abort(key),
@@ -264,19 +304,42 @@ impl Connection {
                     self.parked.swap_remove(at).1.abandon();
                 }
             }
-            Output::Watch(uri) => self.engine.registry.watch(&uri),
-            Output::Unwatch(uri) => self.engine.registry.unwatch(&uri),
-            Output::Ready(client) => {
+            Output::Watch(uri) => {
+                self.engine.registry.watch(&uri);
+                self.count_subscriptions();
+            }
+            Output::Unwatch(uri) => {
+                self.engine.registry.unwatch(&uri);
+                self.count_subscriptions();
+            }
+            Output::Ready(_) => {
                 self.is_ready = true;
-                self.engine.tell(ClientEvent::Ready(client));
+                self.engine.count_ready(false);
+                self.tell(ClientEventKind::Ready);
+            }
+            Output::Notified { method, params } => {
+                self.tell(ClientEventKind::Notified { method, params });
             }
             Output::Close => self.is_closed = true,
         }
     }
 
+    fn kept(&mut self) -> &mut Kept {
+        self.kept.get_or_insert_default()
+    }
+
+    fn count_subscriptions(&mut self) {
+        let bytes = self.session.subscription_bytes();
+        self.kept().subscriptions = (bytes > 0).then(|| memory().take_anyway(bytes));
+    }
+
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {
         let Call { key, from, request } = call;
         self.follow_changes(&request);
+        if matches!(request, Request::Initialize(_)) && self.number == 0 {
+            self.number = self.engine.number_connection();
+            self.tell(ClientEventKind::Initializing);
+        }
         self.parked.retain(|(parked, _)| *parked != key);
         let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
@@ -285,6 +348,14 @@ impl Connection {
         self.running.push(call.clone());
         let context = MethodContext { engine: self.engine.clone(), catalog, from, call };
         self.work.push_back(Work { request, context });
+    }
+
+    /// Tells what happened to a legacy client.
+    fn tell(&self, kind: ClientEventKind) {
+        if self.number > 0 {
+            let client = self.session.client().cloned();
+            self.engine.tell(ClientEvent { connection: self.number, client, kind });
+        }
     }
 
     /// A client that may be told of changes follows them before it learns that it may.
@@ -322,8 +393,9 @@ impl Drop for Connection {
             self.engine.registry.unwatch(&uri);
         }
         if self.is_ready {
-            self.engine.tell(ClientEvent::Left);
+            self.engine.count_ready(true);
         }
+        self.tell(ClientEventKind::Left);
     }
 }
 

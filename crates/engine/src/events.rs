@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sabir_session::{CallKey, CallNotification, Outcome};
+use sabir_session::{CallKey, CallNotification};
 use tokio::sync::Notify;
+
+use crate::admitted::Admitted;
 
 /// The events of all calls of one connection.
 pub(crate) struct EventQueue {
@@ -24,7 +26,7 @@ struct Queue {
 /// Something that a call reported.
 pub(crate) enum CallEvent {
     Notified(CallKey, CallNotification),
-    Finished(CallKey, Outcome),
+    Finished(CallKey, Admitted),
 }
 
 impl EventQueue {
@@ -32,7 +34,7 @@ impl EventQueue {
         Arc::new(Self { queue: Mutex::default(), arrival: Notify::new(), limit })
     }
 
-    pub(crate) fn finished(&self, call: CallKey, outcome: Outcome) {
+    pub(crate) fn finished(&self, call: CallKey, outcome: Admitted) {
         self.lock().events.push_back(CallEvent::Finished(call, outcome));
         self.arrival.notify_one();
     }

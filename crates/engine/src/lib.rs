@@ -4,6 +4,7 @@
 //! the session's state machine; what it wants started goes through the router to the one function
 //! that answers it, and from there to the source that owns it.
 
+mod admitted; // an outcome that there is memory for
 mod calls; // a running call
 mod connection; // the driver of one session
 mod context; // what a method works with, and what it gives
@@ -18,7 +19,7 @@ mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
-pub use engine::{ClientEvent, Engine, EngineLimits, Settings};
+pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
 pub use seal::SealKey;
 pub use wait::Wait;
-pub use work::{Done, Progress, Waiting, Work};
+pub use work::{Done, Progress, Turn, Waiting, Work};

@@ -1,9 +1,11 @@
 //! Maps a request to the work that answers it. One arm per method.
 
+use sabir_registry::List;
 use sabir_wire::Request;
 
 use crate::context::{Answering, MethodContext};
 use crate::methods;
+use crate::methods::lists::list;
 
 pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
     match request {
@@ -11,12 +13,12 @@ pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
         Request::Discover => methods::discover::discover(&context).into(),
         Request::Ping => methods::discover::ping().into(),
         Request::SetLevel(_) => methods::logging::set_level(&context).into(),
-        Request::ListTools(page) => methods::tools::list(&context, &page).into(),
+        Request::ListTools(page) => list(context, List::Tools, page),
         Request::CallTool(call) => methods::tools::call(context, call),
-        Request::ListPrompts(page) => methods::prompts::list(&context, &page).into(),
+        Request::ListPrompts(page) => list(context, List::Prompts, page),
         Request::GetPrompt(get) => methods::prompts::get(context, get),
-        Request::ListResources(page) => methods::resources::list(&context, &page).into(),
-        Request::ListTemplates(page) => methods::resources::templates(&context, &page).into(),
+        Request::ListResources(page) => list(context, List::Resources, page),
+        Request::ListTemplates(page) => list(context, List::Templates, page),
         Request::ReadResource(read) => methods::resources::read(context, read),
         Request::Subscribe(uri) => methods::resources::subscribe(&context, &uri).into(),
         Request::Unsubscribe(_) => methods::resources::unsubscribe(&context).into(),

@@ -1,19 +1,23 @@
 //! A call that is to be run: routed and polled once. If it has to wait, the owner of the connection
 //! awaits it in place, or lets a task go on with it.
+//!
+//! What it gives takes from the memory of the process from here on, until it is rendered.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use sabir_budget::{MemoryFull, memory};
 use sabir_registry::CallHandle as _;
 use sabir_session::Outcome;
 use sabir_wire::Request;
 use tracing::Instrument as _;
 
+use crate::admitted::{Admitted, refused};
 use crate::calls::RunningCall;
 use crate::context::{Answering, MethodContext};
-use crate::guard::{Guarded, guarded};
+use crate::guard::{Guarded, Running, guarded};
 use crate::router::route;
 use crate::trace::Trace;
 
@@ -22,6 +26,28 @@ use crate::trace::Trace;
 pub struct Work {
     pub(crate) request: Request,
     pub(crate) context: MethodContext,
+}
+
+/// How long the calls of one message may keep their thread before others get it.
+const TURN: Duration = Duration::from_millis(5);
+
+/// Runs the calls of one message: the first at once, and those of a batch as long as they are quick.
+/// Tasks go on with the rest.
+#[derive(Debug, Default)]
+pub struct Turn(Option<Instant>);
+
+impl Turn {
+    /// Runs a call, or lets it wait.
+    pub fn run(&mut self, work: Work) -> Progress {
+        match self.0 {
+            Some(began) if began.elapsed() >= TURN => Progress::Waiting(work.later()),
+            Some(_) => work.run(),
+            None => {
+                self.0 = Some(Instant::now());
+                work.run()
+            }
+        }
+    }
 }
 
 /// A call after its first poll.
@@ -37,7 +63,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Done {
     pub(crate) call: Arc<RunningCall>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Admitted,
 }
 
 /// A call that has to wait. Awaiting it gives what came of it, for [`Connection::complete`]. Dropped,
@@ -54,12 +80,41 @@ pub struct Waiting {
 }
 
 impl Work {
+    /// The same work, to be run when it is first awaited, or by a task.
+    pub(crate) fn later(self) -> Waiting {
+        let (call, grace) = (self.context.call.clone(), self.grace());
+        let trace = Trace::begin(&self.request, &self.context.from);
+        let Self { request, context } = self;
+        let running: Running = Box::pin(async move {
+            match route(request, context) {
+                Answering::Done(outcome) => outcome,
+                Answering::Running(running) => running.await,
+            }
+        });
+        Waiting { call, running: Some((Guarded(running), trace)), grace }
+    }
+
+    fn grace(&self) -> Duration {
+        self.context.engine.settings.engine_limits.abort_grace
+    }
+
+    /// Whether it may need much memory: what only describes the server does not.
+    fn is_heavy(&self) -> bool {
+        matches!(
+            self.request,
+            Request::CallTool(_) | Request::GetPrompt(_) | Request::ReadResource(_)
+        )
+    }
+
     /// Runs the call as far as it gets without waiting.
     pub fn run(self) -> Progress {
+        let (is_refused, grace) = (self.is_heavy() && memory().is_full(), self.grace());
         let Self { request, context } = self;
         let trace = Trace::begin(&request, &context.from);
         let call = context.call.clone();
-        let grace = context.engine.settings.engine_limits.abort_grace;
+        if is_refused {
+            return done(call, trace, refused(MemoryFull(memory().limit())));
+        }
         let entered = trace.span().clone().entered();
         let mut running = match guarded(|| route(request, context)) {
             Ok(Answering::Done(outcome)) | Err(outcome) => return done(call, trace, outcome),
@@ -77,7 +132,7 @@ impl Work {
 
 fn done(call: Arc<RunningCall>, trace: Trace, outcome: Outcome) -> Progress {
     trace.end(&outcome);
-    Progress::Done(Done { call, outcome })
+    Progress::Done(Done { call, outcome: Admitted::new(outcome) })
 }
 
 impl Future for Waiting {
@@ -90,7 +145,7 @@ impl Future for Waiting {
         if let Some((_, trace)) = self.running.take() {
             trace.end(&outcome);
         }
-        Poll::Ready(Done { call: self.call.clone(), outcome })
+        Poll::Ready(Done { call: self.call.clone(), outcome: Admitted::new(outcome) })
     }
 }
 
@@ -107,7 +162,7 @@ impl Drop for Waiting {
             tokio::select! {
                 outcome = running => {
                     trace.end(&outcome);
-                    call.finished(outcome);
+                    call.finished(Admitted::new(outcome));
                 }
                 () = cancelled => trace.aborted(),
             }

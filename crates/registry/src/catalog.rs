@@ -1,21 +1,21 @@
-//! The immutable snapshot of all that is offered.
+//! The immutable snapshot of everything that is offered.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
+use sabir_wire::mirror::{MirroredArgument, mirrored_arguments};
 use sabir_wire::types::{
     CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
-use crate::headers::{MirroredArgument, mirrored_arguments};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
 use crate::source::{BadOffer, Offer, Source};
 
-/// All that is offered at one time, and who provides it.
+/// Everything that is offered at one time, with the source of each item.
 #[derive(Debug)]
 pub struct Catalog {
     server: Raw,
@@ -30,7 +30,7 @@ pub struct Catalog {
     template_list: Listing<ResourceTemplate>,
 }
 
-/// A tool, its schemas compiled, and who runs it.
+/// A tool with its compiled schemas and its source.
 #[derive(Debug)]
 pub struct ToolEntry {
     /// As listed.
@@ -44,13 +44,26 @@ pub struct ToolEntry {
     provider: Provider,
 }
 
-/// Who provides a resource, and what its variables are.
+/// A list that clients can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// The tools.
+    Tools,
+    /// The prompts.
+    Prompts,
+    /// The resources.
+    Resources,
+    /// The resource templates.
+    Templates,
+}
+
+/// The source of a resource, and the values of its template's variables.
 #[derive(Debug)]
 pub struct FoundResource {
     provider: Provider,
-    /// The family that it belongs to, unless it was listed by itself.
+    /// The template that it matches; `None` if it is listed itself.
     pub template: Option<String>,
-    /// What the variables of the family are.
+    /// The values of the template's variables.
     pub variables: Vec<(String, String)>,
 }
 
@@ -64,19 +77,19 @@ impl std::fmt::Debug for Provider {
     }
 }
 
-/// An offer that was checked by itself, its schemas compiled.
+/// A checked offer with compiled schemas.
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
     tools: Vec<Arc<ToolEntry>>,
     templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
-    /// What was left out of a tolerant offer.
+    /// The invalid parts that were left out of a tolerant offer.
     pub(crate) left_out: Vec<BadOffer>,
 }
 
 impl CheckedOffer {
-    /// Checks an offer by itself. Tools that are as they were in `before` are not compiled again.
+    /// Checks an offer on its own. Tools that are unchanged since `before` are not compiled again.
     pub(crate) fn check(
         source: &Arc<dyn Source>,
         offer: Offer,
@@ -131,22 +144,22 @@ impl ToolEntry {
         Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
     }
 
-    /// Who runs it.
+    /// The source that runs it.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.provider.0
     }
 }
 
 impl FoundResource {
-    /// Who provides it.
+    /// The source that provides it.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.provider.0
     }
 }
 
 impl Catalog {
-    /// Puts offers together, in their order. The first that is offered under a name keeps it; what
-    /// lost its name, and which offer it is of, is told in the second value.
+    /// Combines offers in their order. The first item of a name keeps it; the second value lists the
+    /// items that lost their names, each with the index of its offer.
     pub(crate) fn build(
         offers: &[&CheckedOffer],
         server: Raw,
@@ -204,7 +217,7 @@ impl Catalog {
         (catalog, taken)
     }
 
-    /// What is offered, exactly.
+    /// The capabilities that follow from the offers.
     pub fn capabilities(&self) -> &ServerCapabilities {
         &self.capabilities
     }
@@ -214,12 +227,12 @@ impl Catalog {
         self.tools.get(name)
     }
 
-    /// The prompt of that name, and who fills it in.
+    /// The prompt of that name, and its source.
     pub fn prompt(&self, name: &str) -> Option<(&Prompt, &Arc<dyn Source>)> {
         self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.0))
     }
 
-    /// The resource at that URI: one that is listed, or one of a family that is.
+    /// The resource at that URI: listed itself, or matched by a listed template.
     pub fn resource(&self, uri: &str) -> Option<FoundResource> {
         if let Some(provider) = self.resources.get(uri) {
             let provider = provider.clone();
@@ -236,7 +249,8 @@ impl Catalog {
         })
     }
 
-    /// Who completes arguments of what is referred to, and whether it has such an argument.
+    /// The source that completes arguments of the referenced item, and whether the item has such an
+    /// argument.
     pub fn completer(
         &self,
         reference: &Reference,
@@ -257,32 +271,31 @@ impl Catalog {
         }
     }
 
-    /// A page of tools.
-    pub fn tools_page(&self, cursor: Option<&str>, revision: Revision) -> Result<Bytes, Problem> {
-        page(self.tool_list.page(cursor, revision, &self.server))
-    }
-
-    /// A page of prompts.
-    pub fn prompts_page(&self, cursor: Option<&str>, revision: Revision) -> Result<Bytes, Problem> {
-        page(self.prompt_list.page(cursor, revision, &self.server))
-    }
-
-    /// A page of resources.
-    pub fn resources_page(
+    /// A page of a list.
+    pub fn page(
         &self,
+        list: List,
         cursor: Option<&str>,
         revision: Revision,
     ) -> Result<Bytes, Problem> {
-        page(self.resource_list.page(cursor, revision, &self.server))
+        let server = &self.server;
+        let page = match list {
+            List::Tools => self.tool_list.page(cursor, revision, server),
+            List::Prompts => self.prompt_list.page(cursor, revision, server),
+            List::Resources => self.resource_list.page(cursor, revision, server),
+            List::Templates => self.template_list.page(cursor, revision, server),
+        };
+        page.map_err(|bad| Problem::Params(bad.to_string().into()))
     }
 
-    /// A page of resource templates.
-    pub fn templates_page(
-        &self,
-        cursor: Option<&str>,
-        revision: Revision,
-    ) -> Result<Bytes, Problem> {
-        page(self.template_list.page(cursor, revision, &self.server))
+    /// Whether a page of a list costs next to nothing: it was rendered before, or it is short.
+    pub fn is_page_ready(&self, list: List, cursor: Option<&str>, revision: Revision) -> bool {
+        match list {
+            List::Tools => self.tool_list.is_ready(cursor, revision),
+            List::Prompts => self.prompt_list.is_ready(cursor, revision),
+            List::Resources => self.resource_list.is_ready(cursor, revision),
+            List::Templates => self.template_list.is_ready(cursor, revision),
+        }
     }
 
     /// The tools, in the order in which they are listed.
@@ -315,11 +328,7 @@ fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() 
     is_free
 }
 
-fn page(page: Result<Bytes, crate::listing::BadCursor>) -> Result<Bytes, Problem> {
-    page.map_err(|bad| Problem::Params(bad.to_string().into()))
-}
-
-/// A list may be kept as long as the most cautious of its sources says.
+/// A list may be cached for the shortest time that any of its sources allows.
 fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
     let hints = offers.iter().map(|checked| checked.offer.cache);
     let all = Offer::default().cache;

@@ -46,8 +46,7 @@ impl Batches {
             return None;
         }
         let batch = batches.swap_remove(at);
-        let answers = batch.answers.iter().map(|answer| Bytes::copy_from_slice(answer.as_bytes()));
-        let answers: Vec<_> = answers.collect();
+        let answers: Vec<_> = batch.answers.iter().map(Raw::as_bytes).collect();
         (!answers.is_empty()).then(|| (batch.stream, write_batch(&answers)))
     }
 
@@ -71,6 +70,11 @@ impl Batches {
 }
 
 impl Batch {
+    /// How many bytes its answers have.
+    pub(crate) fn size(&self) -> usize {
+        self.answers.iter().map(|answer| answer.as_bytes().len()).sum()
+    }
+
     /// Records the id of one of its requests.
     pub(crate) fn reserve_id(&mut self, id: &Id) {
         self.ids.insert(id.clone());

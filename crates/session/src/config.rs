@@ -53,6 +53,10 @@ pub struct Limits {
     pub question_time: Option<Duration>,
     /// Resources and listeners at once. One more is refused.
     pub subscriptions: usize,
+    /// Bytes of the URIs of these. More are refused.
+    pub subscription_bytes: usize,
+    /// Bytes of the answers to one batch. An answer that does not fit is replaced by an error.
+    pub batch_bytes: usize,
     /// How long running calls may go on after the client has left.
     pub grace: Duration,
 }
@@ -64,6 +68,8 @@ impl Default for Limits {
             call_time: Some(Duration::from_secs(300)),
             question_time: Some(Duration::from_secs(900)),
             subscriptions: 1024,
+            subscription_bytes: 64 << 10,
+            batch_bytes: 4 << 20,
             grace: Duration::from_secs(5),
         }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::dialect::{Dialect, RequireReady};
 use crate::io::RequestMeta;
 use crate::phase::Phase;
+use crate::words::{kept_capabilities, kept_name};
 
 /// What a handshake, or the transport, has told about a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,9 +77,8 @@ impl Client {
             Some(pinned) => pinned,
             None => wished.unwrap_or(Revision::NEWEST_LEGACY),
         };
-        self.capabilities = hello.capabilities.clone();
-        // A copy of its own: a session outlives the message that the name came in.
-        self.name = hello.client.as_ref().map(Raw::compact);
+        self.capabilities = kept_capabilities(&hello.capabilities);
+        self.name = hello.client.as_ref().and_then(kept_name);
         Ok(())
     }
 

@@ -114,9 +114,18 @@ impl Calls {
         self.last_key == 0
     }
 
-    /// How many will be subscriptions once they have succeeded.
-    pub(crate) fn subscribing(&self) -> usize {
-        self.calls.iter().filter(|call| matches!(call.effect, Effect::Subscribe(_))).count()
+    /// The calls that use this stream.
+    pub(crate) fn of(&self, stream: StreamId) -> Vec<CallKey> {
+        self.calls.iter().filter(|call| call.stream == stream).map(|call| call.key).collect()
+    }
+
+    /// What will be subscriptions once they have succeeded: how many, and the bytes of their URIs.
+    pub(crate) fn subscribing(&self) -> (usize, usize) {
+        let uris = self.calls.iter().filter_map(|call| match &call.effect {
+            Effect::Subscribe(uri) => Some(uri.len()),
+            _ => None,
+        });
+        uris.fold((0, 0), |(count, bytes), uri| (count + 1, bytes + uri))
     }
 }
 

@@ -15,6 +15,7 @@ mod questions; // calls that need the client's input
 mod record; // what is saved of a session
 mod session; // the one entry point
 mod subscriptions; // who listens to what
+mod words; // how much of a client's words is kept
 
 pub use config::{ElicitationIds, Limits, SessionConfig, SessionKind};
 pub use dialect::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};

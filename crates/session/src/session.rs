@@ -22,6 +22,7 @@ use crate::phase::{Phase, SessionState};
 use crate::questions::{PendingQuestions, may_ask_client};
 use crate::record::{Clock, SessionRecord, State};
 use crate::subscriptions::Subscriptions;
+use crate::words::{check_id, check_token};
 
 use self::reply::ReplyTo;
 
@@ -89,6 +90,10 @@ impl Session {
                 let changes = self.state.subscriptions.announce(&topic, is_announced);
                 out.extend(changes.into_iter().map(|(stream, frame)| notify(stream, frame)));
             }
+            Input::Gone(stream) => self.on_gone(stream, out),
+            Input::Announced(frame) => {
+                out.extend((self.state.phase == Phase::Ready).then(|| notify(None, frame)));
+            }
             Input::Tick => self.on_tick(now, out),
             Input::Eof => self.on_eof(now, out),
         }
@@ -139,6 +144,16 @@ impl Session {
     pub fn is_active(&self, stream: StreamId) -> bool {
         let State { calls, subscriptions, batches, .. } = &self.state;
         calls.uses(stream) || subscriptions.is_listening(stream) || batches.uses(stream)
+    }
+
+    /// How many bytes of URIs the session keeps for its subscriptions.
+    pub fn subscription_bytes(&self) -> usize {
+        self.state.subscriptions.size()
+    }
+
+    /// Whether answers to a batch are kept until the last of them is there.
+    pub fn has_batch(&self) -> bool {
+        !self.state.batches.is_unused()
     }
 
     /// The resources whose changes the client wants to know of.
@@ -218,6 +233,7 @@ impl Session {
                 NullId::Refuse => Err(Problem::Request("`id` must not be null".into())),
             };
         }
+        check_id(id)?;
         let State { calls, subscriptions, batches, .. } = &mut self.state;
         if calls.key_of(id).is_some() || subscriptions.has_listener(id) || batches.has(id) {
             return Err(Problem::Request(format!("the id {id} is in use").into()));
@@ -244,16 +260,8 @@ impl Session {
         if state.calls.len() >= limits.calls {
             return Err(reply::too_many("concurrent requests", limits.calls));
         }
-        let more = match &request {
-            Request::Subscribe(uri) if state.subscriptions.is_subscribed(uri) => 0,
-            Request::Subscribe(_) => 1,
-            Request::Listen(listen) => listen.filter.weight(),
-            _ => 0,
-        };
-        let taken = state.subscriptions.len() + state.calls.subscribing();
-        if more > 0 && taken + more > limits.subscriptions {
-            return Err(reply::too_many("subscriptions", limits.subscriptions));
-        }
+        check_token(from.meta.progress_token.as_ref())?;
+        state.check_subscriptions(&request, limits)?;
         if let Request::Initialize(hello) = &request {
             state.client.negotiate(hello, &self.config.dialect)?;
             from.revision = state.client.revision;
@@ -308,6 +316,10 @@ impl Session {
                 if call.is_some_and(|call| call.effect != Effect::Initialize) {
                     self.drop_call(key, out);
                 }
+            }
+            Method::Other(method) => {
+                let (method, params) = (method.clone(), params.cloned());
+                out.push(Output::Notified { method, params });
             }
             // JSON-RPC forbids answering a notification, even a wrong one.
             _ => {}

@@ -33,6 +33,12 @@ impl Subscriptions {
         self.resources.len() + listened.sum::<usize>()
     }
 
+    /// How many bytes their URIs have.
+    pub(crate) fn size(&self) -> usize {
+        let listened = self.listeners.iter().map(|listener| listener.filter.size());
+        self.resources.iter().map(|uri| uri.len()).chain(listened).sum()
+    }
+
     pub(crate) fn subscribe(&mut self, uri: Box<str>) {
         if !self.is_subscribed(&uri) {
             self.resources.push(uri);

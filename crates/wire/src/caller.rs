@@ -5,6 +5,7 @@
 //! metadata: the session carries it and the registry hands it on, and the two share only this crate.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
@@ -23,9 +24,14 @@ use crate::raw::Raw;
 /// assert!(ann.is_same_as(&Caller::new("https://login.example", "ann")));
 /// assert!(!ann.is_same_as(&Caller::local()));
 /// ```
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Caller(Arc<Identity>);
+pub struct Caller {
+    identity: Arc<Identity>,
+    /// Which connection it is. It is no part of who calls.
+    #[serde(skip)]
+    connection: u64,
+}
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
@@ -46,12 +52,9 @@ static ANONYMOUS: LazyLock<Caller> = LazyLock::new(|| Caller::new(BUILT_IN, "ano
 impl Caller {
     /// A caller without scopes and claims.
     pub fn new(issuer: impl Into<Box<str>>, subject: impl Into<Box<str>>) -> Self {
-        Self(Arc::new(Identity {
-            issuer: issuer.into(),
-            subject: subject.into(),
-            scopes: BTreeSet::new(),
-            claims: None,
-        }))
+        let (issuer, subject) = (issuer.into(), subject.into());
+        let identity = Identity { issuer, subject, scopes: BTreeSet::new(), claims: None };
+        Self { identity: Arc::new(identity), connection: 0 }
     }
 
     /// The user of this machine who started the process: the caller on stdio.
@@ -67,50 +70,75 @@ impl Caller {
     /// Replaces the scopes.
     #[must_use]
     pub fn with_scopes<S: Into<Box<str>>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        Arc::make_mut(&mut self.0).scopes = scopes.into_iter().map(Into::into).collect();
+        Arc::make_mut(&mut self.identity).scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
     /// Replaces the claims: a JSON object, as the issuer signed it.
     #[must_use]
     pub fn with_claims(mut self, claims: Raw) -> Self {
-        Arc::make_mut(&mut self.0).claims = Some(claims);
+        Arc::make_mut(&mut self.identity).claims = Some(claims);
         self
     }
 
     /// Who vouches for the subject: a URL for OAuth, `token` for a static token, `sabir` for the
     /// built-in callers.
     pub fn issuer(&self) -> &str {
-        &self.0.issuer
+        &self.identity.issuer
     }
 
     /// The issuer's name for the caller.
     pub fn subject(&self) -> &str {
-        &self.0.subject
+        &self.identity.subject
     }
 
     /// The scopes, in alphabetical order.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
-        self.0.scopes.iter().map(|scope| &**scope)
+        self.identity.scopes.iter().map(|scope| &**scope)
     }
 
     /// Whether the caller was granted this scope.
     pub fn has_scope(&self, scope: &str) -> bool {
-        self.0.scopes.contains(scope)
+        self.identity.scopes.contains(scope)
     }
 
     /// The claims of the caller's token, if it had any.
     pub fn claims(&self) -> Option<&Raw> {
-        self.0.claims.as_ref()
+        self.identity.claims.as_ref()
+    }
+
+    /// The same caller, on the connection of that number.
+    #[must_use]
+    pub fn on(self, connection: u64) -> Self {
+        Self { connection, ..self }
+    }
+
+    /// A number for queues in which callers take turns. Callers whom nobody vouches for are told
+    /// apart by their connections; for all others it does not matter how many they open.
+    pub fn share(&self) -> u64 {
+        if self.issuer() == BUILT_IN {
+            return self.connection;
+        }
+        let mut hasher = DefaultHasher::new();
+        (self.issuer(), self.subject()).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether both are the same subject of the same issuer. Scopes and claims may differ: a token
     /// that was refreshed is still the same caller's.
     pub fn is_same_as(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.identity, &other.identity)
             || (self.issuer() == other.issuer() && self.subject() == other.subject())
     }
 }
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+}
+
+impl Eq for Caller {}
 
 /// The subject alone for built-in callers, `subject@issuer` for all others. Claims are not shown:
 /// they may hold personal data.
@@ -138,6 +166,16 @@ mod tests {
         assert!(!ann.is_same_as(&Caller::new("b", "ann")));
         assert!(!ann.is_same_as(&Caller::new("a", "bob")));
         assert!(!Caller::local().is_same_as(&Caller::anonymous()));
+    }
+
+    #[test]
+    fn only_unknown_callers_are_told_apart_by_their_connections() {
+        let [one, two] = [1, 2].map(|connection| Caller::anonymous().on(connection));
+        assert!(one.is_same_as(&two) && one == two);
+        assert_ne!(one.share(), two.share());
+        let ann = Caller::new("a", "ann");
+        assert_eq!(ann.clone().on(1).share(), ann.clone().with_scopes(["x"]).on(2).share());
+        assert_ne!(ann.share(), Caller::new("a", "bob").share());
     }
 
     #[test]

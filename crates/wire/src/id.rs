@@ -48,6 +48,14 @@ impl Id {
         }))
     }
 
+    /// About how many bytes it has.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            Repr::Digits(text) | Repr::Text(text) => text.len(),
+            Repr::Small(_) | Repr::Null => 0,
+        }
+    }
+
     /// Whether this is `null`.
     pub fn is_null(&self) -> bool {
         self.0 == Repr::Null

@@ -127,7 +127,7 @@ pub fn decode(frame: &Bytes, max_depth: usize) -> Result<Incoming, Malformed> {
 
 /// Greatest number of messages in a batch. A longer batch is refused as a whole: each message may be
 /// as short as `{}`, and its error response is fifty times as long.
-pub const MAX_BATCH: usize = 1000;
+pub const MAX_BATCH: usize = 100;
 
 /// The messages of a batch; at most one more than the limit.
 struct Parts<'a>(Vec<&'a RawValue>);
@@ -389,7 +389,7 @@ fn write_call(id: Option<&Id>, method: &str, params: Option<&Raw>) -> Bytes {
 }
 
 /// Writes the responses to a batch.
-pub fn write_batch(answers: &[Bytes]) -> Bytes {
+pub fn write_batch(answers: &[&[u8]]) -> Bytes {
     let mut out =
         Vec::with_capacity(answers.iter().map(|answer| answer.len() + 1).sum::<usize>() + 1);
     for (nth, answer) in answers.iter().enumerate() {

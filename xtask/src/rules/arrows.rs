@@ -15,21 +15,33 @@ const ARROWS: &[(&str, &[&str])] = &[
             "client",
             "cluster",
             "articles",
+            "budget",
+            "openapi",
+            "outbound",
             "supervisor",
             "engine",
             "registry",
             "wire",
         ],
     ),
-    ("sabir", &["engine", "transports", "sources", "session", "registry", "wire"]),
-    ("transports", &["engine", "session", "registry", "wire"]),
-    ("sources", &["registry", "client", "articles", "supervisor", "wire"]),
-    ("cluster", &["engine", "session", "registry", "wire"]),
-    ("engine", &["session", "registry", "wire"]),
-    ("client", &["supervisor", "wire"]),
+    (
+        "sabir",
+        &["budget", "client", "engine", "transports", "sources", "session", "registry", "wire"],
+    ),
+    ("transports", &["budget", "engine", "session", "registry", "wire"]),
+    (
+        "sources",
+        &["budget", "registry", "client", "articles", "openapi", "outbound", "supervisor", "wire"],
+    ),
+    ("cluster", &["budget", "engine", "session", "registry", "wire"]),
+    ("engine", &["budget", "session", "registry", "wire"]),
+    ("client", &["outbound", "supervisor", "wire"]),
     ("session", &["wire"]),
     ("registry", &["wire"]),
     ("articles", &[]),
+    ("budget", &[]),
+    ("openapi", &[]),
+    ("outbound", &[]),
     ("supervisor", &[]),
     ("wire", &[]),
     (TESTKIT, &["wire", "session", "registry", "engine", "transports", "client"]),
@@ -42,7 +54,7 @@ const TESTKIT: &str = "testkit";
 const WITHOUT_FEATURES: &[&str] = &["wire", "session", "registry", "engine"];
 
 /// The crates without I/O. Their `clippy.toml` forbids what `std` offers of it.
-const PURE: &[&str] = &["wire", "session", "registry"];
+const PURE: &[&str] = &["wire", "session", "registry", "openapi"];
 
 /// The crates that would bring I/O, a clock or random numbers into a pure crate. A name that ends
 /// in `-` is a prefix.

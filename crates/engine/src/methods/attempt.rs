@@ -7,6 +7,7 @@ use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome, Source};
 use sabir_session::Outcome;
 use sabir_wire::types::{Questions, ServerResult};
 use sabir_wire::{ByteString, Caller, Problem, Raw, Resume};
+use serde_json::Value;
 
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
@@ -45,6 +46,7 @@ impl Attempt {
             arguments: arguments.cloned(),
             saved: SavedState::default(),
         };
+        let was_asked = resume.state.is_some();
         if let Some(state) = resume.state {
             let opened = context.engine.seal.open(&state, &attempt.binding());
             attempt.saved = opened.ok_or_else(|| {
@@ -53,14 +55,15 @@ impl Attempt {
                 )
             })?;
         }
-        // A client that answers was asked, even if there was no state to keep.
-        if !resume.answers.is_empty() {
-            attempt.saved.asked = attempt.saved.asked.max(1);
-        }
+        // Whoever was asked has a state: answers without one belong to no question, and a client that
+        // lost it is asked again.
         for (key, answer) in resume.answers {
             if !answer.is_object() {
                 let reason = format!("`inputResponses[\"{key}\"]` must be an object");
                 return Err(Problem::Params(reason.into()));
+            }
+            if !was_asked {
+                continue;
             }
             // A newer answer replaces an older one: the source may have asked again.
             attempt.saved.answers.retain(|(known, _)| *known != key);
@@ -92,19 +95,13 @@ impl Attempt {
             let (source, state) = (self.source.clone(), state.clone());
             self.call.park(Parked { source, state });
         }
-        // Without state the answers alone are enough.
-        let nothing_saved = self.saved.asked == 0 && state.is_none();
-        let state = if nothing_saved {
-            None
-        } else {
-            let asked = self.saved.asked + 1;
-            let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
-            match self.engine.seal.seal(&saved, &self.binding()) {
-                Some(sealed) => Some(sealed),
-                None => return Outcome::Failed(Problem::Internal("Internal error".into())),
-            }
+        // Sealed even if the source keeps nothing: it tells who was asked.
+        let asked = self.saved.asked + 1;
+        let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
+        let Some(sealed) = self.engine.seal.seal(&saved, &self.binding()) else {
+            return Outcome::Failed(Problem::Internal("Internal error".into()));
         };
-        Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
+        Outcome::NeedInput(Questions { questions, state: Some(sealed), ..Questions::default() })
     }
 
     fn binding(&self) -> Binding<'_> {
@@ -112,7 +109,10 @@ impl Attempt {
             caller: &self.caller,
             method: self.method,
             name: &self.name,
-            arguments: self.arguments.as_ref().and_then(|arguments| arguments.read().ok()),
+            // What cannot be read, such as 1e400, is bound as it is written.
+            arguments: self.arguments.as_ref().map(|arguments| {
+                arguments.read().unwrap_or_else(|_| Value::String(arguments.text().into()))
+            }),
         }
     }
 }

@@ -3,16 +3,23 @@
 pub(crate) mod attempt;
 pub(crate) mod completion;
 pub(crate) mod discover;
+pub(crate) mod lists;
 pub(crate) mod logging;
 pub(crate) mod prompts;
 pub(crate) mod resources;
 pub(crate) mod subscriptions;
 pub(crate) mod tools;
 
+use sabir_budget::ComputeError;
 use sabir_wire::Problem;
 
 /// What a method's own function gives, when it needs nobody else.
 type Reply = Result<sabir_wire::types::ServerResult, Problem>;
+
+/// The pool has no result.
+fn busy(error: ComputeError) -> Problem {
+    Problem::ToolFailed(error.to_string().into())
+}
 
 /// A method whose capability was not declared does not exist.
 fn declared(has: bool, method: &str) -> Result<(), Problem> {

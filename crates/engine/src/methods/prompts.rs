@@ -2,18 +2,11 @@
 
 use sabir_registry::PromptCall;
 use sabir_session::Outcome;
-use sabir_wire::types::ServerResult;
-use sabir_wire::{GetPrompt, Page, Problem, Raw};
+use sabir_wire::{GetPrompt, Problem, Raw};
 
 use super::attempt::{self, Attempt};
-use super::{Reply, declared};
+use super::declared;
 use crate::context::{Answering, MethodContext};
-
-pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
-    declared(context.catalog.capabilities().prompts, "prompts/list")?;
-    let page = context.catalog.prompts_page(page.cursor.as_deref(), context.from.revision)?;
-    Ok(ServerResult::Ready(page))
-}
 
 pub(crate) fn get(context: MethodContext, get: GetPrompt) -> Answering {
     begin(context, get).unwrap_or_else(|problem| Outcome::Failed(problem).into())

@@ -3,23 +3,11 @@
 use sabir_registry::ResourceCall;
 use sabir_session::Outcome;
 use sabir_wire::types::ServerResult;
-use sabir_wire::{Page, Problem, ReadResource};
+use sabir_wire::{Problem, ReadResource};
 
 use super::attempt::{self, Attempt};
 use super::{Reply, declared};
 use crate::context::{Answering, MethodContext};
-
-pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
-    declared(context.catalog.capabilities().resources, "resources/list")?;
-    let page = context.catalog.resources_page(page.cursor.as_deref(), context.from.revision)?;
-    Ok(ServerResult::Ready(page))
-}
-
-pub(crate) fn templates(context: &MethodContext, page: &Page) -> Reply {
-    declared(context.catalog.capabilities().resources, "resources/templates/list")?;
-    let page = context.catalog.templates_page(page.cursor.as_deref(), context.from.revision)?;
-    Ok(ServerResult::Ready(page))
-}
 
 pub(crate) fn read(context: MethodContext, read: ReadResource) -> Answering {
     begin(context, read).unwrap_or_else(|problem| Outcome::Failed(problem).into())

@@ -2,32 +2,53 @@
 
 use std::sync::Arc;
 
-use sabir_registry::{Outcome as SourceOutcome, ToolCall, ToolEntry};
+use sabir_budget::{Computing, compute};
+use sabir_registry::{Checker, Outcome as SourceOutcome, ToolCall, ToolEntry};
 use sabir_session::Outcome;
-use sabir_wire::types::{ServerResult, ToolReply};
-use sabir_wire::{CallTool, Page, Problem, Raw};
+use sabir_wire::types::ToolReply;
+use sabir_wire::{CallTool, Problem, Raw};
 
 use super::attempt::{self, Attempt};
-use super::{Reply, declared};
+use super::{busy, declared};
 use crate::context::{Answering, MethodContext};
-
-pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
-    declared(context.catalog.capabilities().tools, "tools/list")?;
-    let page = context.catalog.tools_page(page.cursor.as_deref(), context.from.revision)?;
-    Ok(ServerResult::Ready(page))
-}
 
 pub(crate) fn call(context: MethodContext, call: CallTool) -> Answering {
     begin(context, call).unwrap_or_else(|problem| Outcome::Failed(problem).into())
 }
 
-fn begin(context: MethodContext, call: CallTool) -> Result<Answering, Problem> {
+fn begin(context: MethodContext, mut call: CallTool) -> Result<Answering, Problem> {
     declared(context.catalog.capabilities().tools, "tools/call")?;
     let Some(entry) = context.catalog.tool(&call.name).cloned() else {
         return Err(Problem::UnknownTool((&*call.name).into()));
     };
-    let arguments = call.arguments.unwrap_or_else(Raw::empty_object);
-    entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
+    let arguments = call.arguments.take().unwrap_or_else(Raw::empty_object);
+    let share = context.from.caller.share();
+    let check = checking(share, &entry, &arguments, |entry| Some(&entry.input));
+    let wrong = |reason: String| Problem::Arguments(reason.into());
+    match check {
+        Checking::Done(checked) => checked.map_err(wrong)?,
+        Checking::Computing(checked) => {
+            return Ok(Answering::Running(Box::pin(async move {
+                let checked = checked.await.map_err(busy).and_then(|c| c.map_err(wrong));
+                match checked.and_then(|()| start(context, call, entry, arguments)) {
+                    Ok(Answering::Done(outcome)) => outcome,
+                    Ok(Answering::Running(running)) => running.await,
+                    Err(problem) => Outcome::Failed(problem),
+                }
+            })));
+        }
+    }
+    start(context, call, entry, arguments)
+}
+
+/// Hands the call to its source, once its arguments are found to fit.
+fn start(
+    context: MethodContext,
+    call: CallTool,
+    entry: Arc<ToolEntry>,
+    arguments: Raw,
+) -> Result<Answering, Problem> {
+    let share = context.from.caller.share();
     let attempt = Attempt::open(
         &context,
         entry.source(),
@@ -39,20 +60,24 @@ fn begin(context: MethodContext, call: CallTool) -> Result<Answering, Problem> {
     let context = attempt::context(context, &attempt);
     let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
     Ok(Answering::Running(Box::pin(async move {
-        let answer = answer.await.and_then(|outcome| checked(outcome, &entry));
+        let answer = match answer.await {
+            Ok(outcome) => checked(share, outcome, &entry).await,
+            Err(problem) => Err(problem),
+        };
         attempt.close(answer)
     })))
 }
 
 /// A result that breaks the tool's own promise is our failure, not the model's.
-fn checked(
+async fn checked(
+    share: u64,
     outcome: SourceOutcome<ToolReply>,
     entry: &Arc<ToolEntry>,
 ) -> Result<SourceOutcome<ToolReply>, Problem> {
     let SourceOutcome::Done(reply) = &outcome else { return Ok(outcome) };
-    let Some(output) = entry.output.as_ref().filter(|_| !reply.is_error) else {
+    if entry.output.is_none() || reply.is_error {
         return Ok(outcome);
-    };
+    }
     let broken = |reason: String| {
         tracing::error!("tool `{}` broke its output schema: {reason}", entry.tool.name);
         let name = &entry.tool.name;
@@ -63,6 +88,35 @@ fn checked(
     let Some(structured) = &reply.structured else {
         return Err(broken("there is no structured content".into()));
     };
-    output.check(structured).map_err(broken)?;
+    match checking(share, entry, structured, |entry| entry.output.as_ref()) {
+        Checking::Done(checked) => checked.map_err(broken)?,
+        Checking::Computing(checked) => checked.await.map_err(busy)?.map_err(broken)?,
+    }
     Ok(outcome)
+}
+
+/// A value that is longer is checked by the pool.
+const CHECKED_IN_PLACE: usize = 32 << 10;
+
+/// A check, done or begun.
+enum Checking {
+    Done(Result<(), String>),
+    Computing(Computing<Result<(), String>>),
+}
+
+/// Checks a value with one of a tool's checkers.
+fn checking(
+    share: u64,
+    entry: &Arc<ToolEntry>,
+    value: &Raw,
+    checker: fn(&ToolEntry) -> Option<&Checker>,
+) -> Checking {
+    let check = move |entry: &ToolEntry, value: &Raw| {
+        checker(entry).map_or(Ok(()), |checker| checker.check(value))
+    };
+    if value.text().len() <= CHECKED_IN_PLACE {
+        return Checking::Done(check(entry, value));
+    }
+    let (entry, value) = (entry.clone(), value.clone());
+    Checking::Computing(compute(share, move |_| Ok(check(&entry, &value))))
 }

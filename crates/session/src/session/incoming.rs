@@ -71,6 +71,13 @@ impl Session {
         }
     }
 
+    /// Stops the calls whose answers nobody will read.
+    pub(super) fn on_gone(&mut self, stream: StreamId, out: &mut Vec<Output>) {
+        for key in self.state.calls.of(stream) {
+            self.drop_call(key, out);
+        }
+    }
+
     fn on_message(
         &mut self,
         now: Duration,

@@ -3,14 +3,15 @@
 
 use bytes::Bytes;
 use sabir_wire::types::{Content, ContentKind, ServerResult, ToolReply};
-use sabir_wire::{Code, ErrorObject, Id, Malformed, MalformedKind, Problem, Revision};
+use sabir_wire::{Code, ErrorObject, Id, Malformed, MalformedKind, Problem, Request, Revision};
 use sabir_wire::{render, write_error};
 
 use super::Session;
-use crate::config::SessionKind;
+use crate::config::{Limits, SessionKind};
 use crate::dialect::{Dialect, MissingMethod, ToolFailure, UnknownTool};
 use crate::io::{MessageKind, Output, StreamId};
 use crate::phase::Phase;
+use crate::record::State;
 
 /// Where a response goes.
 #[derive(Clone, Copy)]
@@ -47,6 +48,10 @@ impl Session {
             Err(error) => write_error(Some(id), error),
         };
         let kind = MessageKind::Answer(result.err().map(|error| error.code));
+        let limit = self.config.limits.batch_bytes;
+        let batch = self.state.batches.find(reply_to.batch);
+        let is_too_long = batch.is_some_and(|batch| batch.size() + frame.len() > limit);
+        let frame = if is_too_long { write_error(Some(id), &too_long(limit)) } else { frame };
         self.send(reply_to, frame, kind, out);
     }
 
@@ -138,6 +143,36 @@ pub(super) fn malformed(malformed: &Malformed, dialect: &Dialect) -> Problem {
 /// A bound of the session is reached.
 pub(super) fn too_many(what: &str, limit: usize) -> Problem {
     Problem::Internal(format!("too many {what} in this session (limit {limit})").into())
+}
+
+fn too_long(limit: usize) -> ErrorObject {
+    let reason = format!("the answers to the batch are too long (limit {limit} bytes)");
+    ErrorObject::new(Code::INTERNAL, reason)
+}
+
+/// Refuses more subscriptions than a session may have.
+impl State {
+    pub(super) fn check_subscriptions(
+        &self,
+        request: &Request,
+        limits: &Limits,
+    ) -> Result<(), Problem> {
+        let (count, bytes) = match request {
+            Request::Subscribe(uri) if self.subscriptions.is_subscribed(uri) => return Ok(()),
+            Request::Subscribe(uri) => (1, uri.len()),
+            Request::Listen(listen) => (listen.filter.weight(), listen.filter.size()),
+            _ => return Ok(()),
+        };
+        let (coming, coming_bytes) = self.calls.subscribing();
+        if self.subscriptions.len() + coming + count > limits.subscriptions {
+            return Err(too_many("subscriptions", limits.subscriptions));
+        }
+        if self.subscriptions.size() + coming_bytes + bytes > limits.subscription_bytes {
+            let limit = limits.subscription_bytes;
+            return Err(too_many("bytes of subscribed URIs", limit));
+        }
+        Ok(())
+    }
 }
 
 /// The session takes no new requests.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sabir_articles::{ArticleUris, Figures, Problem as FileProblem, Store};
+use sabir_budget::{ComputeError, compute};
 use sabir_registry::{
     CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
     Starting, ToolCall,
@@ -62,13 +63,21 @@ impl Source for ArticleSource {
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         let inner = self.0.clone();
-        // The store answers from memory, so this may run on any thread.
-        Box::pin(async move { inner.call(&call).map(Outcome::Done) })
+        // A search computes for a millisecond or more, which must not stop other calls.
+        let reply = compute(call.context.caller.share(), move |_| Ok(inner.call(&call)));
+        Box::pin(async move {
+            let busy = |error: ComputeError| Err(Problem::ToolFailed(error.to_string().into()));
+            reply.await.unwrap_or_else(busy).map(Outcome::Done)
+        })
     }
 
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
         let inner = self.0.clone();
-        Box::pin(async move { inner.read(&call.uri).map(Outcome::Done) })
+        let reply = compute(call.context.caller.share(), move |_| Ok(inner.read(&call.uri)));
+        Box::pin(async move {
+            let busy = |error: ComputeError| Err(Problem::Internal(error.to_string().into()));
+            reply.await.unwrap_or_else(busy).map(Outcome::Done)
+        })
     }
 
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
@@ -99,15 +108,29 @@ impl Source for ArticleSource {
         format!("articles {}", self.0.appearance.folder.display())
     }
 
+    /// How many articles are served, and how many files are not, by which rules.
+    fn summary(&self) -> Option<String> {
+        let Figures { articles, hidden, ignored, .. } = self.0.store.figures();
+        let noun = if articles == 1 { "article" } else { "articles" };
+        let count: usize = hidden.values().sum();
+        let mut text = format!("{articles} {noun}, {count} hidden");
+        if count > 0 {
+            let reasons = hidden.iter().map(|(reason, count)| format!("{count} by {reason}"));
+            text.push_str(&format!(" ({})", reasons.collect::<Vec<_>>().join(", ")));
+        }
+        if ignored > 0 {
+            text.push_str(&format!(", {ignored} ignored"));
+        }
+        Some(text)
+    }
+
     fn problems(&self) -> Vec<String> {
         let folder = &self.0.appearance.folder;
         let shown = |problem: &FileProblem| match problem.file.as_str() {
             "" => format!("{}: {problem}", folder.display()),
             _ => folder.join(problem.to_string()).display().to_string(),
         };
-        let left_out = left_out(&self.0.store.figures());
-        let left_out = left_out.map(|text| format!("{}: {text}", folder.display()));
-        self.0.store.problems().iter().map(shown).chain(left_out).collect()
+        self.0.store.problems().iter().map(shown).collect()
     }
 }
 
@@ -149,17 +172,6 @@ impl Inner {
             _ => Completion::default(),
         }
     }
-}
-
-/// What is not served, and by which rules. `None` if everything is.
-fn left_out(figures: &Figures) -> Option<String> {
-    let Figures { articles, hidden, ignored, .. } = figures;
-    let mut parts: Vec<String> =
-        hidden.iter().map(|(reason, count)| format!("{count} by {reason}")).collect();
-    if *ignored > 0 {
-        parts.push(format!("{ignored} by ignore rules"));
-    }
-    (!parts.is_empty()).then(|| format!("{articles} articles served, not served: {}", parts.join(", ")))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

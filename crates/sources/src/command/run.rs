@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Launcher, Refused};
 use super::program::Program;
+use super::queue::QueueFull;
 
 /// How long beyond the grace period a program that is being stopped is waited for. A program that
 /// SIGKILL does not stop is blocked in the kernel; the call is answered without it.
@@ -67,12 +68,18 @@ pub enum RunError {
     /// The program could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// It lost its place in the queue to another caller.
+    #[error(transparent)]
+    Queue(#[from] QueueFull),
     /// The program did not start before its timeout.
     #[error("the program did not start before its timeout")]
     NotStartedInTime,
     /// Its limits or its sandbox could not be applied, so it was not started.
     #[error("cannot apply the limits or the sandbox of the program: {0}")]
     Sandbox(String),
+    /// Its files could not be written or read.
+    #[error("The program failed: {0}")]
+    Files(String),
     /// The program's monitor was killed. The program is being stopped.
     #[error("the monitor process of this program was killed")]
     MonitorLost,

@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use sabir_budget::{Hold, MemoryFull, memory};
 use sabir_wire::Problem;
 use sabir_wire::types::{Content, ResourceContents};
 
@@ -28,6 +29,9 @@ pub enum BadFile {
     /// It is too large.
     #[error("{} is too large (limit {MAX_FILE} bytes)", .0.display())]
     TooLarge(PathBuf),
+    /// There is no memory for it now.
+    #[error(transparent)]
+    NoMemory(#[from] MemoryFull),
 }
 
 /// The contents of a file.
@@ -35,6 +39,8 @@ pub(super) struct Contents {
     mime_type: String,
     /// Text, or bytes that are not UTF-8.
     body: Result<String, Vec<u8>>,
+    /// Until the result is counted.
+    _memory: Hold,
 }
 
 impl File {
@@ -58,8 +64,11 @@ impl File {
         let (path, mime_type) = (self.path.clone(), self.mime_type());
         // Reading may block for long, e.g. on a network drive.
         let read = tokio::task::spawn_blocking(move || read(&path));
-        let bytes = match read.await {
-            Ok(Ok(bytes)) => bytes,
+        let (bytes, memory) = match read.await {
+            Ok(Ok(read)) => read,
+            Ok(Err(BadFile::NoMemory(full))) => {
+                return Err(Problem::ToolFailed(full.to_string().into()));
+            }
             Ok(Err(error)) => {
                 tracing::error!("{error}");
                 return Err(Problem::Internal("cannot read a file of this server".into()));
@@ -68,7 +77,8 @@ impl File {
         };
         let body = String::from_utf8(bytes).map_err(|error| error.into_bytes());
         let unknown = if body.is_ok() { "text/plain" } else { "application/octet-stream" };
-        Ok(Contents { mime_type: mime_type.unwrap_or_else(|| unknown.to_owned()), body })
+        let mime_type = mime_type.unwrap_or_else(|| unknown.to_owned());
+        Ok(Contents { mime_type, body, _memory: memory })
     }
 }
 
@@ -112,13 +122,16 @@ fn open(path: &Path) -> Result<std::fs::File, BadFile> {
     std::fs::File::open(path).map_err(unreadable)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, BadFile> {
+fn read(path: &Path) -> Result<(Vec<u8>, Hold), BadFile> {
     let mut bytes = Vec::new();
+    let file = open(path)?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let memory = memory().take(usize::try_from(length).unwrap_or(usize::MAX))?;
     // The file may grow while it is read.
-    let read = open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes);
+    let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);
     match read {
         Ok(read) if read as u64 > MAX_FILE => Err(BadFile::TooLarge(path.to_owned())),
-        Ok(_) => Ok(bytes),
+        Ok(_) => Ok((bytes, memory)),
         Err(error) => Err(BadFile::Unreadable(path.to_owned(), error)),
     }
 }

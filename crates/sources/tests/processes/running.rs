@@ -281,11 +281,11 @@ async fn sixty_four_calls_run_in_order_four_at_a_time_and_cancelled_ones_never()
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
     for number in 0..64usize {
-        let queued = queue.enter().unwrap();
+        let queued = queue.enter(1).unwrap();
         let (supervisor, program) = (supervisor.clone(), Arc::clone(&program));
         let (inside, order) = (Arc::clone(&inside), Arc::clone(&order));
         let call = tokio::spawn(async move {
-            let _running = queued.await;
+            let _running = queued.await.unwrap();
             order.lock().unwrap().push(number);
             let now = inside.0.fetch_add(1, Ordering::SeqCst) + 1;
             inside.1.fetch_max(now, Ordering::SeqCst);

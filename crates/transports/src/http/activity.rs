@@ -6,8 +6,8 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -61,7 +61,29 @@ pub(crate) struct Activity {
     stalled_since: AtomicU64,
     order: AtomicU8,
     driver: AtomicWaker,
+    /// It has made a request.
+    is_used: AtomicBool,
+    /// When answers that the peer has not taken must be taken, over HTTP/2: there nobody waits for a
+    /// socket.
+    untaken: Mutex<Vec<(u64, u64)>>,
+    last_untaken: AtomicU64,
 }
+
+/// An answer that the peer has not taken, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Untaken {
+    activity: Arc<Activity>,
+    number: u64,
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        self.activity.untaken().retain(|(number, _)| *number != self.number);
+    }
+}
+
+/// How many bytes a peer must take in a second, beyond the time that it may take nothing.
+const LEAST_RATE: u64 = 64 << 10;
 
 impl Activity {
     pub(crate) fn new(clock: Arc<Clock>) -> Self {
@@ -76,12 +98,41 @@ impl Activity {
             stalled_since: AtomicU64::new(0),
             order: AtomicU8::new(RUN),
             driver: AtomicWaker::new(),
+            is_used: AtomicBool::new(false),
+            untaken: Mutex::default(),
+            last_untaken: AtomicU64::new(0),
         }
     }
 
     /// A request begins.
     pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.is_used.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it can be closed without harm to a request: none is under way, or one whose body has
+    /// not come.
+    pub(crate) fn is_dispensable(&self) -> bool {
+        let is_waiting = self.body_since.load(Ordering::Relaxed) != 0;
+        !self.is_told() && (self.in_flight() == 0 || is_waiting)
+    }
+
+    /// Orders connections: those that never made a request come first, then the longest idle.
+    pub(crate) fn worth(&self) -> (bool, u64) {
+        let since = self.idle_since.load(Ordering::Relaxed);
+        (self.is_used.load(Ordering::Relaxed), since)
+    }
+
+    /// Notes an answer of so many bytes, which the peer must take in time.
+    pub(crate) fn expect_taken(self: &Arc<Self>, bytes: usize, stall: Duration) -> Untaken {
+        let number = self.last_untaken.fetch_add(1, Ordering::Relaxed);
+        let time = millis(stall).saturating_add(bytes as u64 * 1000 / LEAST_RATE);
+        self.untaken().push((number, self.clock.now().saturating_add(time)));
+        Untaken { activity: self.clone(), number }
+    }
+
+    fn untaken(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
+        self.untaken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request was answered in full.
@@ -111,7 +162,8 @@ impl Activity {
             since != 0 && now.saturating_sub(since) >= millis(limit)
         };
         let is_idle = self.in_flight() == 0 && over(&self.idle_since, limits.idle);
-        if is_idle || over(&self.stalled_since, limits.stall) {
+        let is_late = self.untaken().iter().any(|(_, due)| *due <= now);
+        if is_idle || is_late || over(&self.stalled_since, limits.stall) {
             self.abandon();
         }
         if over(&self.body_since, limits.body_time) {

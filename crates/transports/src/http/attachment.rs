@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use sabir_budget::memory;
 use tokio::time::Instant;
 
 use super::reply::EventStream;
@@ -137,7 +138,7 @@ impl Live {
                 *is_last = last;
                 let mut piece = Vec::new();
                 attachment.write(&mut piece, &events);
-                Some(piece.into())
+                Some(memory().count(piece.into()))
             }
             () = until(*poll_at) => {
                 *is_last = true;

@@ -5,9 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use http::header::RETRY_AFTER;
 use http::request::Parts;
-use http::{StatusCode, Version};
+use http::{HeaderValue, StatusCode, Version};
 use http_body::Body;
+use sabir_budget::{MemoryFull, memory};
 use sabir_engine::Connection;
 use sabir_session::{Dialect, SessionKind, era};
 use sabir_wire::{Caller, Era, Incoming, Malformed, Message, Meta, Method, ParsedRequest};
@@ -147,6 +149,7 @@ where
     match in_time(connection, version, collect(body, limit)).await {
         Some(Ok(body)) => Ok(body),
         Some(Err(Unread::TooLong)) => Err(too_long()),
+        Some(Err(Unread::NoMemory(full))) => Err(no_memory(full)),
         Some(Err(Unread::Broken)) => {
             Err(Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"))
         }
@@ -203,23 +206,36 @@ async fn in_time<T>(
     }
 }
 
+/// There is no memory for a request.
+pub(crate) fn no_memory(full: MemoryFull) -> Refusal {
+    let later = HeaderValue::from_static("5");
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, full.to_string()).with(RETRY_AFTER, later)
+}
+
 enum Unread {
     TooLong,
+    NoMemory(MemoryFull),
     Broken,
 }
 
-/// Collects a body. If it comes in one piece it is not copied.
+/// A body that is shorter is not counted: its connection is.
+const COUNTED_BODY: usize = 8 << 10;
+
+/// Collects a body. If it comes in one piece it is not copied. It takes from the memory of the
+/// process as it arrives, until the last part of it is dropped.
 async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Bytes, Unread>
 where
     B: Body<Data = Bytes>,
 {
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+    let mut hold = memory().take_anyway(0);
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let Ok(frame) = frame else { return Err(Unread::Broken) };
         let Ok(piece) = frame.into_data() else { continue };
         if first.len() + rest.len() + piece.len() > limit {
             return Err(Unread::TooLong);
         }
+        hold.grow(piece.len()).map_err(Unread::NoMemory)?;
         if first.is_empty() && rest.is_empty() {
             first = piece;
         } else {
@@ -235,5 +251,6 @@ where
             break;
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    let body = if rest.is_empty() { first } else { rest.freeze() };
+    Ok(if body.len() < COUNTED_BODY { body } else { hold.keep(body) })
 }

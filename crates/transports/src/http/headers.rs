@@ -1,6 +1,8 @@
 //! The headers of a request, however they were read.
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::reply::Refusal;
 
 /// Headers to look things up in.
 pub(crate) trait Headers {
@@ -16,6 +18,21 @@ pub(crate) trait Headers {
 impl Headers for HeaderMap {
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name).iter().map(HeaderValue::as_bytes)
+    }
+}
+
+/// The value of a header that must not be there twice: each reader might take another one.
+pub(crate) fn only<'a>(
+    headers: &'a impl Headers,
+    name: &'static str,
+) -> Result<Option<&'a [u8]>, Refusal> {
+    let mut all = headers.all(name);
+    match (all.next(), all.next()) {
+        (first, None) => Ok(first),
+        _ => {
+            let reason = format!("the header {name} is there twice (expected once)");
+            Err(Refusal::new(StatusCode::BAD_REQUEST, reason))
+        }
     }
 }
 

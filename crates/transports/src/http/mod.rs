@@ -1,4 +1,5 @@
-//! HTTP: both eras on one endpoint, and the transport of the first revision beside it.
+//! HTTP: both eras on one endpoint, which can become a WebSocket, and the transport of the first
+//! revision beside it.
 //!
 //! [`HttpService`] answers requests and can be mounted anywhere; [`serve`] has the connections:
 //! HTTP/1.1 and HTTP/2 without TLS, plain requests by a reader of our own, all others by hyper. A
@@ -8,6 +9,7 @@ mod accept; // the headers of a modern request
 mod activity; // what a connection is doing, and for how long
 mod attachment; // a connection that reads a stream of a session
 mod auth; // who calls
+mod denials; // the log of requests that were not let in
 mod exchange; // one POST
 #[doc(hidden)]
 pub mod fuzzing; // the header rules, for fuzzers
@@ -23,17 +25,20 @@ mod server; // listen, serve, stop
 mod service; // the endpoint as a tower service
 mod session; // legacy clients: POST, GET, DELETE
 mod settings; // how it behaves, as decided
+mod shares; // how many legacy sessions each caller has
 mod socket; // a connection's socket
 mod sse; // server-sent events
 mod state; // what all connections share
 mod streams; // the streams of one legacy session
 mod sweep; // the task that ends what took too long
 mod table; // all legacy sessions
+mod upgrade; // WebSocket
 
 pub use accept::headers_agree;
 pub use auth::{Authenticate, Authenticating, Denied};
 pub use listener::Listener;
 pub use reply::Body;
+pub use route::is_reserved;
 pub use server::{BindError, Server, Stats, Watcher, serve};
 pub use service::HttpService;
 pub use settings::{Limits, NamedToken, Settings, Token};

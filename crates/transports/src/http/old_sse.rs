@@ -17,7 +17,7 @@ use super::attachment::{self, Attachment, Opening};
 use super::exchange::{parse, read};
 use super::guard;
 use super::reply::{self, Refusal, Reply};
-use super::session::{OLD_SSE, PostedMessage, refuse, too_many_sessions};
+use super::session::{OLD_SSE, PostedMessage, refuse, too_many_sessions, too_much};
 use super::sse;
 use super::state::{InFlight, OpenStream};
 use super::streams::{Origin, Streams};
@@ -75,5 +75,8 @@ where
     }
     let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
     let posted = stored.with(|streams| streams.post_to_only(receive));
-    posted.map(|()| reply::empty(StatusCode::ACCEPTED)).ok_or_else(gone)
+    match posted.ok_or_else(gone)? {
+        Ok(()) => Ok(reply::empty(StatusCode::ACCEPTED)),
+        Err(full) => Err(too_much(&state, full)),
+    }
 }

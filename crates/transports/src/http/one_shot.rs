@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+use sabir_budget::memory;
 use sabir_engine::{Connection, Frame, Waiting};
 use sabir_session::{MessageKind, StreamId};
 use sabir_wire::Code;
@@ -149,6 +150,9 @@ fn stream(
     Box::pin(events)
 }
 
+/// How much is sent at once, and at least one message.
+const MAX_PIECE: usize = 256 << 10;
+
 /// The next piece; `None` at the end.
 async fn next_piece(exchange: &mut Exchange, silence: Duration) -> Option<Bytes> {
     let Some(first) = exchange.next(Instant::now() + silence).await else {
@@ -156,10 +160,11 @@ async fn next_piece(exchange: &mut Exchange, silence: Duration) -> Option<Bytes>
     };
     let mut piece = Vec::new();
     sse::write(&mut piece, None, &first.text);
-    while let Some(frame) = exchange.connection.next_frame() {
+    while piece.len() < MAX_PIECE {
+        let Some(frame) = exchange.connection.next_frame() else { break };
         sse::write(&mut piece, None, &frame.text);
     }
-    Some(piece.into())
+    Some(memory().count(piece.into()))
 }
 
 fn event(text: &[u8]) -> Bytes {

@@ -19,6 +19,7 @@ use std::time::SystemTime;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::Version;
+use sabir_budget::memory;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use self::head::Head;
@@ -134,12 +135,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         if head.length > limits.head || head.body > max_body {
             return Step::Other;
         }
-        let is_admitted = state.guard.check_origin(None, Version::HTTP_11, &head).is_ok()
+        let is_admitted = !state.settings.only_websocket
+            && state.guard.check_origin(None, Version::HTTP_11, &head).is_ok()
             && route::check_running(state).is_ok()
             && exchange::check(&head).is_ok();
         let Some(Ok(caller)) = state.authentication.known(&head).filter(|_| is_admitted) else {
             return Step::Other;
         };
+        let caller = self.connection.caller(caller);
         let length = head.length + head.body;
         if length > self.read.len() {
             return Step::Short(length);
@@ -218,6 +221,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
 
     /// Waits for the rest of a request that is so long. `false` if it does not come in time.
     async fn fill(&mut self, length: usize) -> bool {
+        // Without memory for it, hyper's way refuses it.
+        let Ok(hold) = memory().take(length) else { return false };
         let in_flight = InFlight::begin(&self.connection);
         let mut all = BytesMut::with_capacity(length);
         all.extend_from_slice(&self.read);
@@ -234,7 +239,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
             Some(activity) => activity.body_in_time(reading).await.unwrap_or(false),
             None => reading.await,
         };
-        self.read = all.freeze();
+        self.read = hold.keep(all.freeze());
         is_whole
     }
 }

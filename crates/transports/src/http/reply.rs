@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
@@ -11,6 +13,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use sabir_wire::{Code, ErrorObject, write_error};
+
+use super::activity::{Activity, Untaken};
 
 /// What every request ends with.
 pub(crate) struct Reply {
@@ -58,7 +62,58 @@ impl From<Refusal> for Answer {
 }
 
 /// The body of a response: JSON, events, or nothing.
-pub struct Body(pub(crate) Content);
+pub struct Body {
+    content: Content,
+    /// Over HTTP/2: the peer has so long to take what is there, or to ask for more.
+    timing: Option<Timing>,
+}
+
+impl Body {
+    /// The same, which the peer must take in time, whether the connection can be written to or not.
+    pub(crate) fn timed(self, activity: Arc<Activity>, stall: Duration) -> Self {
+        let mut body = Self { timing: Some(Timing { activity, stall, poll: None }), ..self };
+        body.content = match std::mem::replace(&mut body.content, Content::Empty) {
+            Content::Json(text) => Content::Json(body.expect_taken(text)),
+            Content::Events(text) => Content::Events(body.expect_taken(text)),
+            other => other,
+        };
+        body.expect_poll();
+        body
+    }
+
+    /// The same text, which must be sent in time.
+    fn expect_taken(&self, text: Bytes) -> Bytes {
+        let Some(Timing { activity, stall, .. }) = &self.timing else { return text };
+        let untaken = activity.expect_taken(text.len(), *stall);
+        Bytes::from_owner(Timed { text, _untaken: untaken })
+    }
+
+    /// More must be asked for in time.
+    fn expect_poll(&mut self) {
+        if let Some(Timing { activity, stall, poll }) = &mut self.timing {
+            *poll = Some(activity.expect_taken(0, *stall));
+        }
+    }
+}
+
+/// How long a peer may take nothing.
+struct Timing {
+    activity: Arc<Activity>,
+    stall: Duration,
+    poll: Option<Untaken>,
+}
+
+/// A text that the peer must take in time.
+struct Timed {
+    text: Bytes,
+    _untaken: Untaken,
+}
+
+impl AsRef<[u8]> for Timed {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
 
 /// What a body holds.
 pub(crate) enum Content {
@@ -118,10 +173,15 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let content = &mut self.0;
+        if let Some(timing) = &mut self.timing {
+            timing.poll = None;
+        }
+        let content = &mut self.content;
         let piece = match content {
             Content::Stream(pieces) => {
                 let piece = ready!(pieces.as_mut().poll_next(cx));
+                self.expect_poll();
+                let piece = piece.map(|piece| self.expect_taken(piece));
                 return Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))));
             }
             Content::Json(text) | Content::Events(text) => Some(std::mem::take(text)),
@@ -132,11 +192,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Content::Empty)
+        matches!(self.content, Content::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             Content::Empty => SizeHint::with_exact(0),
             Content::Json(text) | Content::Events(text) => SizeHint::with_exact(text.len() as u64),
             Content::Stream(_) => SizeHint::default(),
@@ -147,7 +207,7 @@ impl http_body::Body for Body {
 impl From<Reply> for Response<Body> {
     fn from(reply: Reply) -> Self {
         let headers = reply.body.headers();
-        let mut response = Self::new(Body(reply.body));
+        let mut response = Self::new(Body { content: reply.body, timing: None });
         *response.status_mut() = reply.status;
         response.headers_mut().extend(headers.iter().cloned().chain(reply.headers));
         response

@@ -13,10 +13,15 @@ use http_body::Body;
 use super::accept::named_revision;
 use super::reply::{self, Answer, Refusal, Reply};
 use super::state::{HttpConnection, InFlight, ServerState};
-use super::{exchange, guard, old_sse, session};
+use super::{exchange, guard, old_sse, session, upgrade};
 
 /// For load balancers.
 const HEALTH: &str = "/healthz";
+
+/// Whether something else is served at `path`, so that the endpoint cannot be.
+pub fn is_reserved(path: &str, old_sse: bool) -> bool {
+    path == HEALTH || (old_sse && [old_sse::STREAM, old_sse::MESSAGES].contains(&path))
+}
 
 /// Answers one request. Never fails: a mistake in the request becomes a response.
 pub(crate) async fn answer<B>(connection: &Arc<HttpConnection>, request: Request<B>) -> Reply
@@ -27,6 +32,7 @@ where
     let (head, body) = request.into_parts();
     let mut body = pin!(body);
     let (state, version) = (&connection.state, head.version);
+    let uri = head.uri.clone();
     let guarded = guard::check_size(&head, state.settings.limits.head)
         .and_then(|()| state.guard.check_origin(head.uri.authority(), version, &head.headers));
     // A page must be allowed to read the response; one that was refused must not.
@@ -38,6 +44,9 @@ where
     let mut reply = match answered {
         Ok(reply) => reply,
         Err(refusal) => {
+            if matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                state.denials.log(state.clock.now(), refusal.status, uri.path());
+            }
             let is_discarded =
                 refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
             let mut reply = Reply::from(refusal);
@@ -68,11 +77,13 @@ where
     let state = in_flight.state();
     let settings = &state.settings;
     let path = head.uri.path();
+    let serves_old = settings.old_sse && !settings.only_websocket;
+    let is_endpoint = path == settings.endpoint || (settings.only_websocket && path == "/");
     let allowed = match path {
-        path if path == settings.endpoint => "GET, POST, DELETE, OPTIONS",
+        _ if is_endpoint => "GET, POST, DELETE, OPTIONS",
         HEALTH => "GET, HEAD, OPTIONS",
-        old_sse::STREAM if settings.old_sse => "GET, OPTIONS",
-        old_sse::MESSAGES if settings.old_sse => "POST, OPTIONS",
+        old_sse::STREAM if serves_old => "GET, OPTIONS",
+        old_sse::MESSAGES if serves_old => "POST, OPTIONS",
         _ => return Err(Refusal::new(StatusCode::NOT_FOUND, "not found")),
     };
     if head.method == Method::OPTIONS {
@@ -85,8 +96,13 @@ where
     }
     check_running(state)?;
     let caller = state.authentication.caller(&head.headers).await?;
-    let is_endpoint = path == settings.endpoint;
+    let caller = in_flight.connection.caller(caller);
+    let is_websocket = is_endpoint && upgrade::is_asked(&head.headers);
     match (&head.method, path) {
+        (&Method::GET, _) if is_websocket && (settings.websocket || settings.only_websocket) => {
+            upgrade::open(in_flight, caller, head)
+        }
+        _ if settings.only_websocket => Err(upgrade::required()),
         (&Method::POST, _) if is_endpoint => exchange::post(in_flight, caller, head, body).await,
         // A modern client has no use for either, and is told so.
         (&Method::GET | &Method::DELETE, _)

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -24,7 +24,7 @@ use super::route;
 use super::service::HttpService;
 use super::settings::{Limits, Settings};
 use super::socket::Socket;
-use super::state::{HttpConnection, ServerState};
+use super::state::{HttpConnection, Place, ServerState};
 
 /// An HTTP server that is bound to its address.
 pub struct Server {
@@ -60,7 +60,7 @@ pub struct Stats {
     pub connections: usize,
     /// Requests that are not answered in full, streams among them.
     pub requests: usize,
-    /// Open streams of events.
+    /// Open streams of events, and WebSockets.
     pub streams: usize,
     /// Legacy sessions.
     pub sessions: usize,
@@ -164,7 +164,19 @@ where
     let hyper = Arc::new(Hyper::new(&state.settings.limits));
     loop {
         // Room first: a connection that cannot be served waits outside, where it costs us nothing.
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        let permit = match room.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let most = state.settings.limits.connections / 64;
+                state.make_room(most);
+                let waiting = tokio::time::timeout(NO_ROOM, room.clone().acquire_owned());
+                match waiting.await {
+                    Ok(Ok(permit)) => permit,
+                    Ok(Err(_)) => return,
+                    Err(_) => continue,
+                }
+            }
+        };
         let stream = match listener.accept().await {
             Ok(stream) => stream,
             Err(error) => {
@@ -175,8 +187,7 @@ where
         };
         let (state, hyper) = (state.clone(), hyper.clone());
         tokio::spawn(async move {
-            serve_connection(&state, &hyper, stream).await;
-            drop(permit);
+            serve_connection(&state, &hyper, stream, Some(permit)).await;
         });
     }
 }
@@ -203,11 +214,15 @@ impl Hyper {
     }
 }
 
-pub(super) async fn serve_connection<S>(state: &Arc<ServerState>, hyper: &Hyper, stream: S)
-where
+pub(super) async fn serve_connection<S>(
+    state: &Arc<ServerState>,
+    hyper: &Hyper,
+    stream: S,
+    place: Place,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let connection = state.connect();
+    let connection = state.connect(place);
     let Some(activity) = connection.activity.clone() else { return };
     let mut plain = Plain::new(Socket::new(stream, activity.clone()), connection.clone());
     let next = activity.drive(plain.serve(), |_| {}).await;
@@ -237,11 +252,19 @@ pub(super) async fn serve_with_hyper<S>(
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let connection = connection.clone();
         async move {
+            let version = request.version();
             let reply = match first {
                 Some(answer) => route::resume(answer, request.into_body()).await,
                 None => route::answer(&connection, request).await,
             };
-            Ok::<_, Infallible>(Response::from(reply))
+            let response = Response::from(reply);
+            // Over HTTP/1 the socket tells whether the peer takes anything.
+            let stall = connection.state.settings.limits.stall;
+            let timed = connection.activity.clone().filter(|_| version >= Version::HTTP_2);
+            Ok::<_, Infallible>(match timed {
+                Some(activity) => response.map(|body| body.timed(activity, stall)),
+                None => response,
+            })
         }
     });
     let served = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);

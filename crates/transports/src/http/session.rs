@@ -20,7 +20,7 @@ use super::one_shot::{self, StatusRules};
 use super::reply::{self, Answer, Refusal, Reply};
 use super::sse;
 use super::state::{InFlight, OpenStream, ServerState};
-use super::streams::{EventId, Origin, Posted, Reader, Streams};
+use super::streams::{EventId, Full, Origin, Posted, Reader, Streams};
 use super::table::{SessionId, StoredSession};
 
 const SESSION: &str = "mcp-session-id";
@@ -67,8 +67,10 @@ pub(crate) fn post(
     if let PostedMessage::Other(Err(malformed)) = message {
         return refuse(connect(in_flight.state(), caller, revision), malformed).into();
     }
-    let Some(id) = headers.first(SESSION) else {
-        return without_session(in_flight, caller, message, revision);
+    let id = match headers::only(headers, SESSION) {
+        Ok(Some(id)) => id,
+        Ok(None) => return without_session(in_flight, caller, message, revision),
+        Err(refusal) => return refusal.into(),
     };
     match find(in_flight.state(), &caller, id) {
         Ok(stored) => in_session(in_flight, caller, stored, message),
@@ -176,8 +178,8 @@ fn in_session(
     let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
     let (posted, waiting) = match stored.with_waiting(|streams| streams.post(receive)) {
         None => return no_such_session().into(),
-        Some((None, _)) => return too_many_streams(in_flight.state()).into(),
-        Some((Some(id), waiting)) => (stored.with(|streams| streams.finish_post(id)), waiting),
+        Some((Err(full), _)) => return too_much(in_flight.state(), full).into(),
+        Some((Ok(id), waiting)) => (stored.with(|streams| streams.finish_post(id)), waiting),
     };
     match posted {
         None => no_such_session().into(),
@@ -201,9 +203,18 @@ fn in_session(
     }
 }
 
-fn too_many_streams(state: &ServerState) -> Refusal {
-    let limit = state.settings.limits.streams;
-    let reason = format!("too many concurrent requests in this session (limit {limit})");
+pub(crate) fn too_much(state: &ServerState, full: Full) -> Refusal {
+    let limits = &state.settings.limits;
+    let reason = match full {
+        Full::Streams => {
+            let limit = limits.streams;
+            format!("too many concurrent requests in this session (limit {limit})")
+        }
+        Full::Unsent => {
+            let limit = limits.unsent;
+            format!("the client does not read its responses (limit {limit} bytes)")
+        }
+    };
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, reason)
 }
 
@@ -271,7 +282,7 @@ fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> V
 /// A GET: opens a stream for what belongs to no request, or goes on with one that was lost.
 pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<Reply, Refusal> {
     spoken(named_revision(&head.headers), false)?;
-    let id = head.headers.first(SESSION).ok_or_else(no_session)?;
+    let id = headers::only(&head.headers, SESSION)?.ok_or_else(no_session)?;
     let stored = find(in_flight.state(), caller, id)?;
     let last_seen = head.headers.first(LAST_EVENT).map(last_seen).transpose()?;
     let reader = match stored.lock().as_mut() {
@@ -286,7 +297,7 @@ pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<
             }
             None => {
                 let opened = streams.open(Origin::Get);
-                opened.ok_or_else(|| too_many_streams(in_flight.state()))?
+                opened.ok_or_else(|| too_much(in_flight.state(), Full::Streams))?
             }
         },
     };
@@ -313,7 +324,8 @@ pub(crate) fn delete(
     headers: &HeaderMap,
 ) -> Result<Reply, Refusal> {
     spoken(named_revision(headers), false)?;
-    let stored = find(state, caller, headers.first(SESSION).ok_or_else(no_session)?)?;
+    let id = headers::only(headers, SESSION)?.ok_or_else(no_session)?;
+    let stored = find(state, caller, id)?;
     match state.table.remove(&stored.id) {
         true => Ok(reply::empty(StatusCode::NO_CONTENT)),
         false => Err(no_such_session()),

@@ -29,10 +29,19 @@ pub struct Settings {
     pub endpoint: String,
     /// Whether `/sse` and `/messages` serve the transport of the first revision.
     pub old_sse: bool,
+    /// Whether a GET of the endpoint that asks for it becomes a WebSocket: one message a text frame,
+    /// with the subprotocol `mcp`.
+    pub websocket: bool,
+    /// Whether nothing but WebSockets is served, at `/` as at the endpoint.
+    pub only_websocket: bool,
+    /// How often a WebSocket client is pinged. One that sends nothing for as long is gone.
+    pub ping: Duration,
     /// Whether an address that others can reach may be bound without a token.
     pub allow_public: bool,
     /// The tokens of which every request must bring one. None: no authentication.
     pub tokens: Vec<NamedToken>,
+    /// A header, in lower case, that may carry a token as it is, in place of `Authorization`.
+    pub token_header: Option<Box<str>>,
     /// Establishes callers instead of `tokens`.
     pub authenticate: Option<Arc<dyn Authenticate>>,
     /// Web origins that may call, beside those of this machine if only this machine can reach us.
@@ -67,8 +76,12 @@ impl Default for Settings {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7331)),
             endpoint: "/mcp".into(),
             old_sse: true,
+            websocket: true,
+            only_websocket: false,
+            ping: Duration::from_secs(30),
             allow_public: false,
             tokens: Vec::new(),
+            token_header: None,
             authenticate: None,
             origins: Vec::new(),
             hosts: Vec::new(),
@@ -84,7 +97,8 @@ impl Default for Settings {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections at once. One more waits until another has ended.
+    /// Connections at once. For one more, those are closed that have never made a request, or have
+    /// made none for the longest time; if all are in use it waits.
     pub connections: usize,
     /// How long a connection may be without a complete request. Then it is closed.
     pub idle: Duration,
@@ -94,10 +108,16 @@ pub struct Limits {
     pub body_time: Duration,
     /// How long a client may take nothing of what it is sent. Then its connection is closed.
     pub stall: Duration,
-    /// Legacy sessions at once. One more is answered 503.
+    /// Legacy sessions at once, and a quarter of them of one caller. For one more, that is ended which
+    /// was not used for the longest time; if all are in use it is answered 503.
     pub sessions: usize,
     /// How long a legacy session may be unused. Then it is ended, and answered 404.
     pub session_idle: Duration,
+    /// How long a legacy session may be unused whose handshake is not complete. Then it is ended.
+    pub handshake_time: Duration,
+    /// Bytes that one legacy session has not taken of what it is sent. With more, its next request is
+    /// answered 429.
+    pub unsent: usize,
     /// Requests and streams of one legacy session that wait at once. One more is answered 429.
     pub streams: usize,
     /// Messages that are kept of one stream of a legacy session, for a client that lost its
@@ -121,6 +141,8 @@ impl Default for Limits {
             stall: Duration::from_secs(60),
             sessions: 100_000,
             session_idle: Duration::from_secs(30 * 60),
+            handshake_time: Duration::from_secs(60),
+            unsent: 16 << 20,
             streams: 64,
             replay: 256,
             replay_bytes: 1 << 20,

@@ -1,12 +1,16 @@
 //! What all connections of a server share.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use sabir_budget::{Hold, memory};
 use sabir_engine::Engine;
+use sabir_wire::Caller;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::{Activity, Clock};
 use super::auth::Authentication;
+use super::denials::Denials;
 use super::guard::Guard;
 use super::settings::Settings;
 use super::streams::Bounds;
@@ -22,8 +26,12 @@ pub(crate) struct ServerState {
     /// How much is kept of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
-    /// Event streams that are open.
+    /// Event streams and WebSockets that are open.
     pub(crate) streams: AtomicUsize,
+    /// Numbers connections.
+    last_connection: AtomicU64,
+    /// Requests that were not let in.
+    pub(crate) denials: Denials,
     is_stopping: AtomicBool,
     activities: Mutex<Vec<Weak<Activity>>>,
 }
@@ -35,23 +43,36 @@ impl ServerState {
         let (events, bytes, streams) = (limits.replay, limits.replay_bytes, limits.streams);
         Self {
             table: SessionTable::new(clock.clone(), limits),
-            bounds: Arc::new(Bounds { events, bytes, streams }),
+            bounds: Arc::new(Bounds { events, bytes, streams, unsent: limits.unsent }),
             guard: Guard::new(&settings),
             authentication: Authentication::new(&settings),
             engine,
             clock,
             settings,
             streams: AtomicUsize::new(0),
+            last_connection: AtomicU64::new(0),
+            denials: Denials::default(),
             is_stopping: AtomicBool::new(false),
             activities: Mutex::default(),
         }
     }
 
-    /// Records a new connection.
-    pub(crate) fn connect(self: &Arc<Self>) -> Arc<HttpConnection> {
+    /// Records a new connection, which keeps its place until nothing of it is left.
+    pub(crate) fn connect(self: &Arc<Self>, place: Place) -> Arc<HttpConnection> {
         let activity = Arc::new(Activity::new(self.clock.clone()));
         self.lock().push(Arc::downgrade(&activity));
-        Arc::new(HttpConnection { state: self.clone(), activity: Some(activity) })
+        HttpConnection::new(self, Some(activity), place)
+    }
+
+    /// Closes connections that do nothing, those first that never did anything, so that others find
+    /// room. Whether there were any.
+    pub(crate) fn make_room(&self, most: usize) -> bool {
+        let mut idle: Vec<_> = self.activities();
+        idle.retain(|activity| activity.is_dispensable());
+        idle.sort_by_cached_key(|activity| activity.worth());
+        idle.truncate(most.max(1));
+        idle.iter().for_each(|activity| activity.abandon());
+        !idle.is_empty()
     }
 
     /// All connections that are open; forgets those that are not.
@@ -86,7 +107,35 @@ pub(crate) struct HttpConnection {
     pub(crate) state: Arc<ServerState>,
     /// `None` where somebody else has the connection.
     pub(crate) activity: Option<Arc<Activity>>,
+    _place: Place,
+    /// Tells callers whom nobody vouches for from each other.
+    number: u64,
+    _memory: Hold,
 }
+
+/// What a connection needs of memory before it has sent anything long.
+const CONNECTION_MEMORY: usize = 16 << 10;
+
+impl HttpConnection {
+    pub(crate) fn new(
+        state: &Arc<ServerState>,
+        activity: Option<Arc<Activity>>,
+        place: Place,
+    ) -> Arc<Self> {
+        let number = 1 + state.last_connection.fetch_add(1, Ordering::Relaxed);
+        // Connections have a limit of their own; they are counted so that others get less.
+        let memory = memory().take_anyway(CONNECTION_MEMORY);
+        Arc::new(Self { state: state.clone(), activity, number, _place: place, _memory: memory })
+    }
+
+    /// The caller, on this connection.
+    pub(crate) fn caller(&self, caller: Caller) -> Caller {
+        caller.on(self.number)
+    }
+}
+
+/// One of the connections that a server may have at once; `None` where they are not counted.
+pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 /// A request that is in flight. Counted until it is dropped.
 pub(crate) struct InFlight {
@@ -114,7 +163,7 @@ impl Drop for InFlight {
     }
 }
 
-/// An open event stream, counted.
+/// An open event stream or WebSocket, counted.
 pub(crate) struct OpenStream {
     in_flight: InFlight,
 }
@@ -127,6 +176,14 @@ impl OpenStream {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.in_flight.connection.state.settings
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.in_flight.connection.state.engine
+    }
+
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.in_flight.connection.activity.as_deref()
     }
 }
 

@@ -5,12 +5,16 @@
 //! stream outlives the connection that reads it: its messages are numbered and kept, within bounds,
 //! and a client that comes back names the last one that it has seen. No I/O and no clock.
 
+mod event; // the messages of a stream
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use sabir_engine::{Connection, Done, Frame, Wait, Work};
 use sabir_session::{MessageKind, StreamId};
 use tokio::sync::Notify;
+
+pub(crate) use self::event::{Event, EventId, Origin};
 
 /// A session's connection, and its streams.
 pub(crate) struct Streams {
@@ -38,7 +42,21 @@ pub(crate) struct Bounds {
     pub(crate) bytes: usize,
     /// Streams that are read, and as many that nobody reads.
     pub(crate) streams: usize,
+    /// Of all streams, bytes that nobody has read: with more, no further message is taken in.
+    pub(crate) unsent: usize,
 }
+
+/// Why a message is not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// Too many requests wait, or streams are read.
+    Streams,
+    /// Too much was not read.
+    Unsent,
+}
+
+/// How much a reader gets at once, and at least one message.
+const MAX_READ: usize = 256 << 10;
 
 struct Stream {
     number: u64,
@@ -53,38 +71,16 @@ struct Stream {
     /// Who reads it: readers are numbered, so that an old one knows when it was replaced.
     reader: Option<u64>,
     last_reader: u64,
+    /// Bytes of what no reader took.
+    unsent: usize,
+    /// When the last reader left.
+    left_at: Option<u64>,
+    /// The client was not told how to come back.
+    is_lost: bool,
     /// Since when somebody might come back who has missed something; while it goes on without a
     /// reader, that has not begun.
     unread_since: Option<u64>,
     news: Arc<Notify>,
-}
-
-/// What opened a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// A POST: it ends with its answers.
-    Post,
-    /// A GET: it hears what belongs to no request.
-    Get,
-    /// The one stream of the first revision's transport: it hears everything.
-    Only,
-}
-
-/// A message of a stream.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    /// Its place in the stream, from 1.
-    pub(crate) number: u64,
-    pub(crate) frame: Frame,
-}
-
-/// A place in a stream, as told to the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EventId {
-    pub(crate) origin: Origin,
-    pub(crate) stream: u64,
-    /// The event; 0 is before the first.
-    pub(crate) event: u64,
 }
 
 /// One who reads a stream.
@@ -143,21 +139,27 @@ impl Streams {
         self.sort();
     }
 
-    /// Hands a message in. `None` if too many wait already. [`Streams::finish_post`] tells what came
+    /// Hands a message in, unless too many wait already. [`Streams::finish_post`] tells what came
     /// of it, once its work was run.
     pub(crate) fn post(
         &mut self,
         receive: impl FnOnce(&mut Connection, StreamId),
-    ) -> Option<StreamId> {
+    ) -> Result<StreamId, Full> {
         if self.readers() + self.posted.len() >= self.bounds.streams {
-            return None;
+            return Err(Full::Streams);
         }
+        self.check_unsent()?;
         self.last_number += 1;
         let stream = StreamId(self.last_number);
         self.posted.push((stream, Vec::new()));
         receive(&mut self.connection, stream);
         self.sort();
-        Some(stream)
+        Ok(stream)
+    }
+
+    fn check_unsent(&self) -> Result<(), Full> {
+        let unsent: usize = self.streams.iter().map(|stream| stream.unsent).sum();
+        if unsent < self.bounds.unsent { Ok(()) } else { Err(Full::Unsent) }
     }
 
     /// What came of a message that was posted.
@@ -178,11 +180,16 @@ impl Streams {
     }
 
     /// Hands a message in whose answers go to the session's only stream.
-    pub(crate) fn post_to_only(&mut self, receive: impl FnOnce(&mut Connection, StreamId)) {
+    pub(crate) fn post_to_only(
+        &mut self,
+        receive: impl FnOnce(&mut Connection, StreamId),
+    ) -> Result<(), Full> {
+        self.check_unsent()?;
         receive(&mut self.connection, StreamId(0));
         self.sort();
         // The reader must wait for what was begun here, too.
         self.wake_all();
+        Ok(())
     }
 
     /// Opens a stream. `None` if too much is read already.
@@ -211,6 +218,8 @@ impl Streams {
             stream.news.notify_one();
             stream.news = Arc::default();
             stream.taken = last_seen.event;
+            let unread = stream.events.iter().filter(|event| event.number > last_seen.event);
+            stream.unsent = unread.map(Event::cost).sum();
             stream.read_after(last_seen.event)
         })
     }
@@ -223,12 +232,23 @@ impl Streams {
         let Some(stream) = self.streams.iter_mut().find(|s| s.is_read_by(reader)) else {
             return ReadResult::End;
         };
+        let mut room = MAX_READ;
         let new = stream.events.iter().filter(|event| event.number > reader.last);
-        let events: Vec<_> = new.cloned().collect();
+        let events: Vec<_> = new
+            .take_while(|event| {
+                let has_room = room > 0;
+                room = room.saturating_sub(event.cost());
+                has_room
+            })
+            .cloned()
+            .collect();
         if let Some(last) = events.last() {
             reader.last = last.number;
             stream.taken = last.number;
-            return ReadResult::Events(events, stream.is_ended);
+            let read: usize = events.iter().map(Event::cost).sum();
+            stream.unsent = stream.unsent.saturating_sub(read);
+            let is_last = stream.is_ended && last.number == stream.last_event;
+            return ReadResult::Events(events, is_last);
         }
         match stream.is_ended {
             true => ReadResult::End,
@@ -242,8 +262,10 @@ impl Streams {
         let found = self.streams.iter_mut().find(|stream| stream.is_read_by(reader));
         if let Some(stream) = found {
             stream.reader = None;
+            stream.left_at = Some(now);
             stream.unread_since = stream.is_complete().then_some(now);
-            if !keep {
+            stream.is_lost = !keep;
+            if !keep && stream.is_complete() {
                 self.streams.retain(|stream| stream.number != reader.stream);
             }
             self.forget_oldest();
@@ -260,13 +282,27 @@ impl Streams {
         self.sort();
     }
 
-    /// Looks after what nobody reads: forgets streams that nobody came back to in time. Whether
-    /// anything is left to look after.
-    pub(crate) fn look_after(&mut self, now: u64, replay_time: u64) -> bool {
+    /// Looks after what nobody reads: stops calls whose client has left for longer than `grace`, and
+    /// if it may come back, than `replay_time`; forgets streams that nobody came back to in time.
+    /// Whether anything is left to look after.
+    pub(crate) fn look_after(&mut self, now: u64, replay_time: u64, grace: u64) -> bool {
         self.advance();
+        let is_over = |since: u64, time| now.saturating_sub(since) >= time;
+        let is_gone = |stream: &&Stream| {
+            let patience = if stream.is_lost { grace } else { replay_time };
+            !stream.is_complete() && stream.left_at.is_some_and(|since| is_over(since, patience))
+        };
+        let gone = self.streams.iter().filter(is_gone).map(|stream| StreamId(stream.number));
+        for stream in gone.collect::<Vec<_>>() {
+            self.connection.abandon(stream);
+        }
+        self.sort();
         self.streams.retain_mut(|stream| {
             if stream.reader.is_some() || !stream.is_complete() {
                 return true;
+            }
+            if stream.is_lost {
+                return false;
             }
             let since = *stream.unread_since.get_or_insert(now);
             now.saturating_sub(since) < replay_time
@@ -387,6 +423,9 @@ impl Stream {
             is_ended: false,
             reader: None,
             last_reader: 0,
+            unsent: 0,
+            left_at: None,
+            is_lost: false,
             unread_since: None,
             news: Arc::default(),
         }
@@ -404,19 +443,26 @@ impl Stream {
     fn push(&mut self, frame: Frame, bounds: &Bounds) {
         self.bytes += frame.text.len();
         self.last_event += 1;
-        self.events.push_back(Event { number: self.last_event, frame });
+        let event = Event { number: self.last_event, frame };
+        self.unsent += event.cost();
+        self.events.push_back(event);
         while self.events.len() > bounds.events || self.bytes > bounds.bytes {
             let spare = |event: &Event| event.number <= self.taken;
             let note = |event: &Event| event.frame.kind == MessageKind::Notification;
             let spare = self.events.iter().position(spare);
             let Some(at) = spare.or_else(|| self.events.iter().position(note)) else { break };
-            self.bytes -= self.events.remove(at).map_or(0, |event| event.frame.text.len());
+            let Some(event) = self.events.remove(at) else { break };
+            self.bytes -= event.frame.text.len();
+            if event.number > self.taken {
+                self.unsent = self.unsent.saturating_sub(event.cost());
+            }
         }
         self.news.notify_one();
     }
 
     fn read_after(&mut self, last: u64) -> Reader {
         self.last_reader += 1;
+        self.left_at = None;
         self.reader = Some(self.last_reader);
         let Self { number, origin, last_reader, .. } = *self;
         Reader { origin, stream: number, reader: last_reader, last }
@@ -424,26 +470,6 @@ impl Stream {
 
     fn is_read_by(&self, reader: &Reader) -> bool {
         self.number == reader.stream && self.reader == Some(reader.reader)
-    }
-}
-
-impl EventId {
-    /// Reads `Last-Event-ID`; `None` if it is none of ours.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (origin, place) = match text.split_at_checked(1)? {
-            ("p", place) => (Origin::Post, place),
-            ("g", place) => (Origin::Get, place),
-            _ => return None,
-        };
-        let (stream, event) = place.split_once('-')?;
-        Some(Self { origin, stream: stream.parse().ok()?, event: event.parse().ok()? })
-    }
-}
-
-impl std::fmt::Display for EventId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let origin = if self.origin == Origin::Post { 'p' } else { 'g' };
-        write!(f, "{origin}{}-{}", self.stream, self.event)
     }
 }
 

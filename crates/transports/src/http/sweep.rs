@@ -33,12 +33,13 @@ pub(crate) async fn sweep(state: Weak<ServerState>) {
 
 async fn look_after(state: &ServerState, now: u64) {
     let replay_time = millis(state.settings.limits.replay_time);
+    let grace = millis(state.engine.settings().limits.grace);
     for (nth, stored) in state.table.unattended().into_iter().enumerate() {
         if nth % BATCH == BATCH - 1 {
             tokio::time::sleep(REST).await;
         }
         let Some(stored) = stored.upgrade() else { continue };
-        let more = stored.with(|streams| streams.look_after(now, replay_time));
+        let more = stored.with(|streams| streams.look_after(now, replay_time, grace));
         if more == Some(true) {
             state.table.look_after(&stored);
         }
@@ -48,7 +49,8 @@ async fn look_after(state: &ServerState, now: u64) {
 /// Often enough for the shortest of the limits.
 fn period(state: &ServerState) -> Duration {
     let limits = &state.settings.limits;
-    let shortest = [limits.idle, limits.body_time, limits.stall, limits.session_idle];
+    let shortest =
+        [limits.idle, limits.body_time, limits.stall, limits.session_idle, limits.handshake_time];
     let shortest = shortest.into_iter().chain([limits.replay_time]).min().unwrap_or_default();
     (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(1))
 }

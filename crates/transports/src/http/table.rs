@@ -12,12 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use nanoid::nanoid;
-use sabir_engine::{Progress, Waiting};
+use sabir_budget::{Hold, memory};
+use sabir_engine::{Progress, Turn, Waiting};
+use sabir_session::SessionState;
 use sabir_wire::Caller;
 use subtle::ConstantTimeEq as _;
 
 use super::activity::{Clock, millis};
 use super::settings::Limits;
+use super::shares::Shares;
 use super::streams::Streams;
 
 /// What names a session: 32 characters that nobody can guess.
@@ -84,8 +87,9 @@ impl StoredSession {
         let changed = change(streams);
         let mut next = streams.take_work();
         drop(guard);
+        let mut turn = Turn::default();
         while let Some(work) = next {
-            let progress = work.run();
+            let progress = turn.run(work);
             let mut guard = self.lock();
             let Some(streams) = guard.as_mut() else { break };
             match progress {
@@ -102,6 +106,13 @@ impl StoredSession {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether its handshake is complete, and whether somebody uses it now.
+    fn look(&self) -> (bool, bool) {
+        let streams = self.lock();
+        let Some(streams) = streams.as_ref() else { return (true, false) };
+        (streams.connection().session().state() == SessionState::Ready, streams.is_busy())
+    }
+
     fn end(&self) {
         // Dropped outside of the lock: its calls are told, and may take a moment.
         let ended = self.lock().take();
@@ -111,6 +122,12 @@ impl StoredSession {
     }
 }
 
+/// What a session needs of memory before it has subscribed to anything.
+const SESSION_MEMORY: usize = 3 << 10;
+
+/// How many sessions are looked at to find one that nobody uses.
+const MAX_LOOKS: usize = 64;
+
 /// All sessions.
 pub(crate) struct SessionTable {
     /// By [`SessionId::file`].
@@ -119,7 +136,10 @@ pub(crate) struct SessionTable {
     count: AtomicUsize,
     limit: usize,
     idle: u64,
+    handshake: u64,
     clock: Arc<Clock>,
+    shares: Mutex<Shares<StoredSession>>,
+    memory: Mutex<Hold>,
     /// When to look at which session.
     ages: Mutex<BinaryHeap<Age>>,
     /// Sessions with something to look after: calls or streams without a reader.
@@ -159,22 +179,32 @@ impl SessionTable {
             count: AtomicUsize::new(0),
             limit: limits.sessions,
             idle: millis(limits.session_idle),
+            handshake: millis(limits.handshake_time.min(limits.session_idle)),
             clock,
+            shares: Mutex::new(Shares::new(limits.sessions)),
+            memory: Mutex::new(memory().take_anyway(0)),
             ages: Mutex::default(),
             unattended: Mutex::default(),
         }
     }
 
-    /// Keeps a session; `None` if there are too many.
+    /// Keeps a session. If there are too many, that is ended which was not used for the longest time;
+    /// `None` if all are in use, or there is no memory.
     pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<StoredSession>> {
+        let owner = streams.connection().session().owner().clone();
         let has_room = |count| (count < self.limit).then_some(count + 1);
-        let counted = self.count.fetch_update(AcqRel, Acquire, has_room);
-        if counted.is_err() {
-            return None;
+        while self.count.fetch_update(AcqRel, Acquire, has_room).is_err() {
+            self.end_oldest()?;
+        }
+        match memory().take(SESSION_MEMORY) {
+            Ok(hold) => lock(&self.memory).absorb(hold),
+            Err(_) => {
+                self.count.fetch_sub(1, AcqRel);
+                return None;
+            }
         }
         let now = self.clock.now();
-        let owner = streams.connection().session().owner().clone();
-        let streams = Mutex::new(Some(streams));
+        let (streams, seen) = (Mutex::new(Some(streams)), AtomicU64::new(now));
         let (id, file) = loop {
             let id = SessionId::random();
             // That two are filed alike is as good as impossible; but then another is drawn.
@@ -182,11 +212,38 @@ impl SessionTable {
                 break (id, file);
             }
         };
-        let stored =
-            Arc::new(StoredSession { id, owner, is_old, seen: AtomicU64::new(now), streams });
+        let stored = Arc::new(StoredSession { id, owner, is_old, seen, streams });
         drop(file.insert(stored.clone()));
-        self.look_at(now.saturating_add(self.idle), &stored);
+        self.look_at(now.saturating_add(self.handshake), &stored);
+        let one_too_many = {
+            let seen = |stored: &StoredSession| stored.seen.load(Relaxed);
+            lock(&self.shares).add(stored.owner.share(), &stored, seen)
+        };
+        if let Some(oldest) = one_too_many {
+            self.remove(&oldest.id);
+        }
         Some(stored)
+    }
+
+    /// Ends the session that was not used for the longest time; `None` if all are in use.
+    fn end_oldest(&self) -> Option<()> {
+        for _ in 0..MAX_LOOKS {
+            let age = lock(&self.ages).pop()?;
+            let Some(stored) = age.stored.upgrade() else { continue };
+            let (is_ready, is_busy) = stored.look();
+            let due = self.due(&stored, is_ready);
+            match is_busy || due > age.due {
+                true => self.look_at(due.max(age.due + 1), &stored),
+                false => return self.remove(&stored.id).then_some(()),
+            }
+        }
+        None
+    }
+
+    /// When a session has not been used for too long.
+    fn due(&self, stored: &StoredSession, is_ready: bool) -> u64 {
+        let time = if is_ready { self.idle } else { self.handshake };
+        stored.seen.load(Relaxed).saturating_add(time)
     }
 
     /// The session of that name, if it is the caller's. It is in use from now on.
@@ -210,6 +267,8 @@ impl SessionTable {
         let removed = self.sessions.remove_if(&id.file(), |_, stored| stored.id.is(id));
         let Some((_, stored)) = removed else { return false };
         self.count.fetch_sub(1, AcqRel);
+        lock(&self.memory).shrink(SESSION_MEMORY);
+        lock(&self.shares).forget(stored.owner.share());
         stored.end();
         true
     }
@@ -238,10 +297,12 @@ impl SessionTable {
         for _ in 0..most {
             let Some(stored) = self.next_due(now) else { return false };
             let Some(stored) = stored.upgrade() else { continue };
-            if stored.lock().as_ref().is_some_and(Streams::is_busy) {
+            let (is_ready, is_busy) = stored.look();
+            // Without a handshake a stream alone is no use.
+            if is_busy && (is_ready || !stored.is_old) {
                 stored.seen.store(now, Relaxed);
             }
-            let due = stored.seen.load(Relaxed).saturating_add(self.idle);
+            let due = self.due(&stored, is_ready);
             if due <= now {
                 self.remove(&stored.id);
             } else {
@@ -319,7 +380,7 @@ mod tests {
         engine.registry().add(Arc::new(source)).unwrap();
         let kind = SessionKind::LegacyHttp(Revision::NEWEST_LEGACY);
         let connection = Connection::new(&engine, kind, Caller::anonymous());
-        let bounds = Arc::new(Bounds { events: 9, bytes: 9999, streams: 9 });
+        let bounds = Arc::new(Bounds { events: 9, bytes: 9999, streams: 9, unsent: 9999 });
         let table = SessionTable::new(Arc::new(Clock::new()), &Limits::default());
         let stored = table.insert(Streams::new(connection, bounds), false).unwrap();
         let say = |stored: &StoredSession, text: &'static str| {

@@ -420,11 +420,71 @@ async fn a_batch_that_waits_is_answered_together() {
 }
 
 #[tokio::test]
-async fn when_there_are_too_many_sessions_the_next_is_503() {
+async fn when_there_are_too_many_sessions_the_oldest_unused_goes() {
+    let wish = Wish::default().http(|http| {
+        http.limits.sessions = 2;
+        // The clock ticks as often as the shortest limit needs.
+        http.limits.replay_time = Duration::from_millis(40);
+    });
+    let server = wish.start().await;
+    let (mut client, first) = session(&server, "2025-11-25").await;
+    let (mut other, second) = session(&server, "2025-11-25").await;
+    let ping = |id: &str| in_session(id, Request::legacy(1, "ping", json!({})));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(client.send(&ping(&first)).await.status, 200);
+    let (_third, _) = session(&server, "2025-11-25").await;
+    assert_eq!(client.send(&ping(&first)).await.status, 200);
+    assert_eq!(other.send(&ping(&second)).await.status, 404);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_without_a_handshake_goes_first_and_within_its_time() {
+    let limit = Duration::from_millis(200);
+    let wish = Wish::default().http(|http| {
+        http.limits.sessions = 4;
+        http.limits.handshake_time = limit;
+    });
+    let server = wish.start().await;
+    let (mut client, id) = session(&server, "2025-11-25").await;
+    for _ in 0..20 {
+        // A connection each, so that none of them has more than its share.
+        hello(&mut server.connect().await, "2025-11-25").await;
+    }
+    let ping = in_session(&id, Request::legacy(1, "ping", json!({})));
+    assert_eq!(client.send(&ping).await.status, 200);
+    server.until(|stats| stats.sessions == 1).await;
+    assert_eq!(client.send(&ping).await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn one_caller_has_a_quarter_of_the_sessions() {
+    let server = Wish::default().http(|http| http.limits.sessions = 40).start().await;
+    let (mut quiet, id) = session(&server, "2025-11-25").await;
+    let mut greedy = server.connect().await;
+    for _ in 0..100 {
+        hello(&mut greedy, "2025-11-25").await;
+    }
+    server.until(|stats| stats.sessions == 11).await;
+    let ping = in_session(&id, Request::legacy(1, "ping", json!({})));
+    assert_eq!(quiet.send(&ping).await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn when_all_sessions_are_in_use_the_next_is_503() {
     let server = Wish::default().http(|http| http.limits.sessions = 2).start().await;
-    let mut client = server.connect().await;
-    let (first, _) = hello(&mut client, "2025-11-25").await;
-    hello(&mut client, "2025-11-25").await;
+    let (mut client, first) = session(&server, "2025-11-25").await;
+    let (_, second) = session(&server, "2025-11-25").await;
+    let mut readers = Vec::new();
+    for id in [&first, &second] {
+        let mut reader = server.connect().await;
+        let get = Request::new("GET", "/mcp").header("accept", "text/event-stream");
+        reader.write(&in_session(id, get).bytes()).await;
+        assert_eq!(reader.head().await.status, 200);
+        readers.push(reader);
+    }
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
     let one_more = Request::legacy(0, "initialize", params);
     let response = client.send(&one_more).await;

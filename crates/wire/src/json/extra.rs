@@ -55,6 +55,24 @@ impl Extra {
         }
     }
 
+    /// The same in memory of its own; none if that would be more than `limit` bytes.
+    #[must_use]
+    pub fn compact(&self, limit: usize) -> Self {
+        let size = |member: &Member| {
+            member.name.len() + member.text.as_ref().map_or(0, |text| text.text().len())
+        };
+        let is_plain = self.members().iter().all(|member| member.text.is_none());
+        if is_plain || self.members().iter().map(size).sum::<usize>() > limit {
+            return Self::NONE;
+        }
+        let compact = |member: &Member| Member {
+            name: ByteString::from(&*member.name),
+            text: member.text.as_ref().map(Raw::compact),
+            is_known: member.is_known,
+        };
+        Self::new(self.members().iter().map(compact).collect())
+    }
+
     pub(super) fn new(members: Vec<Member>) -> Self {
         Self((!members.is_empty()).then(|| Arc::new(members)))
     }

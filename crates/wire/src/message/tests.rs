@@ -191,10 +191,7 @@ fn written_messages_read_back() {
         decode(&write_error(None, &error), DEPTH).unwrap(),
         Incoming::One(Message::Response { id: None, result: Err(error) })
     );
-    assert_eq!(
-        write_batch(&[Bytes::from_static(b"1"), Bytes::from_static(b"2")]).as_ref(),
-        b"[1,2]"
-    );
+    assert_eq!(write_batch(&[b"1", b"2"]).as_ref(), b"[1,2]");
 }
 
 /// JSON values of every kind, among them the names that envelopes use.

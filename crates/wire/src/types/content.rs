@@ -76,6 +76,17 @@ impl Content {
         ContentKind::Resource(contents).into()
     }
 
+    /// About how many bytes it has.
+    pub(crate) fn size(&self) -> usize {
+        match &self.kind {
+            ContentKind::Text(text) => text.len(),
+            ContentKind::Image { data, .. } | ContentKind::Audio { data, .. } => data.len(),
+            ContentKind::Link(link) => link.uri.len() + link.name.len(),
+            ContentKind::Resource(contents) => contents.size(),
+            ContentKind::Other(json) => json.text().len(),
+        }
+    }
+
     /// Sets the annotations.
     pub fn annotated(mut self, annotations: Annotations) -> Self {
         self.annotations = Some(annotations);

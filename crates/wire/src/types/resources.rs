@@ -91,6 +91,12 @@ impl ResourceBody {
 }
 
 impl ResourceContents {
+    /// About how many bytes it has.
+    pub(crate) fn size(&self) -> usize {
+        let (ResourceBody::Text(body) | ResourceBody::Blob(body)) = &self.body;
+        body.len() + self.uri.len()
+    }
+
     /// Contents with this body.
     pub fn new(uri: impl Into<String>, mime_type: impl Into<String>, body: ResourceBody) -> Self {
         let (uri, mime_type) = (uri.into(), Some(mime_type.into()));

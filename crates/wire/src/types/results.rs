@@ -11,9 +11,12 @@ use crate::json::{object, read_word, text_of};
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
-use crate::types::{ClientCapabilities, Completion, Implementation, Prompt, PromptReply, Question};
 use crate::types::{
-    Resource, ResourceReply, ResourceTemplate, ServerCapabilities, Tool, ToolReply,
+    ClientCapabilities, Completion, Content, Implementation, Prompt, PromptReply, Question,
+};
+use crate::types::{
+    Resource, ResourceContents, ResourceReply, ResourceTemplate, ServerCapabilities, Tool,
+    ToolReply,
 };
 
 /// The result of a request, in the shape of the newest revision.
@@ -74,6 +77,22 @@ impl ServerResult {
             Method::Complete => Self::Completion(ReadJson::read_json(json)?),
             _ => Self::Relayed(Relayed { method: method.clone(), json: json.clone() }),
         })
+    }
+
+    /// About how many bytes it has: its texts, without their names and marks.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Ready(page) => page.len(),
+            Self::Tool(reply) => {
+                let structured = reply.structured.as_ref().map_or(0, |json| json.text().len());
+                reply.content.iter().map(Content::size).sum::<usize>() + structured
+            }
+            Self::Prompt(reply) => reply.messages.iter().map(|m| m.content.size()).sum(),
+            Self::Resource(reply) => reply.contents.iter().map(ResourceContents::size).sum(),
+            Self::Relayed(relayed) => relayed.json.text().len(),
+            // Bounded by what we say ourselves, or by the message of the client.
+            _ => 0,
+        }
     }
 }
 

@@ -72,4 +72,9 @@ impl SubscriptionFilter {
     pub fn weight(&self) -> usize {
         1 + self.resource_subscriptions.len()
     }
+
+    /// How many bytes its resources have.
+    pub fn size(&self) -> usize {
+        self.resource_subscriptions.iter().map(|uri| uri.len()).sum()
+    }
 }

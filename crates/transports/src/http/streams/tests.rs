@@ -5,7 +5,7 @@ use sabir_wire::Revision;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { events: 3, bytes: 1000, streams: 2 };
+const BOUNDS: Bounds = Bounds { events: 3, bytes: 1000, streams: 2, unsent: 9999 };
 
 fn streams() -> Streams {
     let engine = Engine::new(Settings::default());
@@ -130,7 +130,7 @@ fn no_more_readers_than_allowed() {
     let first = streams.open(Origin::Get).unwrap();
     assert!(streams.open(Origin::Get).is_some());
     assert!(streams.open(Origin::Get).is_none());
-    assert!(streams.post(|_, _| unreachable!("nothing is handed in")).is_none());
+    assert!(streams.post(|_, _| unreachable!("nothing is handed in")).is_err());
     streams.leave(&first, true, 1);
     assert!(streams.open(Origin::Get).is_some());
 }
@@ -150,9 +150,9 @@ fn streams_that_nobody_comes_back_to_are_forgotten_in_time() {
     let mut streams = streams();
     let reader = streams.open(Origin::Get).unwrap();
     assert!(streams.leave(&reader, true, 10), "somebody must look after it");
-    assert!(streams.look_after(19, 10));
+    assert!(streams.look_after(19, 10, 5));
     assert_eq!(streams.streams.len(), 1);
-    assert!(!streams.look_after(20, 10));
+    assert!(!streams.look_after(20, 10, 5));
     assert_eq!(streams.streams.capacity(), 0);
 }
 

@@ -1,0 +1,14 @@
+//! What the process has, shared out fairly among callers.
+//!
+//! A caller is named here by its share, a number (`Caller::share` in `sabir-wire`): this crate knows
+//! nothing of MCP.
+
+mod files; // how many may be open
+mod memory; // how much may be in use
+mod pool; // threads for work that computes
+mod turns; // a queue in which callers take turns
+
+pub use files::{files_for_connections, raise_file_limit};
+pub use memory::{Hold, Memory, MemoryFull, memory};
+pub use pool::{ComputeError, Computing, Pool, Spent, TimeBudget, compute, set_compute_time};
+pub use turns::{Place, Turns};

@@ -1,0 +1,228 @@
+//! The memory that requests, answers and queues may use together.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+/// A number of bytes that may be in use at once.
+///
+/// An eighth of it is kept for small things: whoever fills the rest with long bodies and answers
+/// keeps nobody from being served.
+#[derive(Debug)]
+pub struct Memory {
+    used: AtomicUsize,
+    limit: AtomicUsize,
+}
+
+/// What counts as small, in bytes.
+const SMALL: usize = 64 << 10;
+
+/// A text that is shorter is not counted: its bound is the number of texts.
+const UNCOUNTED: usize = 1 << 10;
+
+/// The budget is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server has no memory left for this request (limit {0} bytes); try again later")]
+pub struct MemoryFull(pub usize);
+
+/// The budget of this process: a quarter of the memory of the machine or of its control group, until
+/// [`Memory::set_limit`].
+pub fn memory() -> &'static Memory {
+    static MEMORY: OnceLock<Memory> = OnceLock::new();
+    MEMORY.get_or_init(|| Memory::new(available() / 4))
+}
+
+impl Memory {
+    /// A budget of `limit` bytes.
+    pub const fn new(limit: usize) -> Self {
+        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(limit) }
+    }
+
+    /// Changes the limit. What is in use stays so.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// How many bytes may be in use.
+    pub fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes are in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is left, even for small things.
+    pub fn is_full(&self) -> bool {
+        self.used() >= self.limit()
+    }
+
+    /// Takes bytes until the result is dropped.
+    pub fn take(&'static self, bytes: usize) -> Result<Hold, MemoryFull> {
+        let mut hold = Hold { memory: self, bytes: 0 };
+        hold.grow(bytes).map(|()| hold)
+    }
+
+    /// The same, however much is in use: for what is there already and cannot be refused.
+    pub fn take_anyway(&'static self, bytes: usize) -> Hold {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        Hold { memory: self, bytes }
+    }
+
+    /// The same text, counted as long as any part of it exists.
+    pub fn count(&'static self, text: Bytes) -> Bytes {
+        match text.len() < UNCOUNTED {
+            true => text,
+            false => self.take_anyway(text.len()).keep(text),
+        }
+    }
+}
+
+/// Bytes that are in use until this is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    memory: &'static Memory,
+    bytes: usize,
+}
+
+impl Hold {
+    /// Takes more bytes.
+    pub fn grow(&mut self, more: usize) -> Result<(), MemoryFull> {
+        let Memory { used, limit } = self.memory;
+        let limit = limit.load(Ordering::Relaxed);
+        let is_small = self.bytes.saturating_add(more) <= SMALL;
+        let most = if is_small { limit } else { limit - limit / 8 };
+        let fits = |used: usize| used.checked_add(more).filter(|sum| *sum <= most);
+        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => {
+                self.bytes += more;
+                Ok(())
+            }
+            Err(_) => Err(MemoryFull(limit)),
+        }
+    }
+
+    /// Gives some of the bytes back.
+    pub fn shrink(&mut self, less: usize) {
+        let less = less.min(self.bytes);
+        self.bytes -= less;
+        self.memory.used.fetch_sub(less, Ordering::Relaxed);
+    }
+
+    /// Takes over the bytes of another, of the same budget.
+    pub fn absorb(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// A text that holds these bytes as long as any part of it exists.
+    pub fn keep(self, text: Bytes) -> Bytes {
+        Bytes::from_owner(Kept { text, _hold: self })
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+struct Kept {
+    text: Bytes,
+    _hold: Hold,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// The memory of the machine, or of the control group if that is less.
+fn available() -> usize {
+    // Where nothing can be found out, a small machine is assumed.
+    let machine = machine().unwrap_or(4 << 30);
+    control_group().map_or(machine, |group| group.min(machine))
+}
+
+fn machine() -> Option<usize> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
+}
+
+/// The least limit of the control group of this process and of those above it.
+fn control_group() -> Option<usize> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().filter_map(limit_of_group).min()
+}
+
+fn limit_of_group(line: &str) -> Option<usize> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let (root, file) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.max"),
+        _ if controllers.split(',').any(|name| name == "memory") => {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return None,
+    };
+    let folders = std::path::Path::new(path).ancestors();
+    let folders = folders.map(|folder| folder.strip_prefix("/").unwrap_or(folder));
+    let limits = folders.filter_map(|folder| {
+        let limit = std::path::Path::new(root).join(folder).join(file);
+        std::fs::read_to_string(limit).ok()?.trim().parse().ok()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(limit: usize) -> &'static Memory {
+        Box::leak(Box::new(Memory::new(limit)))
+    }
+
+    #[test]
+    fn what_is_dropped_can_be_taken_again() {
+        let memory = budget(1000);
+        let mut hold = memory.take(600).unwrap();
+        assert_eq!(memory.take(401).unwrap_err(), MemoryFull(1000));
+        hold.grow(400).unwrap();
+        assert!(memory.is_full() && hold.grow(1).is_err());
+        drop(hold);
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn an_eighth_is_kept_for_small_things() {
+        let memory = budget(8 << 20);
+        let mut long = memory.take(7 << 20).unwrap();
+        assert!(long.grow(1).is_err() && memory.take(SMALL + 1).is_err());
+        let small: Vec<_> = (0..16).map(|_| memory.take(SMALL).unwrap()).collect();
+        assert!(memory.is_full() && memory.take(1).is_err());
+        drop(small);
+        assert_eq!(memory.used(), 7 << 20);
+    }
+
+    #[test]
+    fn a_text_is_counted_as_long_as_a_part_of_it_exists() {
+        let memory = budget(10);
+        let text = memory.count(Bytes::from(vec![b'x'; 5000]));
+        let part = text.slice(4000..4001);
+        drop(text);
+        assert_eq!((memory.used(), memory.is_full()), (5000, true));
+        drop(part);
+        assert_eq!(memory.used(), 0);
+        let short = memory.count(Bytes::from(vec![b'x'; UNCOUNTED - 1]));
+        assert_eq!((memory.used(), short.len()), (0, UNCOUNTED - 1));
+    }
+
+    #[test]
+    fn the_machine_has_memory() {
+        assert!(available() > 64 << 20);
+        assert!(memory().limit() <= machine().unwrap_or(usize::MAX) / 4);
+    }
+}

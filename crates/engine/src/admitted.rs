@@ -1,0 +1,38 @@
+//! What came of a call, and the memory that it takes until it is rendered.
+
+use sabir_budget::{Hold, MemoryFull, memory};
+use sabir_session::Outcome;
+use sabir_wire::Problem;
+
+/// An outcome that there is memory for.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) outcome: Outcome,
+    /// `None` for a small one.
+    pub(crate) hold: Option<Hold>,
+}
+
+/// The size from which an outcome takes from the memory of the process.
+const COUNTED: usize = 1 << 10;
+
+impl Admitted {
+    /// Replaces an outcome that there is no memory for.
+    pub(crate) fn new(outcome: Outcome) -> Self {
+        let size = match &outcome {
+            Outcome::Done(result) => result.size(),
+            _ => 0,
+        };
+        if size < COUNTED {
+            return Self { outcome, hold: None };
+        }
+        match memory().take(size) {
+            Ok(hold) => Self { outcome, hold: Some(hold) },
+            Err(full) => Self { outcome: refused(full), hold: None },
+        }
+    }
+}
+
+/// The outcome of a call that there is no memory for.
+pub(crate) fn refused(full: MemoryFull) -> Outcome {
+    Outcome::Failed(Problem::ToolFailed(full.to_string().into()))
+}

@@ -1,0 +1,51 @@
+//! How much of a client's own words is kept: whatever it says, a session stays small.
+
+use sabir_wire::types::ClientCapabilities;
+use sabir_wire::{Id, Problem, Raw};
+
+/// The most bytes that are kept of each: a client's name, its capabilities, an id, a token.
+const MAX_WORDS: usize = 1 << 10;
+
+/// The most bytes of a name and of a version where the whole would be too long.
+const MAX_NAME: usize = 256;
+
+/// What is kept of `clientInfo`: a copy, as a session outlives the message that it came in. Of one
+/// that is too long, the beginning of the name and of the version.
+pub(crate) fn kept_name(client: &Raw) -> Option<Raw> {
+    if client.text().len() <= MAX_WORDS {
+        return Some(client.compact());
+    }
+    let short = |name| {
+        let text: String = client.member(name)?.read().ok()?;
+        Some((name, text[..text.floor_char_boundary(MAX_NAME)].to_owned()))
+    };
+    let kept = ["name", "version"].into_iter().filter_map(short);
+    Raw::of(&kept.collect::<std::collections::BTreeMap<_, _>>()).ok()
+}
+
+/// What is kept of a client's capabilities: a copy, and unknown ones only if they are few.
+pub(crate) fn kept_capabilities(capabilities: &ClientCapabilities) -> ClientCapabilities {
+    let mut kept = capabilities.clone();
+    kept.extra = kept.extra.compact(MAX_WORDS);
+    kept
+}
+
+/// Refuses an id that is too long to be kept.
+pub(crate) fn check_id(id: &Id) -> Result<(), Problem> {
+    match id.size() > MAX_WORDS {
+        true => Err(Problem::Request(too_long("id").into())),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a progress token that is too long to be kept.
+pub(crate) fn check_token(token: Option<&Id>) -> Result<(), Problem> {
+    match token.is_some_and(|token| token.size() > MAX_WORDS) {
+        true => Err(Problem::Params(too_long("progressToken").into())),
+        false => Ok(()),
+    }
+}
+
+fn too_long(what: &str) -> String {
+    format!("`{what}` is too long (expected at most {MAX_WORDS} bytes)")
+}

@@ -1,0 +1,61 @@
+//! The messages of a stream, and their places in it.
+
+use sabir_engine::Frame;
+
+/// What opened a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A POST: it ends with its answers.
+    Post,
+    /// A GET: it hears what belongs to no request.
+    Get,
+    /// The one stream of the first revision's transport: it hears everything.
+    Only,
+}
+
+/// A message of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    /// Its place in the stream, from 1.
+    pub(crate) number: u64,
+    pub(crate) frame: Frame,
+}
+
+/// A place in a stream, as told to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventId {
+    pub(crate) origin: Origin,
+    pub(crate) stream: u64,
+    /// The event; 0 is before the first.
+    pub(crate) event: u64,
+}
+
+/// What a message costs beside its text.
+const OVERHEAD: usize = 256;
+
+impl Event {
+    /// What it costs to keep.
+    pub(crate) fn cost(&self) -> usize {
+        self.frame.text.len() + OVERHEAD
+    }
+}
+
+impl EventId {
+    /// Reads `Last-Event-ID`; `None` if it is none of ours.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (origin, place) = match text.split_at_checked(1)? {
+            ("p", place) => (Origin::Post, place),
+            ("g", place) => (Origin::Get, place),
+            _ => return None,
+        };
+        let (stream, event) = place.split_once('-')?;
+        Some(Self { origin, stream: stream.parse().ok()?, event: event.parse().ok()? })
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let origin = if self.origin == Origin::Post { 'p' } else { 'g' };
+        write!(f, "{origin}{}-{}", self.stream, self.event)
+    }
+}
