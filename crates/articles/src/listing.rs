@@ -214,6 +214,9 @@ impl Listing {
             return (Resolved::One(entry), None);
         }
         let Some(link) = Link::parse(asked, site) else { return (Resolved::Nothing, None) };
+        if link.path.is_empty() {
+            return (Resolved::Nothing, None);
+        }
         let bare = link.path.trim_matches('/');
         if let Some(entry) = self.article(bare) {
             return (Resolved::One(entry), link.section);

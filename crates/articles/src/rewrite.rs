@@ -31,13 +31,19 @@ pub(crate) fn with_ids(
     let target = |written: &str| -> Option<String> {
         let link = Link::parse(written, site).filter(|link| !link.path.is_empty())?;
         let id = utf8_percent_encode(listing.linked(&link, from)?.id(), ESCAPED).to_string();
-        let section = link.section.map_or_else(String::new, |section| format!("#{section}"));
+        let section = link.section.map(|it| format!("#{}", utf8_percent_encode(&it, ESCAPED)));
+        let section = section.unwrap_or_default();
         Some(format!("{id}{section}")).filter(|target| target != written)
     };
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     let mut change = |range: Range<usize>, written: &str| {
-        // The address is last in a link, and last in a definition but for its title.
-        let at = text[range.clone()].rfind(written).filter(|_| !written.is_empty());
+        // The text and the title of a link may be the same as its address.
+        let before = ["](", "](<", "]: ", "]: <", "]:"];
+        let find = |before: &&str| {
+            let at = text[range.clone()].rfind(&format!("{before}{written}"))?;
+            Some(at + before.len())
+        };
+        let at = before.iter().find_map(find).filter(|_| !written.is_empty());
         if let (Some(at), Some(target)) = (at, target(written)) {
             let start = range.start + at;
             changes.push((start..start + written.len(), target));

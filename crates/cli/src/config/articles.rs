@@ -144,3 +144,23 @@ fn shown(folder: &Path, written: &str) -> PathBuf {
         written => folder.join(written),
     }
 }
+
+/// Entries that are looked at to see whether a folder holds Markdown.
+const LOOKED_AT: usize = 1000;
+
+/// Whether a folder, or one of the folders in it, holds Markdown.
+pub(super) fn holds_markdown(folder: &Path) -> bool {
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).take(LOOKED_AT).collect::<Vec<_>>()
+    };
+    let is_hidden =
+        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+    let is_markdown = |path: &PathBuf| {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        !is_hidden(path) && matches!(ending, "md" | "mdx" | "markdown") && path.is_file()
+    };
+    let top = entries(folder);
+    let below = top.iter().filter(|path| !is_hidden(path) && path.is_dir());
+    top.iter().any(is_markdown) || below.take(LOOKED_AT).any(|path| entries(path).iter().any(is_markdown))
+}

@@ -214,6 +214,18 @@ fn a_folder_without_a_configuration_is_served_under_its_name() {
 }
 
 #[test]
+fn a_folder_of_markdown_is_served_without_a_path() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "docs/a.md", "# A\n");
+    let told = seen(&sabir(folder.path(), &["check"]));
+    assert!(told.contains("resources: article:///docs/a\n"), "{told}");
+    let empty = TempDir::new().unwrap();
+    write(empty.path(), ".hidden/a.md", "# A\n");
+    let told = seen(&sabir(empty.path(), &["check"]));
+    assert!(!told.contains("list_articles"), "{told}");
+}
+
+#[test]
 fn check_reports_the_problems_of_articles() {
     let folder = folder(FILE);
     write(
