@@ -201,6 +201,14 @@ impl Connection {
         Begun { key, notices: noticed, result: finished }
     }
 
+    /// Cancels a call whose holder has left.
+    pub(crate) fn cancel(&self, call: CallKey) {
+        let mut core = self.lock();
+        let waiter = core.calls.remove(&call);
+        self.advance(core, Input::Cancel(call));
+        drop(waiter);
+    }
+
     /// Hands in what happened, and carries out what comes of it.
     pub(crate) fn handle(&self, input: Input) {
         self.advance(self.lock(), input);
@@ -468,3 +476,6 @@ impl Drop for QuestionHandle {
         self.answer(Err(ErrorObject::new(code, "the question was not answered")));
     }
 }
+
+#[cfg(test)]
+mod tests;
