@@ -76,9 +76,7 @@ async fn a_call_over_websocket_costs_at_most_a_fifth_more_than_over_http() {
         per_call(best_http),
         per_call(best_websocket)
     );
-    // Without optimization the layers of libraries weigh more than they do in the product.
-    let limit = if cfg!(debug_assertions) { 3.0 } else { 1.2 };
-    assert!(ratio <= limit, "{ratio:.2} times as much (limit {limit})");
+    assert!(ratio <= 1.2, "{ratio:.2} times as much (limit 1.2)");
     drop((http, websocket));
     server.stop().await;
 }
