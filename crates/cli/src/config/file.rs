@@ -9,6 +9,7 @@ use super::openapi::OpenApi;
 use super::prompt::Prompt;
 use super::request::Request;
 use super::resource::Resource;
+use super::upstream::Upstream;
 
 /// A sabir.toml.
 #[derive(Debug, Default, Deserialize)]
@@ -27,6 +28,8 @@ pub(crate) struct File {
     pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
+    pub(crate) upstream: Vec<Upstream>,
+    pub(crate) import: Option<Import>,
 }
 
 /// `[server]`: what clients see.
@@ -122,6 +125,13 @@ pub(crate) struct Limits {
     pub(crate) page_size: Option<Spanned<usize>>,
     pub(crate) grace: Option<Spanned<String>>,
     pub(crate) abort_grace: Option<Spanned<String>>,
+}
+
+/// `[import]`: the servers of an `mcpServers` JSON file become upstreams.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Import {
+    pub(crate) path: Spanned<String>,
 }
 
 /// `[seal]`: the key that seals the state which clients keep for us. Replicas share it.
