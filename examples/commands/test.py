@@ -155,7 +155,7 @@ class Workbench(unittest.TestCase):
         self.assertEqual(self.commits(words=["nowhere"]), [])
 
     def test_no_value_becomes_an_option_of_git(self):
-        self.bad("may not begin with `-`", "git_log", author="--output=stolen")
+        self.bad("must not start with `-`", "git_log", author="--output=stolen")
         self.assertEqual(self.commits(path="--output=stolen"), [])
         self.assertEqual(list(self.folder.glob("stolen*")), [])
         self.bad("maximum of 500", "git_log", limit=501)

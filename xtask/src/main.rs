@@ -1,10 +1,12 @@
 //! `cargo xtask`: development tasks of this repository.
 //!
 //! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
-//! `soak` and `siege` run the kill test and the attacks for longer than `./test` does. `bench` and `record` measure speed and the
-//! cost of a request.
+//! `soak` and `siege` run the kill test and the attacks for longer than `./test` does. `dist` makes
+//! the packages. `bench` and `record` measure speed and the cost of a
+//! request.
 
 mod bench; // comparison with the peers, cost of the hot paths
+mod dist; // the packages that people install
 mod finding; // the result of a rule
 mod package; // `cargo metadata`
 mod paths; // `a::{b, c::d}` -> its paths
@@ -36,6 +38,9 @@ usage: cargo xtask COMMAND
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
+  dist [--arch ARCH] [--profile PROFILE]
+               build the static binary and pack it for npm, PyPI, Debian, mcpb, OCI and
+               Homebrew into target/dist-packages (ARCH: x86_64, aarch64)
   help         print this text
 
 exit codes: 0 no findings, 1 findings or a failure, 2 wrong usage
@@ -66,6 +71,10 @@ fn main() -> ExitCode {
             exit_code(bench::bench(&workspace(), options))
         }
         ["bench", ..] => usage("`bench` takes `--quick`, `--only NAME,…` and `--part PART`"),
+        ["dist", options @ ..] if dist::are_options(options) => {
+            exit_code(dist::dist(&workspace(), options))
+        }
+        ["dist", ..] => usage("`dist` takes `--arch x86_64|aarch64` and `--profile PROFILE`"),
         ["record"] => exit_code(bench::record(&workspace(), &[])),
         ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),

@@ -27,6 +27,8 @@ mod index; // the search index
 mod listing; // all files, in memory
 mod words; // splits text into words
 
+pub mod fuzzing; // what fuzzers run
+
 mod cache; // the index on the disk, and its lock
 mod context; // what the parts of the worker share
 mod events; // what the worker waits for
@@ -47,6 +49,7 @@ mod search; // searches the index
 mod snippet; // the best part of a text
 mod spelling; // completions and corrections
 mod store; // the entry point
+mod texts; // a search over short texts in memory
 mod uri; // the URIs of articles
 mod window; // scores of documents
 
@@ -59,4 +62,5 @@ pub use results::{
 pub use search::SearchOptions;
 pub use settings::Settings;
 pub use store::{Figures, OpenError, Store};
+pub use texts::TextIndex;
 pub use uri::ArticleUris;

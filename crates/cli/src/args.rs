@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::clients::{Client, Scope};
+use crate::config::{ADDRESSES, parse_address};
+
 /// Serve what you have to every MCP client
 #[derive(Debug, Parser)]
 #[command(name = "sabir", version, max_term_width = 100)]
@@ -25,9 +28,86 @@ pub(crate) enum Command {
     Check {
         /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
         path: Option<PathBuf>,
+
+        /// Read the articles of the folder alone, and no sabir.toml in it
+        #[arg(long)]
+        no_config: bool,
+
+        /// Print the result as JSON on standard output
+        #[arg(long)]
+        json: bool,
     },
     /// Write a commented sabir.toml into the current folder
     Init,
+    /// Print the tools that an API would be offered as, and what is left out
+    Openapi(OpenApi),
+    /// Add a folder, a sabir.toml or a URL to an MCP client
+    Install(Install),
+    /// Remove a server from an MCP client
+    Uninstall(Uninstall),
+    /// Print the servers of MCP clients as [[upstream]] entries; secrets become references
+    Import {
+        /// Only of this client
+        client: Option<Client>,
+    },
+    /// Look for what keeps MCP clients from using their servers, and say how to fix it
+    Doctor,
+    /// Print a script that completes commands, options, clients and paths
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Install {
+    /// The client
+    #[arg(required_unless_present = "list")]
+    pub(crate) client: Option<Client>,
+
+    /// A folder of articles, a sabir.toml, or the URL of a server [default: .]
+    #[arg(value_name = "PATH|URL", value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) target: Option<String>,
+
+    /// Whose configuration is changed
+    #[arg(long, default_value = "user")]
+    pub(crate) scope: Scope,
+
+    /// The name of the server in the client [default: its own]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// An environment variable of the client with the bearer token for the URL
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) token_env: Option<String>,
+
+    /// Replace another server of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Only print what would be written
+    #[arg(long)]
+    pub(crate) print: bool,
+
+    /// Show in which clients Sabir is
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Uninstall {
+    /// The client
+    pub(crate) client: Client,
+
+    /// The name of the server [default: the one that runs Sabir]
+    pub(crate) name: Option<String>,
+
+    /// Whose configuration is changed
+    #[arg(long, default_value = "user")]
+    pub(crate) scope: Scope,
 }
 
 #[derive(Debug, clap::Args)]
@@ -39,18 +119,45 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// Serve HTTP clients on this address, at /mcp [default: 127.0.0.1:7331, unless the file or
-    /// --stdio says otherwise]
-    #[arg(long, value_name = "ADDRESS")]
+    /// Serve HTTP clients on this address or port, at /mcp [default: 127.0.0.1:7331, unless the
+    /// file or --stdio says otherwise]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Require this bearer token in every HTTP request
-    #[arg(long, value_name = "SECRET", env = "SABIR_TOKEN", hide_env_values = true)]
+    /// Serve the articles of the folder alone, and ignore a sabir.toml in it
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    /// Require the bearer token in this file in every HTTP request [default: the token in the
+    /// environment variable SABIR_TOKEN, if it is set]
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Require this bearer token; other users can see it in the list of processes
+    #[arg(long, value_name = "SECRET")]
     pub(crate) token: Option<String>,
 
     /// Listen on an address that other hosts can reach, without authentication
     #[arg(long)]
     pub(crate) allow_public: bool,
+}
+
+fn address(written: &str) -> Result<SocketAddr, String> {
+    parse_address(written).ok_or_else(|| format!("expected {ADDRESSES}"))
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OpenApi {
+    /// An OpenAPI description (a file or a URL), or a sabir.toml with [[openapi]]
+    pub(crate) path: String,
+
+    /// The methods that are offered, e.g. GET,POST; `*` for all [default: GET,HEAD]
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
+
+    /// Print JSON, with the full definitions
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -6,11 +6,14 @@
 compile_error!("sabir supports Unix only");
 
 mod args;
+mod clients;
 mod commands;
 mod config;
+mod escape;
 mod logging;
 mod progress;
 mod report;
+mod shell;
 
 use std::process::ExitCode;
 

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sabir_articles::Indexing;
 
+use crate::escape::escaped;
+
 /// How long reading takes before the bar appears.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// Shows the progress of reading a folder on standard error, if that is a terminal.
 pub(crate) fn of_reading(folder: &Path) -> impl Fn(Indexing) + Send + Sync + 'static {
-    let (started, folder) = (Instant::now(), folder.display().to_string());
+    let (started, folder) = (Instant::now(), escaped(&folder.display().to_string()).into_owned());
     let bar = OnceLock::new();
     move |Indexing { done, total }| {
         if done >= total {

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use crate::config::Mistakes;
+use crate::escape::escaped_lines;
 
 /// The exit codes. Wrong usage is 2, from clap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ impl From<Exit> for ExitCode {
 pub(crate) enum Failure {
     /// The configuration is wrong.
     Config(Mistakes),
+    /// It was reported already.
+    Silent,
     /// Something else failed.
     Other { what: String, hint: Option<&'static str> },
 }
@@ -50,9 +53,12 @@ impl From<std::io::Error> for Failure {
 pub(crate) fn show(failure: &Failure) -> Exit {
     match failure {
         Failure::Config(mistakes) => {
-            say(&mistakes.to_string());
+            if mistakes.iter().next().is_some() {
+                say(&mistakes.to_string());
+            }
             Exit::Config
         }
+        Failure::Silent => Exit::Failed,
         Failure::Other { what, hint } => {
             say(&format!("error: {what}"));
             if let Some(hint) = hint {
@@ -63,7 +69,27 @@ pub(crate) fn show(failure: &Failure) -> Exit {
     }
 }
 
-/// Writes a line to standard error. Errors are ignored: there is nobody to tell.
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Config(mistakes) => write!(f, "{mistakes}"),
+            Self::Silent => Ok(()),
+            Self::Other { what, .. } => f.write_str(what),
+        }
+    }
+}
+
+/// Writes text to standard output.
+pub(crate) fn print_text(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Writes JSON to standard output, for programs that read the result of a command.
+pub(crate) fn print(value: &serde_json::Value) {
+    let _ = writeln!(std::io::stdout(), "{value:#}");
+}
+
+/// Writes a line to standard error, or several. Errors are ignored: there is nobody to tell.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
-use sabir_registry::Catalog;
+use sabir_registry::{Announcement, Catalog};
 use sabir_session::{Call, CallKey, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
@@ -21,7 +21,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use crate::admitted::Admitted;
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
-use crate::engine::{ClientEvent, Engine};
+use crate::engine::{ClientEvent, ClientEventKind, Engine};
 use crate::events::{CallEvent, EventQueue};
 use crate::wait::Wait;
 use crate::work::{Done, Progress, Turn, Waiting, Work};
@@ -38,7 +38,9 @@ pub struct Connection {
     work: VecDeque<Work>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
-    changes: Option<broadcast::Receiver<Topic>>,
+    changes: Option<broadcast::Receiver<Announcement>>,
+    /// Numbers a connection whose handshake has begun; else 0.
+    number: u64,
     /// For what the session keeps.
     kept: Option<Box<Kept>>,
     is_ready: bool,
@@ -78,6 +80,7 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
+            number: 0,
             kept: None,
             is_ready: false,
             is_closed: false,
@@ -197,7 +200,10 @@ impl Connection {
         self.take_events();
         loop {
             match self.changes.as_mut().map(broadcast::Receiver::try_recv) {
-                Some(Ok(topic)) => self.handle(Input::Changed(topic), None),
+                Some(Ok(Announcement::Changed(topic))) => self.handle(Input::Changed(topic), None),
+                Some(Ok(Announcement::Notification(frame))) => {
+                    self.handle(Input::Announced(frame), None);
+                }
                 Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
@@ -306,9 +312,13 @@ impl Connection {
                 self.engine.registry.unwatch(&uri);
                 self.count_subscriptions();
             }
-            Output::Ready(client) => {
+            Output::Ready(_) => {
                 self.is_ready = true;
-                self.engine.tell(ClientEvent::Ready(client));
+                self.engine.count_ready(false);
+                self.tell(ClientEventKind::Ready);
+            }
+            Output::Notified { method, params } => {
+                self.tell(ClientEventKind::Notified { method, params });
             }
             Output::Close => self.is_closed = true,
         }
@@ -326,6 +336,10 @@ impl Connection {
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {
         let Call { key, from, request } = call;
         self.follow_changes(&request);
+        if matches!(request, Request::Initialize(_)) && self.number == 0 {
+            self.number = self.engine.number_connection();
+            self.tell(ClientEventKind::Initializing);
+        }
         self.parked.retain(|(parked, _)| *parked != key);
         let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
@@ -334,6 +348,14 @@ impl Connection {
         self.running.push(call.clone());
         let context = MethodContext { engine: self.engine.clone(), catalog, from, call };
         self.work.push_back(Work { request, context });
+    }
+
+    /// Tells what happened to a legacy client.
+    fn tell(&self, kind: ClientEventKind) {
+        if self.number > 0 {
+            let client = self.session.client().cloned();
+            self.engine.tell(ClientEvent { connection: self.number, client, kind });
+        }
     }
 
     /// A client that may be told of changes follows them before it learns that it may.
@@ -371,8 +393,9 @@ impl Drop for Connection {
             self.engine.registry.unwatch(&uri);
         }
         if self.is_ready {
-            self.engine.tell(ClientEvent::Left);
+            self.engine.count_ready(true);
         }
+        self.tell(ClientEventKind::Left);
     }
 }
 

@@ -1,12 +1,12 @@
 //! What all conversations of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sabir_registry::{Registry, SourceState, SourceStatus};
+use sabir_registry::{Announcement, Registry, SourceState, SourceStatus};
 use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
-use sabir_wire::types::{CacheHint, CacheScope, Implementation, Topic};
+use sabir_wire::types::{CacheHint, CacheScope, Implementation};
 use sabir_wire::{Raw, Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
@@ -78,13 +78,34 @@ impl Default for EngineLimits {
     }
 }
 
-/// Something that happened to a client.
+/// Something that happened to a legacy client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum ClientEvent {
-    /// A legacy client completed its handshake: as it named itself.
-    Ready(Option<Raw>),
-    /// A client that was ready has left.
+pub struct ClientEvent {
+    /// Numbers the connection: all events of one client have the same.
+    pub connection: u64,
+    /// As the client named itself.
+    pub client: Option<Raw>,
+    /// What happened.
+    pub kind: ClientEventKind,
+}
+
+/// What happened to a client.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ClientEventKind {
+    /// Its handshake began.
+    Initializing,
+    /// Its handshake is complete.
+    Ready,
+    /// It sent a notification that the protocol does not know.
+    Notified {
+        /// The method of the notification.
+        method: Box<str>,
+        /// The params of the notification.
+        params: Option<Raw>,
+    },
+    /// It has left; its handshake had begun.
     Left,
 }
 
@@ -94,9 +115,10 @@ pub struct Engine {
     pub(crate) session_config: Arc<SessionConfig>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) seal: Seal,
-    changes: broadcast::Sender<Topic>,
+    changes: broadcast::Sender<Announcement>,
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
+    last_connection: AtomicU64,
     on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
 }
 
@@ -116,7 +138,7 @@ impl Engine {
         let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
         let announce = changes.clone();
         // Nobody may be listening; that is no failure.
-        registry.on_change(move |topic| drop(announce.send(topic)));
+        registry.on_change(move |announcement| drop(announce.send(announcement)));
         let config = SessionConfig {
             dialect: settings.dialect.clone(),
             limits: settings.limits.clone(),
@@ -131,6 +153,7 @@ impl Engine {
             changes,
             stop: watch::Sender::new(false),
             ready: AtomicUsize::new(0),
+            last_connection: AtomicU64::new(0),
             on_event,
             settings,
         })
@@ -156,7 +179,7 @@ impl Engine {
         self.ready.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn changes(&self) -> broadcast::Receiver<Topic> {
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Announcement> {
         self.changes.subscribe()
     }
 
@@ -204,11 +227,20 @@ impl Engine {
         self.stop.subscribe()
     }
 
-    pub(crate) fn tell(&self, event: ClientEvent) {
-        match event {
-            ClientEvent::Ready(_) => self.ready.fetch_add(1, Ordering::Relaxed),
-            ClientEvent::Left => self.ready.fetch_sub(1, Ordering::Relaxed),
+    /// A number for a connection whose handshake begins. Never 0.
+    pub(crate) fn number_connection(&self) -> u64 {
+        self.last_connection.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a client whose handshake is complete, or that has left after it was.
+    pub(crate) fn count_ready(&self, has_left: bool) {
+        match has_left {
+            false => self.ready.fetch_add(1, Ordering::Relaxed),
+            true => self.ready.fetch_sub(1, Ordering::Relaxed),
         };
+    }
+
+    pub(crate) fn tell(&self, event: ClientEvent) {
         if let Some(on_event) = &self.on_event {
             on_event(event);
         }

@@ -19,7 +19,7 @@ mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
-pub use engine::{ClientEvent, Engine, EngineLimits, Settings};
+pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
 pub use seal::SealKey;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sabir_wire::types::Topic;
+use sabir_registry::Announcement;
 use tokio::sync::{broadcast, watch};
 
 use crate::events::EventQueue;
@@ -14,7 +14,7 @@ use crate::events::EventQueue;
 #[derive(Debug)]
 pub struct Wait {
     pub(crate) events: Option<Arc<EventQueue>>,
-    pub(crate) changes: Option<broadcast::Receiver<Topic>>,
+    pub(crate) changes: Option<broadcast::Receiver<Announcement>>,
     pub(crate) stopping: Option<watch::Receiver<bool>>,
     pub(crate) wake_at: Option<Instant>,
 }

@@ -1,21 +1,21 @@
-//! The immutable snapshot of all that is offered.
+//! The immutable snapshot of everything that is offered.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
+use sabir_wire::mirror::{MirroredArgument, mirrored_arguments};
 use sabir_wire::types::{
     CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
-use crate::headers::{MirroredArgument, mirrored_arguments};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
 use crate::source::{BadOffer, Offer, Source};
 
-/// All that is offered at one time, and who provides it.
+/// Everything that is offered at one time, with the source of each item.
 #[derive(Debug)]
 pub struct Catalog {
     server: Raw,
@@ -30,7 +30,7 @@ pub struct Catalog {
     template_list: Listing<ResourceTemplate>,
 }
 
-/// A tool, its schemas compiled, and who runs it.
+/// A tool with its compiled schemas and its source.
 #[derive(Debug)]
 pub struct ToolEntry {
     /// As listed.
@@ -57,13 +57,13 @@ pub enum List {
     Templates,
 }
 
-/// Who provides a resource, and what its variables are.
+/// The source of a resource, and the values of its template's variables.
 #[derive(Debug)]
 pub struct FoundResource {
     provider: Provider,
-    /// The family that it belongs to, unless it was listed by itself.
+    /// The template that it matches; `None` if it is listed itself.
     pub template: Option<String>,
-    /// What the variables of the family are.
+    /// The values of the template's variables.
     pub variables: Vec<(String, String)>,
 }
 
@@ -77,19 +77,19 @@ impl std::fmt::Debug for Provider {
     }
 }
 
-/// An offer that was checked by itself, its schemas compiled.
+/// A checked offer with compiled schemas.
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
     tools: Vec<Arc<ToolEntry>>,
     templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
-    /// What was left out of a tolerant offer.
+    /// The invalid parts that were left out of a tolerant offer.
     pub(crate) left_out: Vec<BadOffer>,
 }
 
 impl CheckedOffer {
-    /// Checks an offer by itself. Tools that are as they were in `before` are not compiled again.
+    /// Checks an offer on its own. Tools that are unchanged since `before` are not compiled again.
     pub(crate) fn check(
         source: &Arc<dyn Source>,
         offer: Offer,
@@ -144,22 +144,22 @@ impl ToolEntry {
         Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
     }
 
-    /// Who runs it.
+    /// The source that runs it.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.provider.0
     }
 }
 
 impl FoundResource {
-    /// Who provides it.
+    /// The source that provides it.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.provider.0
     }
 }
 
 impl Catalog {
-    /// Puts offers together, in their order. The first that is offered under a name keeps it; what
-    /// lost its name, and which offer it is of, is told in the second value.
+    /// Combines offers in their order. The first item of a name keeps it; the second value lists the
+    /// items that lost their names, each with the index of its offer.
     pub(crate) fn build(
         offers: &[&CheckedOffer],
         server: Raw,
@@ -217,7 +217,7 @@ impl Catalog {
         (catalog, taken)
     }
 
-    /// What is offered, exactly.
+    /// The capabilities that follow from the offers.
     pub fn capabilities(&self) -> &ServerCapabilities {
         &self.capabilities
     }
@@ -227,12 +227,12 @@ impl Catalog {
         self.tools.get(name)
     }
 
-    /// The prompt of that name, and who fills it in.
+    /// The prompt of that name, and its source.
     pub fn prompt(&self, name: &str) -> Option<(&Prompt, &Arc<dyn Source>)> {
         self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.0))
     }
 
-    /// The resource at that URI: one that is listed, or one of a family that is.
+    /// The resource at that URI: listed itself, or matched by a listed template.
     pub fn resource(&self, uri: &str) -> Option<FoundResource> {
         if let Some(provider) = self.resources.get(uri) {
             let provider = provider.clone();
@@ -249,7 +249,8 @@ impl Catalog {
         })
     }
 
-    /// Who completes arguments of what is referred to, and whether it has such an argument.
+    /// The source that completes arguments of the referenced item, and whether the item has such an
+    /// argument.
     pub fn completer(
         &self,
         reference: &Reference,
@@ -327,7 +328,7 @@ fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() 
     is_free
 }
 
-/// A list may be kept as long as the most cautious of its sources says.
+/// A list may be cached for the shortest time that any of its sources allows.
 fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
     let hints = offers.iter().map(|checked| checked.offer.cache);
     let all = Offer::default().cache;

@@ -1,4 +1,4 @@
-//! What a source may know of a call, and what it may report while it works.
+//! The context of a call: what a source knows about it, and how it reports while it works.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ pub trait CallHandle: Send + Sync {
     fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// What a source may know of a call beside its arguments.
+/// Everything that a source knows about a call besides its arguments.
 #[derive(Clone)]
 pub struct Context {
     /// Who makes the call, as the transport has established.
     pub caller: Caller,
-    /// What the client can be asked.
+    /// The client's declared capabilities.
     pub capabilities: ClientCapabilities,
-    /// Who the client says it is. For display only: nobody has checked it.
+    /// The client's own name for itself. For display only: it is not verified.
     pub client: Option<Raw>,
-    /// What the request says about itself.
+    /// The request's metadata.
     pub meta: Option<Raw>,
-    /// What the client has answered so far, by the keys of the questions.
+    /// The client's answers so far, by the keys of the questions.
     pub answers: Vec<(String, Raw)>,
-    /// What the source gave to be kept when it last asked.
+    /// The state that the source saved when it last asked.
     pub state: Option<Raw>,
     /// Reports to the client while the call runs.
     pub call: Arc<dyn CallHandle>,
@@ -46,7 +46,7 @@ impl Context {
         self.answers.iter().find(|(asked, _)| asked == key).map(|(_, answer)| answer)
     }
 
-    /// Where the request stands in a distributed trace.
+    /// The request's position in a distributed trace.
     pub fn trace(&self) -> TraceContext {
         self.meta.as_ref().and_then(|meta| meta.read().ok()).unwrap_or_default()
     }

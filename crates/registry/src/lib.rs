@@ -1,23 +1,21 @@
-//! What a server offers, and who provides it.
+//! The catalog of a server, and the sources behind it.
 //!
 //! A [`Source`] provides tools, prompts or resources. The [`Registry`] keeps the sources and, behind
-//! one pointer, the immutable [`Catalog`] of all that they offer; a call keeps the catalog that it
+//! one pointer, the immutable [`Catalog`] of everything that they offer; a call keeps the catalog that it
 //! started with. Nothing here knows a session, a transport or the clock.
 
 mod catalog; // the immutable snapshot: look up, list
-mod context; // what a source may know of who asks, and say while it works
-mod headers; // arguments that HTTP repeats in headers
+mod context; // what a source knows about a call, and how it reports
 mod listing; // a list in pages, rendered once per revision
-mod names; // what a tool may be called
-mod registry; // replace the snapshot, tell who listens
+mod names; // valid tool names
+mod registry; // replaces the snapshot, notifies listeners
 mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
 
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};
 pub use context::{CallHandle, Context};
-pub use headers::{BadAnnotation, MirrorType, MirroredArgument};
 pub use names::{BadName, ToolName};
-pub use registry::{Registry, SourceId, SourceState, SourceStatus};
+pub use registry::{Announcement, Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};
 pub use source::{Answer, Ask, BadOffer, Closing, CompleteCall, Offer, Outcome, Pending};
 pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting, ToolCall};

@@ -9,25 +9,25 @@ use sabir_wire::render;
 use sabir_wire::types::{CacheHint, ListPage, Listed, Prompt, Resource, ResourceTemplate, Tool};
 use sabir_wire::{Raw, Revision};
 
-/// All of one kind that is offered, in a stable order.
+/// All items of one kind, in a stable order.
 #[derive(Debug)]
 pub(crate) struct Listing<T> {
     items: Vec<T>,
     page_size: usize,
     cache: CacheHint,
-    /// The first pages, as each revision says them. Later ones are rendered when asked for, so
+    /// The first pages, rendered per revision. Later ones are rendered on request, so
     /// that a list of a million does not stay in memory five times.
     rendered: Vec<[OnceLock<Bytes>; Revision::ALL.len()]>,
 }
 
-/// A cursor that is none of ours, or that belongs to something which is not offered any more.
+/// A cursor that we did not issue, or whose item is no longer offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the cursor is not valid any more; begin without one")]
+#[error("invalid or expired cursor (expected one from the previous page; start again without one)")]
 pub(crate) struct BadCursor;
 
-/// Something that stands in lists.
+/// An item of a list.
 pub(crate) trait Item: Listed {
-    /// What tells it from the others.
+    /// Its unique key in the list.
     fn key(&self) -> &str;
 }
 
@@ -77,7 +77,7 @@ impl<T> Listing<T> {
 }
 
 impl<T: Item> Listing<T> {
-    /// The page after `cursor`, or the first, as `revision` says it.
+    /// The page after `cursor`, or the first, rendered for `revision`.
     pub(crate) fn page(
         &self,
         cursor: Option<&str>,
@@ -108,7 +108,7 @@ impl<T: Item> Listing<T> {
         render::page(&ListPage::new(items, next, self.cache), revision, server)
     }
 
-    /// A cursor names the last item of its page, and where it stood: a list that has changed
+    /// A cursor names the last item of its page and its index: a list that has changed
     /// elsewhere goes on from the same item.
     fn start_after(&self, cursor: &str) -> Result<usize, BadCursor> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| BadCursor)?;

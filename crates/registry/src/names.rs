@@ -1,10 +1,10 @@
-//! What a tool may be called. Whoever holds a [`ToolName`] holds a good one.
+//! Valid tool names. A [`ToolName`] is always valid.
 
 /// A name that every client accepts: 1 to 128 letters, digits, `_`, `-` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToolName(Box<str>);
 
-/// Why a name is refused.
+/// Why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
     /// Empty, or too long.

@@ -1,4 +1,4 @@
-//! The sources of a server. Replaces the catalog when they change, and tells who listens.
+//! The sources of a server. Replaces the catalog when they change, and notifies the listener.
 //!
 //! No code of a source runs under a lock: a source may call back at any time.
 
@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use sabir_wire::Raw;
+use bytes::Bytes;
 use sabir_wire::types::Topic;
+use sabir_wire::{Raw, write_notification};
 
 use crate::catalog::{Catalog, CheckedOffer};
 use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
 
-/// What is offered now, and who offers it.
+/// The sources, and the current catalog of their offers.
 pub struct Registry {
     current: ArcSwap<Catalog>,
     sources: Mutex<Sources>,
@@ -24,7 +25,17 @@ pub struct Registry {
     page_size: usize,
 }
 
-type Listener = Box<dyn Fn(Topic) + Send + Sync>;
+type Listener = Box<dyn Fn(Announcement) + Send + Sync>;
+
+/// Something that clients are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// Something that is offered has changed. Told to those who want to know.
+    Changed(Topic),
+    /// A notification of a source's own, a whole message. Told to every client that has completed
+    /// its handshake.
+    Notification(Bytes),
+}
 
 #[derive(Default)]
 struct Sources {
@@ -46,7 +57,7 @@ struct Entry {
     current: u64,
 }
 
-/// How many watch a resource, and who provides it.
+/// The number of watchers of a resource, and its source.
 struct Watched {
     count: usize,
     source: Option<Arc<dyn Source>>,
@@ -56,7 +67,7 @@ struct Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceId(u64);
 
-/// Where a source is in its life.
+/// The state of a source's life cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceState {
     /// Added, not started.
@@ -69,21 +80,23 @@ pub enum SourceState {
     Failed(StartError),
 }
 
-/// What an operator should know of a source.
+/// The status of a source, for operators.
 #[derive(Clone, Debug)]
 pub struct SourceStatus {
     /// Which source.
     pub id: SourceId,
-    /// What operators call it.
+    /// Its name in logs and reports.
     pub name: String,
     /// Where it is in its life.
     pub state: SourceState,
-    /// What is wrong with it or was left out of its offer, one sentence each.
+    /// One line about its contents.
+    pub summary: Option<String>,
+    /// Its problems, and the invalid parts of its offer, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl Registry {
-    /// A registry that offers nothing. `server` is who answers, as JSON.
+    /// An empty registry. `server` is the server's identity as JSON.
     pub fn new(server: Raw, page_size: usize) -> Arc<Self> {
         let (empty, _) = Catalog::build(&[], server.clone(), page_size, false);
         Arc::new(Self {
@@ -99,7 +112,7 @@ impl Registry {
     /// Adds a source. Refused whole if any part of a strict offer is invalid or its name is taken.
     pub fn add(&self, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
         let mut ids = self.add_all(vec![source]).map_err(|(_, bad)| bad)?;
-        // As many as there were sources.
+        // One id per source.
         Ok(ids.remove(0))
     }
 
@@ -195,10 +208,17 @@ impl Registry {
 
     /// Announces that the contents of a resource have changed.
     pub fn updated(&self, uri: impl Into<Box<str>>) {
-        self.announce(Topic::Resource(uri.into()));
+        self.announce(Announcement::Changed(Topic::Resource(uri.into())));
     }
 
-    /// Somebody wants to know when a resource changes. Its source learns of the first who does.
+    /// Sends a notification of our own to every client that has completed its handshake. A client
+    /// that does not read loses the oldest ones. Modern clients, which listen to what the
+    /// specification knows only, do not hear it.
+    pub fn notify(&self, method: &str, params: Option<&Raw>) {
+        self.announce(Announcement::Notification(write_notification(method, params)));
+    }
+
+    /// Adds a watcher of a resource. Its source is told of the first one.
     pub fn watch(&self, uri: &str) {
         let source = self.snapshot().resource(uri).map(|found| found.source().clone());
         let mut watched = lock(&self.watched);
@@ -211,7 +231,7 @@ impl Registry {
         }
     }
 
-    /// Undoes one [`Registry::watch`]. Its source learns of the last.
+    /// Removes a watcher of a resource. Its source is told when the last one is gone.
     pub fn unwatch(&self, uri: &str) {
         let mut watched = lock(&self.watched);
         let Some(entry) = watched.get_mut(uri) else { return };
@@ -223,17 +243,17 @@ impl Registry {
         }
     }
 
-    /// Calls `listener` whenever something changes. There is one; it replaces the one before.
-    pub fn on_change(&self, listener: impl Fn(Topic) + Send + Sync + 'static) {
+    /// Calls `listener` at every change. It replaces the previous listener.
+    pub fn on_change(&self, listener: impl Fn(Announcement) + Send + Sync + 'static) {
         *lock(&self.on_change) = Some(Box::new(listener));
     }
 
-    /// What is offered now.
+    /// The current catalog.
     pub fn snapshot(&self) -> Arc<Catalog> {
         self.current.load_full()
     }
 
-    /// What operators should know of each source, in the order in which they were added.
+    /// The status of each source, in the order in which they were added.
     pub fn status(&self) -> Vec<SourceStatus> {
         let sources = self.lock();
         let entries: Vec<_> = sources
@@ -248,7 +268,7 @@ impl Registry {
         drop(sources);
         let status = entries.into_iter().map(|(id, source, state, mut problems)| {
             problems.extend(source.problems());
-            SourceStatus { id, name: source.name(), state, problems }
+            SourceStatus { id, name: source.name(), state, summary: source.summary(), problems }
         });
         status.collect()
     }
@@ -329,13 +349,13 @@ impl Registry {
             ),
         ];
         for (topic, _) in topics.into_iter().filter(|(_, changed)| *changed) {
-            self.announce(topic);
+            self.announce(Announcement::Changed(topic));
         }
     }
 
-    fn announce(&self, topic: Topic) {
+    fn announce(&self, announcement: Announcement) {
         if let Some(listener) = lock(&self.on_change).as_ref() {
-            listener(topic);
+            listener(announcement);
         }
     }
 
@@ -350,7 +370,7 @@ impl Sources {
     }
 }
 
-/// A panic elsewhere leaves the data whole: every change to it is a single step.
+/// A poisoned lock is used: every change to the data is a single step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -375,6 +395,12 @@ impl Report for Reporter {
     fn updated(&self, uri: Box<str>) {
         if let Some(registry) = self.registry.upgrade() {
             registry.updated(uri);
+        }
+    }
+
+    fn notify(&self, method: &str, params: Option<&Raw>) {
+        if let Some(registry) = self.registry.upgrade() {
+            registry.notify(method, params);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Checking of arguments and results against JSON Schema, compiled once per tool.
 //!
 //! Dialects: 2020-12, which is the default, and draft-07. No reference leaves the schema: nothing
-//! is ever fetched. Depth and size are bounded, for a schema may come from a stranger.
+//! is ever fetched. Depth and size are bounded: a schema may come from an untrusted server.
 
 mod plain; // the schemas of most tools, without a tree
 mod work; // how much work a schema can make
@@ -15,26 +15,25 @@ use serde_json::Value;
 
 use self::plain::Plain;
 
-/// A schema, compiled.
+/// A compiled schema.
 #[derive(Debug)]
 pub struct Checker {
-    /// Where the schema is a plain one: says yes at once, where that is the answer.
+    /// The fast check of a plain schema, which accepts most valid values.
     plain: Option<Plain>,
     schema: Raw,
     draft: Draft,
-    /// Made when it is asked for the first time; at once where only it can tell whether the schema
-    /// is any good.
+    /// Compiled on first use, or at once if only compiling shows whether the schema is valid.
     validator: OnceLock<Result<Validator, String>>,
 }
 
-/// Why a schema is refused.
+/// Why a schema is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BadSchema {
-    /// It is no object, or not of type `object` where it must be.
+    /// It is not an object, or not of type `object` where it must be.
     #[error("it must be a JSON Schema object{0}")]
     NotAnObject(&'static str),
     /// It is written in a dialect that is not supported.
-    #[error("the dialect `{0}` is not supported; use 2020-12 or draft-07")]
+    #[error("unsupported dialect `{0}` (expected 2020-12 or draft-07)")]
     Dialect(String),
     /// It is nested deeper than [`Checker::MAX_DEPTH`].
     #[error("it is nested more than {} deep", Checker::MAX_DEPTH)]
@@ -42,8 +41,8 @@ pub enum BadSchema {
     /// It has more than [`Checker::MAX_NODES`] values.
     #[error("it has more than {} values", Checker::MAX_NODES)]
     TooLarge,
-    /// It tries one value again and again.
-    #[error("it tries one value more than {} times", work::MAX_WORK)]
+    /// It checks the same value too often.
+    #[error("it checks the same value more than {} times", work::MAX_WORK)]
     TooMuchWork,
     /// It breaks the rules of its dialect, or refers to something outside.
     #[error("{0}")]
@@ -73,7 +72,7 @@ impl Checker {
         Self::read_arguments(schema).map(|(checker, _)| checker)
     }
 
-    /// The same, for whoever wants to look into the schema too.
+    /// The same, and returns the parsed schema.
     pub(crate) fn read_arguments(schema: &Raw) -> Result<(Self, Value), BadSchema> {
         let value = Self::read(schema)?;
         if value.get("type").and_then(Value::as_str) != Some("object") {
@@ -131,7 +130,7 @@ impl Checker {
         self.validator.get_or_init(build).as_ref().map_err(String::as_str)
     }
 
-    /// Checks a value; what is wrong is named with its place.
+    /// Checks a value. The error names each mistake with its place.
     pub fn check(&self, value: &Raw) -> Result<(), String> {
         if self.plain.as_ref().and_then(|plain| plain.accepts(value.text())).is_some() {
             return Ok(());
@@ -152,11 +151,11 @@ impl Checker {
         Err(reasons)
     }
 
-    /// How many mistakes are named at once.
+    /// The most mistakes that one error names.
     const MAX_REASONS: usize = 5;
 }
 
-/// A reason quotes the value that is wrong, which may be a book.
+/// A reason quotes the invalid value, which may be long.
 fn shortened(reason: &str) -> String {
     const MAX: usize = 300;
     if reason.len() <= MAX {

@@ -1,10 +1,11 @@
-//! The trait of everything that can be served, and what goes through it.
+//! The `Source` trait, and the calls, answers and offers that pass through it.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sabir_wire::mirror::BadAnnotation;
 use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
     ResourceReply, ResourceTemplate, Tool, ToolReply,
@@ -12,7 +13,6 @@ use sabir_wire::types::{
 use sabir_wire::{ByteString, Problem, Raw};
 
 use crate::context::Context;
-use crate::headers::BadAnnotation;
 use crate::names::BadName;
 use crate::schema::BadSchema;
 
@@ -23,10 +23,10 @@ use crate::schema::BadSchema;
 /// Its life: it is added (its offer is listed from then on), started inside the runtime, called,
 /// and closed. Calls may arrive before [`Source::start`] has completed.
 pub trait Source: Send + Sync {
-    /// What it offers now. Asked again after [`SourceHandle::changed`], never under a lock.
+    /// Its current offer. Called again after [`SourceHandle::changed`], never under a lock.
     fn offer(&self) -> Offer;
 
-    /// What operators call it, in logs and reports: `articles content`, `command add`.
+    /// Its name in logs and reports: `articles content`, `command add`.
     fn name(&self) -> String {
         self.offer().first_name().unwrap_or_else(|| "empty source".to_owned())
     }
@@ -37,18 +37,18 @@ pub trait Source: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Ends its work: running calls have ended or been aborted. What is not closed after `patience`
-    /// is dropped.
+    /// Ends its work, after running calls have ended or been aborted. A source that is not closed
+    /// after `patience` is dropped.
     fn close(&self, _patience: Duration) -> Closing {
         Box::pin(async {})
     }
 
-    /// Runs a tool. The arguments fit its schema.
+    /// Runs a tool. The arguments are valid by its schema.
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         not_provided("tool", &call.name)
     }
 
-    /// Fills in a prompt. The required arguments are there.
+    /// Fills in a prompt. The required arguments are present.
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
         not_provided("prompt", &call.name)
     }
@@ -63,18 +63,22 @@ pub trait Source: Send + Sync {
         Box::pin(async { Ok(Outcome::Done(Completion::default())) })
     }
 
-    /// Somebody wants to know when this resource changes. Called once, however many do.
+    /// A client watches this resource. Called for the first watcher only.
     fn watch(&self, _uri: &str) {}
 
-    /// Nobody wants to know any more when this resource changes.
+    /// The last watcher of this resource is gone.
     fn unwatch(&self, _uri: &str) {}
 
-    /// The questions that were asked with this state will not be answered: whatever waits for the
+    /// The questions that were asked with this state will not be answered: work that waits for the
     /// answers can be ended.
     fn abandon(&self, _state: &Raw) {}
 
-    /// What an operator should know, one sentence each: files that were skipped, a server that is
-    /// down.
+    /// One line about its contents, for operators: `12 articles, 2 hidden`.
+    fn summary(&self) -> Option<String> {
+        None
+    }
+
+    /// Problems for operators, one sentence each: files that were skipped, a server that is down.
     fn problems(&self) -> Vec<String> {
         Vec::new()
     }
@@ -102,6 +106,7 @@ impl StartError {
 pub(crate) trait Report: Send + Sync {
     fn changed(&self) -> Result<(), BadOffer>;
     fn updated(&self, uri: Box<str>);
+    fn notify(&self, method: &str, params: Option<&Raw>);
 }
 
 /// How a source reports changes. Does nothing once the source was removed.
@@ -123,6 +128,12 @@ impl SourceHandle {
     pub fn updated(&self, uri: impl Into<Box<str>>) {
         self.0.updated(uri.into());
     }
+
+    /// Sends a notification that the protocol does not know to every client that has completed its
+    /// handshake, see [`Registry::notify`](crate::Registry::notify).
+    pub fn notify(&self, method: &str, params: Option<&Raw>) {
+        self.0.notify(method, params);
+    }
 }
 
 impl std::fmt::Debug for SourceHandle {
@@ -136,31 +147,31 @@ fn not_provided<T>(kind: &str, name: &str) -> Pending<T> {
     Box::pin(async { Err(Problem::Internal(reason.into())) })
 }
 
-/// Work that will have an answer.
+/// An answer that is being computed.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Answer<T>> + Send>>;
 
-/// What came of it.
+/// The answer of a source, or its error.
 pub type Answer<T> = Result<Outcome<T>, Problem>;
 
-/// Done, or not yet.
+/// The outcome of a call: complete, or questions to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome<T> {
-    /// Done.
+    /// The call is complete.
     Done(T),
     /// The client must answer first; the source will be called again with the answers.
     NeedInput(Ask),
 }
 
-/// Questions to the client, and what to keep until it has answered.
+/// Questions to the client, and the state to keep until it has answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ask {
     /// By keys that are unique within the call.
     pub questions: Vec<(String, Question)>,
-    /// Given back with the answers. The client keeps it, but can neither read nor change it.
+    /// Returned with the answers. The client stores it, but can neither read nor change it.
     pub state: Option<Raw>,
 }
 
-/// What a source offers.
+/// Everything that a source offers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// Tools, in the order in which they are listed.
@@ -169,20 +180,20 @@ pub struct Offer {
     pub prompts: Vec<Prompt>,
     /// Resources, in the order in which they are listed.
     pub resources: Vec<Resource>,
-    /// Families of resources.
+    /// Resource templates.
     pub templates: Vec<ResourceTemplate>,
-    /// It completes arguments.
+    /// Whether it completes arguments.
     pub completes: bool,
-    /// An invalid part is left out and reported; otherwise it makes the whole offer invalid. Set by
-    /// sources whose offer comes from somebody else.
+    /// Whether an invalid part is left out and reported instead of making the whole offer invalid.
+    /// Set by sources whose offer comes from another server.
     pub tolerant: bool,
-    /// It writes to the client's log.
+    /// Whether it writes to the client's log.
     pub logs: bool,
-    /// It tells when a resource has changed.
+    /// Whether it reports changes of resources.
     pub updates: bool,
-    /// What it offers may change.
+    /// Whether its offer may change.
     pub changes: bool,
-    /// How long its part of a list may be kept.
+    /// How long clients may cache its part of a list.
     pub cache: CacheHint,
 }
 
@@ -215,10 +226,10 @@ impl Default for Offer {
     }
 }
 
-/// Why an offer is refused.
+/// Why an offer is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BadOffer {
-    /// A tool's name is no good.
+    /// A tool's name is invalid.
     #[error("tool `{tool}`: {reason}")]
     Name {
         /// Which one.
@@ -227,7 +238,7 @@ pub enum BadOffer {
         #[source]
         reason: BadName,
     },
-    /// A tool's schema is no good.
+    /// A tool's schema is invalid.
     #[error("tool `{tool}`, {which}: {reason}")]
     Schema {
         /// Which one.
@@ -238,7 +249,7 @@ pub enum BadOffer {
         #[source]
         reason: BadSchema,
     },
-    /// An `x-mcp-header` stands where it may not.
+    /// An `x-mcp-header` annotation is invalid.
     #[error("tool `{tool}`: {reason}")]
     Header {
         /// Which one.
@@ -247,7 +258,7 @@ pub enum BadOffer {
         #[source]
         reason: BadAnnotation,
     },
-    /// A URI template is no good.
+    /// A URI template is invalid.
     #[error("resource template `{template}`: {reason}")]
     Template {
         /// Which one.
@@ -256,7 +267,7 @@ pub enum BadOffer {
         #[source]
         reason: sabir_wire::BadTemplate,
     },
-    /// Something of this name is offered already.
+    /// The name is taken.
     #[error("there is a {kind} `{name}` already")]
     Taken {
         /// `tool`, `prompt`, …
@@ -271,9 +282,9 @@ pub enum BadOffer {
 pub struct ToolCall {
     /// Which one.
     pub name: ByteString,
-    /// An object that fits the tool's schema, as the client wrote it.
+    /// An object, valid by the tool's schema, as the client wrote it.
     pub arguments: Raw,
-    /// Who asks.
+    /// The caller, the answers so far, and the way to report.
     pub context: Context,
 }
 
@@ -284,7 +295,7 @@ pub struct PromptCall {
     pub name: Box<str>,
     /// By name.
     pub arguments: BTreeMap<String, String>,
-    /// Who asks.
+    /// The caller, the answers so far, and the way to report.
     pub context: Context,
 }
 
@@ -293,25 +304,25 @@ pub struct PromptCall {
 pub struct ResourceCall {
     /// Which one.
     pub uri: Box<str>,
-    /// The family that it belongs to, unless it was listed by itself.
+    /// The template that it matches; `None` if it is listed itself.
     pub template: Option<String>,
-    /// What the variables of the family are here.
+    /// The values of the template's variables.
     pub variables: BTreeMap<String, String>,
-    /// Who asks.
+    /// The caller, the answers so far, and the way to report.
     pub context: Context,
 }
 
 /// A call for completion.
 #[derive(Clone, Debug)]
 pub struct CompleteCall {
-    /// What the argument belongs to.
+    /// The prompt or template that has the argument.
     pub reference: Reference,
     /// The argument.
     pub argument: Box<str>,
-    /// What was typed so far.
+    /// The text typed so far.
     pub value: Box<str>,
-    /// Arguments that were given already.
+    /// The other arguments, as far as they are known.
     pub given: BTreeMap<String, String>,
-    /// Who asks.
+    /// The caller, the answers so far, and the way to report.
     pub context: Context,
 }

@@ -10,7 +10,7 @@ use sabir_transports::http::{
     self, BindError, HttpService, Listener, Server as HttpServer, Settings as HttpSettings,
 };
 use sabir_transports::{stdio, stream};
-use sabir_wire::Caller;
+use sabir_wire::{Caller, Raw};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle as Runtime;
 
@@ -92,6 +92,12 @@ impl<S: Clone + Send + Sync + 'static> Handle<S> {
     /// Notifies subscribed clients that the contents of a resource have changed.
     pub fn resource_updated(&self, uri: impl Into<Box<str>>) {
         self.engine.registry().updated(uri);
+    }
+
+    /// Sends a notification that the protocol does not know to every legacy client that has
+    /// completed its handshake.
+    pub fn notify(&self, method: &str, params: Option<&Raw>) {
+        self.engine.registry().notify(method, params);
     }
 
     /// Whether a client is connected that has completed its handshake.

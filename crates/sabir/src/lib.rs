@@ -210,6 +210,7 @@
 //! |---|---|
 //! | the client that started this process | [`Server::serve_stdio`] |
 //! | HTTP on an address | [`Server::serve_http`] |
+//! | WebSocket on an address | [`Server::serve_ws`] |
 //! | HTTP on any listener, with graceful shutdown | [`Server::serve`] |
 //! | inside an axum or hyper application | [`Handle::http_service`] |
 //! | several of these, or tools that come and go | [`Server::handle`] |
@@ -223,7 +224,7 @@ mod server; // a server before it serves
 pub mod test; // a client in memory
 
 pub use handle::{Handle, ServeError};
-pub use sabir_engine::{ClientEvent, Engine, EngineLimits, SealKey};
+pub use sabir_engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, SealKey};
 pub use sabir_registry::{BadOffer, Source, SourceId};
 pub use sabir_session::{Dialect, Limits};
 pub use sabir_session::{MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};

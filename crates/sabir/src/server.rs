@@ -141,14 +141,16 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
         self
     }
 
-    /// Calls `on_event` whenever a client is ready or has left.
+    /// Calls `on_event` whenever a legacy client connects, is ready, sends a notification that the
+    /// protocol does not know, or has left.
     ///
     /// ```
-    /// use sabir::{ClientEvent, Server};
+    /// use sabir::{ClientEventKind, Server};
     ///
-    /// let server = Server::new("editor", "0.1.0").on_event(|event| match event {
-    ///     ClientEvent::Ready(client) => eprintln!("connected: {client:?}"),
-    ///     _ => eprintln!("gone"),
+    /// let server = Server::new("editor", "0.1.0").on_event(|event| match event.kind {
+    ///     ClientEventKind::Ready => eprintln!("connected: {:?}", event.client),
+    ///     ClientEventKind::Left => eprintln!("gone"),
+    ///     _ => {}
     /// });
     /// ```
     pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
@@ -313,6 +315,24 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
         let server = handle.bind_http(settings).await?;
         handle.until_closed(server.run(std::future::pending())).await;
         Ok(())
+    }
+
+    /// Serves any number of clients over WebSocket until the process ends: one message a text
+    /// frame, subprotocol `mcp`, at `/` and at the endpoint. [`Server::serve_http`] serves WebSocket
+    /// clients too, at its endpoint.
+    ///
+    /// ```no_run
+    /// use sabir::{HttpSettings, Server};
+    ///
+    /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    /// let settings = HttpSettings::new("127.0.0.1:7332".parse()?);
+    /// Server::new("editor", "0.1.0").serve_ws(settings).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn serve_ws(self, mut settings: HttpSettings) -> Result<(), ServeError> {
+        settings.only_websocket = true;
+        self.serve_http(settings).await
     }
 
     /// Serves HTTP on any listener (TCP, a Unix socket, a socket of systemd) until `shutdown`

@@ -49,6 +49,9 @@ pub enum Input {
     Changed(Topic),
     /// Nobody will read this stream any more: its calls are stopped, and nothing is answered.
     Gone(StreamId),
+    /// A notification that the protocol does not know, a whole message, for a legacy client whose
+    /// handshake is complete.
+    Announced(Bytes),
     /// Time passed.
     Tick,
     /// The client says no more, or we stop: running calls may finish within the grace.
@@ -80,6 +83,13 @@ pub enum Output {
     Unwatch(Box<str>),
     /// The handshake is complete: the client, as it named itself.
     Ready(Option<Raw>),
+    /// The client sent a notification that the protocol does not know.
+    Notified {
+        /// Its method.
+        method: Box<str>,
+        /// Its params.
+        params: Option<Raw>,
+    },
     /// The conversation is over.
     Close,
 }

@@ -91,6 +91,9 @@ impl Session {
                 out.extend(changes.into_iter().map(|(stream, frame)| notify(stream, frame)));
             }
             Input::Gone(stream) => self.on_gone(stream, out),
+            Input::Announced(frame) => {
+                out.extend((self.state.phase == Phase::Ready).then(|| notify(None, frame)));
+            }
             Input::Tick => self.on_tick(now, out),
             Input::Eof => self.on_eof(now, out),
         }
@@ -313,6 +316,10 @@ impl Session {
                 if call.is_some_and(|call| call.effect != Effect::Initialize) {
                     self.drop_call(key, out);
                 }
+            }
+            Method::Other(method) => {
+                let (method, params) = (method.clone(), params.cloned());
+                out.push(Output::Notified { method, params });
             }
             // JSON-RPC forbids answering a notification, even a wrong one.
             _ => {}

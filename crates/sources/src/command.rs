@@ -9,7 +9,10 @@
 
 mod capture; // reads output up to a limit
 mod definition; // mistakes in a definition
+mod extras; // files, a folder and progress
+mod duplicate; // keys that occur twice
 mod exec; // applies limits and the sandbox
+pub mod fuzzing; // what fuzzers run
 mod input; // the arguments
 mod program; // the program and its limits
 mod queue; // concurrent and waiting calls
@@ -22,8 +25,9 @@ mod values; // the values of a call
 
 pub use capture::{Observer, Stream};
 pub use definition::{DefinitionError, Location, Place};
-pub use input::Input;
-pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, find_program};
+pub use extras::{Extras, OUTPUT_FILE};
+pub use input::{Input, nearest};
+pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, Sockets, find_program};
 pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};
 pub use reply::{BadMimeType, MimeType, Output};
 pub use run::{Finish, Limit, RunError, run, run_until};
@@ -32,3 +36,7 @@ pub use template::{CommandLine, RunItem, Stdin, TextTemplate};
 pub use values::{RenderError, Values};
 
 pub(crate) use exec::{EXEC, exec};
+#[cfg(feature = "apis")]
+pub(crate) use template::Piece;
+#[cfg(feature = "apis")]
+pub(crate) use values::{items, text};

@@ -5,6 +5,8 @@ pub mod articles; // a folder of Markdown
 #[cfg(feature = "commands")]
 pub mod command; // command-line programs as tools
 pub mod function; // a Rust function
+#[cfg(feature = "apis")]
+pub mod http; // HTTP APIs
 #[cfg(feature = "commands")]
 mod hidden; // hidden modes of the executable
 #[cfg(feature = "commands")]

@@ -84,8 +84,16 @@ pub fn hidden_mode() -> Option<ExitCode> {
         _ => return None,
     };
     // Nobody reads the output of these processes: Sabir learns of an error by the closed socket.
-    let result = socket_on_stdin().and_then(run);
+    let result = close_to_others().and_then(|()| socket_on_stdin()).and_then(run);
     Some(ExitCode::from(u8::from(result.is_err())))
+}
+
+/// Keeps programs of the same user from tracing this process or reading the environments of others
+/// in its memory, unless they are root.
+fn close_to_others() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    Ok(())
 }
 
 fn socket_on_stdin() -> io::Result<UnixStream> {

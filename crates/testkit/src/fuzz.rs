@@ -4,6 +4,7 @@
 //! something, or that are worth to begin from, are in `fuzz/corpus`.
 
 mod operations;
+mod schema;
 mod session;
 
 use bytes::Bytes;
@@ -11,8 +12,9 @@ use sabir_wire::{Incoming, Line, LineSplitter, Malformed, MalformedKind, Message
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-pub use sabir_transports::http::fuzzing::header_rules as headers;
-pub use session::session;
+pub use sabir_transports::http::fuzzing::{header_rules as headers, plain_requests as http_head};
+pub use schema::schema;
+pub use session::{client_words, session};
 
 /// How deep a message may be nested here.
 const DEPTH: usize = 16;

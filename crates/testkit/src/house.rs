@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sabir_engine::{ClientEvent, Engine, Settings};
+use sabir_engine::{ClientEvent, ClientEventKind, Engine, Settings};
 use sabir_registry::{Offer, Source};
 use sabir_session::CallNotification;
 use sabir_wire::Raw;
@@ -53,8 +53,8 @@ impl House {
         let runtime = runtime.expect("a runtime");
         let told = Arc::new(Mutex::new(VecDeque::new()));
         let ear = told.clone();
-        let on_event = move |event| {
-            if let ClientEvent::Ready(_) = event {
+        let on_event = move |event: ClientEvent| {
+            if let ClientEventKind::Ready = event.kind {
                 lock(&ear).push_back(Event::Ready);
             }
         };

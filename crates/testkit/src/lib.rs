@@ -20,6 +20,7 @@ mod scripts; // the transcripts that run everywhere
 mod session; // the state machine alone
 mod settings; // the settings of a script
 mod source; // a source whose calls are ended by a script
+mod server; // the stand-in as a server
 mod stand_in; // a source that offers one of everything
 mod transcript; // the text of a connection, taken apart
 
@@ -31,6 +32,7 @@ pub use play::{play, play_with};
 pub use player::{CallNumber, Ending, Event, Player};
 pub use program::Program;
 pub use scripts::{Script, all_scripts, play_scripts};
+pub use server::{ClientPipe, StandInServer};
 pub use session::SessionPlayer;
 pub use settings::{BadSetting, apply_setting};
 pub use source::{Called, ScriptedSource};

@@ -111,7 +111,10 @@ impl SessionPlayer {
                 Output::Abort(key) => self.events.push_back(Event::Abort(CallNumber(key.0))),
                 Output::Ready(_) => self.events.push_back(Event::Ready),
                 Output::Close => self.events.push_back(Event::Close),
-                Output::Abandon(_) | Output::Watch(_) | Output::Unwatch(_) => {}
+                Output::Abandon(_)
+                | Output::Watch(_)
+                | Output::Unwatch(_)
+                | Output::Notified { .. } => {}
             }
         }
     }

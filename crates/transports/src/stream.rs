@@ -1,124 +1,112 @@
 //! Any byte stream, one message a line: a pipe, a socket, a pair in memory.
 
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, BytesMut};
-use sabir_engine::{Connection, Engine};
-use sabir_session::{SessionKind, StreamId};
-use sabir_wire::{Caller, Line, LineSplitter, Malformed};
+use bytes::{Buf, Bytes, BytesMut};
+use sabir_engine::Engine;
+use sabir_wire::{Caller, Line, LineSplitter};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::time::Instant;
 
-/// How much may wait to be written. At the limit nothing more is read and no event is handled until
-/// the client has taken some of it: backpressure for a client that sends requests and does not read
-/// the responses.
-const MAX_UNSENT: usize = 16 << 20;
+use crate::pump::{self, Link, Step};
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
-
-/// The least time that a client gets to read the last messages.
-const LINGER: Duration = Duration::from_secs(1);
 
 /// Serves one client until it has left, or the engine stops, and everything is sent.
 pub async fn serve<R, W>(
     engine: &Arc<Engine>,
     caller: Caller,
-    mut reader: R,
-    mut writer: W,
+    reader: R,
+    writer: W,
 ) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut connection = Connection::new(engine, SessionKind::Stream, caller.clone());
-    let mut lines = LineSplitter::new(engine.settings().engine_limits.message_size);
-    let mut unsent = BytesMut::new();
-    let mut reading = true;
-    let mut is_ended = false;
-    let mut closed_at = None;
-    loop {
-        // Responses to requests that were read together are written together, but no more is done
-        // than can be sent.
-        let mut is_blocked = gather(&mut connection, &mut unsent);
-        while !is_blocked && let Some(line) = lines.next_line() {
-            receive(&mut connection, &caller, line);
-            is_blocked = gather(&mut connection, &mut unsent);
-        }
-        if !reading && !is_blocked && !std::mem::replace(&mut is_ended, true) {
-            if let Some(line) = lines.finish() {
-                receive(&mut connection, &caller, line);
-            }
-            connection.end();
-        }
-        let mut wait = connection.wait();
-        if is_blocked {
-            wait = wait.for_time_only();
-            connection.advance_time();
-        } else {
-            connection.advance();
-            drop(connection.run());
-            is_blocked = gather(&mut connection, &mut unsent);
-        }
-        let is_closed = connection.is_closed();
-        if is_closed && unsent.is_empty() {
-            return writer.flush().await;
-        }
-        if is_closed {
-            closed_at.get_or_insert_with(Instant::now);
-        }
-        lines.make_room(CHUNK);
-        tokio::select! {
-            biased;
-            written = writer.write(&unsent), if !unsent.is_empty() => match written {
+    let lines = LineSplitter::new(engine.settings().engine_limits.message_size);
+    let (unsent, is_flushed, is_over) = (BytesMut::new(), true, false);
+    let mut link = Lines { reader, writer, lines, unsent, is_flushed, is_over };
+    pump::serve(engine, caller, &mut link).await?;
+    match link.writer.flush().await {
+        // The client reads no more.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        flushed => flushed,
+    }
+}
+
+/// A byte stream, split into lines.
+struct Lines<R, W> {
+    reader: R,
+    writer: W,
+    lines: LineSplitter,
+    unsent: BytesMut,
+    is_flushed: bool,
+    is_over: bool,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
+    /// Writes some of what is queued; what was written is flushed behind the last of it.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Step>> {
+        let has_unsent = !self.unsent.is_empty();
+        if has_unsent {
+            match ready!(Pin::new(&mut self.writer).poll_write(cx, &self.unsent)) {
                 // The client reads no more; nothing can be answered.
-                Ok(0) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                Err(error) => return Err(error),
-                Ok(written) => {
-                    unsent.advance(written);
-                    if unsent.is_empty() {
-                        writer.flush().await?;
-                    }
+                Ok(0) => return Poll::Ready(Ok(Step::Gone)),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    return Poll::Ready(Ok(Step::Gone));
                 }
-            },
-            read = reader.read_buf(lines.buffer()), if reading && !is_blocked => {
-                // A client that vanished reads like one that has left.
-                reading = read.is_ok_and(|read| read > 0);
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(written) => self.unsent.advance(written),
             }
-            () = wait.happened(), if !is_closed => {}
-            () = lingered(closed_at, engine), if is_closed => return Ok(()),
+            self.is_flushed = false;
         }
-    }
-}
-
-/// Completes when a client that reads nothing has had enough time.
-async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
-    let patience = engine.settings().limits.grace.max(LINGER);
-    match closed_at.and_then(|closed| closed.checked_add(patience)) {
-        Some(end) => tokio::time::sleep_until(end).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Moves messages to what is to be written, as far as that has room. Whether it has none.
-fn gather(connection: &mut Connection, unsent: &mut BytesMut) -> bool {
-    while unsent.len() < MAX_UNSENT {
-        let Some(frame) = connection.next_frame() else { return false };
-        unsent.extend_from_slice(&frame.text);
-        unsent.extend_from_slice(b"\n");
-    }
-    true
-}
-
-fn receive(connection: &mut Connection, caller: &Caller, line: Line) {
-    let stream = StreamId::default();
-    match line {
-        Line::Message(frame) => connection.receive(stream, caller.clone(), &frame),
-        Line::TooLong => {
-            connection.receive_decoded(stream, caller.clone(), Err(Malformed::TOO_LONG));
+        if self.unsent.is_empty()
+            && !self.is_flushed
+            && let Poll::Ready(flushed) = Pin::new(&mut self.writer).poll_flush(cx)
+        {
+            flushed?;
+            self.is_flushed = true;
         }
+        if has_unsent { Poll::Ready(Ok(Step::Progress)) } else { Poll::Pending }
+    }
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link for Lines<R, W> {
+    fn send(&mut self, message: &Bytes) {
+        self.unsent.extend_from_slice(message);
+        self.unsent.extend_from_slice(b"\n");
+    }
+
+    fn unsent(&self) -> usize {
+        self.unsent.len()
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, reads: bool) -> Poll<io::Result<Step>> {
+        if let Poll::Ready(step) = self.poll_write(cx) {
+            return Poll::Ready(step);
+        }
+        if !reads {
+            return Poll::Pending;
+        }
+        self.lines.make_room(CHUNK);
+        let read = pin!(self.reader.read_buf(self.lines.buffer())).poll(cx);
+        // A client that vanished reads like one that has left.
+        read.map(|read| match read.is_ok_and(|read| read > 0) {
+            true => Ok(Step::Progress),
+            false => {
+                self.is_over = true;
+                Ok(Step::End)
+            }
+        })
+    }
+
+    fn next(&mut self) -> Option<Line> {
+        self.lines.next_line().or_else(|| {
+            // The last line may lack its newline.
+            std::mem::take(&mut self.is_over).then(|| self.lines.finish()).flatten()
+        })
     }
 }

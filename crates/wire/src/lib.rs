@@ -12,6 +12,7 @@ mod json; // reading and writing without loss
 mod message; // the JSON-RPC envelope
 mod meta; // the metadata of a request
 mod method; // every method of the protocol
+pub mod mirror; // arguments that HTTP repeats in headers
 mod parsed; // a request with parsed params
 pub mod raise; // messages of another server in the newest shape
 mod raw; // JSON left as text

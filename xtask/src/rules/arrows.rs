@@ -16,22 +16,32 @@ const ARROWS: &[(&str, &[&str])] = &[
             "cluster",
             "articles",
             "budget",
+            "openapi",
+            "outbound",
             "supervisor",
             "engine",
             "registry",
             "wire",
         ],
     ),
-    ("sabir", &["budget", "engine", "transports", "sources", "session", "registry", "wire"]),
+    (
+        "sabir",
+        &["budget", "client", "engine", "transports", "sources", "session", "registry", "wire"],
+    ),
     ("transports", &["budget", "engine", "session", "registry", "wire"]),
-    ("sources", &["budget", "registry", "client", "articles", "supervisor", "wire"]),
+    (
+        "sources",
+        &["budget", "registry", "client", "articles", "openapi", "outbound", "supervisor", "wire"],
+    ),
     ("cluster", &["budget", "engine", "session", "registry", "wire"]),
     ("engine", &["budget", "session", "registry", "wire"]),
-    ("client", &["supervisor", "wire"]),
+    ("client", &["outbound", "supervisor", "wire"]),
     ("session", &["wire"]),
     ("registry", &["wire"]),
     ("articles", &[]),
     ("budget", &[]),
+    ("openapi", &[]),
+    ("outbound", &[]),
     ("supervisor", &[]),
     ("wire", &[]),
     (TESTKIT, &["wire", "session", "registry", "engine", "transports", "client"]),
@@ -44,7 +54,7 @@ const TESTKIT: &str = "testkit";
 const WITHOUT_FEATURES: &[&str] = &["wire", "session", "registry", "engine"];
 
 /// The crates without I/O. Their `clippy.toml` forbids what `std` offers of it.
-const PURE: &[&str] = &["wire", "session", "registry"];
+const PURE: &[&str] = &["wire", "session", "registry", "openapi"];
 
 /// The crates that would bring I/O, a clock or random numbers into a pure crate. A name that ends
 /// in `-` is a prefix.

@@ -1,6 +1,7 @@
 //! A store from the outside: questions, and changes of the folder.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod fuzz;
 mod asking;
 mod changing;
 mod reopening;

@@ -3,10 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 
-use crate::config::FILE_NAME;
+use crate::config::{FILE_NAME, TEMPLATE};
 use crate::report::{Failure, say};
-
-const TEMPLATE: &str = include_str!("sabir.toml");
 
 pub(crate) fn run() -> Result<(), Failure> {
     let new = OpenOptions::new().write(true).create_new(true).open(FILE_NAME);

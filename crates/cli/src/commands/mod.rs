@@ -1,14 +1,21 @@
 //! The subcommands.
 
 mod check;
+mod doctor;
+mod import;
 mod init;
+mod install;
+mod openapi;
+mod secrets;
 mod serve;
 
 use std::sync::Arc;
 
 use sabir_engine::Engine;
 
-use crate::args::Command;
+use clap::CommandFactory as _;
+
+use crate::args::{Args, Command};
 use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
 use crate::report::Failure;
 
@@ -16,8 +23,18 @@ use crate::report::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path } => check::run(path.as_deref()),
+        Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
         Command::Init => init::run(),
+        Command::Openapi(args) => openapi::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Import { client } => import::run(client),
+        Command::Doctor => doctor::run(),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "sabir", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => Ok(clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout())?),
     }
 }
 

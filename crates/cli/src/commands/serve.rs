@@ -1,29 +1,33 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir::{HttpServer, HttpSettings, NamedToken, Token};
+use sabir::{HttpServer, HttpSettings};
 use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::Engine;
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::Opened;
+use super::{Opened, secrets};
 use crate::args::Serve;
-use crate::config::{self, Settings, TOKEN_CHARACTERS};
+use crate::config::{self, Settings};
+use crate::escape::escaped;
 use crate::report::{Failure, say};
+use crate::shell;
 
 /// How long sources may take to become ready before clients are served. Many clients list the tools
 /// only once. Sources that are not ready by then are served as far as they are.
 const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
-    let settings = config::read(args.path.as_deref())?;
+    let settings = config::read(args.path.as_deref(), args.no_config)?;
     settings.process.apply();
     let mut transports = Transports::choose(args, &settings)?;
     transports.fit_file_limit();
+    let notes = notes(args, &settings, &transports);
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
         let opened = Opened::new(settings).await?;
@@ -31,7 +35,7 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
         let starting = tokio::spawn(async move { engine.start().await });
         // A task that is not awaited any more goes on.
         let _ = tokio::time::timeout(HEAD_START, starting).await;
-        let served = serve(&opened.engine, transports).await;
+        let served = serve(&opened.engine, transports, &notes).await;
         opened.close().await;
         served
     });
@@ -44,6 +48,8 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
 struct Transports {
     stdio: bool,
     http: Option<HttpSettings>,
+    /// The environment variable with a token for HTTP clients.
+    token_env: Option<String>,
 }
 
 impl Transports {
@@ -56,16 +62,46 @@ impl Transports {
         let mut http = settings.http.clone();
         http.address = args.http.unwrap_or(http.address);
         http.allow_public |= args.allow_public;
-        if let Some(secret) = &args.token {
-            let token = Token::new(secret).ok_or_else(|| {
-                Failure::new(format!("invalid value of --token (expected {TOKEN_CHARACTERS})"))
-            })?;
-            if !http.tokens.iter().any(|known| known.token.is_same_as(&token)) {
-                http.tokens.push(NamedToken::new("token", token));
-            }
+        let token = secrets::token(args)?;
+        secrets::protect(settings, token.as_ref())?;
+        let has_token = token.is_some();
+        if let Some(token) = token
+            && !http.tokens.iter().any(|known| known.token.is_same_as(&token.token))
+        {
+            http.tokens.push(token);
         }
-        Ok(Self { stdio, http: listens_http.then_some(http) })
+        let token_env = match has_token {
+            true => Some(secrets::VARIABLE.to_owned()),
+            false => settings.token_env.clone(),
+        };
+        Ok(Self { stdio, http: listens_http.then_some(http), token_env })
     }
+}
+
+/// How many programs are named. The others are counted.
+const NAMED_PROGRAMS: usize = 16;
+
+/// What the user may not know: the file that was found, the programs that it runs, and a token that
+/// others can see.
+fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<String> {
+    let mut notes = Vec::new();
+    // On stdio alone, in the current folder, these lines would only be noise in a client's log.
+    if let Some(file) = &settings.found
+        && (args.path.is_some() || transports.http.is_some())
+    {
+        notes.push(format!("using {}", escaped(&file.display().to_string())));
+        let programs: Vec<_> = settings.sources.iter().filter_map(|s| s.program()).collect();
+        let named = programs.iter().take(NAMED_PROGRAMS);
+        notes.extend(named.map(|program| format!("  runs {}", escaped(program))));
+        if let Some(more) = programs.len().checked_sub(NAMED_PROGRAMS).filter(|more| *more > 0) {
+            notes.push(format!("  and {more} more programs"));
+        }
+    }
+    if args.token.is_some() {
+        notes.push("warning: --token is visible in the list of processes".to_owned());
+        notes.push("  hint: use --token-file, or the environment variable SABIR_TOKEN".to_owned());
+    }
+    notes
 }
 
 impl Transports {
@@ -93,14 +129,19 @@ fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
     builder.max_blocking_threads(MAX_BLOCKING_THREADS).enable_all().build()
 }
 
-async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failure> {
+async fn serve(
+    engine: &Arc<Engine>,
+    transports: Transports,
+    notes: &[String],
+) -> Result<(), Failure> {
     // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
     tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
     let http = match transports.http {
-        Some(settings) => Some(bind(engine, settings).await?),
+        Some(settings) => Some(bind(engine, settings, transports.token_env).await?),
         None => None,
     };
+    notes.iter().for_each(|note| say(note));
     let mut stopped = stop.subscribe();
     let listening = async {
         if let Some(server) = http {
@@ -122,7 +163,11 @@ async fn serve(engine: &Arc<Engine>, transports: Transports) -> Result<(), Failu
 }
 
 /// Listens, and prints the URL and a command that adds it to a client.
-async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer, Failure> {
+async fn bind(
+    engine: &Arc<Engine>,
+    settings: HttpSettings,
+    token_env: Option<String>,
+) -> Result<HttpServer, Failure> {
     let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
@@ -137,8 +182,31 @@ async fn bind(engine: &Arc<Engine>, settings: HttpSettings) -> Result<HttpServer
     }
     let name = &engine.settings().server.name;
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
-    say(&format!("  claude mcp add --transport http {name} http://{address}{endpoint}"));
+    say(&format!("  {}", client_line(name, address, &endpoint, token_env.as_deref())));
     Ok(server)
+}
+
+/// The command that adds this server to a client. A token is named by its variable, never shown.
+fn client_line(
+    name: &str,
+    mut address: SocketAddr,
+    endpoint: &str,
+    token_env: Option<&str>,
+) -> String {
+    if address.ip().is_unspecified() {
+        // An address for this machine; for others the user has to write its name.
+        address.set_ip(if address.is_ipv6() {
+            Ipv6Addr::LOCALHOST.into()
+        } else {
+            Ipv4Addr::LOCALHOST.into()
+        });
+    }
+    let url = shell::quoted(&format!("http://{address}{endpoint}"));
+    let header = match token_env {
+        Some(variable) => format!(" --header \"Authorization: Bearer ${{{variable}}}\""),
+        None => String::new(),
+    };
+    format!("claude mcp add --transport http {} {url}{header}", config::plain(name))
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.

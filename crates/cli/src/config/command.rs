@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use regex::Regex;
 use sabir::ToolAnnotations;
 use sabir_sources::command::{
-    self, CommandLine, CommandSource, DefinitionError, FindError, Location, MimeType, Output,
-    Place, Program, RunItem, Stdin, TextTemplate,
+    self, CommandLine, CommandSource, DefinitionError, Extras, FindError, Location, MimeType,
+    OUTPUT_FILE, Output, Place, Program, RunItem, Stdin, TextTemplate,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -34,6 +35,8 @@ pub(crate) struct Command {
     input_schema: Option<Spanned<toml::Value>>,
     output: Option<Spanned<String>>,
     output_schema: Option<Spanned<toml::Value>>,
+    output_file: Option<Spanned<String>>,
+    progress: Option<Spanned<String>>,
     env: Option<Entries>,
     cwd: Option<Spanned<String>>,
     timeout: Option<Spanned<String>>,
@@ -63,38 +66,58 @@ pub(super) fn settle(
     call_time: Option<Duration>,
 ) -> Result<SourceDescription, Mistake> {
     let owner = format!("command `{}`", file.name.get_ref());
-    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
-    let (line, stdin) = templates(file, &described, &owner, text)?;
+    // All of them are checked before the first mistake ends the definition.
+    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text);
+    let annotations = annotations(file, &owner, text);
+    let program = program(file, call_time, &owner, text);
+    let output = text.checked(output(file, &owner, text)).unwrap_or(Output::Text);
+    let concurrency = text.checked(positive(file.concurrency.as_ref(), text)).flatten();
+    let extras = extras(file, &owner, text);
+    let mut described = described?;
+    if extras.output_file.is_some() {
+        described.input = described.input.with_placeholder(OUTPUT_FILE);
+    }
+    let (line, stdin) = templates(file, &described, extras.folder.as_ref(), &owner, text)?;
     let name = line.program().to_owned();
+    if file.description.is_none() {
+        let what = format!("{owner}: no description, by which models choose a tool");
+        let hint = "add e.g. `description = \"Show how much space files and folders use\"`";
+        text.warn(text.mistake(file.name.span(), what).hint(hint));
+    }
     let mut command = command::Command {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
         description: file.description.clone(),
-        annotations: annotations(file, &owner, text)?,
+        annotations,
         input: described.input,
         line,
         stdin,
-        program: program(file, call_time, &owner, text)?,
-        output: output(file, &owner, text)?,
-        concurrency: positive(file.concurrency.as_ref(), text)?.unwrap_or(CONCURRENCY),
+        program,
+        output,
+        concurrency: concurrency.unwrap_or(CONCURRENCY),
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
+        extras,
     };
     let run = text.place(place(file, Some(Place::Run(0, None))));
-    Ok(SourceDescription::new(text.place(file.name.span()), move |context| async move {
-        let program = &mut command.program;
-        let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
-        let found = context.find_program(&name, search.map(|(_, path)| path.as_os_str()));
-        program.path = found.map_err(|error| not_found(&error, &owner, run))?;
-        let supervisor = context.supervisor(program.grace.after_term);
-        Ok(CommandSource::new(command, supervisor))
-    }))
+    let runs = name.clone();
+    let description =
+        SourceDescription::new(text.place(file.name.span()), move |context| async move {
+            let program = &mut command.program;
+            let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
+            let found = context.find_program(&name, search.map(|(_, path)| path.as_os_str()));
+            program.path = found.map_err(|error| not_found(&error, &owner, run))?;
+            let supervisor = context.supervisor(program.grace.after_term);
+            Ok(CommandSource::new(command, supervisor))
+        });
+    Ok(description.runs(&runs))
 }
 
 /// Parses `run`, `allow_dash` and `stdin`, and checks them against the input.
 fn templates(
     file: &Command,
     described: &Described,
+    folder: Option<&TextTemplate>,
     owner: &str,
     text: &Text<'_>,
 ) -> Result<(CommandLine, Stdin), Mistake> {
@@ -114,8 +137,15 @@ fn templates(
         Some("json") => Stdin::Json,
         Some(template) => Stdin::Text(TextTemplate::parse(template).map_err(wrong)?),
     };
-    let found = described.input.mismatches(&line, &stdin);
-    described.check(&found, owner, text, |at| place(file, at))?;
+    let found = described.input.mismatches(&line, &stdin, folder);
+    described.report(&found, owner, text, |at| place(file, at));
+    for risky in described.input.refused_numbers(&line) {
+        let at = match risky.location {
+            Location::Text(at, _) => Some(at),
+            _ => None,
+        };
+        text.warn(text.wrong_definition(place(file, at), owner, &risky));
+    }
     Ok((line, stdin))
 }
 
@@ -125,6 +155,7 @@ fn place(file: &Command, at: Option<Place>) -> Range<usize> {
         (Some(Place::Run(index, _)), _, _) => {
             file.run.get_ref().get(index).map_or(file.run.span(), Spanned::span)
         }
+        (Some(Place::Folder), _, _) => file.cwd.as_ref().unwrap_or(&file.name).span(),
         (Some(_), Some(stdin), _) => stdin.span(),
         (None, _, Some(allow_dash)) => allow_dash.span(),
         _ => file.run.span(),
@@ -157,28 +188,74 @@ fn run_item(
 }
 
 /// The program with its limits. Its path is found when it is opened.
-fn program(
-    file: &Command,
-    call_time: Option<Duration>,
-    owner: &str,
-    text: &Text<'_>,
-) -> Result<Program, Mistake> {
+fn program(file: &Command, call_time: Option<Duration>, owner: &str, text: &Text<'_>) -> Program {
     let cwd = match &file.cwd {
         None => text.folder(),
         Some(written) => {
-            let cwd = text.resolve(written.get_ref());
+            let cwd = text.resolve(split_folder(written.get_ref()).0);
             if !cwd.is_dir() {
                 let what = format!("{owner}: folder not found: {}", cwd.display());
-                return Err(text.mistake(written.span(), what).hint(RELATIVE));
+                text.report(text.mistake(written.span(), what).hint(RELATIVE));
             }
             cwd
         }
     };
     let mut program = Program::new(PathBuf::new(), cwd);
-    set_variables(&mut program.env, file.env.as_ref(), owner, text)?;
-    if let (Some(written), Some(timeout)) = (&file.timeout, duration(file.timeout.as_ref(), text)?)
+    set_variables(&mut program.env, file.env.as_ref(), owner, text);
+    text.set(&mut program.timeout, timeout(file, call_time, owner, text));
+    text.set(&mut program.grace.after_term, duration(file.kill_after.as_ref(), text));
+    text.set(&mut program.max_output, size(file.max_output.as_ref(), text));
+    if let Some(codes) = &file.success_codes {
+        text.set(&mut program.success_codes, success_codes(codes, owner, text).map(Some));
+    }
+    text.set(&mut program.limits, confine::limits(file.limits.as_ref(), text).map(Some));
+    text.set(&mut program.sandbox, confine::sandbox(file.sandbox.as_ref(), owner, text).map(Some));
+    program
+}
+
+/// A working directory, and the part of it from the first folder with a placeholder on.
+fn split_folder(cwd: &str) -> (&str, Option<&str>) {
+    match cwd.find('{').map(|brace| cwd[..brace].rfind('/').map_or(0, |slash| slash + 1)) {
+        Some(0) => (".", Some(cwd)),
+        Some(at) => (&cwd[..at], Some(&cwd[at..])),
+        None => (cwd, None),
+    }
+}
+
+/// The parts that most commands do not have.
+fn extras(file: &Command, owner: &str, text: &Text<'_>) -> Extras {
+    let folder = file.cwd.as_ref().and_then(|cwd| {
+        let template = TextTemplate::parse_at(Place::Folder, split_folder(cwd.get_ref()).1?);
+        text.checked(template.map_err(|error| text.wrong_definition(cwd.span(), owner, &error)))
+    });
+    let progress = file.progress.as_ref().and_then(|written| {
+        let pattern = Regex::new(written.get_ref()).ok().filter(|found| found.captures_len() > 1);
+        if pattern.is_none() {
+            let what = format!(
+                "{owner}: invalid progress pattern (expected a regular expression with a group)"
+            );
+            let hint = r"write e.g. `progress = '(\d+)/(\d+)'`, for lines like `3/10`";
+            text.report(text.mistake(written.span(), what).hint(hint));
+        }
+        pattern
+    });
+    if let Some(name) = &file.output_file
+        && (name.get_ref().contains('/') || name.get_ref().is_empty() || name.get_ref() == "..")
     {
-        program.timeout = timeout;
+        text.report(text.invalid(name, "file name", "a name without folders, e.g. \"result.png\""));
+    }
+    let output_file = file.output_file.as_ref().map(|name| name.get_ref().clone());
+    Extras { output_file, folder, progress }
+}
+
+fn timeout(
+    file: &Command,
+    call_time: Option<Duration>,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Option<Duration>, Mistake> {
+    let timeout = duration(file.timeout.as_ref(), text)?;
+    if let (Some(written), Some(timeout)) = (&file.timeout, timeout) {
         let wrong = |what: &str| text.mistake(written.span(), format!("{owner}: {what}"));
         if timeout.is_zero() {
             return Err(wrong("timeout must be greater than zero"));
@@ -188,16 +265,7 @@ fn program(
                 .hint("set a longer `call_time` in [limits]"));
         }
     }
-    if let Some(kill_after) = duration(file.kill_after.as_ref(), text)? {
-        program.grace.after_term = kill_after;
-    }
-    program.max_output = size(file.max_output.as_ref(), text)?.unwrap_or(program.max_output);
-    if let Some(codes) = &file.success_codes {
-        program.success_codes = success_codes(codes, owner, text)?;
-    }
-    program.limits = confine::limits(file.limits.as_ref(), text)?;
-    program.sandbox = confine::sandbox(file.sandbox.as_ref(), owner, text)?;
-    Ok(program)
+    Ok(timeout)
 }
 
 fn not_found(error: &FindError, owner: &str, run: FilePlace) -> Mistake {
@@ -212,38 +280,58 @@ fn not_found(error: &FindError, owner: &str, run: FilePlace) -> Mistake {
     }
 }
 
-/// Adds the variables of `env`. The value `true` passes on the variable of our own environment.
+/// Adds the variables of `env`.
 fn set_variables(
     env: &mut Vec<(OsString, OsString)>,
     file: Option<&Entries>,
     owner: &str,
     text: &Text<'_>,
-) -> Result<(), Mistake> {
+) {
     for (key, value) in file.into_iter().flat_map(|entries| &entries.0) {
         let name = key.get_ref();
         let wrong = |what: &str| text.mistake(key.span(), format!("{owner}: env: `{name}` {what}"));
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(wrong("is not a valid name of a variable"));
+        if let Some(value) = text.checked(variable(name, value, text, wrong)) {
+            env.retain(|(known, _)| known != name.as_str());
+            env.push((name.into(), value));
         }
-        let value = match value {
-            toml::Value::String(value) if value.contains('\0') => {
-                return Err(wrong("contains a NUL byte"));
-            }
-            toml::Value::String(value) => value.into(),
-            toml::Value::Boolean(true) => std::env::var_os(name).ok_or_else(|| {
-                wrong("is not set in the environment of Sabir")
-                    .hint("set it, or write a value instead of true")
-            })?,
-            _ => {
-                let hint = "true passes on the variable of Sabir's own environment";
-                return Err(wrong("has an invalid value (expected a string or true)").hint(hint));
-            }
-        };
-        env.retain(|(known, _)| known != name.as_str());
-        env.push((name.into(), value));
     }
-    Ok(())
 }
+
+/// The value of a variable. `true` passes on the variable of our own environment.
+fn variable(
+    name: &str,
+    value: &toml::Value,
+    text: &Text<'_>,
+    wrong: impl Fn(&str) -> Mistake,
+) -> Result<OsString, Mistake> {
+    let inherited = |name: &str| {
+        std::env::var_os(name).ok_or_else(|| {
+            wrong("is not set in the environment of Sabir")
+                .hint("set it, or write a value instead of true")
+        })
+    };
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(wrong("is not a valid name of a variable"));
+    }
+    match value {
+        toml::Value::String(value) if value.contains('\0') => Err(wrong("contains a NUL byte")),
+        toml::Value::String(value) => Ok(value.into()),
+        toml::Value::Boolean(true) => inherited(name),
+        toml::Value::Table(table) => match (table.get("env"), table.get("file"), table.len()) {
+            (Some(toml::Value::String(name)), None, 1) => inherited(name),
+            (None, Some(toml::Value::String(file)), 1) => {
+                let secret = std::fs::read_to_string(text.resolve(file))
+                    .map_err(|error| wrong(&format!("cannot be read: {error}")).hint(RELATIVE))?;
+                Ok(secret.trim_end_matches(['\r', '\n']).into())
+            }
+            _ => Err(wrong("has an invalid reference").hint(REFERENCES)),
+        },
+        _ => Err(wrong("has an invalid value (expected a string or true)").hint(REFERENCES)),
+    }
+}
+
+const REFERENCES: &str = "true passes on the variable of Sabir's own environment; { env = \"NAME\" } \
+                          and { file = \"PATH\" } are references";
 
 fn success_codes(
     codes: &Spanned<Vec<i64>>,
@@ -259,21 +347,21 @@ fn success_codes(
     })
 }
 
-fn annotations(file: &Command, owner: &str, text: &Text<'_>) -> Result<ToolAnnotations, Mistake> {
+fn annotations(file: &Command, owner: &str, text: &Text<'_>) -> ToolAnnotations {
     if let Some(read_only) = &file.read_only
         && *read_only.get_ref()
         && file.destructive == Some(true)
     {
         let what = format!("{owner}: `read_only` and `destructive` exclude each other");
-        return Err(text.mistake(read_only.span(), what).hint("remove one of them"));
+        text.report(text.mistake(read_only.span(), what).hint("remove one of them"));
     }
-    Ok(ToolAnnotations {
+    ToolAnnotations {
         read_only_hint: file.read_only.as_ref().map(|read_only| *read_only.get_ref()),
         destructive_hint: file.destructive,
         idempotent_hint: file.idempotent,
         open_world_hint: file.open_world,
         ..ToolAnnotations::default()
-    })
+    }
 }
 
 fn output(file: &Command, owner: &str, text: &Text<'_>) -> Result<Output, Mistake> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sabir_sources::command::{self, Files};
+use sabir_sources::command::{self, Files, Sockets};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -24,7 +24,9 @@ pub(crate) struct Limits {
 pub(crate) struct Sandbox {
     read: Option<Vec<Spanned<String>>>,
     write: Option<Vec<Spanned<String>>>,
+    metadata: Option<Spanned<bool>>,
     network: Option<bool>,
+    sockets: Option<Spanned<toml::Value>>,
 }
 
 pub(super) fn limits(file: Option<&Limits>, text: &Text<'_>) -> Result<command::Limits, Mistake> {
@@ -45,19 +47,14 @@ pub(super) fn limits(file: Option<&Limits>, text: &Text<'_>) -> Result<command::
     })
 }
 
-/// Settles `sandbox`. Without `read` and `write`, it restricts only the network.
+/// Settles `sandbox`. Without `read` and `write`, it does not restrict files.
 pub(super) fn sandbox(
     file: Option<&Spanned<Sandbox>>,
     owner: &str,
     text: &Text<'_>,
 ) -> Result<Option<command::Sandbox>, Mistake> {
     let Some(written) = file else { return Ok(None) };
-    if cfg!(not(target_os = "linux")) {
-        return Err(
-            text.mistake(written.span(), format!("{owner}: `sandbox` is supported on Linux only"))
-        );
-    }
-    let Sandbox { read, write, network } = written.get_ref();
+    let Sandbox { read, write, metadata, network, sockets } = written.get_ref();
     let files = match (read, write) {
         (None, None) => None,
         (read, write) => Some(Files {
@@ -65,7 +62,44 @@ pub(super) fn sandbox(
             write: existing(write.as_deref(), owner, text)?,
         }),
     };
-    Ok(Some(command::Sandbox { files, network: network.unwrap_or(true) }))
+    if let (Some(metadata), None) = (metadata, &files) {
+        let what = format!("{owner}: sandbox: `metadata` requires `read` or `write`");
+        return Err(text.mistake(metadata.span(), what));
+    }
+    let sandbox = command::Sandbox {
+        files,
+        metadata: metadata.as_ref().is_some_and(|metadata| *metadata.get_ref()),
+        network: network.unwrap_or(true),
+        sockets: unix_sockets(sockets.as_ref(), owner, text)?,
+    };
+    let enforced = sandbox.check().map(|()| Some(sandbox));
+    enforced.map_err(|reason| text.mistake(written.span(), format!("{owner}: {reason}")))
+}
+
+/// `true` for all Unix sockets, or the paths of some.
+fn unix_sockets(
+    written: Option<&Spanned<toml::Value>>,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Sockets, Mistake> {
+    let Some(written) = written else { return Ok(Sockets::None) };
+    let paths = match written.get_ref() {
+        toml::Value::Boolean(true) => return Ok(Sockets::All),
+        toml::Value::Boolean(false) => return Ok(Sockets::None),
+        toml::Value::Array(paths) => paths.iter().map(|path| path.as_str()).collect(),
+        _ => None,
+    };
+    let paths: Vec<&str> = paths.ok_or_else(|| {
+        let what =
+            format!("{owner}: sandbox: invalid `sockets` (expected a list of paths, or true)");
+        text.mistake(written.span(), what)
+    })?;
+    if paths.is_empty() {
+        return Ok(Sockets::None);
+    }
+    let paths: Vec<_> =
+        paths.iter().map(|path| Spanned::new(written.span(), (*path).to_owned())).collect();
+    existing(Some(&paths), owner, text).map(Sockets::Named)
 }
 
 fn existing(

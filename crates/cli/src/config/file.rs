@@ -5,8 +5,9 @@ use toml::Spanned;
 
 use super::articles::Articles;
 use super::command::Command;
-use super::mistake::{Mistake, Text};
+use super::openapi::OpenApi;
 use super::prompt::Prompt;
+use super::request::Request;
 use super::resource::Resource;
 
 /// A sabir.toml.
@@ -22,6 +23,8 @@ pub(crate) struct File {
     pub(crate) token: Vec<Token>,
     pub(crate) articles: Vec<Articles>,
     pub(crate) command: Vec<Command>,
+    pub(crate) request: Vec<Request>,
+    pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
 }
@@ -53,9 +56,9 @@ pub(crate) struct Http {
     pub(crate) endpoint: Option<Spanned<String>>,
     pub(crate) old_sse: Option<bool>,
     pub(crate) token_env: Option<Spanned<String>>,
-    pub(crate) allow_public: Option<bool>,
-    pub(crate) origins: Option<Vec<String>>,
-    pub(crate) hosts: Option<Vec<String>>,
+    pub(crate) allow_public: Option<Spanned<bool>>,
+    pub(crate) origins: Option<Spanned<Vec<String>>>,
+    pub(crate) hosts: Option<Spanned<Vec<String>>>,
     pub(crate) keep_alive: Option<Spanned<String>>,
     pub(crate) poll_after: Option<Spanned<String>>,
     pub(crate) retry: Option<Spanned<String>>,
@@ -123,10 +126,4 @@ pub(crate) struct Limits {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Seal {
     pub(crate) key_env: Option<Spanned<String>>,
-}
-
-impl File {
-    pub(crate) fn read(text: &Text<'_>) -> Result<Self, Mistake> {
-        toml::from_str(text.text).map_err(|error| text.syntax_error(&error))
-    }
 }

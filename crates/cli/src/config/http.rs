@@ -1,5 +1,7 @@
 //! `[listen] http`, `[http]` and `[[token]]`.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use sabir::{HttpSettings, NamedToken, Token};
 use sabir_transports::http::is_reserved;
 use toml::Spanned;
@@ -12,54 +14,68 @@ use super::values::{duration, positive, size, variable};
 pub(super) fn settle(
     File { listen, http: file, token, .. }: &File,
     text: &Text<'_>,
-) -> Result<(HttpSettings, bool), Mistake> {
+) -> (HttpSettings, bool) {
     let mut http = HttpSettings::default();
     if let Some(written) = &listen.http {
-        let address = written.get_ref().parse();
-        http.address =
-            address.map_err(|_| text.invalid(written, "address", "e.g. \"127.0.0.1:7331\""))?;
+        let address = parse_address(written.get_ref());
+        let address = address.ok_or_else(|| text.invalid(written, "address", ADDRESSES));
+        text.set(&mut http.address, address.map(Some));
     }
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
-            return Err(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
+            text.report(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
         }
         let old_sse = file.old_sse.unwrap_or(http.old_sse);
         if is_reserved(endpoint.get_ref(), old_sse) {
             let what = format!("the path `{}` is taken (expected another)", endpoint.get_ref());
-            return Err(text.mistake(endpoint.span(), what).hint("\"/mcp\" is the default"));
+            text.report(text.mistake(endpoint.span(), what).hint("\"/mcp\" is the default"));
         }
         http.endpoint.clone_from(endpoint.get_ref());
     }
     http.old_sse = file.old_sse.unwrap_or(http.old_sse);
-    http.allow_public = file.allow_public.unwrap_or(http.allow_public);
-    http.origins = file.origins.clone().unwrap_or_default();
-    http.hosts = file.hosts.clone().unwrap_or_default();
-    http.tokens = tokens(file.token_env.as_ref(), token, text)?;
-    http.keep_alive = duration(file.keep_alive.as_ref(), text)?.unwrap_or(http.keep_alive);
-    http.poll_after = duration(file.poll_after.as_ref(), text)?;
-    http.retry = duration(file.retry.as_ref(), text)?.unwrap_or(http.retry);
-    limit(&mut http, file, text)?;
-    Ok((http, listen.http.is_some()))
+    http.allow_public = file.allow_public.as_ref().is_some_and(|allowed| *allowed.get_ref());
+    http.origins = file.origins.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
+    http.hosts = file.hosts.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
+    http.tokens = tokens(file.token_env.as_ref(), token, text);
+    text.set(&mut http.keep_alive, duration(file.keep_alive.as_ref(), text));
+    text.set(&mut http.retry, duration(file.retry.as_ref(), text));
+    http.poll_after = text.checked(duration(file.poll_after.as_ref(), text)).flatten();
+    limit(&mut http, file, text);
+    (http, listen.http.is_some())
 }
 
-fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) -> Result<(), Mistake> {
+/// The forms of an address to listen on.
+pub(crate) const ADDRESSES: &str = "e.g. \"127.0.0.1:7331\", \"localhost:7331\" or \"7331\"";
+
+/// Parses an address to listen on. A port alone is one of this machine; so is `localhost`.
+pub(crate) fn parse_address(written: &str) -> Option<SocketAddr> {
+    let port = written.strip_prefix("localhost").unwrap_or(written);
+    let is_port_only = port.len() == written.len();
+    let port = match port.strip_prefix(':') {
+        None if !is_port_only => return None,
+        port => port.unwrap_or(written),
+    };
+    match port.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        false => written.parse().ok(),
+    }
+}
+
+fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) {
     let limits = &mut http.limits;
-    limits.connections = positive(file.connections.as_ref(), text)?.unwrap_or(limits.connections);
-    limits.idle = duration(file.idle.as_ref(), text)?.unwrap_or(limits.idle);
-    limits.head = size(file.head_size.as_ref(), text)?.unwrap_or(limits.head);
-    limits.body_time = duration(file.body_time.as_ref(), text)?.unwrap_or(limits.body_time);
-    limits.stall = duration(file.stall.as_ref(), text)?.unwrap_or(limits.stall);
-    limits.sessions = positive(file.sessions.as_ref(), text)?.unwrap_or(limits.sessions);
-    limits.session_idle =
-        duration(file.session_idle.as_ref(), text)?.unwrap_or(limits.session_idle);
-    limits.handshake_time =
-        duration(file.handshake_time.as_ref(), text)?.unwrap_or(limits.handshake_time);
-    limits.unsent = size(file.unsent_size.as_ref(), text)?.unwrap_or(limits.unsent);
-    limits.streams = positive(file.streams.as_ref(), text)?.unwrap_or(limits.streams);
-    limits.replay = positive(file.replay.as_ref(), text)?.unwrap_or(limits.replay);
-    limits.replay_bytes = size(file.replay_size.as_ref(), text)?.unwrap_or(limits.replay_bytes);
-    limits.replay_time = duration(file.replay_time.as_ref(), text)?.unwrap_or(limits.replay_time);
-    Ok(())
+    text.set(&mut limits.connections, positive(file.connections.as_ref(), text));
+    text.set(&mut limits.idle, duration(file.idle.as_ref(), text));
+    text.set(&mut limits.head, size(file.head_size.as_ref(), text));
+    text.set(&mut limits.body_time, duration(file.body_time.as_ref(), text));
+    text.set(&mut limits.stall, duration(file.stall.as_ref(), text));
+    text.set(&mut limits.sessions, positive(file.sessions.as_ref(), text));
+    text.set(&mut limits.session_idle, duration(file.session_idle.as_ref(), text));
+    text.set(&mut limits.streams, positive(file.streams.as_ref(), text));
+    text.set(&mut limits.replay, positive(file.replay.as_ref(), text));
+    text.set(&mut limits.replay_bytes, size(file.replay_size.as_ref(), text));
+    text.set(&mut limits.replay_time, duration(file.replay_time.as_ref(), text));
+    text.set(&mut limits.handshake_time, duration(file.handshake_time.as_ref(), text));
+    text.set(&mut limits.unsent, size(file.unsent_size.as_ref(), text));
 }
 
 /// The token of `token_env`, which is named `token`, and those of `[[token]]`.
@@ -67,30 +83,29 @@ fn tokens(
     env: Option<&Spanned<String>>,
     named: &[file::Token],
     text: &Text<'_>,
-) -> Result<Vec<NamedToken>, Mistake> {
-    let mut tokens = Vec::new();
-    if let Some(env) = env {
-        tokens.push(NamedToken::new("token", token(env, text)?));
-    }
+) -> Vec<NamedToken> {
+    let shared = env.and_then(|env| text.checked(token(env, text)));
+    let mut tokens = Vec::from_iter(shared.map(|token| NamedToken::new("token", token)));
     for file::Token { name, env, scopes } in named {
         let mut words = std::iter::once(name).chain(scopes);
         let is_plain = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
         if let Some(word) = words.find(|word| !is_plain(word.get_ref())) {
-            return Err(text.invalid(word, "name or scope", TOKEN_CHARACTERS));
+            text.report(text.invalid(word, "name or scope", TOKEN_CHARACTERS));
         }
-        let mut added = NamedToken::new(name.get_ref().as_str(), token(env, text)?);
+        let Some(secret) = text.checked(token(env, text)) else { continue };
+        let mut added = NamedToken::new(name.get_ref().as_str(), secret);
         added.scopes = scopes.iter().map(|scope| scope.get_ref().as_str().into()).collect();
         if let Some(known) = tokens.iter().find(|known| known.name == added.name) {
             let what = format!("duplicate token name `{}`", known.name);
-            return Err(text.mistake(name.span(), what).hint("give each token its own name"));
+            text.report(text.mistake(name.span(), what).hint("give each token its own name"));
         }
         if let Some(known) = tokens.iter().find(|known| known.token.is_same_as(&added.token)) {
             let what = format!("token `{}` is the same as token `{}`", added.name, known.name);
-            return Err(text.mistake(env.span(), what).hint("set each variable to its own token"));
+            text.report(text.mistake(env.span(), what).hint("set each variable to its own token"));
         }
         tokens.push(added);
     }
-    Ok(tokens)
+    tokens
 }
 
 /// What a token, its name and its scopes consist of.

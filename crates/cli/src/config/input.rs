@@ -25,22 +25,23 @@ impl Described {
         key.or(self.whole.as_ref()).cloned().unwrap_or(otherwise)
     }
 
-    /// Returns the first of the errors that were found in the definition of `owner`. `places` gives
-    /// the place of a text with placeholders.
-    pub(super) fn check(
+    /// Reports the errors that were found in the definition of `owner`. `places` gives the place of
+    /// a text with placeholders.
+    pub(super) fn report(
         &self,
         found: &[DefinitionError],
         owner: &str,
         text: &Text<'_>,
         places: impl Fn(Option<Place>) -> Range<usize>,
-    ) -> Result<(), Mistake> {
-        let Some(first) = found.first() else { return Ok(()) };
-        let place = match &first.location {
-            Location::Text(place, _) => places(Some(*place)),
-            Location::Argument(name, _) => self.place(name, places(None)),
-            Location::Schema | Location::AllowDash => places(None),
-        };
-        Err(text.wrong_definition(place, owner, first))
+    ) {
+        for error in found {
+            let place = match &error.location {
+                Location::Text(place, _) => places(Some(*place)),
+                Location::Argument(name, _) => self.place(name, places(None)),
+                Location::Schema | Location::AllowDash => places(None),
+            };
+            text.report(text.wrong_definition(place, owner, error));
+        }
     }
 }
 

@@ -1,38 +1,115 @@
 //! Mistakes in a configuration: what is wrong, where, and a hint.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use sabir_sources::command::DefinitionError;
+use serde_json::{Value, json};
 use toml::Spanned;
+
+use crate::escape::{escaped, is_control};
 
 /// A mistake in a configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Mistake {
     what: String,
     path: PathBuf,
-    line: Option<usize>,
+    excerpt: Option<Box<Excerpt>>,
     hint: Option<String>,
+}
+
+/// A line of the file, and the part of it that is wrong.
+#[derive(Clone, Debug)]
+struct Excerpt {
+    /// Counted from 1.
+    line: usize,
+    text: String,
+    /// In characters of `text`.
+    marked: Range<usize>,
+    /// The byte of the file where the mistake begins.
+    start: usize,
 }
 
 /// The hint for a path that does not exist.
 pub(super) const RELATIVE: &str = "paths are relative to the folder of this file";
 
-/// The path and the text of a configuration file.
-#[derive(Clone, Copy, Debug)]
+/// The path and the text of a configuration file, and the mistakes that were found in it.
+///
+/// Reading goes on after a mistake, with a default, so that all of them are found.
+#[derive(Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) path: &'a Path,
     pub(crate) text: &'a str,
+    mistakes: RefCell<Vec<Mistake>>,
+    warnings: RefCell<Vec<Mistake>>,
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(path: &'a Path, text: &'a str) -> Self {
+        Self { path, text, mistakes: RefCell::default(), warnings: RefCell::default() }
+    }
 }
 
 impl Text<'_> {
+    /// Adds a mistake: the file will be refused.
+    pub(crate) fn report(&self, mistake: Mistake) {
+        self.mistakes.borrow_mut().push(mistake);
+    }
+
+    /// Adds a warning: `sabir check` prints it.
+    pub(crate) fn warn(&self, mistake: Mistake) {
+        self.warnings.borrow_mut().push(mistake);
+    }
+
+    /// The value. A mistake is reported.
+    pub(crate) fn checked<T>(&self, result: Result<T, Mistake>) -> Option<T> {
+        result.map_err(|mistake| self.report(mistake)).ok()
+    }
+
+    /// Sets `value`, if one is written. A mistake is reported.
+    pub(crate) fn set<T>(&self, value: &mut T, written: Result<Option<T>, Mistake>) {
+        if let Some(written) = self.checked(written).flatten() {
+            *value = written;
+        }
+    }
+
+    /// The warnings, or all mistakes, in the order of the file.
+    pub(crate) fn finish(&self) -> Result<Vec<Mistake>, Mistakes> {
+        let mut mistakes = self.mistakes.take();
+        if mistakes.is_empty() {
+            return Ok(self.warnings.take());
+        }
+        mistakes.sort_by_key(|mistake| mistake.excerpt.as_ref().map(|excerpt| excerpt.start));
+        Err(Mistakes(mistakes))
+    }
+
     /// A mistake at a place in the text.
     pub(crate) fn mistake(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
-        let before = &self.text.as_bytes()[..place.start.min(self.text.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        Mistake { what: what.into(), path: self.path.into(), line: Some(line), hint: None }
+        let excerpt = self.excerpt(&place);
+        Mistake { what: what.into(), path: self.path.into(), excerpt, hint: None }
+    }
+
+    /// `None` if there is no file.
+    fn excerpt(&self, place: &Range<usize>) -> Option<Box<Excerpt>> {
+        if self.text.is_empty() {
+            return None;
+        }
+        let start = boundary(self.text, place.start);
+        let (before, after) = self.text.split_at(start);
+        let begin = before.rfind('\n').map_or(0, |at| at + 1);
+        let end = after.find('\n').map_or(self.text.len(), |at| start + at);
+        let until = boundary(self.text, place.end.clamp(start, end));
+        let characters = |range: Range<usize>| self.text[range].chars().count();
+        let first = characters(begin..start);
+        Some(Box::new(Excerpt {
+            line: 1 + before.matches('\n').count(),
+            text: self.text[begin..end].trim_end().to_owned(),
+            marked: first..first + characters(start..until).max(1),
+            start,
+        }))
     }
 
     /// An invalid value: its kind, and what was expected instead.
@@ -74,9 +151,16 @@ impl Text<'_> {
     /// An error of the TOML parser.
     pub(crate) fn syntax_error(&self, error: &toml::de::Error) -> Mistake {
         let what = error.message().trim().replace('\n', " ");
-        match error.span() {
+        let mistake = match error.span() {
             Some(place) => self.mistake(place, what),
-            None => Mistake { what, path: self.path.into(), line: None, hint: None },
+            None => Mistake { what, path: self.path.into(), excerpt: None, hint: None },
+        };
+        match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
+            Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
+            None if mistake.what.starts_with("duplicate key") => {
+                mistake.hint("remove one of them; several tools are several `[[command]]`")
+            }
+            None => mistake,
         }
     }
 }
@@ -105,7 +189,42 @@ impl Mistake {
             _ => None,
         };
         let what = format!("cannot read the configuration: {error}");
-        Self { what, path: path.into(), line: None, hint }
+        Self { what, path: path.into(), excerpt: None, hint }
+    }
+
+    /// The line, counted from 1.
+    pub(super) fn line(&self) -> Option<usize> {
+        self.excerpt.as_ref().map(|excerpt| excerpt.line)
+    }
+
+    /// The mistake as a person reads it, after `error` or `warning`.
+    pub(crate) fn labelled(&self, label: &str) -> String {
+        let path = self.path.display().to_string();
+        let mut shown = format!("{label}: {}\n  --> {}", escaped(&self.what), escaped(&path));
+        if let Some(excerpt) = &self.excerpt {
+            shown += &format!(":{}{excerpt}", excerpt.line);
+        }
+        if let Some(hint) = &self.hint {
+            shown += &format!("\n  hint: {}", escaped(hint));
+        }
+        shown
+    }
+
+    /// The mistake as a program reads it.
+    pub(crate) fn to_json(&self) -> Value {
+        let excerpt = self.excerpt.as_ref();
+        json!({
+            "message": self.what,
+            "file": self.path.display().to_string(),
+            "line": excerpt.map(|excerpt| excerpt.line),
+            "column": excerpt.map(|excerpt| excerpt.marked.start + 1),
+            "hint": self.hint,
+        })
+    }
+
+    /// A mistake about the whole file.
+    pub(crate) fn of_file(path: &Path, what: impl Into<String>) -> Self {
+        Self { what: what.into(), path: path.into(), excerpt: None, hint: None }
     }
 
     /// Adds a hint.
@@ -115,11 +234,16 @@ impl Mistake {
     }
 }
 
-/// All mistakes that were found, at least one.
-#[derive(Debug)]
+/// All mistakes that were found.
+#[derive(Debug, Default)]
 pub(crate) struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
+    /// Each of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Mistake> {
+        self.0.iter()
+    }
+
     /// All values, or all mistakes.
     pub(super) fn all<T>(
         results: impl IntoIterator<Item = Result<T, Mistake>>,
@@ -150,13 +274,63 @@ impl fmt::Display for Mistakes {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}\n  --> {}", self.what, self.path.display())?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
+        f.write_str(&self.labelled("error"))
+    }
+}
+
+impl fmt::Display for Excerpt {
+    /// The line, and carets below the part that is wrong.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let from = match self.marked.start {
+            start if self.text.chars().count() > MAX_WIDTH => start.saturating_sub(MAX_WIDTH / 2),
+            _ => 0,
+        };
+        // A tab has one column here, so that the carets are at the right place.
+        let shown = self.text.chars().skip(from).take(MAX_WIDTH).map(|c| match c {
+            '\t' => ' ',
+            c if is_control(c) => char::REPLACEMENT_CHARACTER,
+            c => c,
+        });
+        let shown: String = shown.collect();
+        let before = self.marked.start - from;
+        let carets = self.marked.len().min(MAX_WIDTH - before);
+        let number = self.line.to_string();
+        write!(f, "\n  {number} | {shown}")?;
+        let (margin, carets) = (" ".repeat(number.len()), "^".repeat(carets));
+        write!(f, "\n  {margin} | {}{carets}", " ".repeat(before))
+    }
+}
+
+/// The start of the character at this byte.
+fn boundary(text: &str, byte: usize) -> usize {
+    (0..=byte.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The longest part of a line that is shown, in characters.
+const MAX_WIDTH: usize = 120;
+
+/// A line that lacks quotes, a value or the equals sign: what is wrong, and a hint.
+fn unquoted(line: &str) -> Option<(String, String)> {
+    let (key, value) = line.split_once([':', '='])?;
+    let (key, value) = (key.trim(), value.trim());
+    let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    let is_word = |c: char| c.is_alphanumeric() || "_-./: ".contains(c);
+    match value {
+        _ if !is_key => None,
+        "" => Some((format!("`{key}` has no value"), format!("write e.g. `{key} = \"…\"`"))),
+        _ if !line.contains('=') => {
+            let what = format!("invalid line `{}` (expected `=` after the key)", line.trim());
+            Some((what, format!("write e.g. `{key} = {value}`")))
         }
-        if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
+        "True" | "False" | "yes" | "no" | "on" | "off" => {
+            let is_true = ["True", "yes", "on"].contains(&value);
+            let what = format!("invalid value {value} of `{key}` (expected true or false)");
+            Some((what, format!("write `{key} = {is_true}`")))
         }
-        Ok(())
+        value if value.chars().all(is_word) => {
+            let what = format!("invalid value {value} of `{key}` (expected a string in quotes)");
+            Some((what, format!("write `{key} = \"{value}\"`")))
+        }
+        _ => None,
     }
 }

@@ -6,53 +6,80 @@
 mod articles; // a folder of Markdown
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
+mod expected; // what a wrong key or type should have been
 mod file; // the file, as written
 mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
 mod mistake; // what is wrong, where, and a hint
+mod openapi; // an HTTP API as tools
 mod prompt; // messages with placeholders
+mod reader; // TOML into types, with all mistakes
+mod reach; // hosts, credentials and limits of outgoing requests
+mod request; // an HTTP request as a tool
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
+mod trust; // files that were found, not named
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
-pub(crate) use http::TOKEN_CHARACTERS;
-pub(crate) use mistake::Mistakes;
+pub(crate) use expected::TEMPLATE;
+pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
+pub(crate) use mistake::{Mistake, Mistakes};
+pub(crate) use openapi::apis;
 pub(crate) use settle::Settings;
 pub(crate) use sources::{OpenContext, SourceDescription};
 
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::Path;
 
-use mistake::{Mistake, Text};
+use mistake::Text;
 use settle::settle;
 
 /// The name of the file.
 pub(crate) const FILE_NAME: &str = "sabir.toml";
 
-/// Reads the configuration at `path`. A folder without one is a folder of articles. Without a
+/// Reads the configuration at `path`, which is a file, or a folder in which it may be found. A
+/// folder without one is a folder of articles, and so is every folder if `ignore_found`. Without a
 /// path, the configuration in the current folder is read if there is one.
-pub(crate) fn read(path: Option<&Path>) -> Result<Settings, Mistakes> {
-    let (path, text) = match path {
-        Some(path) if path.is_dir() && !path.join(FILE_NAME).exists() => return folder(path),
-        Some(path) => {
-            let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
-            let text = std::fs::read_to_string(&path)
-                .map_err(|error| Mistake::unreadable(&path, &error))?;
-            (path, text)
+pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, Mistakes> {
+    if let Some(path) = path.filter(|path| !path.is_dir()) {
+        if ignore_found {
+            let what = "--no-config requires a folder of articles";
+            return Err(Mistake::of_file(path, what).into());
         }
-        None => {
-            let path = PathBuf::from(FILE_NAME);
-            match std::fs::read_to_string(&path) {
-                Ok(text) => (path, text),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => (path, String::new()),
-                Err(error) => return Err(Mistake::unreadable(&path, &error).into()),
-            }
+        return settle_file(path, |_, _| Ok(()));
+    }
+    let place = path.unwrap_or(Path::new("")).join(FILE_NAME);
+    if ignore_found {
+        return folder(path.unwrap_or(Path::new(".")));
+    }
+    match (path, place.metadata()) {
+        (_, Ok(found)) => {
+            trust::check_owner(&place, &found)?;
+            let mut settings = settle_file(&place, trust::check_settings)?;
+            settings.found = Some(place);
+            Ok(settings)
         }
-    };
-    let text = Text { path: &path, text: &text };
-    settle(&file::File::read(&text)?, &text)
+        (Some(path), Err(error)) if error.kind() == ErrorKind::NotFound => folder(path),
+        (None, Err(error)) if error.kind() == ErrorKind::NotFound => {
+            settle(&file::File::default(), &Text::new(&place, ""))
+        }
+        (_, Err(error)) => Err(Mistake::unreadable(&place, &error).into()),
+    }
+}
+
+/// Reads and settles a file. `check` may refuse what is written in it.
+fn settle_file(
+    path: &Path,
+    check: impl FnOnce(&file::File, &Text<'_>) -> Result<(), Mistake>,
+) -> Result<Settings, Mistakes> {
+    let text = std::fs::read_to_string(path).map_err(|error| Mistake::unreadable(path, &error))?;
+    let text = Text::new(path, &text);
+    let file = reader::read(&text);
+    text.checked(check(&file, &text));
+    settle(&file, &text)
 }
 
 /// The settings for a folder of articles: the server is named after it.
@@ -62,11 +89,11 @@ fn folder(path: &Path) -> Result<Settings, Mistakes> {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     file.server.name = whole.file_name().map(|name| plain(&name.to_string_lossy()));
     file.articles.push(articles::Articles::here());
-    settle(&file, &Text { path: &path.join(FILE_NAME), text: "" })
+    settle(&file, &Text::new(&path.join(FILE_NAME), ""))
 }
 
 /// Replaces all characters that would need quoting in a shell.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }

@@ -44,7 +44,7 @@ pub(super) fn settle(file: &Prompt, text: &Text<'_>) -> Result<SourceDescription
     let described = input(file.input.as_ref(), None, &owner, text)?;
     let mut files = Files::new(&owner);
     let messages = messages(file, &mut files, text)?;
-    check_placeholders(file, &described, &messages, &owner, text)?;
+    check_placeholders(file, &described, &messages, &owner, text);
     let listed = types::Prompt {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
@@ -127,13 +127,13 @@ fn check_placeholders(
     messages: &[Message],
     owner: &str,
     text: &Text<'_>,
-) -> Result<(), Mistake> {
+) {
     let texts = messages.iter().filter_map(|message| match &message.body {
         Body::Text(template) => Some(template),
         Body::File(..) => None,
     });
     let found = described.input.mismatches_in_texts(&texts.collect::<Vec<_>>());
-    described.check(&found, owner, text, |at| place(file, at))
+    described.report(&found, owner, text, |at| place(file, at));
 }
 
 fn place(file: &Prompt, at: Option<Place>) -> Range<usize> {

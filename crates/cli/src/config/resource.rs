@@ -26,6 +26,13 @@ pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<SourceDescripti
     if !is_absolute(uri) {
         return Err(text.invalid(&file.uri, "URI", "e.g. \"text://motto\""));
     }
+    if uri.contains(['{', '}']) {
+        let what = format!("invalid URI `{uri}` (braces are for templates, which need a program)");
+        let literal = uri.replace('{', "%7B").replace('}', "%7D");
+        let hint =
+            format!("write `uri = \"{literal}\"` for literal braces, or serve a [[command]]");
+        return Err(text.mistake(file.uri.span(), what).hint(hint));
+    }
     let mut files = Files::new(&format!("resource `{uri}`"));
     let holding = match (&file.text, &file.file) {
         (Some(inline), None) => Holding::Text(inline.clone()),

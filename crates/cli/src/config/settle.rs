@@ -13,7 +13,7 @@ use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, prompt, resource};
+use super::{articles, command, http, openapi, prompt, request, resource};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -24,12 +24,18 @@ pub(crate) struct Settings {
     pub(crate) http: HttpSettings,
     /// Whether the file contains an address for them.
     pub(crate) listens_http: bool,
+    /// An environment variable with a token for them.
+    pub(crate) token_env: Option<String>,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
     /// The sources, not opened yet.
     pub(crate) sources: Vec<SourceDescription>,
     /// The folder of the file.
     pub(crate) folder: PathBuf,
+    /// The file, if it was found in a folder and not named.
+    pub(crate) found: Option<PathBuf>,
+    /// What is probably not meant.
+    pub(crate) warnings: Vec<Mistake>,
     /// What the process may use, if the file says so.
     pub(crate) process: ProcessLimits,
 }
@@ -69,35 +75,49 @@ impl ProcessLimits {
 /// With less, hardly anything could be served.
 const LEAST_MEMORY: usize = 16 << 20;
 
-/// Settles a file.
+/// Settles a file. Mistakes that were found when it was read are returned, too.
 pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes> {
     let mut engine = sabir_engine::Settings {
-        dialect: dialect(&file.dialect, text)?,
+        dialect: dialect(&file.dialect, text),
         instructions: file.server.instructions.clone(),
-        seal_key: seal_key(&file.seal, text)?,
+        seal_key: text.checked(seal_key(&file.seal, text)).flatten(),
         ..sabir_engine::Settings::default()
     };
     describe(&mut engine.server, &file.server);
-    limit(&mut engine, &file.limits, text)?;
-    let (http, listens_http) = http::settle(file, text)?;
-    let sources = sources(file, text, engine.limits.call_time)?;
+    limit(&mut engine, &file.limits, text);
+    let (http, listens_http) = http::settle(file, text);
+    let sources = sources(file, text, engine.limits.call_time);
     let stdio = file.listen.stdio.unwrap_or(false);
-    let process = ProcessLimits::settle(&file.limits, text)?;
-    Ok(Settings { engine, http, listens_http, stdio, sources, folder: text.folder(), process })
+    let first = file.token.first().map(|token| &token.env);
+    let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
+    let process = text.checked(ProcessLimits::settle(&file.limits, text)).unwrap_or_default();
+    let (folder, warnings) = (text.folder(), text.finish()?);
+    Ok(Settings {
+        engine,
+        http,
+        listens_http,
+        token_env,
+        stdio,
+        sources,
+        folder,
+        found: None,
+        warnings,
+        process,
+    })
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.
-fn sources(
-    file: &File,
-    text: &Text<'_>,
-    call_time: Option<Duration>,
-) -> Result<Vec<SourceDescription>, Mistakes> {
+fn sources(file: &File, text: &Text<'_>, call_time: Option<Duration>) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
     let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
+    let requests = file.request.iter().map(|file| request::settle(file, text, call_time));
+    let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    Mistakes::all(articles.chain(commands).chain(prompts).chain(resources))
+    let texts = prompts.chain(resources);
+    let all = articles.chain(commands).chain(requests).chain(apis).chain(texts);
+    all.filter_map(|source| text.checked(source)).collect()
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {
@@ -112,9 +132,9 @@ fn describe(server: &mut Implementation, file: &file::Server) {
     server.website_url.clone_from(&file.website);
 }
 
-fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
-    let revision = file.revision.as_ref().map(|date| revision(date, text)).transpose()?;
-    let unknown_tool = one_of(
+fn dialect(file: &file::Dialect, text: &Text<'_>) -> Dialect {
+    let revision = file.revision.as_ref().and_then(|date| text.checked(revision(date, text)));
+    let unknown_tool = text.checked(one_of(
         file.unknown_tool.as_ref(),
         text,
         &[
@@ -122,18 +142,18 @@ fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
             ("-32601", UnknownTool::MethodNotFound),
             ("\"result\"", UnknownTool::Result),
         ],
-    )?;
-    let tool_failure = one_of(
+    ));
+    let tool_failure = text.checked(one_of(
         file.tool_failure.as_ref(),
         text,
         &[("\"result\"", ToolFailure::Result), ("-32603", ToolFailure::InternalError)],
-    )?;
-    let missing_method = one_of(
+    ));
+    let missing_method = text.checked(one_of(
         file.missing_method.as_ref(),
         text,
         &[("-32600", MissingMethod::InvalidRequest), ("-32700", MissingMethod::ParseError)],
-    )?;
-    let require_ready = one_of(
+    ));
+    let require_ready = text.checked(one_of(
         as_value(file.require_ready.as_ref()).as_ref(),
         text,
         &[
@@ -141,21 +161,21 @@ fn dialect(file: &file::Dialect, text: &Text<'_>) -> Result<Dialect, Mistake> {
             ("\"tools\"", RequireReady::Tools),
             ("\"all\"", RequireReady::All),
         ],
-    )?;
-    let null_id = one_of(
+    ));
+    let null_id = text.checked(one_of(
         as_value(file.null_id.as_ref()).as_ref(),
         text,
         &[("\"refuse\"", NullId::Refuse), ("\"answer\"", NullId::Answer)],
-    )?;
-    Ok(Dialect {
+    ));
+    Dialect {
         revision,
-        unknown_tool: unknown_tool.unwrap_or_default(),
-        tool_failure: tool_failure.unwrap_or_default(),
-        require_ready,
-        missing_method: missing_method.unwrap_or_default(),
-        null_id: null_id.unwrap_or_default(),
+        unknown_tool: unknown_tool.flatten().unwrap_or_default(),
+        tool_failure: tool_failure.flatten().unwrap_or_default(),
+        require_ready: require_ready.flatten(),
+        missing_method: missing_method.flatten().unwrap_or_default(),
+        null_id: null_id.flatten().unwrap_or_default(),
         flat_server_info: file.flat_server_info.unwrap_or(false),
-    })
+    }
 }
 
 fn revision(date: &Spanned<String>, text: &Text<'_>) -> Result<Revision, Mistake> {
@@ -169,29 +189,24 @@ fn as_value(text: Option<&Spanned<String>>) -> Option<Spanned<Value>> {
     text.map(|text| Spanned::new(text.span(), Value::String(text.get_ref().clone())))
 }
 
-fn limit(
-    engine: &mut sabir_engine::Settings,
-    file: &file::Limits,
-    text: &Text<'_>,
-) -> Result<(), Mistake> {
-    let defaults = (engine.limits.clone(), engine.engine_limits.clone());
+fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'_>) {
     let (limits, engine) = (&mut engine.limits, &mut engine.engine_limits);
-    limits.calls = positive(file.calls.as_ref(), text)?.unwrap_or(limits.calls);
-    limits.call_time = time(file.call_time.as_ref(), text, defaults.0.call_time)?;
-    limits.question_time = time(file.question_time.as_ref(), text, defaults.0.question_time)?;
+    let or_none = |written: &Option<_>, default| {
+        text.checked(time(written.as_ref(), text, default)).unwrap_or(default)
+    };
+    limits.call_time = or_none(&file.call_time, limits.call_time);
+    limits.question_time = or_none(&file.question_time, limits.question_time);
     limits.subscriptions = file.subscriptions.unwrap_or(limits.subscriptions);
-    limits.subscription_bytes =
-        size(file.subscription_size.as_ref(), text)?.unwrap_or(limits.subscription_bytes);
-    limits.batch_bytes = size(file.batch_size.as_ref(), text)?.unwrap_or(limits.batch_bytes);
-    limits.grace = duration(file.grace.as_ref(), text)?.unwrap_or(limits.grace);
-    engine.message_size = size(file.message_size.as_ref(), text)?.unwrap_or(engine.message_size);
-    engine.depth = positive(file.depth.as_ref(), text)?.unwrap_or(engine.depth);
+    text.set(&mut limits.calls, positive(file.calls.as_ref(), text));
+    text.set(&mut limits.grace, duration(file.grace.as_ref(), text));
+    text.set(&mut engine.message_size, size(file.message_size.as_ref(), text));
+    text.set(&mut engine.depth, positive(file.depth.as_ref(), text));
+    text.set(&mut engine.notifications, positive(file.notifications.as_ref(), text));
+    text.set(&mut engine.page_size, positive(file.page_size.as_ref(), text));
+    text.set(&mut engine.abort_grace, duration(file.abort_grace.as_ref(), text));
+    text.set(&mut limits.subscription_bytes, size(file.subscription_size.as_ref(), text));
+    text.set(&mut limits.batch_bytes, size(file.batch_size.as_ref(), text));
     engine.questions = file.questions.unwrap_or(engine.questions);
-    engine.notifications =
-        positive(file.notifications.as_ref(), text)?.unwrap_or(engine.notifications);
-    engine.page_size = positive(file.page_size.as_ref(), text)?.unwrap_or(engine.page_size);
-    engine.abort_grace = duration(file.abort_grace.as_ref(), text)?.unwrap_or(engine.abort_grace);
-    Ok(())
 }
 
 fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {

@@ -17,6 +17,8 @@ use super::mistake::{Mistake, Mistakes, Place, RELATIVE, Text};
 /// A source that is described in the file and not opened yet.
 pub(crate) struct SourceDescription {
     place: Place,
+    /// The program that it runs, as written.
+    program: Option<String>,
     open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
 }
 
@@ -36,7 +38,18 @@ impl SourceDescription {
             let opening = open(context);
             Box::pin(async { opening.await.map(|source| Arc::new(source) as Arc<dyn Source>) })
         };
-        Self { place, open: Box::new(open) }
+        Self { place, program: None, open: Box::new(open) }
+    }
+
+    /// Names the program that the source runs.
+    pub(super) fn runs(mut self, program: &str) -> Self {
+        self.program = Some(program.to_owned());
+        self
+    }
+
+    /// The program that the source runs, as written in the file.
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.program.as_deref()
     }
 
     /// Opens all sources, in their order, and adds them to `registry`.
@@ -46,7 +59,7 @@ impl SourceDescription {
         registry: &Registry,
     ) -> Result<(), Mistakes> {
         let (mut opened, mut places) = (Vec::new(), Vec::new());
-        for Self { place, open } in descriptions {
+        for Self { place, open, .. } in descriptions {
             opened.push(open(context.clone()).await);
             places.push(place);
         }

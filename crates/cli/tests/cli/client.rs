@@ -34,7 +34,13 @@ impl Client {
 
     /// Starts a server in a folder that holds its `sabir.toml`.
     pub(crate) fn start_in(folder: TempDir) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    /// Starts a server in a folder, with these environment variables.
+    pub(crate) fn start_with(folder: TempDir, env: &[(&str, &str)]) -> Self {
         let mut child = command(folder.path(), &["serve", "--stdio"])
+            .envs(env.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -27,12 +27,14 @@ fn check_prints_the_counts_of_a_valid_file() {
         r#"
 [[command]]
 name = "a"
+description = "A"
 run = ["true"]
 
 [[command]]
 name = "b"
+description = "B"
 run = ["echo", "{x}", ["--limit", "{limit?}"], "{all?--all}", 7]
-input = { x = "string", limit = "integer?", all = "boolean?" }
+input = { x = "string", limit = { type = "integer?", minimum = 0 }, all = "boolean?" }
 
 [[prompt]]
 name = "p"
@@ -43,7 +45,8 @@ uri = "text://r"
 text = "r"
 "#,
     );
-    let expected = "exit 0\nstderr:\n`sabir` offers 2 tools, 1 prompt and 1 resource";
+    let expected = "exit 0\nstderr:\ntools: a, b\nprompts: p\nresources: text://r\n`sabir` \
+                    offers 2 tools, 1 prompt and 1 resource";
     assert_eq!(seen(&sabir(folder.path(), &["check"])), expected);
 }
 
@@ -240,7 +243,8 @@ fn output_annotations_environment_and_folders_are_checked() {
     check_command(
         &format!("{good}env = {{ A = 1 }}"),
         "env: `A` has an invalid value (expected a string or true)\n  --> sabir.toml:4\n  hint: \
-         true passes on the variable of Sabir's own environment",
+         true passes on the variable of Sabir's own environment; { env = \"NAME\" } and { file = \
+         \"PATH\" } are references",
     );
     check_command(
         &format!("{good}env = {{ \"A=B\" = \"\" }}"),
@@ -263,9 +267,9 @@ fn output_annotations_environment_and_folders_are_checked() {
 fn unknown_and_missing_keys_are_reported() {
     let folder = folder_with("[[command]]\nname = \"t\"\nruns = [\"true\"]\n");
     let told = seen(&sabir(folder.path(), &["check"]));
-    assert!(told.contains("error: unknown field `runs`"), "{told}");
-    assert!(told.contains("sabir.toml:3"), "{told}");
-    check("\n[[command]]\nname = \"t\"\n", "missing field `run`\n  --> sabir.toml:2");
+    assert!(told.contains("error: [[command]]: unknown key `runs`\n  --> sabir.toml:3"), "{told}");
+    let told = seen(&sabir(folder_with("\n[[command]]\nname = \"t\"\n").path(), &["check"]));
+    assert!(told.contains("[[command]]: `run` is missing\n  --> sabir.toml:2"), "{told}");
 }
 
 #[test]
@@ -287,7 +291,12 @@ fn prompts_are_checked_with_their_place() {
     for neither in ["", "text = \"a\"\nmessages = [{ text = \"b\" }]", "messages = []"] {
         check(&prompt(neither), &told("expected either `text` or `messages`\n  --> sabir.toml:2"));
     }
-    check(&prompt("text = \"{x}\""), &told("text: unknown argument `x`\n  --> sabir.toml:3"));
+    check(
+        &prompt("text = \"{x}\""),
+        &told(
+            "text: unknown argument `x`\n  --> sabir.toml:3\n  hint: add it: input = { x = \"string\" }",
+        ),
+    );
     check(
         &prompt(
             "input = { x = \"string\" }\nmessages = [\n  { text = \"a\" },\n  { text = \"{y}{x}\" \

@@ -27,8 +27,8 @@ fn a_syntax_error_is_reported_with_its_line() {
 fn an_unknown_field_is_reported() {
     check(
         "[server]\nname = \"x\"\nnmae = \"y\"\n",
-        "exit 3\nstderr:\nerror: unknown field `nmae`, expected one of `name`, `version`, `title`, \
-         `description`, `website`, `instructions`\n  --> sabir.toml:3",
+        "exit 3\nstderr:\nerror: [server]: unknown key `nmae`\n  --> sabir.toml:3\n  hint: did you \
+         mean `name`? Write e.g. `name = \"my-server\"`",
     );
 }
 
@@ -149,7 +149,7 @@ fn all_mistakes_of_all_sources_are_reported() {
     }
     check(
         "[[resource]]\nuri = \"a\"\n[[prompt]]\nname = \"p\"\n",
-        "exit 3\nstderr:\nerror: prompt `p`: expected either `text` or `messages`\n  --> \
-         sabir.toml:4\nerror: invalid URI `a` (expected e.g. \"text://motto\")\n  --> sabir.toml:2",
+        "exit 3\nstderr:\nerror: invalid URI `a` (expected e.g. \"text://motto\")\n  --> \
+         sabir.toml:2\nerror: prompt `p`: expected either `text` or `messages`\n  --> sabir.toml:4",
     );
 }

@@ -267,6 +267,6 @@ fn an_invalid_address_in_the_file_is_reported() {
     assert_eq!(
         seen(&sabir(folder.path(), &["check"])),
         "exit 3\nstderr:\nerror: invalid address `localhost` (expected e.g. \
-         \"127.0.0.1:7331\")\n  --> sabir.toml:2"
+         \"127.0.0.1:7331\", \"localhost:7331\" or \"7331\")\n  --> sabir.toml:2"
     );
 }

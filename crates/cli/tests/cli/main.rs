@@ -6,13 +6,17 @@ mod asdlc;
 mod client;
 mod commands;
 mod configuration;
+mod extras;
 mod http;
+mod install;
 #[cfg(target_os = "linux")]
 mod linking;
+mod mistakes;
 mod stdio;
 mod transcripts;
 mod texts;
 mod tools;
+mod trust;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -37,11 +41,20 @@ fn folder_with(file: &str) -> TempDir {
     folder
 }
 
-/// The exit code, and the output of both streams unless it is empty.
+/// The exit code, and the output of both streams unless it is empty. The lines of the file that
+/// are shown with a mistake are left out; `mistakes` checks them.
 fn seen(output: &Output) -> String {
     let mut seen = format!("exit {}", output.status.code().unwrap_or(-1));
     for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         let text = String::from_utf8_lossy(bytes);
+        let is_excerpt = |line: &&str| {
+            line.starts_with("  ")
+                && line
+                    .trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+                    .starts_with("| ")
+        };
+        let text: Vec<_> = text.lines().filter(|line| !is_excerpt(line)).collect();
+        let text = text.join("\n");
         if !text.is_empty() {
             seen += &format!("\n{name}:\n{}", text.trim_end());
         }

@@ -1,13 +1,16 @@
 //! Calls while they run: at once, unwanted, too late, and when the server stops.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
+use sabir_engine::{ClientEvent, ClientEventKind, Connection, Engine};
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
+use sabir_session::{SessionKind, StreamId};
 use sabir_testkit::{Event, House, Player as _, play};
-use sabir_wire::Raw;
 use sabir_wire::types::{Tool, ToolReply};
+use sabir_wire::{Caller, Raw};
 
 use crate::{after_hello, player, playing, request, settings, transcript};
 
@@ -202,13 +205,8 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
     let source = Arc::new(Stubborn::default());
     let running = source.running.clone();
     let house = House::of(settings(), vec![source]);
-    let mut connection = house.block_on(async {
-        sabir_engine::Connection::new(
-            &house.engine,
-            sabir_session::SessionKind::Stream,
-            sabir_wire::Caller::local(),
-        )
-    });
+    let mut connection = house
+        .block_on(async { Connection::new(&house.engine, SessionKind::Stream, Caller::local()) });
     house.block_on(async {
         for tool in ["stubborn", "polite"] {
             let call = request(
@@ -216,11 +214,7 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
                 "tools/call",
                 &format!(r#""name":"{tool}""#),
             );
-            connection.receive(
-                sabir_session::StreamId::default(),
-                sabir_wire::Caller::local(),
-                &call.into(),
-            );
+            connection.receive(StreamId::default(), Caller::local(), &call.into());
         }
         assert_eq!(running.load(Ordering::SeqCst), 2);
         drop(connection);
@@ -233,21 +227,19 @@ fn a_conversation_that_is_dropped_leaves_no_call_behind() {
 fn what_one_client_was_not_told_is_not_told_to_the_next() {
     let house = House::of(settings(), vec![Arc::new(Stubborn::default())]);
     house.block_on(async {
-        let (standing, stream) =
-            (sabir_session::SessionKind::Stream, sabir_session::StreamId::default());
-        let begin =
-            || sabir_engine::Connection::new(&house.engine, standing, sabir_wire::Caller::local());
+        let (standing, stream) = (SessionKind::Stream, StreamId::default());
+        let begin = || Connection::new(&house.engine, standing, Caller::local());
         let discover = |id| request(id, "server/discover", "").into();
         let call = |id, tool| request(id, "tools/call", &format!(r#""name":"{tool}""#)).into();
         // It is gone before it has taken its answer, and while its calls run. One of them will end.
         let mut gone = begin();
-        gone.receive(stream, sabir_wire::Caller::local(), &discover(1));
-        gone.receive(stream, sabir_wire::Caller::local(), &call(2, "polite"));
+        gone.receive(stream, Caller::local(), &discover(1));
+        gone.receive(stream, Caller::local(), &call(2, "polite"));
         drop(gone);
         let mut next = begin();
         assert_eq!(next.next_frame(), None);
-        next.receive(stream, sabir_wire::Caller::local(), &discover(3));
-        next.receive(stream, sabir_wire::Caller::local(), &call(4, "stubborn"));
+        next.receive(stream, Caller::local(), &discover(3));
+        next.receive(stream, Caller::local(), &call(4, "stubborn"));
         tokio::time::sleep(Duration::from_secs(2)).await;
         next.advance();
         let answer = next.next_frame().unwrap();
@@ -280,10 +272,10 @@ impl Source for Chatty {
 fn a_call_that_never_stops_talking_does_not_talk_past_its_deadline() {
     let house = House::of(settings(), vec![Arc::new(Chatty)]);
     house.block_on(async {
-        let standing = sabir_session::SessionKind::Stream;
-        let mut connection = sabir_engine::Connection::new(&house.engine, standing, sabir_wire::Caller::local());
+        let standing = SessionKind::Stream;
+        let mut connection = Connection::new(&house.engine, standing, Caller::local());
         let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chatty","_meta":{"progressToken":1}}}"#;
-        connection.receive(sabir_session::StreamId::default(), sabir_wire::Caller::local(), &call.as_slice().into());
+        connection.receive(StreamId::default(), Caller::local(), &call.as_slice().into());
         tokio::time::advance(Duration::from_secs(300)).await;
         for _ in 0..100 {
             connection.wait().happened().await;
@@ -386,4 +378,51 @@ fn who_is_ready_is_counted_while_it_is_there() {
     assert_eq!(engine.ready_clients(), 1);
     drop(player);
     assert_eq!(engine.ready_clients(), 0);
+}
+
+#[test]
+fn the_host_hears_of_clients_and_of_their_own_notifications() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = heard.clone();
+    let on_event = move |event: ClientEvent| {
+        let name = event.client.map(|client| client.text().to_owned()).unwrap_or_default();
+        let is_named = name.contains(r#""name":"c""#);
+        let kind = match event.kind {
+            ClientEventKind::Notified { method, params } => {
+                format!("{method} {}", params.map(|params| params.text().to_owned()).unwrap())
+            }
+            kind => format!("{kind:?}"),
+        };
+        ear.lock().unwrap().push((event.connection, is_named, kind));
+    };
+    let engine = Engine::observed(settings(), Some(Box::new(on_event)));
+    let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
+    let mut say = |text: &str| {
+        let frame = Bytes::copy_from_slice(text.as_bytes());
+        connection.receive(StreamId::default(), Caller::local(), &frame);
+    };
+    say(r#"{"jsonrpc":"2.0","method":"too_early","params":{}}"#);
+    say(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+    );
+    say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    say(r#"{"jsonrpc":"2.0","method":"ide_connected","params":{"pid":7}}"#);
+    say(r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#);
+    drop(connection);
+    let expected = ["Initializing", "Ready", r#"ide_connected {"pid":7}"#, "Left"];
+    assert_eq!(*heard.lock().unwrap(), expected.map(|kind| (1, true, kind.to_owned())));
+}
+
+#[test]
+fn a_notification_of_the_host_reaches_clients_that_are_ready() {
+    let mut player = player();
+    let engine = player.house.engine.clone();
+    let notify = |text: &str| {
+        let params = Raw::of(&serde_json::json!({ "text": text })).unwrap();
+        engine.registry().notify("selection_changed", Some(&params));
+    };
+    notify("nobody is there");
+    play(&mut player, &after_hello(""));
+    notify("x");
+    play(&mut player, r#"< {"jsonrpc":"2.0","method":"selection_changed","params":{"text":"x"}}"#);
 }

@@ -45,7 +45,10 @@ fn registry() -> (Arc<Registry>, Arc<Mutex<Vec<Topic>>>) {
     let registry = Registry::new(Raw::empty_object(), 100);
     let told = Arc::new(Mutex::new(Vec::new()));
     let ear = told.clone();
-    registry.on_change(move |topic| ear.lock().unwrap().push(topic));
+    registry.on_change(move |change| match change {
+        Announcement::Changed(topic) => ear.lock().unwrap().push(topic),
+        Announcement::Notification(_) => {}
+    });
     (registry, told)
 }
 
@@ -257,7 +260,7 @@ fn a_bad_schema_or_template_is_refused_by_name() {
     let error = add(&registry, FakeSource::new(offer)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "tool `t`, input schema: the dialect `x:y` is not supported; use 2020-12 or draft-07"
+        "tool `t`, input schema: unsupported dialect `x:y` (expected 2020-12 or draft-07)"
     );
     let family = ResourceTemplate { uri_template: "t://{".into(), ..ResourceTemplate::default() };
     let offer = Offer { templates: vec![family], ..Offer::default() };

@@ -1,17 +1,17 @@
-//! Schemas of the kind that nearly all tools have, checked without building a tree.
+//! A fast check for plain schemas, such as most tools have, without building a tree.
 //!
-//! It says yes only where the general validator would: what is not plain, in the schema or in the
-//! value, is left to that. It never says no, for only the validator can say why. A plain schema
-//! also follows the rules of its dialect, so that the validator need not be made before it is asked.
+//! It accepts only values that the general validator accepts; everything else, in the schema or in
+//! the value, is left to the validator, which also explains a refusal. A plain schema follows the
+//! rules of its dialect, so that the validator need not be compiled before it is used.
 
 use sabir_wire::scan;
 use serde_json::{Map, Value};
 
-/// What a plain schema demands.
+/// The constraints of a plain schema.
 #[derive(Debug)]
 pub(super) struct Plain {
     types: Types,
-    /// The only texts that are allowed, if not all are.
+    /// The allowed strings, if they are limited.
     texts: Option<Vec<Box<str>>>,
     least: Option<i64>,
     most: Option<i64>,
@@ -22,9 +22,9 @@ pub(super) struct Plain {
 #[derive(Debug)]
 struct Members {
     known: Vec<(Box<str>, Plain)>,
-    /// Bits of those that must be there.
+    /// The required members, as bits.
     required: u64,
-    /// Whether there may be others.
+    /// Whether other members are allowed.
     open: bool,
 }
 
@@ -70,7 +70,7 @@ impl Types {
 }
 
 impl Plain {
-    /// `None` if the schema says anything that is not understood here.
+    /// `None` if the schema has any keyword that is not handled here.
     pub(super) fn compile(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
         let types = Types::read(schema.get("type"))?;
@@ -80,7 +80,7 @@ impl Plain {
                     true
                 }
                 "additionalProperties" => value.is_boolean(),
-                // They only describe.
+                // Annotations only.
                 "$schema" | "$comment" | "title" | "description" => value.is_string(),
                 "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
                 "examples" => value.is_array(),
@@ -106,12 +106,12 @@ impl Plain {
         })
     }
 
-    /// The same for a part of a schema, which could be in a dialect of its own.
+    /// The same for a subschema, which could declare another dialect.
     fn compile_part(schema: &Value) -> Option<Self> {
         if schema.get("$schema").is_some() { None } else { Self::compile(schema) }
     }
 
-    /// `Some` if the value surely fits.
+    /// `Some` if the value is valid; `None` if the validator must decide.
     pub(super) fn accepts(&self, json: &str) -> Option<()> {
         match *json.as_bytes().first()? {
             b'"' => {
@@ -124,7 +124,7 @@ impl Plain {
                     }
                 }
             }
-            // What is listed are texts.
+            // The enumerated values are strings.
             _ if self.texts.is_some() => None,
             b'{' => {
                 self.types.has(Types::OBJECT)?;
@@ -142,7 +142,7 @@ impl Plain {
     }
 
     fn accept_number(&self, json: &str) -> Option<()> {
-        // Longer ones are not what they say once they are read.
+        // Longer integers lose precision when they are parsed.
         let is_short = json.len() <= 15 && !json.contains(['e', 'E']);
         if !is_short {
             return None;
@@ -161,7 +161,7 @@ impl Plain {
 }
 
 impl Members {
-    /// Nothing where the schema says nothing of members.
+    /// `None` where the schema does not constrain members.
     fn compile(schema: &Map<String, Value>) -> Option<Option<Self>> {
         let is_open = schema.get("additionalProperties") != Some(&Value::Bool(false));
         let Some(properties) = schema.get("properties") else {
@@ -197,7 +197,7 @@ impl Members {
             match self.known.iter().position(|(known, _)| **known == *name) {
                 Some(at) => {
                     let bit = 1 << at;
-                    // Of two values the last one counts; the first need not fit.
+                    // Of duplicate members the last one counts; the first need not be valid.
                     if seen & bit != 0 {
                         return None;
                     }
@@ -212,7 +212,7 @@ impl Members {
     }
 }
 
-/// Whether a value of any kind can be read at all: an escape may stand for half a character.
+/// Whether a value can be parsed: an escape may be half of a surrogate pair.
 fn is_sound(json: &str) -> Option<()> {
     match json.as_bytes().first()? {
         b'"' => {
@@ -238,7 +238,7 @@ fn texts(listed: Option<&Value>) -> Option<Option<Vec<Box<str>>>> {
 
 fn bound(value: Option<&Value>) -> Option<Option<i64>> {
     let Some(value) = value else { return Some(None) };
-    // Beyond that, a number is not what it says.
+    // Larger numbers lose precision.
     value.as_i64().filter(|bound| bound.unsigned_abs() < 1 << 53).map(Some)
 }
 

@@ -1,4 +1,4 @@
-//! How much work a schema can make of one value.
+//! The work that a schema can cause for one value.
 //!
 //! A reference makes a tree of a short text: twenty definitions, each of which refers twice to the
 //! next, try a value a million times. What counts is how often the same value is tried; what is
@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// How often one value may be tried.
+/// The limit of checks of one value.
 pub(super) const MAX_WORK: u64 = 10_000;
 
-/// How many references may follow one another.
+/// The longest chain of references.
 const MAX_CHAIN: usize = 200;
 
-/// Whether some part of the schema tries a value too often.
+/// Whether any part of the schema checks a value too often.
 pub(super) fn is_too_much(schema: &Value) -> bool {
     let mut measure = Measure { root: schema, anchors: HashMap::new(), known: HashMap::new() };
     measure.find_anchors(schema);
@@ -42,12 +42,12 @@ impl<'a> Measure<'a> {
         self.work(schema, MAX_CHAIN) > MAX_WORK || inner(schema).any(|part| self.any_too_much(part))
     }
 
-    /// How often this schema tries the value that it is given.
+    /// The number of times that this schema checks its value.
     fn work(&mut self, schema: &'a Value, chain: usize) -> u64 {
         let place: *const Value = schema;
         match self.known.get(&place) {
             Some(Some(known)) => return *known,
-            // It refers to itself: whoever checks it has to notice that anyway.
+            // It refers to itself: the validator detects that.
             Some(None) => return 0,
             None => {}
         }

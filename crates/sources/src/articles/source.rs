@@ -101,6 +101,13 @@ impl Source for ArticleSource {
         format!("articles {}", self.0.appearance.folder.display())
     }
 
+    fn summary(&self) -> Option<String> {
+        let sabir_articles::Figures { articles, files, .. } = self.0.store.figures();
+        let hidden = files.saturating_sub(articles);
+        let noun = if articles == 1 { "article" } else { "articles" };
+        Some(format!("{articles} {noun}, {hidden} hidden"))
+    }
+
     fn problems(&self) -> Vec<String> {
         let folder = &self.0.appearance.folder;
         let shown = |problem: &FileProblem| match problem.file.as_str() {

@@ -15,11 +15,11 @@ pub struct DefinitionError {
 }
 
 impl DefinitionError {
-    pub(super) fn new(location: Location, message: impl Into<String>) -> Self {
+    pub(crate) fn new(location: Location, message: impl Into<String>) -> Self {
         Self { location, message: message.into(), hint: None }
     }
 
-    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
@@ -65,8 +65,12 @@ pub enum Place {
     Run(usize, Option<usize>),
     /// `stdin`.
     Stdin,
+    /// `cwd`.
+    Folder,
     /// The `text` of a prompt, or of one of its messages, counted from 0.
     Message(Option<usize>),
+    /// A key of a request, such as `url`.
+    Key(&'static str),
 }
 
 impl fmt::Display for Place {
@@ -75,6 +79,8 @@ impl fmt::Display for Place {
             Self::Run(index, None) => write!(f, "run[{index}]"),
             Self::Run(index, Some(inner)) => write!(f, "run[{index}][{inner}]"),
             Self::Stdin => f.write_str("stdin"),
+            Self::Key(key) => f.write_str(key),
+            Self::Folder => f.write_str("cwd"),
             Self::Message(None) => f.write_str("text"),
             Self::Message(Some(index)) => write!(f, "messages[{index}].text"),
         }

@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sabir_supervisor::{StartError, current_executable};
 
-use super::program::{Files, Limits, Program, Sandbox};
+use super::program::{Files, Limits, Program, Sandbox, Sockets};
 use super::sandbox;
 
 /// The first argument that selects the hidden mode.
@@ -93,7 +93,17 @@ fn encode(limits: &Limits, sandbox: Option<&Sandbox>) -> Vec<OsString> {
     words.extend(number("cpu", limits.cpu_seconds));
     words.extend(number("file", limits.file_size));
     if let Some(sandbox) = sandbox {
+        words.push("sandbox=".into());
         words.extend((!sandbox.network).then(|| "offline=".into()));
+        words.extend(sandbox.metadata.then(|| "metadata=".into()));
+        match &sandbox.sockets {
+            Sockets::None => {}
+            Sockets::All => words.push("all-sockets=".into()),
+            Sockets::Named(sockets) => {
+                words.push("named-sockets=".into());
+                words.extend(sockets.iter().map(|socket| path("socket", socket)));
+            }
+        }
         if let Some(files) = &sandbox.files {
             words.push("files=".into());
             words.extend(files.read.iter().map(|read| path("read", read)));
@@ -112,7 +122,7 @@ pub(crate) fn exec(mut args: impl Iterator<Item = OsString>) -> ExitCode {
             // Allocated before the memory limit applies.
             let mut run = Command::new(&program);
             run.args(args);
-            match apply(&limits, &sandbox, Path::new(&program)) {
+            match apply(&limits, sandbox.as_ref(), Path::new(&program)) {
                 Ok(()) => format!("exec {}", run.exec().raw_os_error().unwrap_or(0)),
                 Err(reason) => reason,
             }
@@ -123,12 +133,14 @@ pub(crate) fn exec(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-fn apply(limits: &Limits, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
+fn apply(limits: &Limits, sandbox: Option<&Sandbox>, program: &Path) -> Result<(), String> {
     // An additional safeguard: the monitor stops this process, or else the supervisor process.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(|error| format!("cannot set the parent-death signal: {error}"))?;
-    sandbox::enter(sandbox, program)?;
+    if let Some(sandbox) = sandbox {
+        sandbox::enter(sandbox, program)?;
+    }
     limit("core dumps", Resource::Core, Some(0), 0)?;
     limit("file size", Resource::Fsize, limits.file_size, 0)?;
     limit("CPU time", Resource::Cpu, limits.cpu_seconds, 1)?;
@@ -146,9 +158,9 @@ fn limit(name: &str, resource: Resource, value: Option<u64>, above: u64) -> Resu
 }
 
 /// Decodes what [`encode`] wrote, up to the `--`.
-fn decode(words: &mut impl Iterator<Item = OsString>) -> Option<(Limits, Sandbox)> {
+fn decode(words: &mut impl Iterator<Item = OsString>) -> Option<(Limits, Option<Sandbox>)> {
     let mut limits = Limits::default();
-    let mut sandbox = Sandbox { files: None, network: true };
+    let mut sandbox = None;
     loop {
         let word = words.next()?;
         if word == OsStr::new("--") {
@@ -162,13 +174,25 @@ fn decode(words: &mut impl Iterator<Item = OsString>) -> Option<(Limits, Sandbox
             b"memory" => limits.memory = Some(number()?),
             b"cpu" => limits.cpu_seconds = Some(number()?),
             b"file" => limits.file_size = Some(number()?),
-            b"offline" => sandbox.network = false,
-            b"files" => sandbox.files = Some(Files::default()),
-            b"read" => sandbox.files.as_mut()?.read.push(value.into()),
-            b"write" => sandbox.files.as_mut()?.write.push(value.into()),
-            _ => return None,
+            b"sandbox" => sandbox = Some(Sandbox::default()),
+            key => decode_sandbox(key, value, sandbox.as_mut()?)?,
         }
     }
+}
+
+fn decode_sandbox(key: &[u8], value: &OsStr, sandbox: &mut Sandbox) -> Option<()> {
+    match (key, &mut sandbox.files, &mut sandbox.sockets) {
+        (b"offline", ..) => sandbox.network = false,
+        (b"metadata", ..) => sandbox.metadata = true,
+        (b"all-sockets", _, sockets) => *sockets = Sockets::All,
+        (b"named-sockets", _, sockets) => *sockets = Sockets::Named(Vec::new()),
+        (b"socket", _, Sockets::Named(sockets)) => sockets.push(value.into()),
+        (b"files", files, _) => *files = Some(Files::default()),
+        (b"read", Some(files), _) => files.read.push(value.into()),
+        (b"write", Some(files), _) => files.write.push(value.into()),
+        _ => return None,
+    }
+    Some(())
 }
 
 #[cfg(test)]
@@ -182,13 +206,26 @@ mod tests {
             read: vec!["/a=b".into(), "/--".into()],
             write: vec![OsString::from_vec(b"/\xff".to_vec()).into()],
         };
+        let sockets = Sockets::Named(vec!["/s=1".into(), "/--".into()]);
+        let whole = Sandbox {
+            files: Some(files),
+            metadata: true,
+            network: false,
+            sockets: sockets.clone(),
+        };
         for (limits, sandbox) in [
-            (limits.clone(), Sandbox { files: Some(files), network: false }),
-            (Limits::default(), Sandbox { files: Some(Files::default()), network: true }),
-            (Limits::default(), Sandbox { files: None, network: false }),
-            (limits, Sandbox { files: None, network: true }),
+            (limits.clone(), Some(whole)),
+            (
+                Limits::default(),
+                Some(Sandbox { files: Some(Files::default()), ..Sandbox::default() }),
+            ),
+            (Limits::default(), Some(Sandbox { network: false, ..Sandbox::default() })),
+            (limits.clone(), Some(Sandbox { sockets: Sockets::All, ..Sandbox::default() })),
+            (limits.clone(), Some(Sandbox { sockets, ..Sandbox::default() })),
+            (limits.clone(), Some(Sandbox::default())),
+            (limits, None),
         ] {
-            let mut words = encode(&limits, Some(&sandbox));
+            let mut words = encode(&limits, sandbox.as_ref());
             words.extend(["--".into(), "rest".into()]);
             let mut words = words.into_iter();
             assert_eq!(decode(&mut words), Some((limits, sandbox)));
@@ -198,7 +235,7 @@ mod tests {
 
     #[test]
     fn unknown_arguments_of_the_launcher_are_refused() {
-        for word in ["memory=lots", "nice=10", "read=/x", "--x"] {
+        for word in ["memory=lots", "nice=10", "offline=", "read=/x", "--x"] {
             let mut words = [word, "--"].into_iter().map(OsString::from);
             assert_eq!(decode(&mut words), None, "{word}");
         }

@@ -8,6 +8,7 @@
 //! The arguments of a call are checked in `registry` and rendered in `values`.
 
 mod agree; // do the placeholders match the schema
+mod code; // no placeholders inside of code
 mod short; // the short form
 
 use std::collections::BTreeMap;
@@ -59,6 +60,20 @@ impl Input {
         &self.schema
     }
 
+    /// The arguments that are files, in Base64.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let described = self.schema["properties"].as_object().into_iter().flatten();
+        let files = described.filter(|(_, property)| property["contentEncoding"] == "base64");
+        files.map(|(name, _)| name.as_str())
+    }
+
+    /// Adds a placeholder whose value does not come from the client.
+    pub fn with_placeholder(mut self, name: &str) -> Self {
+        let types = vec!["string".to_owned()];
+        self.properties.insert(name.to_owned(), Property { required: true, types });
+        self
+    }
+
     /// Whether this argument is required.
     pub fn requires(&self, name: &str) -> bool {
         self.properties.get(name).is_some_and(|property| property.required)
@@ -102,7 +117,7 @@ fn strings(list: Option<&Value>) -> Vec<&str> {
 }
 
 /// The known name that was probably meant, for a hint.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     known
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
         .filter(|(distance, known)| *distance <= known.chars().count().max(3) / 3)

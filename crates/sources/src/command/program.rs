@@ -61,13 +61,40 @@ pub struct Limits {
     pub file_size: Option<u64>,
 }
 
-/// Restrictions of a program, enforced by Linux. If they cannot be enforced, it is not run.
+/// Restrictions of a program, enforced by Linux 6.12 or newer (Landlock 6). If they cannot be
+/// enforced, it is not run.
+///
+/// No program in a sandbox can signal, trace or reprioritize a process outside of it, gain
+/// privileges, or connect to an abstract Unix socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
-    /// The files that it may access. `None`: all. Needs Linux 6.2 or newer (Landlock 3).
+    /// The files that it may access. `None`: all.
     pub files: Option<Files>,
+    /// Whether it may change modes, owners, times and extended attributes, of any file that Sabir
+    /// may change. Without restricted `files` it always may.
+    pub metadata: bool,
     /// Whether it may open sockets other than Unix sockets.
     pub network: bool,
+    /// The Unix sockets that it may connect to.
+    pub sockets: Sockets,
+}
+
+impl Default for Sandbox {
+    /// Files and the network are not restricted.
+    fn default() -> Self {
+        Self { files: None, metadata: false, network: true, sockets: Sockets::None }
+    }
+}
+
+/// Unix sockets that have a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sockets {
+    /// None: a program can only open pairs of connected sockets.
+    None,
+    /// These, and those in these folders. Needs Linux 7.1 or newer (Landlock 9).
+    Named(Vec<PathBuf>),
+    /// All that Sabir may connect to.
+    All,
 }
 
 /// Files and folders with their contents. All paths are absolute and must exist.

@@ -77,6 +77,9 @@ pub enum RunError {
     /// Its limits or its sandbox could not be applied, so it was not started.
     #[error("cannot apply the limits or the sandbox of the program: {0}")]
     Sandbox(String),
+    /// Its files could not be written or read.
+    #[error("The program failed: {0}")]
+    Files(String),
     /// The program's monitor was killed. The program is being stopped.
     #[error("the monitor process of this program was killed")]
     MonitorLost,

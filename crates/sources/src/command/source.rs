@@ -6,7 +6,9 @@
 //! channel, which stops the program. So a cancellation, a lost client and the end of the server all
 //! have the same effect.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use sabir_registry::{CallHandle, Offer, Outcome, Pending, Source, ToolCall};
@@ -16,6 +18,7 @@ use sabir_wire::{Problem, Raw};
 use tokio::sync::oneshot;
 
 use super::capture::{Observer, Stream};
+use super::extras::{Extras, Scratch};
 use super::input::Input;
 use super::program::Program;
 use super::queue::{CallQueue, QueueFull, QueuedCall};
@@ -51,6 +54,8 @@ pub struct Command {
     pub max_waiting: usize,
     /// Whether lines of standard error are sent to the client as log messages of level `debug`.
     pub log_stderr: bool,
+    /// Files, a folder and progress.
+    pub extras: Extras,
 }
 
 /// Serves a command.
@@ -73,14 +78,21 @@ impl CommandSource {
 
     /// Renders the arguments and takes a place in the queue.
     fn prepare(&self, arguments: &Raw, share: u64) -> Result<Prepared, Problem> {
-        let Command { input, line, stdin, .. } = &self.0.command;
+        let Command { input, line, stdin, extras, program, .. } = &self.0.command;
         let refused = |error: RenderError| Problem::Arguments(error.to_string().into());
         let raw = arguments.read().map_err(|_| refused(RenderError::NotAnObject))?;
+        let (scratch, replaced) = Scratch::new(raw, input, extras).map_err(refused)?.unzip();
+        let raw = match &replaced {
+            Some(replaced) => replaced.read().map_err(|_| refused(RenderError::NotAnObject))?,
+            None => raw,
+        };
         let values = Values::parse(raw, input).map_err(refused)?;
         let args = line.render(&values).map_err(refused)?;
         let stdin = stdin.render(&values).map_err(refused)?;
+        let folder = extras.folder(&program.cwd, &values).map_err(refused)?;
         let full = |error: QueueFull| Problem::ToolFailed(error.to_string().into());
-        Ok(Prepared { args, stdin, queued: self.0.queue.enter(share).map_err(full)? })
+        let queued = self.0.queue.enter(share).map_err(full)?;
+        Ok(Prepared { args, stdin, folder, scratch, queued })
     }
 }
 
@@ -88,6 +100,8 @@ impl CommandSource {
 struct Prepared {
     args: Vec<OsString>,
     stdin: Option<Vec<u8>>,
+    folder: Option<PathBuf>,
+    scratch: Option<Scratch>,
     queued: QueuedCall,
 }
 
@@ -148,7 +162,7 @@ impl Inner {
         handle: Arc<dyn CallHandle>,
         closed: oneshot::Receiver<()>,
     ) -> Option<Result<Finish, RunError>> {
-        let Prepared { args, stdin, queued } = prepared;
+        let Prepared { args, stdin, folder, mut scratch, queued } = prepared;
         let mut closed = std::pin::pin!(async { drop(closed.await) });
         let _running = tokio::select! {
             biased;
@@ -162,13 +176,33 @@ impl Inner {
         if handle.is_cancelled() {
             return None;
         }
-        let Command { output, program, log_stderr, name, .. } = &self.command;
+        let Command { output, program, log_stderr, name, extras, .. } = &self.command;
+        let mut program = Cow::Borrowed(program);
+        if let Some(folder) = folder {
+            program.to_mut().cwd = folder;
+        }
+        if let Some(mut files) = scratch.take() {
+            files.open_to(program.to_mut());
+            let written = tokio::task::spawn_blocking(move || files.write().map(|()| files)).await;
+            match written {
+                Ok(Ok(written)) => scratch = Some(written),
+                Ok(Err(error)) => return Some(Err(RunError::Files(error.to_string()))),
+                Err(_) => return None,
+            }
+        }
         let reports_lines = *output == Output::Lines;
-        let mut lines = 0u32;
+        let reports_progress = extras.progress.is_some();
+        let (mut lines, mut furthest) = (0u32, 0.0);
         let mut observe = |stream, text: &[u8]| {
             let text = || String::from_utf8_lossy(text).into_owned();
+            if let Some((done, total)) =
+                extras.progress(&text()).filter(|(done, _)| *done > furthest)
+            {
+                furthest = done;
+                handle.progress(done, total, None);
+            }
             match stream {
-                Stream::Output if reports_lines => {
+                Stream::Output if reports_lines && !reports_progress => {
                     lines += 1;
                     handle.progress(f64::from(lines), None, Some(text()));
                 }
@@ -181,8 +215,19 @@ impl Inner {
             }
         };
         let observer: Option<&mut Observer<'_>> =
-            (reports_lines || *log_stderr).then_some(&mut observe);
-        Some(run_until(closed, &self.supervisor, program, args, stdin, observer).await)
+            (reports_lines || reports_progress || *log_stderr).then_some(&mut observe);
+        let mut done = run_until(closed, &self.supervisor, &program, args, stdin, observer).await;
+        if let (Ok(finish), Some(scratch)) = (&mut done, scratch)
+            && finish.success
+        {
+            let max = program.max_output;
+            match tokio::task::spawn_blocking(move || scratch.result(max)).await.ok().flatten() {
+                Some(Ok(bytes)) => finish.stdout = bytes,
+                Some(Err(reason)) => return Some(Err(RunError::Files(reason))),
+                None => {}
+            }
+        }
+        Some(done)
     }
 
     /// The error for the client when the program did not run. Reasons that concern the operator are
@@ -199,6 +244,7 @@ impl Inner {
                 let reason = format!("cannot start the program of `{name}`");
                 Problem::ToolFailed(reason.into())
             }
+            RunError::Files(_) => Problem::ToolFailed(error.to_string().into()),
             RunError::MonitorLost => {
                 tracing::error!("command `{name}`: {error}");
                 Problem::ToolFailed(format!("the program of `{name}` was lost").into())

@@ -41,13 +41,13 @@ pub(super) struct Argument {
     pub(super) text: Text,
     /// Whether it comes after `--`, so that no value can be mistaken for a flag.
     pub(super) after_dashes: bool,
-    place: Place,
+    pub(super) place: Place,
 }
 
 /// A text with placeholders: a program's standard input, or a message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTemplate {
-    pub(super) text: Text,
+    pub(crate) text: Text,
     place: Place,
 }
 
@@ -62,10 +62,10 @@ pub enum Stdin {
     Json,
 }
 
-pub(super) type Text = Vec<Piece>;
+pub(crate) type Text = Vec<Piece>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Literal(String),
     Value { name: String, optional: bool },
     Switch { name: String, text: String },
@@ -146,6 +146,16 @@ impl Group {
         };
         matches!(literal, [Piece::Literal(flag)]
             if flag.starts_with('-') && flag.chars().any(|c| c != '-'))
+    }
+}
+
+impl Argument {
+    /// The names of its values.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.text.iter().filter_map(|piece| match piece {
+            Piece::Value { name, .. } => Some(name.as_str()),
+            Piece::Literal(_) | Piece::Switch { .. } => None,
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 
 use serde_json::value::RawValue;
 
+use super::duplicate::duplicate_key;
 use super::input::Input;
 use super::template::{Argument, CommandLine, Group, Piece, Stdin, TextTemplate};
 
@@ -41,6 +42,9 @@ pub enum RenderError {
     /// Not a JSON object.
     #[error("the arguments are not a JSON object")]
     NotAnObject,
+    /// An object has two members of the same name, of which only one was checked.
+    #[error("duplicate key `{0}` in the arguments")]
+    Duplicate(String),
     /// A required argument is absent.
     #[error("`{0}` is missing")]
     Missing(String),
@@ -53,6 +57,15 @@ pub enum RenderError {
     /// The string contains an unpaired surrogate.
     #[error("`{0}` contains an unpaired surrogate")]
     NotText(String),
+    /// The file is not Base64.
+    #[error("`{0}` is not a file in Base64 (expected Base64 or a `data:` URI)")]
+    NotBase64(String),
+    /// The folder does not exist, or is not in the root.
+    #[error("there is no folder `{0}`")]
+    OutsideFolder(String),
+    /// No temporary folder can be made.
+    #[error("cannot make a temporary folder: {0}")]
+    NoFolder(String),
     /// Two lists in one group of arguments.
     #[error("`{0}` and `{1}` are both lists (expected one list per argument or group)")]
     TwoLists(String, String),
@@ -72,17 +85,26 @@ pub enum RenderError {
     StdinTooLong,
 }
 
+impl RenderError {
+    pub(super) fn no_folder(error: std::io::Error) -> Self {
+        Self::NoFolder(error.to_string())
+    }
+}
+
 impl<'a> Values<'a> {
     /// Reads the arguments of a call. They are not checked against `input`.
     pub fn parse(arguments: &'a RawValue, input: &'a Input) -> Result<Self, RenderError> {
         let given: BTreeMap<Key<'a>, &'a RawValue> =
             serde_json::from_str(arguments.get()).map_err(|_| RenderError::NotAnObject)?;
+        if let Some(key) = duplicate_key(arguments.get()) {
+            return Err(RenderError::Duplicate(key));
+        }
         let given = given.into_iter().map(|(key, value)| (key.0, value)).collect();
         Ok(Self { whole: arguments, given, defaults: input.defaults() })
     }
 
     /// The arguments, byte for byte, followed by the defaults of absent ones.
-    fn json(&self) -> Result<Vec<u8>, RenderError> {
+    pub(crate) fn json(&self) -> Result<Vec<u8>, RenderError> {
         let mut json = self.whole.get().to_owned();
         for (name, default) in self.defaults {
             if !self.given.contains_key(&**name) {
@@ -98,7 +120,7 @@ impl<'a> Values<'a> {
     }
 
     /// The value or its default. A value of null counts as absent.
-    fn value(&self, name: &str) -> Option<&RawValue> {
+    pub(crate) fn value(&self, name: &str) -> Option<&RawValue> {
         let given = self.given.get(name).copied().filter(|value| value.get() != "null");
         given.or_else(|| self.defaults.get(name).map(|value| &**value))
     }
@@ -265,7 +287,7 @@ impl Arguments {
 }
 
 /// The items, if the value is a list.
-fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
+pub(crate) fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
     if !value.get().starts_with('[') {
         return None;
     }
@@ -273,7 +295,7 @@ fn items(value: &RawValue) -> Option<Vec<&RawValue>> {
 }
 
 /// The text of a value.
-fn text<'v>(name: &str, value: &'v RawValue) -> Result<Cow<'v, str>, RenderError> {
+pub(crate) fn text<'v>(name: &str, value: &'v RawValue) -> Result<Cow<'v, str>, RenderError> {
     let json = value.get();
     let text = if json.starts_with('"') {
         serde_json::from_str::<Key<'v>>(json).map_err(|_| RenderError::NotText(name.to_owned()))?.0

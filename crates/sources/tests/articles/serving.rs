@@ -7,7 +7,8 @@ use std::sync::mpsc;
 
 use sabir_articles::{Settings, Store};
 use sabir_registry::{
-    CallHandle, Catalog, CompleteCall, Context, Outcome, Registry, ResourceCall, ToolCall,
+    Announcement, CallHandle, Catalog, CompleteCall, Context, Outcome, Registry, ResourceCall,
+    ToolCall,
 };
 use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
 use sabir_wire::types::{
@@ -414,6 +415,19 @@ fn schemas_are_plain_and_list_the_categories() {
     assert_eq!(input["properties"]["category"]["enum"], json!(["concepts", "patterns"]));
 }
 
+impl Shop {
+    /// The topics that are announced from now on.
+    fn announced(&self) -> mpsc::Receiver<Topic> {
+        let (tell, told) = mpsc::channel();
+        self.registry.on_change(move |change| {
+            if let Announcement::Changed(topic) = change {
+                drop(tell.send(topic));
+            }
+        });
+        told
+    }
+}
+
 /// Waits until all of these topics have been announced. Returns the others announced until then.
 fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> {
     let mut others = Vec::new();
@@ -431,8 +445,7 @@ fn wait_for(told: &mpsc::Receiver<Topic>, mut wanted: Vec<Topic>) -> Vec<Topic> 
 fn changes_are_announced_and_offered() {
     let home = home();
     let shop = Shop::of(&home);
-    let (tell, told) = mpsc::channel();
-    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    let told = shop.announced();
     let resource = |id: &str| Topic::Resource(format!("article:///{id}").into());
 
     home.write("concepts/eras.md", &ERAS.replace("Two eras", "Three eras"));
@@ -460,8 +473,7 @@ fn changes_are_announced_and_offered() {
 fn unchanged_articles_are_not_announced() {
     let home = home();
     let shop = Shop::of(&home);
-    let (tell, told) = mpsc::channel();
-    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    let told = shop.announced();
     home.write("concepts/eras.md", &ERAS.replace("hands", "paws"));
     let eras = Topic::Resource("article:///concepts/eras".into());
     assert_eq!(wait_for(&told, vec![Topic::Resources, eras]), []);
@@ -472,8 +484,7 @@ fn an_offer_made_during_indexing_is_updated_afterwards() {
     let home = home();
     let store = Store::open(Settings::new(home.folder()), |_| {}).unwrap();
     let shop = Shop::with(store, Appearance::default());
-    let (tell, told) = mpsc::channel();
-    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    let told = shop.announced();
     while shop.uris().len() < 3 {
         told.recv_timeout(LONG).expect("the list was not put right");
     }
@@ -488,8 +499,7 @@ fn ten_thousand_articles_are_listed_and_one_more_is_not() {
     }
     let shop = Shop::with(ready(home.settings()), Appearance::default());
     assert_eq!(shop.uris().len(), 10_000);
-    let (tell, told) = mpsc::channel();
-    shop.registry.on_change(move |topic| drop(tell.send(topic)));
+    let told = shop.announced();
     home.write("c/more.md", "# More\n");
     let more = Topic::Resource("article:///c/more".into());
     wait_for(&told, vec![Topic::Resources, more.clone()]);

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod fuzz; // templates and values
 mod running; // one call
+#[cfg(target_os = "linux")]
 mod sandbox; // limits and sandbox
+#[cfg(target_os = "linux")]
+mod stops; // what each setting of the sandbox stops
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -2,6 +2,9 @@
 //!
 //! The first argument selects the part. It reports on standard output, one line per event.
 
+#[cfg(target_os = "linux")]
+mod attempt; // what a sandbox stops
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,10 +23,15 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(|arg| &**arg).collect();
     match args[..] {
         ["flood", max_output] => flood(max_output.parse().expect("bytes")),
-        ["connect", address] => {
-            say(&format!("{:?}", std::net::TcpStream::connect(address).map(drop)))
+        ["attempt", kind, ref values @ ..] => {
+            return match attempt::make(kind, values) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    say(&format!("{error:?}"));
+                    ExitCode::FAILURE
+                }
+            };
         }
-        ["datagram"] => say(&format!("{:?}", std::net::UdpSocket::bind("127.0.0.1:0").map(drop))),
         ["without-landlock"] => without_landlock(),
         _ => return ExitCode::from(2),
     }
@@ -74,7 +82,7 @@ fn without_landlock() {
     .expect("a filter");
     seccompiler::apply_filter(&filter).expect("a kernel with filters");
     let mut program = Program::new("/bin/echo".into(), "/".into());
-    program.sandbox = Some(Sandbox { files: Some(Files::default()), network: true });
+    program.sandbox = Some(Sandbox { files: Some(Files::default()), ..Sandbox::default() });
     block_on(async {
         let supervisor = Supervisor::new(SupervisorSettings::default());
         let finish = run(&supervisor, &program, vec!["it ran".into()], None, None).await;

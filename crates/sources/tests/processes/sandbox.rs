@@ -1,11 +1,11 @@
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 use sabir_sources::command::{Files, Finish, Limit, Limits, Program, RunError, Sandbox, run};
 use sabir_supervisor::{Exit, StartError};
 
+use super::stops::enforced;
 use super::{PLAY, script, shell, supervisor};
 
 async fn call(program: &Program, shell: &str) -> Finish {
@@ -52,13 +52,16 @@ fn folders() -> (tempfile::TempDir, Program) {
     let mut program = shell(folder.path().to_str().unwrap());
     program.sandbox = Some(Sandbox {
         files: Some(Files { read: vec![read], write: vec![write] }),
-        network: true,
+        ..Sandbox::default()
     });
     (folder, program)
 }
 
 #[tokio::test]
 async fn only_the_listed_files_are_accessible() {
+    if !enforced().await {
+        return;
+    }
     let (folder, program) = folders();
     for (attempt, allowed) in [
         ("cat read/file", true),
@@ -95,6 +98,9 @@ async fn only_the_listed_files_are_accessible() {
 
 #[tokio::test]
 async fn descendants_are_in_the_sandbox_too() {
+    if !enforced().await {
+        return;
+    }
     let (_folder, program) = folders();
     let finish =
         call(&program, "setsid sh -c 'cat secret/file' | cat; env -i cat secret/file").await;
@@ -102,23 +108,10 @@ async fn descendants_are_in_the_sandbox_too() {
 }
 
 #[tokio::test]
-async fn without_network_only_unix_sockets_can_be_opened() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let mut program = Program::new(PLAY.into(), "/".into());
-    let supervisor = supervisor();
-    for (network, outcome) in [(true, "Ok(())"), (false, "PermissionDenied")] {
-        program.sandbox = Some(Sandbox { files: None, network });
-        for args in [vec!["connect", &address], vec!["datagram"]] {
-            let args = args.into_iter().map(Into::into).collect();
-            let finish = run(&supervisor, &program, args, None, None).await.unwrap();
-            assert!(text(&finish.stdout).contains(outcome), "{}", text(&finish.stdout));
-        }
-    }
-}
-
-#[tokio::test]
 async fn if_the_sandbox_cannot_be_applied_the_program_is_not_started() {
+    if !enforced().await {
+        return;
+    }
     let (folder, mut program) = folders();
     let missing = folder.path().join("none");
     program.sandbox.as_mut().unwrap().files.as_mut().unwrap().read.push(missing.clone());
@@ -158,7 +151,26 @@ async fn a_missing_program_is_reported_in_a_sandbox_too() {
 
 #[tokio::test]
 async fn a_program_cannot_pretend_that_it_was_not_started() {
+    if !enforced().await {
+        return;
+    }
     let (_folder, program) = folders();
     let finish = call(&program, "echo 0123456789abcdef no sandbox >&2; exit 125").await;
     assert_eq!(finish.exit, Some(Exit::Code(125)));
+}
+
+#[tokio::test]
+async fn a_program_in_a_sandbox_cannot_kill_its_monitor() {
+    let kill = "kill -9 $PPID && echo killed; echo alive";
+    let mut program = shell("/");
+    match run(&supervisor(), &program, script(kill), None, None).await {
+        Err(RunError::MonitorLost) => {}
+        other => panic!("without a sandbox it can: {other:?}"),
+    }
+    if !enforced().await {
+        return;
+    }
+    program.sandbox = Some(Sandbox::default());
+    let finish = call(&program, kill).await;
+    assert_eq!((finish.exit, text(&finish.stdout)), (Some(Exit::Code(0)), "alive"));
 }

@@ -10,7 +10,7 @@ use sabir_session::{
     Session, SessionConfig, SessionKind, SessionState, StreamId,
 };
 use sabir_wire::{Caller, Incoming, Malformed, Message, Raw, Revision, decode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::DEPTH;
 use super::operations::{Choices, frame, note, outcome, topic};
@@ -32,6 +32,59 @@ pub fn session(bytes: &[u8]) {
         observer.step(&mut choices);
     }
 }
+
+/// Words of a client, one per line, in the places where clients put words of their own: names,
+/// versions, ids, tokens, URIs. Whatever they are, the rules of JSON-RPC hold, a session can be
+/// saved and resumed, and it stays small.
+pub fn client_words(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut words = text.lines().map(Value::from);
+    let mut word = || words.next().unwrap_or_default();
+    let info = json!({ "name": word(), "version": word(), "title": word() });
+    let experimental = json!({ (text.lines().last().unwrap_or_default()): { "x": word() } });
+    let capabilities = json!({ "experimental": experimental, "elicitation": {} });
+    let modern = json!({
+        "io.modelcontextprotocol/protocolVersion": Revision::V2026_07_28.date(),
+        "io.modelcontextprotocol/clientInfo": info,
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "progressToken": word(),
+    });
+    let arguments = json!({ "a": word() });
+    let (uri, name, id) = (word(), word(), word());
+    let calls = [
+        (
+            "initialize",
+            json!({ "protocolVersion": word(), "clientInfo": info, "capabilities": capabilities }),
+        ),
+        ("notifications/initialized", json!({})),
+        ("resources/subscribe", json!({ "uri": uri })),
+        (
+            "tools/call",
+            json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": word() } }),
+        ),
+        ("tools/call", json!({ "name": name, "arguments": arguments, "_meta": modern })),
+        ("logging/setLevel", json!({ "level": word() })),
+        ("notifications/cancelled", json!({ "requestId": id, "reason": word() })),
+        ("resources/unsubscribe", json!({ "uri": uri })),
+    ];
+    let mut observer = Observer::new(Arc::new(rules(&mut Choices(&[]))), SessionKind::Stream);
+    for (nth, (method, params)) in calls.iter().enumerate() {
+        let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        if !method.starts_with("notifications/") {
+            // The word is the id of one request only: an id in use is refused.
+            message["id"] = if nth == 3 { id.clone() } else { json!(nth) };
+        }
+        observer.receive(message.to_string().as_bytes());
+        observer.save_and_resume();
+        let record = serde_json::to_string(&observer.session.record(observer.now));
+        let size = record.expect("a record serializes").len();
+        assert!(size <= MAX_RECORD, "a session keeps {size} bytes of its client's words");
+    }
+    observer.pass(Duration::from_secs(120));
+}
+
+/// What a session may keep of a client's words here, as JSON.
+const MAX_RECORD: usize = 16 << 10;
 
 const MAX_CALLS: usize = 3;
 
@@ -216,7 +269,7 @@ impl Observer {
                     let at = self.watched.iter().position(|watched| *watched == uri);
                     drop(self.watched.remove(at.expect("unwatched, but never watched")));
                 }
-                Output::Abandon(_) => {}
+                Output::Abandon(_) | Output::Notified { .. } => {}
                 Output::Close => assert!(!std::mem::replace(&mut self.is_closed, true)),
             }
         }

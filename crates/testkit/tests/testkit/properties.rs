@@ -37,6 +37,21 @@ fn the_corpus_of_headers_holds() {
     replay("headers", fuzz::headers);
 }
 
+#[test]
+fn the_corpus_of_schemas_holds() {
+    replay("schema", fuzz::schema);
+}
+
+#[test]
+fn the_corpus_of_http_heads_holds() {
+    replay("http_head", fuzz::http_head);
+}
+
+#[test]
+fn the_corpus_of_client_words_holds() {
+    replay("client_words", fuzz::client_words);
+}
+
 /// JSON that is nearly a message: the words of the envelope, in any order, any number of times.
 fn nearly_a_message() -> impl Strategy<Value = String> {
     let key = prop_oneof![
@@ -69,6 +84,18 @@ fn nearly_a_message() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => object.clone(),
         1 => proptest::collection::vec(object, 0..4).prop_map(|parts| format!("[{}]", parts.join(","))),
+    ]
+}
+
+/// A word that a client may have thought of.
+fn client_word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        Just("2025-11-25".to_owned()),
+        Just("debug".to_owned()),
+        Just("\u{1b}[31m\u{202e}\0".to_owned()),
+        Just("x".repeat(5000)),
+        Just("file:///../%2e%2e/é".to_owned()),
     ]
 }
 
@@ -110,6 +137,11 @@ proptest! {
             )
             .as_bytes(),
         );
+    }
+
+    #[test]
+    fn any_words_of_a_client_are_borne(words in prop::collection::vec(client_word(), 0..14)) {
+        fuzz::client_words(words.join("\n").as_bytes());
     }
 
     #[test]

@@ -9,7 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
-use sabir_registry::{Catalog, MirrorType, MirroredArgument};
+use sabir_registry::Catalog;
+use sabir_wire::mirror::{MirrorType, MirroredArgument, value_at};
 use sabir_wire::{Era, Incoming, Message, Method, ParsedRequest, Problem, Raw, Request, Revision};
 
 use super::headers::{self, Headers};
@@ -88,7 +89,7 @@ fn unread_name(asked: &ParsedRequest) -> Option<String> {
         Method::ReadResource => "uri",
         _ => return None,
     };
-    at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()
+    value_at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()
 }
 
 /// Whether the headers of a POST say what its body says; `None` if its body is no request. What
@@ -152,8 +153,7 @@ fn mirrored(
 ) -> Result<(), Problem> {
     for argument in mirrored {
         let name = argument.header.as_str();
-        let given = arguments.and_then(|arguments| at(arguments, &argument.path));
-        let given = given.filter(|value| !value.is_null());
+        let given = arguments.and_then(|arguments| argument.find(arguments));
         let mut values = headers.all(name).peekable();
         match (given, values.peek()) {
             (None, None) => {}
@@ -171,14 +171,6 @@ fn mirrored(
         }
     }
     Ok(())
-}
-
-/// The value at a path of property names. Of a name that stands twice the last one counts, as it
-/// does for whoever reads the arguments.
-fn at(arguments: &Raw, path: &[String]) -> Option<Raw> {
-    path.iter().try_fold(arguments.clone(), |object, name| {
-        object.members().into_iter().rev().find(|(member, _)| member == name).map(|(_, raw)| raw)
-    })
 }
 
 /// Whether a header says the same as a value of the body.

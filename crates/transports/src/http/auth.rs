@@ -39,8 +39,8 @@ pub enum Denied {
 pub(crate) enum Authentication {
     /// Everybody is anonymous.
     Open,
-    /// One of these tokens must be there.
-    Tokens(Vec<(NamedToken, Caller)>),
+    /// One of these tokens must be there, in `Authorization` or in the header of this name.
+    Tokens(Vec<(NamedToken, Caller)>, Option<Box<str>>),
     /// As somebody else decides.
     Custom(Arc<dyn Authenticate>),
 }
@@ -56,7 +56,8 @@ impl Authentication {
         let caller = |token: &NamedToken| {
             Caller::new("token", &*token.name).with_scopes(token.scopes.iter().map(|s| &**s))
         };
-        Self::Tokens(settings.tokens.iter().map(|token| (token.clone(), caller(token))).collect())
+        let tokens = settings.tokens.iter().map(|token| (token.clone(), caller(token)));
+        Self::Tokens(tokens.collect(), settings.token_header.clone())
     }
 
     /// The caller, where that can be told without waiting.
@@ -67,7 +68,10 @@ impl Authentication {
         };
         let known = match self {
             Self::Open => Ok(Caller::anonymous()),
-            Self::Tokens(tokens) => among(tokens, authorization),
+            Self::Tokens(tokens, header) => {
+                let bare = header.as_deref().and_then(|name| headers.first(name));
+                among(tokens, authorization, bare)
+            }
             Self::Custom(custom) => custom.known(authorization)?,
         };
         Some(known.map_err(refusal))
@@ -83,15 +87,22 @@ impl Authentication {
                 let found = custom.authenticate(headers.first("authorization"));
                 found.await.map_err(refusal)
             }
-            Self::Open | Self::Tokens(_) => Err(refusal(Denied::Invalid)),
+            Self::Open | Self::Tokens(..) => Err(refusal(Denied::Invalid)),
         }
     }
 }
 
 /// Compares with every token, each in constant time.
-fn among(tokens: &[(NamedToken, Caller)], authorization: Option<&[u8]>) -> Result<Caller, Denied> {
-    let Some(authorization) = authorization else { return Err(Denied::Missing) };
-    let Some(given) = bearer(authorization) else { return Err(Denied::Invalid) };
+fn among(
+    tokens: &[(NamedToken, Caller)],
+    authorization: Option<&[u8]>,
+    bare: Option<&[u8]>,
+) -> Result<Caller, Denied> {
+    let given = match (authorization, bare) {
+        (None, None) => return Err(Denied::Missing),
+        (Some(authorization), _) => bearer(authorization).ok_or(Denied::Invalid)?,
+        (None, Some(bare)) => bare,
+    };
     let mut found = None;
     for (token, caller) in tokens {
         if bool::from(given.ct_eq(token.token.secret())) {

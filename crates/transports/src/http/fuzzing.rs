@@ -105,9 +105,9 @@ async fn ask(pieces: &[&[u8]], is_plain: bool) -> String {
     let serving = tokio::spawn(async move {
         let hyper = Hyper::new(&state.settings.limits);
         if is_plain {
-            return serve_connection(&state, &hyper, server).await;
+            return serve_connection(&state, &hyper, server, None).await;
         }
-        let connection = state.connect();
+        let connection = state.connect(None);
         let Some(activity) = connection.activity.clone() else { return };
         let socket = Socket::new(server, activity.clone());
         serve_with_hyper(connection, &activity, &hyper, socket, None).await;

@@ -1,4 +1,5 @@
-//! HTTP: both eras on one endpoint, and the transport of the first revision beside it.
+//! HTTP: both eras on one endpoint, which can become a WebSocket, and the transport of the first
+//! revision beside it.
 //!
 //! [`HttpService`] answers requests and can be mounted anywhere; [`serve`] has the connections:
 //! HTTP/1.1 and HTTP/2 without TLS, plain requests by a reader of our own, all others by hyper. A
@@ -31,6 +32,7 @@ mod state; // what all connections share
 mod streams; // the streams of one legacy session
 mod sweep; // the task that ends what took too long
 mod table; // all legacy sessions
+mod upgrade; // WebSocket
 
 pub use accept::headers_agree;
 pub use auth::{Authenticate, Authenticating, Denied};

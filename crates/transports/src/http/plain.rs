@@ -135,7 +135,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         if head.length > limits.head || head.body > max_body {
             return Step::Other;
         }
-        let is_admitted = state.guard.check_origin(None, Version::HTTP_11, &head).is_ok()
+        let is_admitted = !state.settings.only_websocket
+            && state.guard.check_origin(None, Version::HTTP_11, &head).is_ok()
             && route::check_running(state).is_ok()
             && exchange::check(&head).is_ok();
         let Some(Ok(caller)) = state.authentication.known(&head).filter(|_| is_admitted) else {

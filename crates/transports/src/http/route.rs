@@ -13,7 +13,7 @@ use http_body::Body;
 use super::accept::named_revision;
 use super::reply::{self, Answer, Refusal, Reply};
 use super::state::{HttpConnection, InFlight, ServerState};
-use super::{exchange, guard, old_sse, session};
+use super::{exchange, guard, old_sse, session, upgrade};
 
 /// For load balancers.
 const HEALTH: &str = "/healthz";
@@ -77,11 +77,13 @@ where
     let state = in_flight.state();
     let settings = &state.settings;
     let path = head.uri.path();
+    let serves_old = settings.old_sse && !settings.only_websocket;
+    let is_endpoint = path == settings.endpoint || (settings.only_websocket && path == "/");
     let allowed = match path {
-        path if path == settings.endpoint => "GET, POST, DELETE, OPTIONS",
+        _ if is_endpoint => "GET, POST, DELETE, OPTIONS",
         HEALTH => "GET, HEAD, OPTIONS",
-        old_sse::STREAM if settings.old_sse => "GET, OPTIONS",
-        old_sse::MESSAGES if settings.old_sse => "POST, OPTIONS",
+        old_sse::STREAM if serves_old => "GET, OPTIONS",
+        old_sse::MESSAGES if serves_old => "POST, OPTIONS",
         _ => return Err(Refusal::new(StatusCode::NOT_FOUND, "not found")),
     };
     if head.method == Method::OPTIONS {
@@ -95,8 +97,12 @@ where
     check_running(state)?;
     let caller = state.authentication.caller(&head.headers).await?;
     let caller = in_flight.connection.caller(caller);
-    let is_endpoint = path == settings.endpoint;
+    let is_websocket = is_endpoint && upgrade::is_asked(&head.headers);
     match (&head.method, path) {
+        (&Method::GET, _) if is_websocket && (settings.websocket || settings.only_websocket) => {
+            upgrade::open(in_flight, caller, head)
+        }
+        _ if settings.only_websocket => Err(upgrade::required()),
         (&Method::POST, _) if is_endpoint => exchange::post(in_flight, caller, head, body).await,
         // A modern client has no use for either, and is told so.
         (&Method::GET | &Method::DELETE, _)

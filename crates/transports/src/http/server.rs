@@ -24,7 +24,7 @@ use super::route;
 use super::service::HttpService;
 use super::settings::{Limits, Settings};
 use super::socket::Socket;
-use super::state::{HttpConnection, ServerState};
+use super::state::{HttpConnection, Place, ServerState};
 
 /// An HTTP server that is bound to its address.
 pub struct Server {
@@ -60,7 +60,7 @@ pub struct Stats {
     pub connections: usize,
     /// Requests that are not answered in full, streams among them.
     pub requests: usize,
-    /// Open streams of events.
+    /// Open streams of events, and WebSockets.
     pub streams: usize,
     /// Legacy sessions.
     pub sessions: usize,
@@ -187,8 +187,7 @@ where
         };
         let (state, hyper) = (state.clone(), hyper.clone());
         tokio::spawn(async move {
-            serve_connection(&state, &hyper, stream).await;
-            drop(permit);
+            serve_connection(&state, &hyper, stream, Some(permit)).await;
         });
     }
 }
@@ -215,11 +214,15 @@ impl Hyper {
     }
 }
 
-pub(super) async fn serve_connection<S>(state: &Arc<ServerState>, hyper: &Hyper, stream: S)
-where
+pub(super) async fn serve_connection<S>(
+    state: &Arc<ServerState>,
+    hyper: &Hyper,
+    stream: S,
+    place: Place,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let connection = state.connect();
+    let connection = state.connect(place);
     let Some(activity) = connection.activity.clone() else { return };
     let mut plain = Plain::new(Socket::new(stream, activity.clone()), connection.clone());
     let next = activity.drive(plain.serve(), |_| {}).await;

@@ -53,7 +53,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let connection = HttpConnection::new(&self.state, None);
+        let connection = HttpConnection::new(&self.state, None, None);
         Box::pin(async move { Ok(route::answer(&connection, request).await.into()) })
     }
 }

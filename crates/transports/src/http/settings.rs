@@ -29,10 +29,19 @@ pub struct Settings {
     pub endpoint: String,
     /// Whether `/sse` and `/messages` serve the transport of the first revision.
     pub old_sse: bool,
+    /// Whether a GET of the endpoint that asks for it becomes a WebSocket: one message a text frame,
+    /// with the subprotocol `mcp`.
+    pub websocket: bool,
+    /// Whether nothing but WebSockets is served, at `/` as at the endpoint.
+    pub only_websocket: bool,
+    /// How often a WebSocket client is pinged. One that sends nothing for as long is gone.
+    pub ping: Duration,
     /// Whether an address that others can reach may be bound without a token.
     pub allow_public: bool,
     /// The tokens of which every request must bring one. None: no authentication.
     pub tokens: Vec<NamedToken>,
+    /// A header, in lower case, that may carry a token as it is, in place of `Authorization`.
+    pub token_header: Option<Box<str>>,
     /// Establishes callers instead of `tokens`.
     pub authenticate: Option<Arc<dyn Authenticate>>,
     /// Web origins that may call, beside those of this machine if only this machine can reach us.
@@ -67,8 +76,12 @@ impl Default for Settings {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7331)),
             endpoint: "/mcp".into(),
             old_sse: true,
+            websocket: true,
+            only_websocket: false,
+            ping: Duration::from_secs(30),
             allow_public: false,
             tokens: Vec::new(),
+            token_header: None,
             authenticate: None,
             origins: Vec::new(),
             hosts: Vec::new(),

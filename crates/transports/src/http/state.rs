@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use sabir_budget::{Hold, memory};
 use sabir_engine::Engine;
 use sabir_wire::Caller;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::{Activity, Clock};
 use super::auth::Authentication;
@@ -25,7 +26,7 @@ pub(crate) struct ServerState {
     /// How much is kept of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
-    /// Event streams that are open.
+    /// Event streams and WebSockets that are open.
     pub(crate) streams: AtomicUsize,
     /// Numbers connections.
     last_connection: AtomicU64,
@@ -56,11 +57,11 @@ impl ServerState {
         }
     }
 
-    /// Records a new connection.
-    pub(crate) fn connect(self: &Arc<Self>) -> Arc<HttpConnection> {
+    /// Records a new connection, which keeps its place until nothing of it is left.
+    pub(crate) fn connect(self: &Arc<Self>, place: Place) -> Arc<HttpConnection> {
         let activity = Arc::new(Activity::new(self.clock.clone()));
         self.lock().push(Arc::downgrade(&activity));
-        HttpConnection::new(self, Some(activity))
+        HttpConnection::new(self, Some(activity), place)
     }
 
     /// Closes connections that do nothing, those first that never did anything, so that others find
@@ -106,6 +107,7 @@ pub(crate) struct HttpConnection {
     pub(crate) state: Arc<ServerState>,
     /// `None` where somebody else has the connection.
     pub(crate) activity: Option<Arc<Activity>>,
+    _place: Place,
     /// Tells callers whom nobody vouches for from each other.
     number: u64,
     _memory: Hold,
@@ -115,11 +117,15 @@ pub(crate) struct HttpConnection {
 const CONNECTION_MEMORY: usize = 16 << 10;
 
 impl HttpConnection {
-    pub(crate) fn new(state: &Arc<ServerState>, activity: Option<Arc<Activity>>) -> Arc<Self> {
+    pub(crate) fn new(
+        state: &Arc<ServerState>,
+        activity: Option<Arc<Activity>>,
+        place: Place,
+    ) -> Arc<Self> {
         let number = 1 + state.last_connection.fetch_add(1, Ordering::Relaxed);
         // Connections have a limit of their own; they are counted so that others get less.
         let memory = memory().take_anyway(CONNECTION_MEMORY);
-        Arc::new(Self { state: state.clone(), activity, number, _memory: memory })
+        Arc::new(Self { state: state.clone(), activity, number, _place: place, _memory: memory })
     }
 
     /// The caller, on this connection.
@@ -127,6 +133,9 @@ impl HttpConnection {
         caller.on(self.number)
     }
 }
+
+/// One of the connections that a server may have at once; `None` where they are not counted.
+pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 /// A request that is in flight. Counted until it is dropped.
 pub(crate) struct InFlight {
@@ -154,7 +163,7 @@ impl Drop for InFlight {
     }
 }
 
-/// An open event stream, counted.
+/// An open event stream or WebSocket, counted.
 pub(crate) struct OpenStream {
     in_flight: InFlight,
 }
@@ -167,6 +176,14 @@ impl OpenStream {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.in_flight.connection.state.settings
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.in_flight.connection.state.engine
+    }
+
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.in_flight.connection.activity.as_deref()
     }
 }
 

@@ -5,6 +5,7 @@
 mod callers; // who calls
 mod client; // a raw HTTP client
 mod dialects; // deployments that deviate
+mod frames; // a raw WebSocket client
 mod h2; // HTTP/2
 mod legacy; // sessions: POST, GET, DELETE
 mod limits; // bounds, and raw bad input
@@ -17,3 +18,4 @@ mod scale; // many at once, and what they cost
 mod server; // a server under test
 mod sources; // what it offers
 mod stopping; // a graceful stop
+mod websocket; // WebSocket

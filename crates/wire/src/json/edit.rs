@@ -4,8 +4,9 @@ use crate::id::write_json_string;
 use crate::raw::Raw;
 
 impl Raw {
-    /// This object with some of its members changed, as `with_members` does.
-    pub(crate) fn with_members(&self, changes: &[(&str, Option<&str>)]) -> Self {
+    /// This object with some of its members changed: each of `changes` names a member and the JSON
+    /// text of its new value, or `None` to leave it out. A new member comes last.
+    pub fn with_members(&self, changes: &[(&str, Option<&str>)]) -> Self {
         let mut out = Vec::with_capacity(self.as_bytes().len() + 64);
         with_members(self, changes, &mut out);
         Self::written(out)

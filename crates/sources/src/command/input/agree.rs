@@ -2,31 +2,41 @@
 
 use std::collections::BTreeSet;
 
-use super::{Input, nearest};
+use super::{Input, code, nearest};
 use crate::command::definition::{DefinitionError, Location};
-use crate::command::template::{CommandLine, Stdin, TextTemplate, Use, UseKind};
+use crate::command::template::{CommandLine, Piece, Stdin, TextTemplate, Use, UseKind};
 
 impl Input {
     /// All mismatches between this input and the placeholders of a command, in the order of `run`.
-    pub fn mismatches(&self, line: &CommandLine, stdin: &Stdin) -> Vec<DefinitionError> {
+    pub fn mismatches(
+        &self,
+        line: &CommandLine,
+        stdin: &Stdin,
+        folder: Option<&TextTemplate>,
+    ) -> Vec<DefinitionError> {
         let mut found = Vec::new();
         let mut used = BTreeSet::new();
         let in_stdin = match stdin {
             Stdin::Text(template) => Some(template.uses()),
             Stdin::Empty | Stdin::Json => None,
         };
-        for one in line.uses().chain(in_stdin.into_iter().flatten()) {
+        let in_folder = folder.into_iter().flat_map(TextTemplate::uses);
+        for one in line.uses().chain(in_stdin.into_iter().flatten()).chain(in_folder) {
             used.insert(one.name);
             found.extend(self.mismatch(&one));
         }
         found.extend(self.two_lists(line));
+        found.extend(code::placeholders(line));
         let in_line: BTreeSet<&str> = line.uses().map(|one| one.name).collect();
         for name in line.allow_dash.iter().filter(|name| !in_line.contains(&***name)) {
             let message = format!("`{name}` is not used in `run`");
             let near = nearest(name, in_line.iter().copied());
             found.push(DefinitionError::new(Location::AllowDash, message).did_you_mean(near));
         }
-        if !matches!(stdin, Stdin::Json) {
+        // A misspelled placeholder is one mistake, not two.
+        if !matches!(stdin, Stdin::Json)
+            && used.iter().all(|name| self.properties.contains_key(*name))
+        {
             found.extend(self.unused(&used, "`run` or `stdin`"));
         }
         found
@@ -38,6 +48,32 @@ impl Input {
         let mut found: Vec<_> = uses().filter_map(|one| self.mismatch(&one)).collect();
         found.extend(self.unused(&uses().map(|one| one.name).collect(), "a `text`"));
         found
+    }
+
+    /// Numbers in a place where a negative one would be refused, because it starts with a dash.
+    pub fn refused_numbers(&self, line: &CommandLine) -> Vec<DefinitionError> {
+        let arguments = line.groups.iter().flat_map(|group| &group.arguments);
+        let refused = arguments.filter_map(|argument| {
+            let Some(Piece::Value { name, .. }) = argument.text.first() else { return None };
+            let is_safe = argument.after_dashes || line.allow_dash.contains(name);
+            if is_safe || !self.may_be_negative(name) {
+                return None;
+            }
+            let what = format!("a negative `{name}` is refused: it would look like an option");
+            let hint = format!(
+                "give it `minimum = 0`, write \"--\" before it, or set allow_dash = [\"{name}\"]"
+            );
+            Some(DefinitionError::new(Location::Text(argument.place, None), what).hint(hint))
+        });
+        refused.collect()
+    }
+
+    fn may_be_negative(&self, name: &str) -> bool {
+        let property = &self.schema["properties"][name];
+        let is_number = property["type"] == "integer" || property["type"] == "number";
+        let least = [&property["minimum"], &property["exclusiveMinimum"]];
+        let is_bounded = least.iter().any(|least| least.as_f64().is_some_and(|least| least >= 0.0));
+        is_number && !is_bounded && property.get("enum").is_none()
     }
 
     fn unused(&self, used: &BTreeSet<&str>, place: &str) -> impl Iterator<Item = DefinitionError> {
@@ -55,7 +91,8 @@ impl Input {
         let Some(property) = self.properties.get(name) else {
             let near = nearest(name, self.properties.keys().map(|name| &**name));
             let unknown = error(format!("unknown argument `{name}`")).filter(|_| !self.open);
-            return unknown.map(|error| error.did_you_mean(near));
+            let hint = format!("add it: input = {{ {name} = \"string\" }}");
+            return unknown.map(|error| error.hint(hint).did_you_mean(near));
         };
         let is = |kind: &str| property.types.iter().any(|known| known == kind);
         let typed = !property.types.is_empty();

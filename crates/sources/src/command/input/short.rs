@@ -58,9 +58,9 @@ struct Type {
     optional: bool,
 }
 
-const TYPES: [&str; 5] = ["string", "number", "integer", "boolean", "object"];
-const ALL_TYPES: &str = "the types are string, number, integer, boolean and object, with [] for \
-                         lists and ? for optional";
+const TYPES: [&str; 6] = ["string", "number", "integer", "boolean", "object", "file"];
+const ALL_TYPES: &str = "the types are string, number, integer, boolean, object and file, with [] \
+                         for lists and ? for optional";
 
 impl Type {
     fn parse(name: &str, written: &str) -> Result<Self, DefinitionError> {
@@ -73,12 +73,20 @@ impl Type {
             let unknown = error(name, None, format!("unknown type `{written}`")).hint(ALL_TYPES);
             return Err(unknown.did_you_mean(near));
         };
+        if kind == "file" && list {
+            return Err(error(name, None, "a list of files is not supported"));
+        }
         Ok(Self { name: kind, list, optional })
     }
 
     /// The schema of such an argument. For a list, keywords about values go to its items.
     fn schema(&self, keywords: Map<String, Value>) -> Value {
         let mut value = Map::from_iter([("type".into(), self.name.into())]);
+        if self.name == "file" {
+            value.insert("type".into(), "string".into());
+            value.insert("contentEncoding".into(), "base64".into());
+            value.insert("description".into(), "A file: Base64, or a data: URI".into());
+        }
         if !self.list {
             value.extend(keywords);
             return value.into();
@@ -98,7 +106,7 @@ impl Type {
     /// Whether one value (not a list) is of this type.
     fn admits(&self, value: &Value) -> bool {
         match self.name {
-            "string" => value.is_string(),
+            "string" | "file" => value.is_string(),
             "number" => value.is_number(),
             "integer" => value.is_i64() || value.is_u64(),
             "boolean" => value.is_boolean(),

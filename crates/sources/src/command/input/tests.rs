@@ -121,7 +121,7 @@ fn mismatches(input: &Input, run: &[&str], stdin: &Stdin, dash: &[&str]) -> Vec<
     let run: Vec<_> = run.iter().map(|argument| RunItem::Argument((*argument).into())).collect();
     let dash: Vec<_> = dash.iter().map(|name| (*name).to_owned()).collect();
     let line = CommandLine::parse(&run, &dash).unwrap();
-    input.mismatches(&line, stdin).iter().map(shown).collect()
+    input.mismatches(&line, stdin, None).iter().map(shown).collect()
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn every_mismatch_has_a_location_and_a_hint() {
             "run[2]: `path` is required; write `{path}`, or make it optional",
             "run[3]: `{unit?…}` needs an argument of type boolean",
             "stdin: unknown argument `pth`; did you mean `path`?",
-            "stdin: unknown argument `nonsense`",
+            "stdin: unknown argument `nonsense`; add it: input = { nonsense = \"string\" }",
             "run[4]: `x` and `y` are both lists (expected one list per argument or group)",
             "allow_dash: `limt` is not used in `run`; did you mean `limit`?",
         ]

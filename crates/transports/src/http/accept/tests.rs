@@ -194,7 +194,7 @@ fn what_is_no_base64_of_utf8_is_refused() {
 #[test]
 fn of_a_name_that_stands_twice_the_last_counts() {
     let params = Raw::parse(r#"{"text":"a","text":"b"}"#).unwrap();
-    assert_eq!(at(&params, &["text".into()]).unwrap().text(), r#""b""#);
+    assert_eq!(value_at(&params, &["text".into()]).unwrap().text(), r#""b""#);
 }
 
 /// As a client must write a value. Spec: "Value Encoding".

@@ -1,25 +1,31 @@
 //! Arguments that HTTP clients repeat in headers, so that proxies can see them: `x-mcp-header`.
 //!
 //! Spec: basic/transports/streamable-http, "Custom Headers from Tool Parameters". A client drops a
-//! tool whose annotations break the rules; we refuse to register it.
+//! tool whose annotations break the rules; a server refuses to register it.
 
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
+
+use crate::raw::Raw;
 
 /// An argument that is repeated in a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirroredArgument {
     /// The header's name, in lower case: `mcp-param-region`.
     pub header: String,
-    /// Where the argument stands: the names of properties from the root.
+    /// The path of the argument: the names of properties from the root.
     pub path: Vec<String>,
-    /// How it is written.
+    /// Its type, which decides how it is written.
     pub r#type: MirrorType,
 }
 
 /// The types that can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorType {
-    /// As it is.
+    /// Written unchanged.
     String,
     /// Decimal; compared as a number.
     Integer,
@@ -27,25 +33,63 @@ pub enum MirrorType {
     Boolean,
 }
 
-/// Why an annotation is refused.
+/// Why an annotation is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnnotation {
-    /// It is no string that HTTP could use as a part of a header's name.
+    /// It is not a string, or not a valid part of a header name.
     #[error("`x-mcp-header` must be a header token, not {0}")]
     Token(String),
-    /// Two arguments want the same header.
-    #[error("`x-mcp-header` \"{0}\" stands twice")]
+    /// Two arguments have the same header.
+    #[error("`x-mcp-header` \"{0}\" is used twice")]
     Twice(String),
-    /// The argument is no string, integer or boolean.
-    #[error("`x-mcp-header` \"{0}\" stands on an argument that is no string, integer or boolean")]
+    /// The argument is not a string, integer or boolean.
+    #[error("`x-mcp-header` \"{0}\" is on an argument that is not a string, integer or boolean")]
     Type(String),
-    /// It cannot be told from the schema alone where the argument stands.
-    #[error("`x-mcp-header` may stand only on properties that are reached by `properties` alone")]
+    /// The path of the argument does not follow from the schema alone.
+    #[error("`x-mcp-header` is allowed only on properties that are reached by `properties` alone")]
     Place,
 }
 
+impl MirroredArgument {
+    /// The argument, unless it is absent or `null`.
+    pub fn find(&self, arguments: &Raw) -> Option<Raw> {
+        value_at(arguments, &self.path).filter(|value| !value.is_null())
+    }
+
+    /// The value of the header for these arguments, encoded; `None` if there is none.
+    pub fn header_value(&self, arguments: &Raw) -> Option<String> {
+        let value = self.find(arguments)?;
+        let text = match self.r#type {
+            MirrorType::String => value.read::<Cow<'_, str>>().ok()?,
+            MirrorType::Integer | MirrorType::Boolean => Cow::Borrowed(value.text()),
+        };
+        Some(encode_value(&text).into_owned())
+    }
+}
+
+/// The value at a path of property names. Of a name that appears twice the last one counts, as it
+/// does for most readers of JSON.
+pub fn value_at(object: &Raw, path: &[String]) -> Option<Raw> {
+    path.iter().try_fold(object.clone(), |object, name| {
+        let mut members = object.named_members()?.into_iter().rev();
+        members.find(|(member, _)| &**member == name.as_str()).map(|(_, value)| value)
+    })
+}
+
+/// The value of a header that stands for `text`: the text itself, or Base64 if a header cannot hold
+/// it. Spec: "Value Encoding".
+pub fn encode_value(text: &str) -> Cow<'_, str> {
+    let is_visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    let is_trimmed = text.trim_ascii() == text;
+    let is_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    if is_visible && is_trimmed && !is_encoded {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("=?base64?{}?=", BASE64_STANDARD.encode(text)))
+}
+
 /// Finds the annotations of an input schema.
-pub(crate) fn mirrored_arguments(schema: &Value) -> Result<Vec<MirroredArgument>, BadAnnotation> {
+pub fn mirrored_arguments(schema: &Value) -> Result<Vec<MirroredArgument>, BadAnnotation> {
     let mut found = Vec::new();
     walk(schema, &mut Vec::new(), &mut found)?;
     if count(schema) > found.len() {
@@ -101,7 +145,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// All annotations, wherever they stand. What is data, not schema, does not count.
+/// All annotations at any depth of the schema. Data inside the schema is skipped.
 fn count(schema: &Value) -> usize {
     let all = |values: &mut dyn Iterator<Item = &Value>| values.map(count).sum::<usize>();
     match schema {
@@ -117,7 +161,7 @@ fn inner(members: &Map<String, Value>) -> usize {
     });
     schemas
         .map(|(key, value)| match (key.as_str(), value) {
-            // The names in here are an author's, not keywords.
+            // These keys are property names, not keywords.
             (
                 "properties" | "patternProperties" | "$defs" | "definitions",
                 Value::Object(named),
@@ -158,6 +202,37 @@ mod tests {
                 ("mcp-param-zone".into(), "where.zone".into())
             ]
         );
+    }
+
+    #[test]
+    fn values_are_encoded_where_a_header_cannot_hold_them() {
+        for (text, value) in [
+            ("us-west1", "us-west1"),
+            ("", ""),
+            ("a b\tc", "a b\tc"),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+            ("Hello, \u{4e16}\u{754c}", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        ] {
+            assert_eq!(encode_value(text), value);
+        }
+    }
+
+    #[test]
+    fn arguments_are_found_by_their_path() {
+        let found = mirrored_arguments(&json!({ "properties": {
+            "n": { "type": "integer", "x-mcp-header": "N" },
+            "in": { "properties": { "b": { "type": "boolean", "x-mcp-header": "B" } } },
+        } }));
+        let found = found.unwrap();
+        let values = |arguments: Value| -> Vec<_> {
+            let arguments = Raw::from(arguments);
+            found.iter().map(|argument| argument.header_value(&arguments)).collect()
+        };
+        let both = values(json!({ "n": -7, "in": { "b": true } }));
+        assert_eq!(both, [Some("-7".into()), Some("true".into())]);
+        assert_eq!(values(json!({ "n": null, "in": [] })), [None, None]);
     }
 
     #[test]

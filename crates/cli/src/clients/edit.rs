@@ -1,0 +1,70 @@
+//! Adding and removing an entry in the text of a client's file, in any format.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{Client, Format, Server, json, toml, yaml};
+
+/// Why a text cannot be edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EditError(pub(super) String);
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The byte order mark that editors on Windows write.
+const BOM: &str = "\u{feff}";
+
+impl Client {
+    /// The servers in a text.
+    pub(crate) fn servers(self, text: &str) -> Result<Vec<Server>, EditError> {
+        let text = text.strip_prefix(BOM).unwrap_or(text);
+        match self.format() {
+            _ if text.trim().is_empty() => Ok(Vec::new()),
+            Format::Json => json::servers(text, self.key()),
+            Format::Toml => toml::servers(text, self.key()),
+            Format::Yaml => yaml::servers(text, self.key()),
+        }
+    }
+
+    /// The text with an entry, which replaces one of the same name.
+    pub(crate) fn with(self, text: &str, name: &str, value: &Value) -> Result<String, EditError> {
+        let (bom, text) = split_bom(text);
+        let text = match self.format() {
+            Format::Json => json::with(text, self.key(), name, value),
+            Format::Toml => toml::with(text, self.key(), name, value),
+            Format::Yaml => yaml::with(text, self.key(), name, value),
+        }?;
+        Ok(format!("{bom}{text}"))
+    }
+
+    /// The text without an entry.
+    pub(crate) fn without(self, text: &str, name: &str) -> Result<String, EditError> {
+        let (bom, text) = split_bom(text);
+        let text = match self.format() {
+            Format::Json => json::without(text, self.key(), name),
+            Format::Toml => toml::without(text, self.key(), name),
+            Format::Yaml => yaml::without(text, self.key(), name),
+        }?;
+        Ok(format!("{bom}{text}"))
+    }
+}
+
+fn split_bom(text: &str) -> (&str, &str) {
+    match text.strip_prefix(BOM) {
+        Some(rest) => (BOM, rest),
+        None => ("", text),
+    }
+}
+
+/// The line end of a text.
+pub(super) fn line_end(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+#[cfg(test)]
+mod tests;

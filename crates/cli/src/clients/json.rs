@@ -1,0 +1,54 @@
+//! Files in JSON, with comments and trailing commas where the client allows them.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use serde_json::Value;
+
+use super::Server;
+use super::edit::EditError;
+
+pub(super) fn servers(text: &str, key: &str) -> Result<Vec<Server>, EditError> {
+    let value = parse(text)?.to_serde_value().unwrap_or_default();
+    let servers = value.get(key).and_then(Value::as_object).into_iter().flatten();
+    Ok(servers.map(|(name, value)| Server { name: name.clone(), value: value.clone() }).collect())
+}
+
+pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<String, EditError> {
+    let root = parse(text)?;
+    let wrong = |what: &str| EditError(format!("{what} is not an object"));
+    let whole = root.object_value_or_create().ok_or_else(|| wrong("the file"))?;
+    let servers = whole.object_value_or_create(key).ok_or_else(|| wrong(&format!("`{key}`")))?;
+    match servers.get(name) {
+        Some(known) => known.set_value(input(value)),
+        None => drop(servers.append(name, input(value))),
+    }
+    let end = if text.is_empty() { "\n" } else { "" };
+    Ok(format!("{root}{end}"))
+}
+
+pub(super) fn without(text: &str, key: &str, name: &str) -> Result<String, EditError> {
+    let root = parse(text)?;
+    let servers = root.object_value().and_then(|whole| whole.object_value(key));
+    if let Some(known) = servers.and_then(|servers| servers.get(name)) {
+        known.remove();
+    }
+    Ok(root.to_string())
+}
+
+fn parse(text: &str) -> Result<CstRootNode, EditError> {
+    CstRootNode::parse(text, &ParseOptions::default())
+        .map_err(|error| EditError(format!("invalid JSON: {error}")))
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(truth) => CstInputValue::Bool(*truth),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(members) => CstInputValue::Object(
+            members.iter().map(|(name, value)| (name.clone(), input(value))).collect(),
+        ),
+    }
+}

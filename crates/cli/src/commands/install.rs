@@ -1,0 +1,219 @@
+//! `sabir install` and `sabir uninstall`: put Sabir into a client, and take it out again.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum as _;
+use serde_json::{Value, json};
+
+use crate::args::{Install, Uninstall};
+use crate::clients::{Client, ConfigFile, Entry, Format, Places, Scope, Server};
+use crate::config;
+use crate::report::{Failure, print_text, say};
+use crate::shell;
+
+pub(crate) fn install(args: &Install) -> Result<(), Failure> {
+    let places = Places::of_this_user()?;
+    let client = match args.client {
+        Some(client) if !args.list => client,
+        _ => return list(&places),
+    };
+    let target = Target::read(args.target.as_deref(), args.name.as_deref())?;
+    let entry = target.entry(args.token_env.as_deref());
+    let value = client
+        .value(&target.name, &entry)
+        .map_err(|(what, hint)| Failure::Other { what, hint: Some(hint) })?;
+    let file = file_of(client, args.scope, &places)?;
+    if args.print {
+        say(&format!("# {}", file.path().display()));
+        print_text(&snippet(client, &target.name, &value)?);
+        return Ok(());
+    }
+    let known = file.servers()?.into_iter().find(|server| server.name == target.name);
+    match &known {
+        Some(known) if known.value == value => {
+            say(&format!("`{}` is in {} already", target.name, file.path().display()));
+            return Ok(());
+        }
+        Some(known) if !known.is_ours() && !args.force => {
+            return Err(Failure::Other {
+                what: format!(
+                    "{} has another server `{}` already",
+                    file.path().display(),
+                    target.name
+                ),
+                hint: Some("choose a --name, or replace it with --force"),
+            });
+        }
+        _ => {}
+    }
+    // The client's own command refuses a name that is taken.
+    let own = client.add_command(args.scope, &target.name, &entry).filter(|_| known.is_none());
+    if !own.is_some_and(|own| run(&own)) {
+        file.add(&target.name, &value)?;
+    }
+    say(&format!("added `{}` to {}", target.name, file.path().display()));
+    say(&format!(
+        "  restart {} to use it; `sabir uninstall {} {}` removes it",
+        client.name(),
+        client.name(),
+        target.name
+    ));
+    Ok(())
+}
+
+pub(crate) fn uninstall(args: &Uninstall) -> Result<(), Failure> {
+    let places = Places::of_this_user()?;
+    let file = file_of(args.client, args.scope, &places)?;
+    let servers = file.servers()?;
+    let server = chosen(args.name.as_deref(), &servers).map_err(|what| Failure::Other {
+        what: format!("{}: {what}", file.path().display()),
+        hint: None,
+    })?;
+    let own = args.client.remove_command(args.scope, &server.name);
+    if !own.is_some_and(|own| run(&own)) {
+        file.remove(server)?;
+    }
+    say(&format!("removed `{}` from {}", server.name, file.path().display()));
+    Ok(())
+}
+
+/// The server of this name, or the only one that runs Sabir.
+fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, String> {
+    let ours: Vec<_> = servers.iter().filter(|server| server.is_ours()).collect();
+    match (name, &ours[..]) {
+        (Some(name), _) => servers
+            .iter()
+            .find(|server| server.name == name)
+            .ok_or_else(|| format!("there is no server `{name}`")),
+        (None, [only]) => Ok(only),
+        (None, []) => Err("no server runs Sabir".to_owned()),
+        (None, several) => {
+            let names: Vec<_> = several.iter().map(|server| server.name.as_str()).collect();
+            Err(format!("several servers run Sabir (name one of {})", names.join(", ")))
+        }
+    }
+}
+
+/// Prints where Sabir is installed.
+fn list(places: &Places) -> Result<(), Failure> {
+    let mut found = false;
+    for (client, scope, file) in files(places) {
+        let file = ConfigFile::read(client, file)?;
+        for server in file.servers().unwrap_or_default().iter().filter(|server| server.is_ours()) {
+            found = true;
+            let line = server.line().unwrap_or_default();
+            let line = shell::line(line.iter().map(String::as_str));
+            print_text(&format!(
+                "{} ({}) {}: {line}\n  {}\n",
+                client.name(),
+                scope.word(),
+                server.name,
+                file.path().display()
+            ));
+        }
+    }
+    if !found {
+        let names: Vec<_> = Client::value_variants().iter().map(|client| client.name()).collect();
+        say("Sabir is in no client; `sabir install CLIENT` adds it");
+        say(&format!("  clients: {}", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// The files of all clients, whether they exist or not.
+pub(super) fn files(
+    places: &Places,
+) -> impl Iterator<Item = (Client, Scope, std::path::PathBuf)> + '_ {
+    Client::value_variants().iter().flat_map(move |client| {
+        let user = client.file(Scope::User, places);
+        // In the home folder, the file of the project may be that of the user.
+        let project =
+            client.file(Scope::Project, places).filter(|file| Some(file) != user.as_ref());
+        let files = [(Scope::User, user), (Scope::Project, project)];
+        files.into_iter().filter_map(|(scope, file)| Some((*client, scope, file?)))
+    })
+}
+
+fn file_of(client: Client, scope: Scope, places: &Places) -> Result<ConfigFile, Failure> {
+    let path = client.file(scope, places).ok_or_else(|| Failure::Other {
+        what: format!("{} has no configuration for a project", client.name()),
+        hint: Some("use --scope user"),
+    })?;
+    ConfigFile::read(client, path)
+}
+
+/// What a file with only this entry contains.
+fn snippet(client: Client, name: &str, value: &Value) -> Result<String, Failure> {
+    match client.format() {
+        Format::Json => Ok(format!("{:#}\n", json!({ client.key(): { name: value } }))),
+        _ => client.with("", name, value).map_err(|error| Failure::new(error.to_string())),
+    }
+}
+
+/// Runs the client's own command. `false`: it is not installed, or it failed.
+fn run(words: &[String]) -> bool {
+    let status = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// What is installed: a URL, or a path that is served on stdio.
+struct Target {
+    name: String,
+    what: What,
+}
+
+enum What {
+    Url(String),
+    /// The arguments of Sabir.
+    Path(Vec<String>),
+}
+
+impl Target {
+    fn read(target: Option<&str>, name: Option<&str>) -> Result<Self, Failure> {
+        if let Some(url) =
+            target.filter(|target| target.starts_with("http://") || target.starts_with("https://"))
+        {
+            let host = url.split("//").nth(1).unwrap_or_default();
+            let host = host.split(['/', ':', '?']).next().unwrap_or_default();
+            let name = name.map_or_else(|| config::plain(host), str::to_owned);
+            return Ok(Self { name, what: What::Url(url.to_owned()) });
+        }
+        // A client that cannot start the server says little; so the mistakes are reported now.
+        let path = Path::new(target.unwrap_or("."));
+        let settings = config::read(Some(path), false)?;
+        let name = name.map_or_else(|| config::plain(&settings.engine.server.name), str::to_owned);
+        let path = std::path::absolute(path)?.components().collect::<std::path::PathBuf>();
+        let path = path.to_str().ok_or_else(|| {
+            Failure::new(format!("{} is not UTF-8, which clients expect", path.display()))
+        })?;
+        let mut line = sabir()?;
+        line.extend(["serve", path, "--stdio"].map(str::to_owned));
+        Ok(Self { name, what: What::Path(line) })
+    }
+
+    fn entry(&self, token_env: Option<&str>) -> Entry {
+        match &self.what {
+            What::Url(url) => Entry::Remote(url.clone(), token_env.map(str::to_owned)),
+            What::Path(line) => Entry::Local(line.clone()),
+        }
+    }
+}
+
+/// How a client starts this program. A copy in a cache of npx or uvx may be gone tomorrow.
+fn sabir() -> Result<Vec<String>, Failure> {
+    let path = std::env::current_exe()?;
+    let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
+    if is_in("_npx") {
+        return Ok(["npx", "-y", "sabir"].map(str::to_owned).to_vec());
+    }
+    if is_in("archive-v0") {
+        return Ok(["uvx", "sabir"].map(str::to_owned).to_vec());
+    }
+    let path = path.to_str().ok_or_else(|| Failure::new("the path of sabir is not UTF-8"))?;
+    Ok(vec![path.to_owned()])
+}

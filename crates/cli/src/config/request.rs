@@ -1,0 +1,212 @@
+//! `[[request]]`: an HTTP request as a tool.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use sabir_openapi::Method;
+use sabir_sources::command::{DefinitionError, MimeType, Place, TextTemplate};
+use sabir_sources::http::{
+    BodyForm, Folder, JsonTemplate, ReplyLimits, RequestSource, Selection, Sender, SingleOutput,
+    SingleRequest, UrlTemplate,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::input::{input, read_schema};
+use super::json::{Entries, json};
+use super::mistake::{Mistake, Text};
+use super::openapi::texts;
+use super::reach::{Auth, Reach};
+use super::sources::SourceDescription;
+use super::values::size;
+
+/// A `[[request]]`, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    name: Spanned<String>,
+    title: Option<String>,
+    description: Option<String>,
+    method: Option<Spanned<String>>,
+    url: Spanned<String>,
+    headers: Option<Entries>,
+    body: Option<Spanned<toml::Value>>,
+    input: Option<Entries>,
+    input_schema: Option<Spanned<toml::Value>>,
+    output: Option<Spanned<String>>,
+    output_schema: Option<Spanned<toml::Value>>,
+    select: Option<Spanned<String>>,
+    max_answer: Option<Spanned<String>>,
+    files: Option<Spanned<String>>,
+    hosts: Option<Vec<Spanned<String>>>,
+    private: Option<bool>,
+    auth: Option<Vec<Auth>>,
+    timeout: Option<Spanned<String>>,
+    max_response: Option<Spanned<String>>,
+    concurrency: Option<Spanned<usize>>,
+    read_only: Option<bool>,
+    destructive: Option<bool>,
+    idempotent: Option<bool>,
+}
+
+/// Settles a request. Its timeout must not be longer than `call_time`.
+pub(super) fn settle(
+    file: &Request,
+    text: &Text<'_>,
+    call_time: Option<Duration>,
+) -> Result<SourceDescription, Mistake> {
+    let owner = format!("request `{}`", file.name.get_ref());
+    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
+    let wrong =
+        |place: Range<usize>, error: &DefinitionError| text.wrong_definition(place, &owner, error);
+    let method = method(file, text)?;
+    let url =
+        UrlTemplate::parse(file.url.get_ref()).map_err(|error| wrong(file.url.span(), &error))?;
+    let reach = Reach {
+        owner: &owner,
+        urls: vec![url.origin()],
+        hosts: file.hosts.as_ref(),
+        private: file.private,
+        auth: file.auth.as_ref(),
+        timeout: file.timeout.as_ref(),
+        max_response: file.max_response.as_ref(),
+        concurrency: file.concurrency.as_ref(),
+        call_time,
+    };
+    let sender = Sender::new(reach.settle(text)?);
+    let sender = sender.and_then(|sender| sender.check(url.origin()).map(|()| sender));
+    let sender =
+        sender.map_err(|error| text.mistake(file.url.span(), format!("{owner}: {error}")))?;
+    let mut headers = Vec::new();
+    for (name, value) in texts(file.headers.as_ref(), text)? {
+        let template = TextTemplate::parse_at(Place::Key("headers"), &value);
+        headers.push((name, template.map_err(|error| wrong(file.url.span(), &error))?));
+    }
+    let mut annotations = SingleRequest::annotations_of(method);
+    annotations.read_only_hint = file.read_only.or(annotations.read_only_hint);
+    annotations.destructive_hint = file.destructive.or(annotations.destructive_hint);
+    annotations.idempotent_hint = file.idempotent.or(annotations.idempotent_hint);
+    let limits = ReplyLimits::default();
+    let request = SingleRequest {
+        name: file.name.get_ref().clone(),
+        title: file.title.clone(),
+        description: file.description.clone(),
+        annotations,
+        input: described.input.clone(),
+        method,
+        url,
+        headers,
+        body: body(file, &owner, text)?,
+        output: output(file, &owner, text)?,
+        select: select(file, &owner, text)?,
+        sender,
+        limits: ReplyLimits {
+            text: size(file.max_answer.as_ref(), text)?.unwrap_or(limits.text),
+            ..limits
+        },
+        folder: folder(file, &owner, text)?,
+    };
+    described.report(&request.mismatches(), &owner, text, |place| match (place, &file.body) {
+        (Some(Place::Key("body")), Some(body)) => body.span(),
+        _ => file.url.span(),
+    });
+    let place = text.place(file.name.span());
+    Ok(SourceDescription::new(place, |_| async { Ok(RequestSource::new(request)) }))
+}
+
+fn method(file: &Request, text: &Text<'_>) -> Result<Method, Mistake> {
+    let Some(written) = &file.method else {
+        return Ok(if file.body.is_some() { Method::Post } else { Method::Get });
+    };
+    let method = Method::parse(written.get_ref());
+    method.ok_or_else(|| text.invalid(written, "method", "e.g. \"GET\", \"POST\""))
+}
+
+/// `body`: `"json"` for the arguments, or a table with `json`, `form`, `text` or `file`.
+fn body(file: &Request, owner: &str, text: &Text<'_>) -> Result<BodyForm, Mistake> {
+    let Some(written) = &file.body else { return Ok(BodyForm::Empty) };
+    let wrong = |what: &str| text.mistake(written.span(), format!("{owner}: body: {what}"));
+    let bad = |error: DefinitionError| text.wrong_definition(written.span(), owner, &error);
+    let expected = "expected \"json\", or a table with one of `json`, `form`, `text` and `file`";
+    let template = |value: &toml::Value| match value {
+        toml::Value::String(value) => {
+            TextTemplate::parse_at(Place::Key("body"), value).map_err(bad)
+        }
+        other => TextTemplate::parse_at(Place::Key("body"), &other.to_string()).map_err(bad),
+    };
+    let table = match written.get_ref() {
+        toml::Value::String(word) if word == "json" => return Ok(BodyForm::Arguments),
+        toml::Value::Table(table) => table,
+        _ => return Err(wrong(expected)),
+    };
+    let media = |usual: &str| match table.get("type") {
+        None => Ok(usual.to_owned()),
+        Some(toml::Value::String(media)) => match MimeType::try_from(media.as_str()) {
+            Ok(_) => Ok(media.clone()),
+            Err(error) => Err(wrong(&error.to_string())),
+        },
+        Some(_) => Err(wrong("`type` must be a media type")),
+    };
+    let kinds: Vec<_> = table.iter().filter(|(key, _)| *key != "type").collect();
+    match &kinds[..] {
+        [(key, value)] => match (key.as_str(), value) {
+            ("json", value) => {
+                let value = json(value).ok_or_else(|| wrong("a number is not valid in JSON"))?;
+                JsonTemplate::parse(value).map(BodyForm::Json).map_err(bad)
+            }
+            ("form", toml::Value::Table(fields)) => {
+                let fields =
+                    fields.iter().map(|(name, value)| Ok((name.clone(), template(value)?)));
+                fields.collect::<Result<_, Mistake>>().map(BodyForm::Form)
+            }
+            ("text", value) => {
+                Ok(BodyForm::Text(template(value)?, media("text/plain; charset=utf-8")?))
+            }
+            ("file", value) if file.files.is_some() => {
+                Ok(BodyForm::File(template(value)?, media("application/octet-stream")?))
+            }
+            ("file", _) => Err(wrong("a file needs `files`, the folder that it is in")),
+            _ => Err(wrong(expected)),
+        },
+        _ => Err(wrong(expected)),
+    }
+}
+
+fn output(file: &Request, owner: &str, text: &Text<'_>) -> Result<SingleOutput, Mistake> {
+    let schema = match &file.output_schema {
+        Some(schema) => Some(read_schema("output_schema", schema, owner, text)?),
+        None => None,
+    };
+    Ok(match (&file.output, schema) {
+        (None, Some(schema)) => SingleOutput::Json(Some(schema)),
+        (None, None) => SingleOutput::Auto,
+        (Some(written), schema) => match (written.get_ref().as_str(), schema) {
+            ("json", schema) => SingleOutput::Json(schema),
+            (_, Some(_)) => {
+                let what = format!("{owner}: `output_schema` requires JSON output");
+                return Err(text.mistake(written.span(), what).hint("set output = \"json\""));
+            }
+            ("auto", None) => SingleOutput::Auto,
+            ("text", None) => SingleOutput::Text,
+            ("link", None) => SingleOutput::Link,
+            (other, None) => SingleOutput::Bytes(MimeType::try_from(other).map_err(|error| {
+                let hint = "use \"auto\", \"text\", \"json\", \"link\" or a media type";
+                text.mistake(written.span(), format!("{owner}: {error}")).hint(hint)
+            })?),
+        },
+    })
+}
+
+fn select(file: &Request, owner: &str, text: &Text<'_>) -> Result<Option<Selection>, Mistake> {
+    let Some(written) = &file.select else { return Ok(None) };
+    let parsed = Selection::parse(written.get_ref()).map_err(|error| {
+        let hint = "a JSON Pointer starts with `/`, anything else is JMESPath";
+        text.mistake(written.span(), format!("{owner}: select: {error}")).hint(hint)
+    });
+    parsed.map(Some)
+}
+
+fn folder(file: &Request, owner: &str, text: &Text<'_>) -> Result<Folder, Mistake> {
+    let Some(files) = &file.files else { return Ok(Folder::default()) };
+    super::openapi::open_folder(files, owner, text)
+}

@@ -1,0 +1,247 @@
+//! `sabir install`, `uninstall`, `import` and `doctor`, on files of each client.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::{command, folder_with, seen};
+
+/// Runs `sabir` with a home folder of its own, and none of the clients in PATH.
+fn at_home(home: &Path, folder: &Path, args: &[&str]) -> Output {
+    command(folder, args)
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("CLAUDE_CONFIG_DIR")
+        .env_remove("CODEX_HOME")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// A client, its file in the home folder, and what is in it.
+const FILES: &[(&str, &str, &str)] = &[
+    ("claude-code", ".claude.json", "{\n  \"numStartups\": 3,\n  \"projects\": {\"/p\": {}}\n}"),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", ""),
+    ("cursor", ".cursor/mcp.json", "{\"mcpServers\":{\"a\":{\"url\":\"http://x\"}}}"),
+    (
+        "vscode",
+        ".config/Code/User/mcp.json",
+        "// mine\n{\n\t\"servers\": {\n\t\t\"a\": {\"type\": \"stdio\", \"command\": \"x\",}, // b\n\t},\n}\n",
+    ),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", "\u{feff}{\r\n  \"mcpServers\": {}\r\n}\r\n"),
+    ("codex", ".codex/config.toml", "# mine\r\nmodel = \"x\"  # odd\r\n\r\n[tui]\r\na = 1"),
+    ("gemini", ".gemini/settings.json", "{\n     \"z\": 1.0,\n\n  \"mcpServers\": { }\n}\n\n"),
+    ("zed", ".config/zed/settings.json", "// Zed\n{\n  \"theme\": \"One\", // dark\n}\n"),
+    ("goose", ".config/goose/config.yaml", "extensions: {}\nGOOSE_MODEL: x"),
+    ("opencode", ".config/opencode/opencode.json", "{ /* nothing */ }"),
+];
+
+#[test]
+fn a_file_is_byte_for_byte_as_it_was_after_install_and_uninstall() {
+    for (client, path, text) in FILES {
+        let home = TempDir::new().unwrap();
+        let served = folder_with("[server]\nname = \"my notes\"\n");
+        let file = home.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        // Half of them are symbolic links, as managers of dotfiles make them.
+        let is_link = client.len() % 2 == 0;
+        let real = if is_link { home.path().join("dotfile") } else { file.clone() };
+        fs::write(&real, text).unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        if is_link {
+            std::os::unix::fs::symlink(&real, &file).unwrap();
+        }
+        let installed = seen(&at_home(home.path(), served.path(), &["install", client, "."]));
+        assert!(installed.contains("added `my-notes` to "), "{client}: {installed}");
+        let written = fs::read_to_string(&file).unwrap();
+        assert!(written.contains("--stdio"), "{written}");
+        assert!(
+            written.contains(served.path().file_name().unwrap().to_str().unwrap()),
+            "{written}"
+        );
+        let again = seen(&at_home(home.path(), served.path(), &["install", client]));
+        assert!(again.contains("already"), "{again}");
+        let list = seen(&at_home(home.path(), served.path(), &["install", "--list"]));
+        assert!(list.contains(&format!("{client} (user) my-notes: ")), "{list}");
+        let removed = seen(&at_home(home.path(), served.path(), &["uninstall", client]));
+        assert!(removed.starts_with("exit 0"), "{client}: {removed}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), *text, "{client}");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::symlink_metadata(&file).unwrap().is_symlink(), is_link);
+        let left = fs::read_dir(file.parent().unwrap()).unwrap().count();
+        assert!(left <= if client == &"claude-code" { 2 } else { 1 }, "{client}: {left} files");
+    }
+}
+
+#[test]
+fn other_changes_in_between_stay() {
+    let home = TempDir::new().unwrap();
+    let served = folder_with("[server]\nname = \"n\"\n");
+    let file = home.path().join(".cursor/mcp.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{\n  \"mcpServers\": {\n    \"a\": {}\n  }\n}\n").unwrap();
+    at_home(home.path(), served.path(), &["install", "cursor"]);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"a\"", "\"renamed\"")).unwrap();
+    at_home(home.path(), served.path(), &["uninstall", "cursor", "n"]);
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text, "{\n  \"mcpServers\": {\n    \"renamed\": {}\n  }\n}\n");
+}
+
+#[test]
+fn a_missing_file_is_made_and_removed() {
+    let home = TempDir::new().unwrap();
+    let served = folder_with("[server]\nname = \"n\"\n");
+    for (client, path, _) in FILES {
+        at_home(home.path(), served.path(), &["install", client]);
+        assert!(home.path().join(path).exists(), "{client}");
+        at_home(home.path(), served.path(), &["uninstall", client]);
+        assert!(!home.path().join(path).exists(), "{client}");
+    }
+    let scoped = ["install", "cursor", "--scope", "project"];
+    assert!(seen(&at_home(home.path(), served.path(), &scoped)).starts_with("exit 0"));
+    assert!(served.path().join(".cursor/mcp.json").exists());
+}
+
+#[test]
+fn what_cannot_be_done_is_explained_and_changes_nothing() {
+    let home = TempDir::new().unwrap();
+    let served = folder_with("[server]\nname = \"n\"\n");
+    let file = home.path().join(".cursor/mcp.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let run = |args: &[&str]| seen(&at_home(home.path(), served.path(), args));
+    let check = |text: &str, args: &[&str], expected: &str| {
+        fs::write(&file, text).unwrap();
+        let seen = run(args);
+        assert!(seen.starts_with("exit 1") && seen.contains(expected), "{seen}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    };
+    check("{ \"mcpServers\": [", &["install", "cursor"], "invalid JSON");
+    check("{\"mcpServers\":{\"n\":{\"command\":\"x\"}}}", &["install", "cursor"], "--force");
+    check("{}", &["uninstall", "cursor"], "no server runs Sabir");
+    check("{}", &["uninstall", "cursor", "zz"], "there is no server `zz`");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    let refused = run(&["install", "cursor"]);
+    assert!(refused.contains("is read-only\n  hint: make it writable"), "{refused}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+    assert!(run(&["install", "goose", "--scope", "project"]).contains("use --scope user"));
+    assert!(run(&["install", "claude-desktop", "http://h/mcp"]).contains("Connectors"));
+    assert!(run(&["install", "cursor", "nowhere"]).starts_with("exit 3"));
+    assert!(run(&["install", "nobody"]).starts_with("exit 2"));
+}
+
+#[test]
+fn a_url_is_added_with_its_token_by_reference() {
+    let home = TempDir::new().unwrap();
+    for (client, expected) in [
+        ("claude-code", "Bearer ${T}"),
+        ("cursor", "Bearer ${env:T}"),
+        ("vscode", "Bearer ${env:T}"),
+        ("windsurf", "Bearer ${env:T}"),
+        ("codex", "bearer_token_env_var = \"T\""),
+        ("gemini", "Bearer ${T}"),
+        ("goose", "Bearer ${T}"),
+        ("opencode", "Bearer {env:T}"),
+    ] {
+        let args =
+            ["install", client, "https://wiki.example.com/mcp", "--token-env", "T", "--print"];
+        let printed = seen(&at_home(home.path(), home.path(), &args));
+        assert!(printed.contains(expected) && printed.contains("wiki-example-com"), "{printed}");
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn servers_of_clients_are_imported_without_their_secrets() {
+    let home = TempDir::new().unwrap();
+    let write = |path: &str, text: &str| {
+        let file = home.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers":{"git hub":{"command":"npx","args":["-y","x"],"env":{"GITHUB_TOKEN":"hush","HOST":"h"}},
+            "web":{"url":"https://w/mcp","headers":{"Authorization":"Bearer hush","X-Team":"${env:TEAM}"}}}}"#,
+    );
+    write(
+        ".codex/config.toml",
+        "[mcp_servers.web]\nurl = \"https://c/mcp\"\nbearer_token_env_var = \"C\"\n",
+    );
+    write(
+        ".config/goose/config.yaml",
+        "extensions:\n  g:\n    type: stdio\n    cmd: gg\n    args: [a]\n    env_keys: [K]\n",
+    );
+    let output = at_home(home.path(), home.path(), &["import"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(!printed.contains("hush"), "{printed}");
+    let file: toml::Table = toml::from_str(&printed).unwrap();
+    let upstreams = serde_json::to_value(&file["upstream"]).unwrap();
+    assert_eq!(
+        upstreams,
+        serde_json::json!([
+            {"name": "git-hub", "run": ["npx", "-y", "x"],
+             "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "HOST": "h"}},
+            {"name": "web", "url": "https://w/mcp",
+             "headers": {"Authorization": "Bearer ${WEB_AUTHORIZATION}", "X-Team": "${TEAM}"}},
+            {"name": "web-2", "url": "https://c/mcp", "headers": {"Authorization": "Bearer ${C}"}},
+            {"name": "g", "run": ["gg", "a"], "env": {"K": "${K}"}},
+        ])
+    );
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("imported `git-hub`") && said.contains("set GITHUB_TOKEN: "), "{said}");
+}
+
+#[test]
+fn the_doctor_finds_what_is_broken_and_says_how_to_fix_it() {
+    let home = TempDir::new().unwrap();
+    let run = || seen(&at_home(home.path(), home.path(), &["doctor"]));
+    fs::create_dir_all(home.path().join(".cursor")).unwrap();
+    let file = home.path().join(".cursor/mcp.json");
+    fs::write(
+        &file,
+        r#"{"mcpServers":{"a":{"command":"sabir-no-such"},"b":{"command":"sh"},
+        "c":{"command":"/gone/sabir","args":["serve","/x","--stdio"]}}}"#,
+    )
+    .unwrap();
+    let said = run();
+    for text in [
+        "cursor (user) `a`: there is no program sabir-no-such\n  fix: install sabir-no-such",
+        "cursor (user) `c`: there is no program /gone/sabir\n  fix: install it again",
+        "checked 3 servers",
+    ] {
+        assert!(said.starts_with("exit 1") && said.contains(text), "{said}");
+    }
+    assert!(!said.contains("`b`"), "{said}");
+    fs::write(&file, "{ oh").unwrap();
+    assert!(run().contains("mcp.json: invalid JSON"), "{}", run());
+    let sabir = env!("CARGO_BIN_EXE_sabir");
+    fs::write(home.path().join("sabir.toml"), "[server]\nnmae = 1\n").unwrap();
+    let entry = format!(
+        r#"{{"mcpServers":{{"c":{{"command":"{sabir}","args":["serve",".","--stdio"]}}}}}}"#
+    );
+    fs::write(&file, entry).unwrap();
+    assert!(
+        run().contains(
+            "`c`: [server]: unknown key `nmae`\n  fix: see all of it with: sabir check ."
+        ),
+        "{}",
+        run()
+    );
+}
+
+#[test]
+fn completions_and_the_manual_are_printed() {
+    let home = TempDir::new().unwrap();
+    let fish = seen(&at_home(home.path(), home.path(), &["completions", "fish"]));
+    assert!(fish.contains("uninstall"), "{fish}");
+    for shell in ["bash", "zsh"] {
+        let printed = seen(&at_home(home.path(), home.path(), &["completions", shell]));
+        assert!(printed.contains("claude-desktop") && printed.contains("uninstall"), "{printed}");
+    }
+    assert!(seen(&at_home(home.path(), home.path(), &["man"])).contains(".TH sabir 1"));
+}

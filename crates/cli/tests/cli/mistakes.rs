@@ -1,0 +1,299 @@
+//! Sixty broken files: each message names the key, its place and what is right, and none speaks of
+//! Rust or of the parser.
+
+use std::process::Output;
+
+use crate::{command, folder_with, sabir};
+
+/// A file, the line of its mistake, and texts that must be in the message.
+type Row = (&'static str, usize, &'static [&'static str]);
+
+const COMMAND: &str = "[[command]]\nname = \"t\"\ndescription = \"d\"\n";
+
+/// Sections and keys.
+const KEYS: &[Row] = &[
+    ("nmae = 1", 1, &["unknown section or key `nmae`"]),
+    ("[serve]\nname = \"x\"", 1, &["`serve`", "did you mean `[server]`?"]),
+    ("[[commands]]\nname = \"x\"", 1, &["`commands`", "did you mean `[[command]]`?"]),
+    ("[mcpServers]\nx = 1", 1, &["`mcpServers`", "the sections are server, listen"]),
+    ("endpoint = \"/x\"", 1, &["`endpoint` is a key of [http]"]),
+    ("[server]\nnmae = \"x\"", 2, &["[server]: unknown key `nmae`", "did you mean `name`?"]),
+    ("[server]\ntimeout = \"1s\"", 2, &["`timeout` is a key of [[command]]"]),
+    ("[server]\nzzz = 1", 2, &["`zzz`", "the keys are name, version, title"]),
+    ("[listen]\nport = 7331", 2, &["unknown key `port`", "`http = \"127.0.0.1:7331\"`"]),
+    ("[[token]]\nname = \"a\"", 1, &["[[token]]: `env` is missing", "`env = \"ANN_TOKEN\"`"]),
+    ("[[articles]]\nabout = \"a\"", 1, &["[[articles]]: `path` is missing", "`path = \".\"`"]),
+    ("[[articles]]\npath = \".\"\nwach = true", 3, &["`wach`", "`watch = true`"]),
+    ("[[command]]\nrun = [\"true\"]", 1, &["`name` is missing", "`name = \"disk_usage\"`"]),
+    ("[[command]]\nname = \"t\"", 1, &["`run` is missing", "add e.g. `run = ["]),
+    ("[[command]]\nname = \"t\"\nrun = [\"true\"]\ncmd = 1", 4, &["`cmd`", "did you mean `run`?"]),
+    ("[[command]]\nname = \"t\"\nrun = [\"true\"]\narguments = 1", 4, &["did you mean `input`?"]),
+    ("[[command]]\nname = \"t\"\nrun = [\"true\"]\nlimits.mem = 1", 4, &["unknown key `mem`"]),
+    ("[[prompt]]\ntext = \"x\"", 1, &["[[prompt]]: `name` is missing", "`name = \"explain\"`"]),
+    ("[[resource]]\ntext = \"x\"", 1, &["`uri` is missing", "`uri = \"text://motto\"`"]),
+    ("[dialect]\nrevison = \"x\"", 2, &["did you mean `revision`?", "`revision = \"2025-11-25\"`"]),
+];
+
+/// Forms of values.
+const TYPES: &[Row] = &[
+    ("[command]\nname = \"t\"", 1, &["`[command]` in single brackets", "`[[command]]`"]),
+    ("[token]\nname = \"t\"", 1, &["expected `[[token]]`"]),
+    ("[[server]]\nname = \"t\"", 1, &["`[[server]]` in double brackets", "write `[server]`"]),
+    ("[[limits]]\ncalls = 1", 1, &["expected `[limits]`"]),
+    ("server = \"x\"", 1, &["invalid value \"x\" of `server` (expected a table)"]),
+    ("[server]\nname = 3", 2, &["invalid value 3 of `name` (expected a string", "\"my-server\""]),
+    ("[server]\nname = [\"x\"]", 2, &["a list of `name`", "expected a string"]),
+    ("[server]\ntitle = true", 2, &["invalid value true of `title`"]),
+    ("[listen]\nhttp = 7331", 2, &["7331 of `http`", "`http = \"127.0.0.1:7331\"`"]),
+    ("[listen]\nstdio = \"yes\"", 2, &["\"yes\" of `stdio` (expected true or false)"]),
+    ("[listen]\nstdio = 1", 2, &["1 of `stdio` (expected true or false)", "`stdio = false`"]),
+    ("[http]\norigins = \"*\"", 2, &["`origins` (expected a list)", "`origins = [\"*\"]`"]),
+    ("[http]\nretry = 5", 2, &["`retry`", "`retry = \"1s\"`"]),
+    ("[http]\nhead_size = 65536", 2, &["`head_size`", "`head_size = \"64KB\"`"]),
+    ("[http]\nconnections = \"many\"", 2, &["expected a whole number", "`connections = 10000`"]),
+    ("[http]\nsessions = 1.5", 2, &["1.5 of `sessions` (expected a whole number"]),
+    ("[limits]\ndepth = -1", 2, &["-1 of `depth` (expected a whole number, 0 or more)"]),
+    ("[limits]\ncalls = 99999999999999999999", 2, &["`calls` (expected a whole number"]),
+    ("[limits]\ncall_time = 300", 2, &["`call_time = \"5m\"`"]),
+    (
+        "[dialect]\nflat_server_info = 2024-01-01",
+        2,
+        &["`flat_server_info` (expected true or false)"],
+    ),
+    ("[[command]]\nname = \"t\"\nrun = \"echo a b\"", 3, &["`run = [\"echo\", \"a\", \"b\"]`"]),
+    ("[[command]]\nname = \"t\"\nrun = [\"true\"]\ntimeout = 30", 4, &["`timeout = \"30s\"`"]),
+    (
+        "[[command]]\nname = \"t\"\nrun = [\"true\"]\ninput = \"string\"",
+        4,
+        &["`input` (expected a table)", "input = { path"],
+    ),
+    (
+        "[[command]]\nname = \"t\"\nrun = [\"true\"]\nallow_dash = \"x\"",
+        4,
+        &["`allow_dash = [\"x\"]`"],
+    ),
+    ("[[prompt]]\nname = 3\ntext = \"x\"", 2, &["3 of `name` (expected a string"]),
+];
+
+/// Values.
+const VALUES: &[Row] = &[
+    ("[listen]\nhttp = \"nowhere\"", 2, &["invalid address `nowhere`", "\"localhost:7331\""]),
+    ("[http]\nendpoint = \"mcp\"", 2, &["invalid path `mcp`", "\"/mcp\""]),
+    ("[http]\ntoken_env = \"SABIR_UNSET\"", 2, &["`SABIR_UNSET` is not set", "openssl rand"]),
+    ("[limits]\ngrace = \"5\"", 2, &["invalid duration `5`", "\"5s\""]),
+    ("[limits]\nmessage_size = \"16mb\"", 2, &["invalid size `16mb`", "\"16MB\""]),
+    ("[limits]\ncalls = 0", 2, &["invalid number 0 (expected at least 1)"]),
+    ("[dialect]\nnull_id = \"x\"", 2, &["\"refuse\" or \"answer\""]),
+    ("[[articles]]\npath = \"nowhere\"", 2, &["nowhere", "relative to the folder of this file"]),
+    ("[[resource]]\nuri = \"note://{id}\"\ntext = \"x\"", 2, &["braces", "note://%7Bid%7D"]),
+    ("[[resource]]\nuri = \"motto\"\ntext = \"x\"", 2, &["invalid URI `motto`", "text://motto"]),
+    (
+        "[[resource]]\nuri = \"a:b\"\nfile = \"nowhere\"",
+        3,
+        &["cannot read", "relative to the folder"],
+    ),
+    ("[[prompt]]\nname = \"p\"", 2, &["expected either `text` or `messages`"]),
+    ("[[prompt]]\nname = \"p\"\ntext = \"{who}\"", 3, &["unknown argument `who`"]),
+];
+
+/// The lines after a command's name and description.
+const COMMANDS: &[Row] = &[
+    (
+        "run = [\"sh\", \"-c\", \"grep {x} f\"]\ninput.x = \"string\"",
+        4,
+        &["`x` would become part of the code that sh runs", "'grep \"$1\" f', \"sh\", \"{x}\""],
+    ),
+    (
+        "run = [\"env\", \"bash\", \"-ec\", \"{x}\"]\ninput.x = \"string\"",
+        4,
+        &["the code that sh runs"],
+    ),
+    (
+        "run = [\"python3\", \"-c\", \"print({x})\"]\ninput.x = \"string\"",
+        4,
+        &["'print(sys.argv[1])', \"{x}\""],
+    ),
+    ("run = [\"perl\", \"-ne\", \"{x}\"]\ninput.x = \"string\"", 4, &["$ARGV[0]"]),
+    ("run = [\"./nowhere\"]", 4, &["file not found", "relative to the folder"]),
+    ("run = [\"sabir-no-such\"]", 4, &["`sabir-no-such` not found in PATH", "install it"]),
+    ("run = [\"echo\", \"{x\"]", 4, &["unclosed `{`", "write `{{`"]),
+    (
+        "run = [\"echo\", \"{y}\"]\ninput.x = \"string\"",
+        4,
+        &["unknown argument `y`", "did you mean `x`?"],
+    ),
+    (
+        "run = [\"echo\", \"{x}\"]\ninput.x = \"strnig\"",
+        5,
+        &["unknown type `strnig`", "did you mean `string`?"],
+    ),
+    ("run = [\"true\"]\noutput = \"jsn\"", 5, &["invalid media type `jsn`", "\"json\""]),
+    ("run = [\"true\"]\nenv.A = 1", 5, &["`A` has an invalid value (expected a string"]),
+    ("run = [\"true\"]\ncwd = \"nowhere\"", 5, &["folder not found"]),
+];
+
+/// Lines that are not TOML.
+const SYNTAX: &[Row] = &[
+    (
+        "[server]\nname = notes",
+        2,
+        &["notes of `name` (expected a string in quotes)", "`name = \"notes\"`"],
+    ),
+    ("[server]\nname: \"notes\"", 2, &["expected `=`", "`name = \"notes\"`"]),
+    ("[listen]\nstdio = True", 2, &["True of `stdio` (expected true or false)", "`stdio = true`"]),
+    ("[server]\nname =", 2, &["`name` has no value"]),
+    ("[server\nname = \"x\"", 1, &["expected `]`"]),
+    ("[server]\nname = \"x\"\nname = \"y\"", 3, &["duplicate key"]),
+];
+
+/// Words of Rust, of serde or of the parser.
+const FORBIDDEN: [&str; 12] = [
+    "invalid type",
+    "a map",
+    "map,",
+    "sequence",
+    "struct ",
+    "usize",
+    "u64",
+    "i64",
+    "Option",
+    "Vec<",
+    "field",
+    "variant",
+];
+
+#[test]
+fn each_of_the_broken_files_is_explained() {
+    let rows = [KEYS, TYPES, VALUES, SYNTAX].concat();
+    let commands =
+        COMMANDS.iter().map(|(rest, line, texts)| (format!("{COMMAND}{rest}"), *line, *texts));
+    let rows = rows.into_iter().map(|(file, line, texts)| (file.to_owned(), line, texts));
+    let mut count = 0;
+    for (file, line, texts) in rows.chain(commands) {
+        count += 1;
+        let said = said(&file, &["check"]);
+        assert_eq!(said.0, 3, "{file}\n{}", said.1);
+        let said = said.1;
+        let excerpt = format!("\n  {line} | {}\n", file.lines().nth(line - 1).unwrap());
+        for text in texts.iter().copied().chain([&*format!("--> sabir.toml:{line}\n"), &excerpt]) {
+            assert!(said.contains(text), "no {text:?}:\n{file}\n{said}");
+        }
+        assert!(
+            said.contains('^') && said.contains("hint: ") | said.contains("expected"),
+            "{said}"
+        );
+        let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
+        assert_eq!(wrong, None, "{file}\n{said}");
+        assert_eq!(said.matches("error: ").count(), 1, "{file}\n{said}");
+    }
+    assert!(count >= 60, "only {count}");
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_reported_in_its_order() {
+    let file = "[server]\nnmae = \"x\"\nversion = 3\n[limits]\ngrace = \"soon\"\ncalls = 0\n\
+                [[command]]\nname = \"t\"\nrun = \"true\"\ntimeout = 30\n[[command]]\nname = \"u\"\n\
+                run = [\"true\"]\ntimeout = \"0s\"\noutput = \"jsn\"\nenv = { A = 1, B = 2 }\n";
+    let (code, said) = said(file, &["check"]);
+    let lines: Vec<_> =
+        said.lines().filter_map(|line| line.strip_prefix("  --> sabir.toml:")).collect();
+    assert_eq!(
+        (code, &lines[..]),
+        (3, &["2", "3", "5", "6", "9", "10", "14", "15", "16", "16"][..]),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_caret_is_below_the_mistake() {
+    let (_, text) = said("[server]\n\tname = \"ä\", 3\n", &["check"]);
+    assert!(text.contains("\n  2 |  name = \"ä\", 3\n    |            ^"), "{text}");
+    let long = format!("[limits]\ncalls = [{}]\n", "1, ".repeat(500));
+    let (_, text) = said(&long, &["check"]);
+    assert!(text.lines().all(|line| line.len() < 140), "{text}");
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    let file =
+        "[[command]]\nname = \"t\"\nrun = [\"head\", \"-n\", \"{n}\"]\ninput.n = \"integer\"\n";
+    let (code, said) = said(file, &["check"]);
+    assert_eq!(code, 0, "{said}");
+    for text in
+        ["warning: command `t`: no description", "a negative `n` is refused", "`minimum = 0`"]
+    {
+        assert!(said.contains(text), "no {text}: {said}");
+    }
+}
+
+#[test]
+fn the_result_of_check_can_be_read_by_a_program() {
+    let folder = folder_with("[server]\nname = \"n\"\n[[resource]]\nuri = \"a:b\"\ntext = \"x\"\n");
+    std::fs::write(folder.path().join("a.md"), "# A\n").unwrap();
+    let output = sabir(folder.path(), &["check", "--json"]);
+    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&read["ok"], &read["name"]), (&true.into(), &"n".into()), "{read}");
+    assert_eq!(read["resources"], serde_json::json!(["a:b"]), "{read}");
+    std::fs::write(folder.path().join("sabir.toml"), "[limits]\n  calls = 0\n").unwrap();
+    let output = sabir(folder.path(), &["check", "--json"]);
+    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stderr.is_empty());
+    let place = (&read["errors"][0]["line"], &read["errors"][0]["column"]);
+    assert_eq!(place, (&2.into(), &11.into()), "{read}");
+}
+
+#[test]
+fn an_address_may_be_a_port() {
+    for (written, shown) in [
+        ("0", "127.0.0.1:"),
+        (":0", "127.0.0.1:"),
+        ("localhost:0", "127.0.0.1:"),
+        ("[::1]:0", "[::1]:"),
+    ] {
+        let file = format!("[server]\nname = \"a b'c\"\n[listen]\nhttp = \"{written}\"\n");
+        for args in [&["serve"][..], &["serve", "--http", written]] {
+            let said = first_lines(&file, args, &[]);
+            assert!(said.starts_with(&format!("serving `a b'c` on http://{shown}")), "{said}");
+        }
+    }
+    let (code, said) = said("", &["serve", "--http", "localhost"]);
+    assert!(code == 2 && said.contains("expected e.g. \"127.0.0.1:7331\""), "{said}");
+}
+
+#[test]
+fn the_line_for_a_client_fits_any_name_and_never_shows_a_token() {
+    let file = "[server]\nname = \"a b'c\"\n[http]\nendpoint = \"/m c\"\n";
+    let said = first_lines(file, &["serve", "--http", "0"], &[("SABIR_TOKEN", "hush")]);
+    let line = said.lines().nth(1).unwrap();
+    assert!(
+        line.starts_with("  claude mcp add --transport http a-b-c 'http://127.0.0.1:"),
+        "{said}"
+    );
+    assert!(line.ends_with("/m c' --header \"Authorization: Bearer ${SABIR_TOKEN}\""), "{said}");
+    assert!(!said.contains("hush"));
+    let file = "[[token]]\nname = \"ann\"\nenv = \"ANN_TOKEN\"\n";
+    let said = first_lines(file, &["serve", "--http", "0"], &[("ANN_TOKEN", "hush")]);
+    assert!(said.contains("Bearer ${ANN_TOKEN}\"") && !said.contains("hush"), "{said}");
+}
+
+/// The first two lines of a server, which is then stopped.
+fn first_lines(file: &str, args: &[&str], env: &[(&str, &str)]) -> String {
+    use std::io::{BufRead as _, BufReader};
+    let folder = folder_with(file);
+    let mut child = command(folder.path(), args)
+        .envs(env.iter().copied())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines().take(2);
+    let said: Vec<_> = said.map(Result::unwrap).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said.join("\n")
+}
+
+fn said(file: &str, args: &[&str]) -> (i32, String) {
+    let Output { status, stderr, .. } = sabir(folder_with(file).path(), args);
+    (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+}

@@ -1,0 +1,176 @@
+//! One call: its events, its result.
+
+use std::sync::Arc;
+
+use sabir_wire::types::{LogMessage, Progress, Question, Questions, SubscriptionFilter};
+use sabir_wire::{Era, ErrorObject, Method, Raw, ReadJson, Revision, raise};
+
+use crate::connection::{Begun, Connection, Notice, QuestionHandle};
+use crate::error::CallError;
+use crate::io::{CallKey, Input};
+
+/// A running call. Dropping it cancels it.
+#[derive(Debug)]
+pub struct Call {
+    connection: Arc<Connection>,
+    begun: Begun,
+    method: Method,
+    revision: Revision,
+    is_done: bool,
+}
+
+/// Something that a call tells its holder.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallEvent {
+    /// The call goes on. Only if [`CallOptions::progress`](crate::CallOptions::progress) is set.
+    Progress(Progress),
+    /// A log message of the call.
+    Log(LogMessage),
+    /// A legacy server asks, while the call goes on. A modern server answers with questions instead;
+    /// see [`Reply::questions`].
+    Question(Asked),
+    /// A subscription began: the server will tell of these changes.
+    Listening(SubscriptionFilter),
+    /// A notification that is not known here.
+    Notification {
+        /// Its method.
+        method: String,
+        /// Its params.
+        params: Option<Raw>,
+    },
+    /// The call ended. Nothing comes after it.
+    Done(Result<Reply, CallError>),
+}
+
+/// The result of a call, as the server sent it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The method of the call.
+    pub method: Method,
+    /// The revision of the server.
+    pub revision: Revision,
+    /// The result, in that revision.
+    pub json: Raw,
+}
+
+impl Reply {
+    /// The result in the shape of the newest revision. That of a modern server keeps its bytes.
+    pub fn raise(&self) -> Result<Raw, CallError> {
+        raise::result(&self.method, self.revision, &self.json)
+            .map_err(|error| CallError::Invalid(error.to_string()))
+    }
+
+    /// Reads the result as a type of the specification.
+    pub fn read<T: ReadJson>(&self) -> Result<T, CallError> {
+        T::read_json(&self.raise()?).map_err(|error| CallError::Invalid(error.to_string()))
+    }
+
+    /// The questions that a modern server answered with instead of a result. The request is to be
+    /// repeated with their answers and state.
+    pub fn questions(&self) -> Result<Option<Questions>, CallError> {
+        let kind = self.json.member("resultType");
+        let is_asking = kind.is_some_and(|kind| kind.text() == r#""input_required""#);
+        if self.revision.era() == Era::Legacy || !is_asking {
+            return Ok(None);
+        }
+        let read = Questions::read_json(&self.json);
+        read.map(Some).map_err(|error| CallError::Invalid(error.to_string()))
+    }
+}
+
+impl Call {
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        begun: Begun,
+        method: Method,
+        revision: Revision,
+    ) -> Self {
+        Self { connection, begun, method, revision, is_done: false }
+    }
+
+    /// Names the call within its link.
+    pub fn key(&self) -> CallKey {
+        self.begun.key
+    }
+
+    /// What happens next. [`CallEvent::Done`] is the last event; asking further waits forever.
+    ///
+    /// Cancel safe.
+    pub async fn next(&mut self) -> CallEvent {
+        if self.is_done {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            biased;
+            Some(notice) = self.begun.notices.recv() => event(notice),
+            result = &mut self.begun.result => {
+                self.is_done = true;
+                let lost = || CallError::Lost("the connection was closed".to_owned());
+                let result = result.unwrap_or_else(|_| Err(lost()));
+                let (method, revision) = (self.method.clone(), self.revision);
+                CallEvent::Done(result.map(|json| Reply { method, revision, json }))
+            }
+        }
+    }
+
+    /// The result. Questions are refused, everything else is ignored.
+    pub async fn result(mut self) -> Result<Reply, CallError> {
+        loop {
+            if let CallEvent::Done(result) = self.next().await {
+                return result;
+            }
+        }
+    }
+}
+
+fn event(notice: Notice) -> CallEvent {
+    match notice {
+        Notice::Progress(progress) => CallEvent::Progress(progress),
+        Notice::Log(message) => CallEvent::Log(message),
+        Notice::Question(handle) => CallEvent::Question(Asked(handle)),
+        Notice::Listening(filter) => CallEvent::Listening(filter),
+        Notice::Notification { method, params } => CallEvent::Notification { method, params },
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.connection.handle(Input::Cancel(self.begun.key));
+        }
+    }
+}
+
+/// A question of a legacy server, which waits for its answer. Dropping it refuses the question.
+#[derive(Debug)]
+pub struct Asked(pub(crate) QuestionHandle);
+
+impl Asked {
+    /// The question.
+    pub fn question(&self) -> &Question {
+        self.0.question()
+    }
+
+    /// The calls that can have asked it. On a pipe, the legacy era does not say which it is.
+    pub fn calls(&self) -> &[CallKey] {
+        &self.0.calls
+    }
+
+    /// Answers it with the result that the protocol demands: that of `elicitation/create`,
+    /// `sampling/createMessage` or `roots/list`.
+    pub fn answer(mut self, result: Raw) {
+        self.0.answer(Ok(result));
+    }
+
+    /// Refuses it.
+    pub fn refuse(mut self, error: ErrorObject) {
+        self.0.answer(Err(error));
+    }
+
+    /// Waits until no answer is wanted any more: the server withdrew the question, its call ended, or
+    /// the link did.
+    pub async fn withdrawn(&mut self) {
+        self.0.withdrawn().await;
+    }
+}

@@ -1,0 +1,445 @@
+//! The handle, and the task that keeps its link open.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sabir_wire::Era;
+use sabir_wire::types::SubscriptionFilter;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::answerer::{Answerer, NoAnswers};
+use crate::call::{Asked, Call, CallEvent, Reply};
+use crate::config::ClientConfig;
+use crate::connection::{Announcement, Connection};
+use crate::conversation::Beginning;
+use crate::error::{CallError, OpenError};
+use crate::events::{ClientEvent, Events};
+use crate::io::ServerInfo;
+use crate::link::Transport;
+use crate::request::CallRequest;
+
+/// A client of one server. Clones share everything; when the last one and its last call are dropped,
+/// the link is closed.
+///
+/// The link is opened with the first call, and again with the next call after it has ended. A call
+/// that may have happened is never repeated.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    _guard: Arc<Guard>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    transport: Arc<dyn Transport>,
+    config: Arc<ClientConfig>,
+    answerer: Arc<dyn Answerer>,
+    state: watch::Sender<State>,
+    /// Somebody wants the link.
+    demand: Notify,
+    events: Events,
+    watched: Mutex<SubscriptionFilter>,
+    rewatch: Notify,
+}
+
+/// What the task that keeps the link has reached.
+#[derive(Clone, Debug)]
+enum State {
+    Idle,
+    Opening,
+    Open(Arc<Connection>),
+    /// The last attempt failed; there will be another.
+    Waiting(OpenError),
+    /// Too many attempts failed; the next is not before this time.
+    Down(OpenError, Instant),
+    Closed,
+}
+
+/// Ends the task when the last handle is dropped.
+#[derive(Debug)]
+struct Guard(tokio::task::JoinHandle<()>, Arc<Shared>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.abort();
+        self.1.state.send_replace(State::Closed);
+    }
+}
+
+impl Client {
+    /// A client that opens its link when it is needed. It must be created inside a tokio runtime.
+    ///
+    /// The answerer answers the questions in calls that are made with the functions of this type.
+    /// The configuration says which questions may be asked.
+    pub fn new(
+        transport: Arc<dyn Transport>,
+        config: ClientConfig,
+        answerer: Arc<dyn Answerer>,
+    ) -> Self {
+        let is_eager = config.reconnect.eager;
+        let shared = Arc::new(Shared {
+            transport,
+            config: Arc::new(config),
+            answerer,
+            state: watch::Sender::new(State::Idle),
+            demand: Notify::new(),
+            events: Events::default(),
+            watched: Mutex::default(),
+            rewatch: Notify::new(),
+        });
+        if is_eager {
+            shared.demand.notify_one();
+        }
+        let task = tokio::spawn(keep(shared.clone()));
+        Self { _guard: Arc::new(Guard(task, shared.clone())), shared }
+    }
+
+    /// A client that cannot answer questions.
+    pub fn without_answers(transport: Arc<dyn Transport>, config: ClientConfig) -> Self {
+        Self::new(transport, config, Arc::new(NoAnswers))
+    }
+
+    /// Opens the link, if it is not open, and gives the server. Fails after one attempt.
+    pub async fn open(&self) -> Result<Arc<ServerInfo>, OpenError> {
+        let mut state = self.shared.state.subscribe();
+        let mut has_begun = false;
+        loop {
+            match &*state.borrow_and_update() {
+                State::Open(connection) if connection.info().is_some() => {
+                    return connection.info().ok_or(OpenError::Closed);
+                }
+                State::Waiting(reason) if has_begun => return Err(reason.clone()),
+                State::Down(reason, until) if has_begun || Instant::now() < *until => {
+                    return Err(reason.clone());
+                }
+                State::Closed => return Err(OpenError::Closed),
+                State::Opening => has_begun = true,
+                _ => {}
+            }
+            self.shared.demand.notify_one();
+            state.changed().await.map_err(|_| OpenError::Closed)?;
+        }
+    }
+
+    /// The server, while the link is open.
+    pub fn server(&self) -> Option<Arc<ServerInfo>> {
+        match &*self.shared.state.borrow() {
+            State::Open(connection) => connection.info(),
+            _ => None,
+        }
+    }
+
+    /// What the server says outside of calls. Without this call such events are dropped.
+    pub fn events(&self) -> Events {
+        self.shared.events.own();
+        self.shared.events.clone()
+    }
+
+    /// The last lines that the server wrote to standard error.
+    pub fn stderr(&self) -> Vec<String> {
+        self.shared.transport.stderr()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &ClientConfig {
+        &self.shared.config
+    }
+
+    pub(crate) fn answerer(&self) -> &dyn Answerer {
+        &*self.shared.answerer
+    }
+
+    /// Sends a request, when the link is open. The caller takes the events of the call, and answers
+    /// its questions.
+    pub async fn start(&self, request: impl Into<CallRequest>) -> Result<Call, CallError> {
+        let request = Arc::new(request.into());
+        self.start_shared(&request).await
+    }
+
+    pub(crate) async fn start_shared(&self, request: &Arc<CallRequest>) -> Result<Call, CallError> {
+        let time = request.options.timeout.or(self.shared.config.limits.call_time);
+        let opening = self.connection();
+        let (connection, info) = match time {
+            Some(time) => tokio::time::timeout(time, opening)
+                .await
+                .map_err(|_| CallError::Unsent(self.why_not_open(time)))??,
+            None => opening.await?,
+        };
+        let begun = connection.begin(request).await;
+        Ok(Call::new(connection, begun, request.method(), info.revision))
+    }
+
+    /// Sends a request and gives its result. A request that certainly did not reach the server is
+    /// sent once more. Questions in the middle of the call go to the answerer; those of a modern
+    /// server are a part of the result ([`Reply::questions`]).
+    pub async fn call(&self, request: impl Into<CallRequest>) -> Result<Reply, CallError> {
+        let request = Arc::new(request.into());
+        match self.attempt(&request).await {
+            Err(CallError::Unsent(_)) => self.attempt(&request).await,
+            other => other,
+        }
+    }
+
+    async fn attempt(&self, request: &Arc<CallRequest>) -> Result<Reply, CallError> {
+        let mut call = self.start_shared(request).await?;
+        let mut answers = tokio::task::JoinSet::new();
+        loop {
+            match call.next().await {
+                CallEvent::Done(result) => return result,
+                CallEvent::Question(asked) => {
+                    answers.spawn(self.answer(asked));
+                }
+                CallEvent::Progress(progress) => self.answerer().progress(&progress),
+                CallEvent::Log(message) => self.answerer().log(&message),
+                CallEvent::Listening(_) | CallEvent::Notification { .. } => {}
+            }
+        }
+    }
+
+    fn answer(&self, mut asked: Asked) -> impl Future<Output = ()> + Send + use<> {
+        let answerer = self.shared.answerer.clone();
+        async move {
+            let question = asked.question().clone();
+            let answered = tokio::select! {
+                () = asked.withdrawn() => return,
+                answered = answerer.answer(question) => answered,
+            };
+            match answered {
+                Ok(answer) => asked.answer(answer),
+                Err(error) => asked.refuse(error),
+            }
+        }
+    }
+
+    /// Sets the changes that the server should tell of, as [`ClientEvent::Changed`]. They are asked
+    /// for again after a reconnection. In the legacy era the lists need not be asked for.
+    pub fn watch(&self, filter: SubscriptionFilter) {
+        let mut watched = self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        *watched = filter;
+        drop(watched);
+        self.shared.rewatch.notify_one();
+        self.shared.demand.notify_one();
+    }
+
+    async fn connection(&self) -> Result<(Arc<Connection>, Arc<ServerInfo>), CallError> {
+        let mut state = self.shared.state.subscribe();
+        loop {
+            match &*state.borrow_and_update() {
+                State::Open(connection) => {
+                    if let Some(info) = connection.info() {
+                        return Ok((connection.clone(), info));
+                    }
+                }
+                State::Down(reason, until) if Instant::now() < *until => {
+                    return Err(CallError::Down(reason.clone()));
+                }
+                State::Closed => return Err(CallError::Down(OpenError::Closed)),
+                _ => {}
+            }
+            self.shared.demand.notify_one();
+            if state.changed().await.is_err() {
+                return Err(CallError::Down(OpenError::Closed));
+            }
+        }
+    }
+
+    fn why_not_open(&self, time: Duration) -> String {
+        match &*self.shared.state.borrow() {
+            State::Waiting(reason) => reason.to_string(),
+            _ => format!("the server was not ready within {} ms", time.as_millis()),
+        }
+    }
+}
+
+/// Opens the link when it is wanted, and again, with growing pauses after failures.
+async fn keep(shared: Arc<Shared>) {
+    let settings = shared.config.reconnect.clone();
+    let mut era = shared.config.era;
+    let mut failures = 0;
+    loop {
+        if !settings.eager && !shared.is_watching() {
+            shared.demand.notified().await;
+        }
+        shared.state.send_replace(State::Opening);
+        let reason = match shared.open(&mut era).await {
+            Ok(connection) => {
+                shared.state.send_replace(State::Open(connection.clone()));
+                let reason = shared.follow(&connection).await;
+                failures = if connection.has_answered() { 0 } else { failures + 1 };
+                reason
+            }
+            Err(reason) => {
+                failures += 1;
+                reason
+            }
+        };
+        shared.events.push(ClientEvent::Closed(reason.clone()));
+        if failures == 0 {
+            shared.state.send_replace(State::Idle);
+            continue;
+        }
+        if failures >= settings.attempts || reason.is_permanent() {
+            let until = Instant::now() + settings.down_time;
+            shared.state.send_replace(State::Down(reason, until));
+            failures = 0;
+            // A call after that time is the next attempt.
+            shared.demand.notified().await;
+            tokio::time::sleep_until(until).await;
+            continue;
+        }
+        shared.state.send_replace(State::Waiting(reason));
+        tokio::time::sleep(settings.wait(failures)).await;
+    }
+}
+
+impl Shared {
+    /// Opens a link, in the era if it is known, and finds out what is not known.
+    async fn open(self: &Arc<Self>, era: &mut Option<Era>) -> Result<Arc<Connection>, OpenError> {
+        let beginning = match era {
+            None => Beginning::Probe,
+            Some(Era::Modern) => Beginning::Modern,
+            Some(Era::Legacy) => Beginning::Legacy,
+        };
+        let opened = match self.attempt(&*self.transport, beginning).await {
+            // Some legacy servers exit on a request that they do not know.
+            Err((_, true)) => self.attempt(&*self.transport, Beginning::Legacy).await,
+            // A server that refuses the handshake may have only the transport of the first revision.
+            Err((
+                reason @ (OpenError::Status { status: 400 | 404 | 405, .. } | OpenError::Rpc(_)),
+                _,
+            )) if let Some(other) = self.transport.fallback() => {
+                let opened = self.attempt(&*other, Beginning::Legacy).await;
+                opened.map_err(|_| (reason, false))
+            }
+            other => other,
+        };
+        match opened {
+            Ok(connection) => {
+                if let Some(info) = connection.info().filter(|info| info.is_certain) {
+                    *era = Some(info.revision.era());
+                }
+                Ok(connection)
+            }
+            Err((reason, _)) => {
+                // What was believed may be wrong.
+                *era = self.config.era;
+                Err(reason)
+            }
+        }
+    }
+
+    /// Opens a link. A failure says whether the server may have left because it was asked.
+    async fn attempt(
+        self: &Arc<Self>,
+        transport: &dyn Transport,
+        beginning: Beginning,
+    ) -> Result<Arc<Connection>, (OpenError, bool)> {
+        let events = self.events.clone();
+        let announce = Box::new(move |said| events.push(ClientEvent::from(said)));
+        let limit = self.config.limits.open_time;
+        let opening = Connection::open(transport, &self.config, beginning, announce);
+        let opened = tokio::time::timeout(limit, opening).await;
+        let connection = match opened {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(reason)) => return Err((reason, false)),
+            Err(_) => return Err((OpenError::Timeout(limit), false)),
+        };
+        match connection.ready().await {
+            Ok(info) => {
+                self.events.push(ClientEvent::Opened(info));
+                Ok(connection)
+            }
+            Err(reason) => {
+                let may_retry = beginning == Beginning::Probe && connection.ended_in_probe();
+                Err((reason, may_retry))
+            }
+        }
+    }
+
+    fn is_watching(&self) -> bool {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        *watched != SubscriptionFilter::default()
+    }
+
+    /// Keeps the subscriptions until the link ends.
+    async fn follow(&self, connection: &Arc<Connection>) -> OpenError {
+        let Some(info) = connection.info() else { return connection.ended().await };
+        let mut listening: Option<Call> = None;
+        let mut subscribed = SubscriptionFilter::default();
+        loop {
+            let wanted = self.watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if wanted != subscribed {
+                listening = watch(connection, &info, listening, &subscribed, &wanted).await;
+                subscribed = wanted;
+            }
+            tokio::select! {
+                reason = connection.ended() => return reason,
+                () = self.rewatch.notified() => {}
+                () = lost(&mut listening) => {
+                    // The server ended the subscription; ask again, but not in a hurry.
+                    tokio::time::sleep(self.config.reconnect.wait(2)).await;
+                    subscribed = SubscriptionFilter::default();
+                }
+            }
+        }
+    }
+}
+
+/// Waits until a subscription has ended.
+async fn lost(listening: &mut Option<Call>) {
+    let Some(call) = listening else { return std::future::pending().await };
+    loop {
+        if let CallEvent::Done(_) = call.next().await {
+            *listening = None;
+            return;
+        }
+    }
+}
+
+/// Tells the server which changes are wanted now. The old subscription ends after the new one has
+/// begun, so that nothing is missed.
+async fn watch(
+    connection: &Arc<Connection>,
+    info: &ServerInfo,
+    listening: Option<Call>,
+    before: &SubscriptionFilter,
+    wanted: &SubscriptionFilter,
+) -> Option<Call> {
+    use sabir_wire::{Listen, Request};
+    let begin = async |request: Request| {
+        let request = Arc::new(CallRequest::new(request));
+        let begun = connection.begin(&request).await;
+        Call::new(connection.clone(), begun, request.method(), info.revision)
+    };
+    if info.revision.era() == Era::Modern {
+        if *wanted == SubscriptionFilter::default() {
+            return None;
+        }
+        let mut call = begin(Request::Listen(Listen { filter: wanted.clone() })).await;
+        if listening.is_some() {
+            call.next().await;
+        }
+        return Some(call);
+    }
+    let (old, new) = (&before.resource_subscriptions, &wanted.resource_subscriptions);
+    let gone = old.iter().filter(|uri| !new.contains(uri)).cloned().map(Request::Unsubscribe);
+    let added = new.iter().filter(|uri| !old.contains(uri)).cloned().map(Request::Subscribe);
+    for request in gone.chain(added) {
+        if let Err(error) = begin(request).await.result().await {
+            tracing::warn!(%error, "the server refused a subscription");
+        }
+    }
+    None
+}
+
+impl From<Announcement> for ClientEvent {
+    fn from(announcement: Announcement) -> Self {
+        match announcement {
+            Announcement::Changed(topic) => Self::Changed(topic),
+            Announcement::Log(message) => Self::Log(message),
+            Announcement::Question(handle) => Self::Question(Asked(handle)),
+            Announcement::Notification { method, params } => Self::Notification { method, params },
+        }
+    }
+}

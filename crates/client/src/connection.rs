@@ -1,0 +1,439 @@
+//! One link: the conversation and those who wait for it.
+//!
+//! There is no task in the middle. Whoever has something to say locks the conversation, hands it in
+//! and carries out what comes of it; nothing under the lock waits. So a call that is dropped is
+//! cancelled at once, and an answer reaches its caller without a detour.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use sabir_wire::types::{LogMessage, Progress, Question, SubscriptionFilter, Topic};
+use sabir_wire::{ErrorObject, Id, Raw};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::config::ClientConfig;
+use crate::conversation::{Beginning, Conversation};
+use crate::error::{CallError, OpenError};
+use crate::io::{CallKey, Input, Order, Output, ServerInfo};
+use crate::link::{Inbox, Link, Receiver, Transport};
+use crate::request::CallRequest;
+
+/// Bytes that wait to be sent. Beyond it no call begins until the server has taken some: answers and
+/// cancellations are still added, and the table of calls bounds those.
+const MAX_UNSENT: usize = 16 << 20;
+
+/// Events of one call that its holder has not taken. When full, progress and log messages are
+/// dropped, and questions are refused.
+const MAX_CALL_EVENTS: usize = 64;
+
+/// What a call tells its holder before its result.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    Progress(Progress),
+    Log(LogMessage),
+    Question(QuestionHandle),
+    Listening(SubscriptionFilter),
+    Notification { method: String, params: Option<Raw> },
+}
+
+/// What the owner of the connection is told.
+#[derive(Debug)]
+pub(crate) enum Announcement {
+    Changed(Topic),
+    Log(LogMessage),
+    Question(QuestionHandle),
+    Notification { method: String, params: Option<Raw> },
+}
+
+pub(crate) type Announce = Box<dyn Fn(Announcement) + Send + Sync>;
+
+/// The state of a link.
+#[derive(Clone, Debug)]
+pub(crate) enum LinkState {
+    Opening,
+    Open(Arc<ServerInfo>),
+    Ended(OpenError),
+}
+
+/// One link to a server. When the last holder drops it, the link is closed.
+pub(crate) struct Connection {
+    core: Mutex<Core>,
+    state: watch::Sender<LinkState>,
+    /// Not a part of the connection, or its clock would keep it alive.
+    timer: Arc<Notify>,
+    room: Notify,
+    unsent: AtomicUsize,
+    has_answered: AtomicBool,
+    announce: Announce,
+    /// For the handles that outlive a borrow.
+    this: Weak<Connection>,
+}
+
+#[derive(Debug)]
+struct Core {
+    conversation: Conversation,
+    calls: HashMap<CallKey, Waiter>,
+    questions: HashMap<Id, watch::Sender<bool>>,
+    /// `None` after the end.
+    orders: Option<mpsc::UnboundedSender<Order>>,
+    /// The link ended before the server had answered the first question.
+    ended_in_probe: bool,
+    outputs: Vec<Output>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    notices: mpsc::Sender<Notice>,
+    result: oneshot::Sender<Result<Raw, CallError>>,
+}
+
+/// A call that was begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) key: CallKey,
+    pub(crate) notices: mpsc::Receiver<Notice>,
+    pub(crate) result: oneshot::Receiver<Result<Raw, CallError>>,
+}
+
+impl Connection {
+    /// Opens a link, without waiting for the server's answer.
+    pub(crate) async fn open(
+        transport: &dyn Transport,
+        config: &Arc<ClientConfig>,
+        beginning: Beginning,
+        announce: Announce,
+    ) -> Result<Arc<Self>, OpenError> {
+        let (orders, taken) = mpsc::unbounded_channel();
+        let conversation = Conversation::new(config.clone(), transport.kind(), beginning);
+        let connection = Arc::new_cyclic(|this| Self {
+            core: Mutex::new(Core {
+                conversation,
+                calls: HashMap::new(),
+                questions: HashMap::new(),
+                orders: Some(orders),
+                ended_in_probe: false,
+                outputs: Vec::new(),
+            }),
+            state: watch::Sender::new(LinkState::Opening),
+            timer: Arc::default(),
+            room: Notify::new(),
+            unsent: AtomicUsize::new(0),
+            has_answered: AtomicBool::new(false),
+            announce,
+            this: this.clone(),
+        });
+        let receiver = Arc::new(Incoming(connection.this.clone()));
+        let inbox = Inbox::new(receiver, config.limits.clone());
+        transport.open(Link { orders: taken, inbox }).await?;
+        tokio::spawn(keep_time(connection.this.clone()));
+        connection.handle(Input::Open);
+        Ok(connection)
+    }
+
+    /// Waits until the server is known.
+    pub(crate) async fn ready(&self) -> Result<Arc<ServerInfo>, OpenError> {
+        let mut state = self.state.subscribe();
+        let state = state.wait_for(|state| !matches!(state, LinkState::Opening)).await;
+        match state.as_deref() {
+            Ok(LinkState::Open(info)) => Ok(info.clone()),
+            Ok(LinkState::Ended(reason)) => Err(reason.clone()),
+            _ => Err(OpenError::Closed),
+        }
+    }
+
+    /// Waits until the link has ended.
+    pub(crate) async fn ended(&self) -> OpenError {
+        let mut state = self.state.subscribe();
+        let state = state.wait_for(|state| matches!(state, LinkState::Ended(_))).await;
+        match state.as_deref() {
+            Ok(LinkState::Ended(reason)) => reason.clone(),
+            _ => OpenError::Closed,
+        }
+    }
+
+    /// The server, while the link is open.
+    pub(crate) fn info(&self) -> Option<Arc<ServerInfo>> {
+        match &*self.state.borrow() {
+            LinkState::Open(info) => Some(info.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether the server has answered a call.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
+    /// Whether the link ended before the server had answered the first question.
+    pub(crate) fn ended_in_probe(&self) -> bool {
+        self.lock().ended_in_probe
+    }
+
+    /// Begins a call, when there is room for it.
+    pub(crate) async fn begin(&self, request: &Arc<CallRequest>) -> Begun {
+        while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT && self.info().is_some() {
+            let room = self.room.notified();
+            if self.unsent.load(Ordering::Relaxed) > MAX_UNSENT {
+                room.await;
+            }
+        }
+        let (notices, noticed) = mpsc::channel(MAX_CALL_EVENTS);
+        let (result, finished) = oneshot::channel();
+        let mut core = self.lock();
+        let key = core.conversation.reserve();
+        core.calls.insert(key, Waiter { notices, result });
+        self.advance(core, Input::Start { call: key, request: request.clone() });
+        Begun { key, notices: noticed, result: finished }
+    }
+
+    /// Hands in what happened, and carries out what comes of it.
+    pub(crate) fn handle(&self, input: Input) {
+        self.advance(self.lock(), input);
+    }
+
+    fn advance(&self, mut core: MutexGuard<'_, Core>, input: Input) {
+        let mut outputs = std::mem::take(&mut core.outputs);
+        let wake = core.conversation.wake_at();
+        core.conversation.handle(Instant::now().into_std(), input, &mut outputs);
+        if core.conversation.wake_at() != wake {
+            self.timer.notify_one();
+        }
+        let mut announcements = Vec::new();
+        let mut refused = None;
+        for output in outputs.drain(..) {
+            match output {
+                Output::Order(order) => self.order(&mut core, order),
+                Output::Ready(info) => {
+                    self.state.send_replace(LinkState::Open(Arc::new(info)));
+                }
+                Output::Refused(reason) => refused = Some(reason),
+                other => self.tell(&mut core, other, &mut announcements),
+            }
+        }
+        core.outputs = outputs;
+        drop(core);
+        // Not under the lock: the owner's code may call back.
+        for announcement in announcements {
+            (self.announce)(announcement);
+        }
+        if let Some(reason) = refused {
+            self.finish(reason, &[]);
+        }
+    }
+
+    fn order(&self, core: &mut Core, order: Order) {
+        if let Order::Send(outgoing) = &order {
+            self.unsent.fetch_add(outgoing.frame.len(), Ordering::Relaxed);
+        }
+        if let Some(orders) = &core.orders {
+            // The transport is gone if this fails, and reports that itself.
+            let _ = orders.send(order);
+        }
+    }
+
+    /// Tells the holder of a call, or the owner.
+    fn tell(&self, core: &mut Core, output: Output, announcements: &mut Vec<Announcement>) {
+        match output {
+            Output::Finished { call, result } => {
+                self.has_answered.fetch_or(result.is_ok(), Ordering::Relaxed);
+                if let Some(waiter) = core.calls.remove(&call) {
+                    // The holder may have left.
+                    let _ = waiter.result.send(result);
+                }
+            }
+            Output::Progress { call, progress } => core.notice(call, Notice::Progress(progress)),
+            Output::Listening { call, filter } => core.notice(call, Notice::Listening(filter)),
+            Output::Ask { question, asked, calls } => {
+                let (withdraw, withdrawn) = watch::channel(false);
+                core.questions.insert(question.clone(), withdraw);
+                let connection = self.this.clone();
+                let certain = if let [call] = calls[..] { Some(call) } else { None };
+                let handle = QuestionHandle {
+                    asked: Some(asked),
+                    id: question,
+                    calls,
+                    withdrawn,
+                    connection,
+                };
+                match certain.and_then(|call| core.calls.get(&call)) {
+                    // If it is refused, its destructor answers, when this lock is free.
+                    Some(waiter) => {
+                        if let Err(refused) = waiter.notices.try_send(Notice::Question(handle)) {
+                            tokio::spawn(async move { drop(refused) });
+                        }
+                    }
+                    None => announcements.push(Announcement::Question(handle)),
+                }
+            }
+            Output::Withdraw(question) => {
+                if let Some(withdraw) = core.questions.remove(&question) {
+                    withdraw.send_replace(true);
+                }
+            }
+            Output::Log { call, message } => {
+                match call.filter(|call| core.calls.contains_key(call)) {
+                    Some(call) => core.notice(call, Notice::Log(message)),
+                    None => announcements.push(Announcement::Log(message)),
+                }
+            }
+            Output::Changed(topic) => announcements.push(Announcement::Changed(topic)),
+            Output::Notification { call, method, params } => {
+                let method = method.name().to_owned();
+                match call.filter(|call| core.calls.contains_key(call)) {
+                    Some(call) => core.notice(call, Notice::Notification { method, params }),
+                    None => {
+                        announcements.push(Announcement::Notification { method, params });
+                    }
+                }
+            }
+            Output::Order(_) | Output::Ready(_) | Output::Refused(_) => {}
+        }
+    }
+
+    /// Ends the link: every call is told.
+    pub(crate) fn finish(&self, reason: OpenError, unsent: &[CallKey]) {
+        let mut core = self.lock();
+        if core.orders.take().is_none() {
+            return;
+        }
+        core.ended_in_probe = core.conversation.is_probing();
+        let calls = std::mem::take(&mut core.calls);
+        let questions = std::mem::take(&mut core.questions);
+        self.state.send_replace(LinkState::Ended(reason.clone()));
+        drop(core);
+        for (call, waiter) in calls {
+            let error = match unsent.contains(&call) {
+                true => CallError::Unsent(reason.to_string()),
+                false => CallError::Lost(reason.to_string()),
+            };
+            let _ = waiter.result.send(Err(error));
+        }
+        for withdraw in questions.into_values() {
+            withdraw.send_replace(true);
+        }
+        self.timer.notify_one();
+        self.room.notify_waiters();
+    }
+
+    /// When time must be told, and what says that this has changed; `None` after the end.
+    fn alarm(&self) -> Option<(Option<std::time::Instant>, Arc<Notify>)> {
+        let core = self.lock();
+        core.orders.as_ref()?;
+        Some((core.conversation.wake_at(), self.timer.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    fn notice(&self, call: CallKey, notice: Notice) {
+        if let Some(waiter) = self.calls.get(&call) {
+            // Full, or the holder has left.
+            let _ = waiter.notices.try_send(notice);
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("state", &*self.state.borrow()).finish_non_exhaustive()
+    }
+}
+
+/// Tells the conversation when time has passed, as long as it is there.
+async fn keep_time(connection: Weak<Connection>) {
+    loop {
+        let Some((wake, timer)) = connection.upgrade().and_then(|it| it.alarm()) else { return };
+        let sleep = async {
+            match wake {
+                Some(wake) => tokio::time::sleep_until(wake.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = timer.notified() => {}
+            () = sleep => {
+                if let Some(connection) = connection.upgrade() {
+                    connection.handle(Input::Tick);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.timer.notify_one();
+    }
+}
+
+/// A transport's way to its connection, which it does not keep alive.
+#[derive(Debug)]
+struct Incoming(Weak<Connection>);
+
+impl Receiver for Incoming {
+    fn handle(&self, input: Input) {
+        if let Some(connection) = self.0.upgrade() {
+            connection.handle(input);
+        }
+    }
+
+    fn end(&self, reason: OpenError, unsent: &[CallKey]) {
+        if let Some(connection) = self.0.upgrade() {
+            connection.finish(reason, unsent);
+        }
+    }
+
+    fn is_waiting(&self, call: CallKey) -> bool {
+        self.0.upgrade().is_some_and(|connection| connection.lock().conversation.is_waiting(call))
+    }
+
+    fn sent(&self, bytes: usize) {
+        if let Some(connection) = self.0.upgrade() {
+            connection.unsent.fetch_sub(bytes, Ordering::Relaxed);
+            connection.room.notify_waiters();
+        }
+    }
+}
+
+/// A question that waits for its answer. Dropping it refuses the question.
+#[derive(Debug)]
+pub(crate) struct QuestionHandle {
+    asked: Option<Box<Question>>,
+    id: Id,
+    pub(crate) calls: Vec<CallKey>,
+    withdrawn: watch::Receiver<bool>,
+    connection: Weak<Connection>,
+}
+
+impl QuestionHandle {
+    pub(crate) fn question(&self) -> &Question {
+        self.asked.as_deref().unwrap_or(&Question::Roots)
+    }
+
+    pub(crate) async fn withdrawn(&mut self) {
+        // The sender is dropped when the question is answered or the link ends.
+        let _ = self.withdrawn.wait_for(|withdrawn| *withdrawn).await;
+    }
+
+    pub(crate) fn answer(&mut self, answer: Result<Raw, ErrorObject>) {
+        if self.asked.take().is_none() {
+            return;
+        }
+        if let Some(connection) = self.connection.upgrade() {
+            connection.lock().questions.remove(&self.id);
+            connection.handle(Input::Answer { question: self.id.clone(), answer });
+        }
+    }
+}
+
+impl Drop for QuestionHandle {
+    fn drop(&mut self) {
+        let code = sabir_wire::Code::INTERNAL;
+        self.answer(Err(ErrorObject::new(code, "the question was not answered")));
+    }
+}

@@ -1,0 +1,274 @@
+//! Messages of the server.
+
+use std::time::Instant;
+
+use sabir_wire::mirror::mirrored_arguments;
+use sabir_wire::raise::{self, ServerRequest};
+use sabir_wire::types::{Question, ServerNotification};
+use sabir_wire::{Code, Era, ErrorObject, Id, Incoming, Malformed, MalformedKind, Message};
+use sabir_wire::{Method, Problem, Raw, Request};
+
+use super::opening::Phase;
+use super::{Conversation, Running};
+use crate::error::CallError;
+use crate::io::{CallKey, LinkKind, Output};
+use crate::request::RequestBody;
+
+impl Conversation {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        exchange: Option<CallKey>,
+        frame: Result<Incoming, Malformed>,
+        out: &mut Vec<Output>,
+    ) {
+        match frame {
+            Ok(Incoming::One(message)) => self.on_message(now, exchange, message, out),
+            Ok(Incoming::Batch(messages)) => {
+                for message in messages.into_iter().flatten() {
+                    self.on_message(now, exchange, message, out);
+                }
+            }
+            Err(malformed) => self.on_malformed(now, exchange, malformed, out),
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        now: Instant,
+        exchange: Option<CallKey>,
+        message: Message,
+        out: &mut Vec<Output>,
+    ) {
+        match message {
+            Message::Response { id, result } => {
+                // An answer to a request that could not be read carries no id.
+                let id = id.filter(|id| !id.is_null()).or(exchange.map(CallKey::id));
+                if let Some(id) = id {
+                    self.on_response(now, &id, result, out);
+                }
+            }
+            Message::Request { id, method, params } => {
+                self.on_request(exchange, id, &method, params.as_ref(), out);
+            }
+            Message::Notification { method, params } => {
+                self.on_notification(now, exchange, method, params, out);
+            }
+        }
+    }
+
+    /// Noise on standard output, or an answer that cannot be read.
+    fn on_malformed(
+        &mut self,
+        now: Instant,
+        exchange: Option<CallKey>,
+        malformed: Malformed,
+        out: &mut Vec<Output>,
+    ) {
+        tracing::debug!(mistake = ?malformed.kind, "dropped a message of the server");
+        let call = malformed.id.or(exchange.map(CallKey::id)).or_else(|| {
+            // Too long to be noise: it must be the answer to the only call.
+            let is_answer = malformed.kind == MalformedKind::TooLong;
+            (is_answer && self.calls.len() == 1).then(|| self.calls.keys().next().cloned())?
+        });
+        let Some(id) = call else { return };
+        let error = match malformed.kind {
+            MalformedKind::TooLong => CallError::TooLong(self.config.limits.message_size),
+            MalformedKind::TooDeep => CallError::Invalid("it is nested too deeply".to_owned()),
+            other => CallError::Invalid(format!("{other:?}")),
+        };
+        if let Some(running) = self.finish(&id, out) {
+            out.push(Output::Finished { call: running.key, result: Err(error) });
+        } else {
+            let refused = Err(ErrorObject::new(Code::INVALID_REQUEST, error.to_string()));
+            self.answers_opening(now, &id, &refused, out);
+        }
+    }
+
+    fn on_response(
+        &mut self,
+        now: Instant,
+        id: &Id,
+        result: Result<Raw, ErrorObject>,
+        out: &mut Vec<Output>,
+    ) {
+        if self.answers_opening(now, id, &result, out) {
+            return;
+        }
+        // Answers that nobody waits for are those of cancelled calls, or mistakes.
+        let Some(running) = self.finish(id, out) else { return };
+        let call = running.key;
+        let result = match result {
+            Err(error) => Err(CallError::Rpc(error)),
+            Ok(result) if !result.is_object() => {
+                Err(CallError::Invalid("`result` must be an object".to_owned()))
+            }
+            Ok(result) => Ok(self.learn(&running, result)),
+        };
+        out.push(Output::Finished { call, result });
+    }
+
+    /// Remembers which arguments are repeated in headers, and leaves out tools with invalid
+    /// annotations. Spec: basic/transports/streamable-http, "Custom Headers from Tool Parameters".
+    fn learn(&mut self, running: &Running, result: Raw) -> Raw {
+        let is_list = matches!(running.request.body, RequestBody::Known(Request::ListTools(_)));
+        let is_modern =
+            matches!(self.phase, Phase::Open(revision) if revision.era() == Era::Modern);
+        if !is_list || !is_modern || self.link != LinkKind::Http {
+            return result;
+        }
+        let Some(Ok(tools)) = result.member("tools").map(|tools| tools.read::<Vec<Raw>>()) else {
+            return result;
+        };
+        let mut kept = Vec::with_capacity(tools.len());
+        for tool in &tools {
+            let name = tool.member("name").and_then(|name| name.read::<String>().ok());
+            let schema = tool.member("inputSchema").and_then(|schema| schema.read().ok());
+            let (Some(name), Some(schema)) = (name, schema) else {
+                kept.push(tool);
+                continue;
+            };
+            match mirrored_arguments(&schema) {
+                Ok(mirrors) => {
+                    kept.push(tool);
+                    if mirrors.is_empty() {
+                        self.mirrors.remove(&name);
+                    } else {
+                        self.mirrors.insert(name, mirrors);
+                    }
+                }
+                Err(error) => tracing::warn!(tool = name, %error, "left out a tool of the server"),
+            }
+        }
+        if kept.len() == tools.len() {
+            return result;
+        }
+        let kept = Raw::of(&kept).unwrap_or_default();
+        result.with_members(&[("tools", Some(kept.text()))])
+    }
+
+    fn on_request(
+        &mut self,
+        exchange: Option<CallKey>,
+        id: Id,
+        method: &Method,
+        params: Option<&Raw>,
+        out: &mut Vec<Output>,
+    ) {
+        // The modern era has no requests of servers, and no answers to them.
+        if matches!(self.phase, Phase::Open(revision) if revision.era() == Era::Modern) {
+            return;
+        }
+        let asked = match raise::request(method, params) {
+            Ok(ServerRequest::Ping) => return self.respond(&id, Ok(Raw::empty_object()), out),
+            Ok(ServerRequest::Question(asked)) => asked,
+            Err(problem) => return self.respond(&id, Err(problem.to_error()), out),
+        };
+        if let Some(problem) = self.refusal(&id, &asked) {
+            return self.respond(&id, Err(problem.to_error()), out);
+        }
+        let calls: Vec<CallKey> = match exchange.filter(|call| self.calls.contains_key(&call.id()))
+        {
+            Some(call) => vec![call],
+            None => {
+                let may_ask = self.calls.values().filter(|running| running.request.may_ask());
+                let mut calls: Vec<_> = may_ask.map(|running| running.key).collect();
+                calls.sort_unstable();
+                calls
+            }
+        };
+        let certain = if let [call] = calls[..] { Some(call) } else { None };
+        if let Some(running) = certain.and_then(|call| self.calls.get_mut(&call.id())) {
+            // A person may think as long as the call may take at most.
+            running.deadline = None;
+        }
+        self.questions.insert(id.clone(), certain);
+        out.push(Output::Ask { question: id, asked: Box::new(asked), calls });
+    }
+
+    /// Why the question is not asked.
+    fn refusal(&self, id: &Id, asked: &Question) -> Option<Problem> {
+        let limit = self.config.limits.questions;
+        if self.config.capabilities.lacks(&asked.needs()).is_some() {
+            return Some(Problem::Method(asked.method().into()));
+        }
+        if self.questions.contains_key(id) {
+            return Some(Problem::Request("this id is in use".into()));
+        }
+        (self.questions.len() >= limit)
+            .then(|| Problem::Internal(format!("too many open questions (limit {limit})").into()))
+    }
+
+    fn on_notification(
+        &mut self,
+        now: Instant,
+        exchange: Option<CallKey>,
+        method: Method,
+        params: Option<Raw>,
+        out: &mut Vec<Output>,
+    ) {
+        let call = exchange.or_else(|| self.only_call());
+        let read = match ServerNotification::read(&method, params.as_ref()) {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::debug!(method = method.name(), %error, "dropped a notification");
+                return;
+            }
+        };
+        match read {
+            Some(ServerNotification::Progress(progress)) => {
+                let Some(running) = self.calls.get_mut(&progress.token) else { return };
+                if running.deadline.is_some() {
+                    running.restart(now);
+                }
+                out.push(Output::Progress { call: running.key, progress });
+            }
+            Some(ServerNotification::Log(message)) => out.push(Output::Log { call, message }),
+            Some(ServerNotification::Changed(changed)) => out.push(Output::Changed(changed.topic)),
+            Some(ServerNotification::Acknowledged(ref acknowledged)) => {
+                let id = read.as_ref().and_then(ServerNotification::subscription);
+                let id = id.or(exchange.map(CallKey::id));
+                if let Some(running) = id.and_then(|id| self.calls.get(&id)) {
+                    let filter = acknowledged.filter.clone();
+                    out.push(Output::Listening { call: running.key, filter });
+                }
+            }
+            Some(ServerNotification::Cancelled(cancelled)) => {
+                if self.questions.remove(&cancelled.request).is_some() {
+                    out.push(Output::Withdraw(cancelled.request));
+                } else if let Some(running) = self.finish(&cancelled.request, out) {
+                    // Only subscriptions are ended so.
+                    let result = Err(CallError::Lost("the server ended it".to_owned()));
+                    out.push(Output::Finished { call: running.key, result });
+                }
+            }
+            Some(ServerNotification::ElicitationComplete(_)) | None => {
+                out.push(Output::Notification { call, method, params });
+            }
+        }
+    }
+
+    fn only_call(&self) -> Option<CallKey> {
+        let mut may_ask = self.calls.values().filter(|running| running.request.may_ask());
+        match (may_ask.next(), may_ask.next()) {
+            (Some(running), None) => Some(running.key),
+            _ => None,
+        }
+    }
+
+    pub(super) fn on_failure(
+        &mut self,
+        now: Instant,
+        exchange: CallKey,
+        failure: CallError,
+        challenge: Option<String>,
+        out: &mut Vec<Output>,
+    ) {
+        if self.fails_opening(now, exchange, &failure, &challenge, out) {
+            return;
+        }
+        if let Some(running) = self.finish(&exchange.id(), out) {
+            out.push(Output::Finished { call: running.key, result: Err(failure) });
+        }
+    }
+}

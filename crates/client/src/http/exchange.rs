@@ -1,0 +1,102 @@
+//! One POST and its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{Response, StatusCode};
+use sabir_outbound::{Body, Error};
+use sabir_wire::{Incoming, Message, Method, decode};
+
+use super::remote::{Remote, failure};
+use super::stream;
+use crate::error::{CallError, OpenError};
+use crate::io::{CallKey, Outgoing};
+
+/// Bytes of the body of an error that are read. Of a longer one only the status is told.
+const MAX_ERROR: u64 = 64 << 10;
+/// Characters of a body that an error shows.
+const MAX_SHOWN: usize = 200;
+/// How long leaving may take.
+const LEAVE_TIME: Duration = Duration::from_secs(3);
+
+/// Posts a request, and reports what comes of it.
+pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing) {
+    let Outgoing { frame, head, .. } = outgoing;
+    let length = frame.len();
+    let sent = remote.post(frame, &head).await;
+    remote.inbox.sent(length);
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => return remote.inbox.fail(call, failure(&error), None),
+    };
+    if head.method == Some(Method::Initialize) && response.status().is_success() {
+        remote.remember_session(&response);
+    }
+    if !response.status().is_success() {
+        return refused(&remote, call, response).await;
+    }
+    if is_of_type(&response, "text/event-stream") {
+        return stream::answer(&remote, call, response.into_body()).await;
+    }
+    let limit = remote.inbox.limits.message_size;
+    match response.into_body().with_limit(limit as u64).read().await {
+        Ok(body) => remote.inbox.receive(Some(call), &body),
+        Err(Error::TooLong { .. }) => remote.inbox.receive_too_long(Some(call)),
+        Err(error) => remote.inbox.fail(call, failure(&error), None),
+    }
+    if remote.inbox.is_waiting(call) {
+        let nothing = CallError::Invalid("the body is not an answer to the request".to_owned());
+        remote.inbox.fail(call, nothing, None);
+    }
+}
+
+/// Posts a notification, or the answer to a question.
+pub(super) async fn tell(remote: &Remote, outgoing: Outgoing) {
+    let length = outgoing.frame.len();
+    let sent = remote.post(outgoing.frame, &outgoing.head).await;
+    remote.inbox.sent(length);
+    match sent {
+        Ok(response) if response.status().is_success() => {}
+        Ok(response) => {
+            let status = response.status().as_u16();
+            tracing::debug!(status, "the server refused a message that has no answer");
+        }
+        Err(error) => tracing::debug!(%error, "a message that has no answer was not sent"),
+    }
+}
+
+/// Ends the session of the legacy era.
+pub(super) async fn leave(remote: &Remote) {
+    let _ = tokio::time::timeout(LEAVE_TIME, remote.delete()).await;
+}
+
+/// A status other than success: an error of the protocol, or of something on the way.
+async fn refused(remote: &Remote, call: CallKey, response: Response<Body>) {
+    let status = response.status();
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if status == StatusCode::NOT_FOUND && remote.has_session() {
+        // The session is over, and nothing was done. A new handshake makes another.
+        let reason = "the server ended the session".to_owned();
+        remote.inbox.fail(call, CallError::Unsent(reason.clone()), None);
+        return remote.inbox.end(OpenError::Ended(reason), &[]);
+    }
+    let body = response.into_body().with_limit(MAX_ERROR).read().await.unwrap_or_default();
+    let is_about_access = matches!(status.as_u16(), 401 | 403 | 407);
+    let decoded = decode(&body, remote.inbox.limits.message_depth);
+    if let Ok(Incoming::One(Message::Response { result: Err(_), .. })) = decoded
+        && !is_about_access
+    {
+        return remote.inbox.receive(Some(call), &body);
+    }
+    let body = String::from_utf8_lossy(&body).chars().take(MAX_SHOWN).collect();
+    let error = CallError::Status { status: status.as_u16(), body };
+    remote.inbox.fail(call, error, challenge);
+}
+
+pub(super) fn is_of_type(response: &Response<Body>, expected: &str) -> bool {
+    let r#type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let r#type = r#type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    r#type.trim().eq_ignore_ascii_case(expected)
+}

@@ -1,0 +1,155 @@
+//! The server's address, and the session of the legacy era.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName};
+use http::{HeaderValue, Request, Response};
+use sabir_outbound::{Body, Error, Limits};
+use sabir_wire::{Era, Revision};
+
+use super::HttpTarget;
+use crate::error::CallError;
+use crate::io::Head;
+use crate::link::Inbox;
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The conversation decides how long an answer may take; this is only the end of everything.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// One link to a server over HTTP.
+#[derive(Debug)]
+pub(super) struct Remote {
+    pub(super) target: Arc<HttpTarget>,
+    pub(super) inbox: Inbox,
+    session: Mutex<Session>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Session {
+    id: Option<HeaderValue>,
+    /// The revision of the handshake, once it is known.
+    revision: Option<Revision>,
+}
+
+impl Remote {
+    pub(super) fn new(target: Arc<HttpTarget>, inbox: Inbox) -> Self {
+        Self { target, inbox, session: Mutex::default() }
+    }
+
+    /// Posts a message.
+    pub(super) async fn post(&self, frame: Bytes, head: &Head) -> Result<Response<Body>, Error> {
+        let mut request = self.request(http::Method::POST, frame);
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        if let Some(revision) = head.revision {
+            headers.insert(VERSION, HeaderValue::from_static(revision.date()));
+        }
+        if head.revision.is_some_and(|revision| revision.era() == Era::Modern) {
+            let method = head.method.as_ref().map(|method| method.name().to_owned());
+            let standard = [(METHOD, method), (NAME, head.name.clone())];
+            let standard = standard.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            let mirrored = head.mirrored.iter().filter_map(|(name, value)| {
+                Some((HeaderName::try_from(name).ok()?, value.clone()))
+            });
+            for (name, value) in standard.chain(mirrored) {
+                // Encoded values are always valid.
+                if let Ok(value) = HeaderValue::try_from(value) {
+                    headers.append(name, value);
+                }
+            }
+        } else {
+            self.add_session(&mut request);
+            self.remember_revision(head.revision);
+        }
+        self.send(request).await
+    }
+
+    /// Opens a stream of events, or resumes one after this event.
+    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response<Body>, Error> {
+        let mut request = self.request(http::Method::GET, Bytes::new());
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(after) = after.and_then(|after| HeaderValue::try_from(after).ok()) {
+            headers.insert(LAST_EVENT, after);
+        }
+        self.add_session(&mut request);
+        self.send(request).await
+    }
+
+    /// Ends the session, if there is one.
+    pub(super) async fn delete(&self) {
+        if self.has_session() {
+            let mut request = self.request(http::Method::DELETE, Bytes::new());
+            self.add_session(&mut request);
+            // The server may not support it, or be gone.
+            let _ = self.send(request).await;
+        }
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.session().id.is_some()
+    }
+
+    /// Remembers the session that the answer to the handshake names.
+    pub(super) fn remember_session(&self, response: &Response<Body>) {
+        if let Some(id) = response.headers().get(&SESSION) {
+            let mut id = id.clone();
+            id.set_sensitive(true);
+            self.session.lock().unwrap_or_else(PoisonError::into_inner).id = Some(id);
+        }
+    }
+
+    fn remember_revision(&self, revision: Option<Revision>) {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.revision = session.revision.or(revision);
+    }
+
+    fn session(&self) -> Session {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn request(&self, method: http::Method, body: Bytes) -> Request<Bytes> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        // The URL was checked when the link was opened.
+        *request.uri_mut() = self.target.url.parse().unwrap_or_default();
+        *request.headers_mut() = self.target.headers.clone();
+        // Events must arrive one by one.
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        request
+    }
+
+    fn add_session(&self, request: &mut Request<Bytes>) {
+        let session = self.session();
+        if let Some(id) = session.id {
+            request.headers_mut().insert(SESSION, id);
+        }
+        if let Some(revision) = session.revision {
+            let date = HeaderValue::from_static(revision.date());
+            request.headers_mut().insert(VERSION, date);
+        }
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>, Error> {
+        let limits = Limits { head: LONGEST, idle: None, total: None, body: u64::MAX };
+        self.target.http.send(request, &limits).await
+    }
+}
+
+/// The error of a call whose exchange failed.
+pub(super) fn failure(error: &Error) -> CallError {
+    if error.is_unsent() {
+        CallError::Unsent(error.to_string())
+    } else {
+        CallError::Lost(error.to_string())
+    }
+}

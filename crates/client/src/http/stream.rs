@@ -1,0 +1,165 @@
+//! Server-sent events, resumed where the server allows it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use sabir_outbound::{Body, Error};
+use sabir_wire::{SseEvent, SseReader};
+
+use super::exchange::is_of_type;
+use super::remote::{Remote, failure};
+use crate::error::CallError;
+use crate::io::CallKey;
+
+/// Time before a stream is resumed, unless the server says another.
+const RETRY: Duration = Duration::from_secs(1);
+/// The longest time that a server may ask for.
+const MAX_RETRY: Duration = Duration::from_secs(60);
+/// Attempts to resume a stream without a new event. Then its call has failed.
+const MAX_ATTEMPTS: u32 = 5;
+/// How long the end of a stream whose answer has come may take. Then the connection is closed.
+const END_TIME: Duration = Duration::from_secs(1);
+
+/// Where a stream stands.
+#[derive(Debug)]
+struct Position {
+    /// The last event with an id: the stream can be resumed after it.
+    last: Option<String>,
+    retry: Duration,
+    attempts: u32,
+}
+
+/// How reading ended.
+enum End {
+    /// The answer has come.
+    Answered,
+    /// The server closed the stream, or the connection failed.
+    Closed(Option<Error>),
+}
+
+impl Position {
+    fn new() -> Self {
+        Self { last: None, retry: RETRY, attempts: 0 }
+    }
+
+    fn note(&mut self, event: &SseEvent) {
+        if let Some(id) = &event.id {
+            self.last = Some(id.clone()).filter(|id| !id.is_empty());
+            self.attempts = 0;
+        }
+        if let Some(retry) = event.retry {
+            self.retry = Duration::from_millis(retry).min(MAX_RETRY);
+        }
+    }
+}
+
+/// Reads the stream that answers a call, to the answer.
+pub(super) async fn answer(remote: &Remote, call: CallKey, mut body: Body) {
+    let mut position = Position::new();
+    loop {
+        let error = match read(remote, Some(call), &mut body, &mut position).await {
+            End::Answered => {
+                // Read to its end, the connection can be used again.
+                let _ = tokio::time::timeout(END_TIME, drain(body)).await;
+                return;
+            }
+            End::Closed(error) => error,
+        };
+        let reason = error.map_or("the server closed the stream".to_owned(), |e| e.to_string());
+        // Only the legacy era gives events an id.
+        body = match resume(remote, &mut position).await {
+            Some(Ok(body)) => body,
+            Some(Err(error)) => return remote.inbox.fail(call, failure_after(&error), None),
+            None => return remote.inbox.fail(call, CallError::Lost(reason), None),
+        };
+    }
+}
+
+/// The request was sent, whatever became of the attempt to resume its stream.
+fn failure_after(error: &Error) -> CallError {
+    match failure(error) {
+        CallError::Unsent(reason) => CallError::Lost(reason),
+        other => other,
+    }
+}
+
+/// Opens the stream again after its last event; `None` if that is not possible.
+async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body, Error>> {
+    let last = position.last.clone()?;
+    loop {
+        position.attempts += 1;
+        tokio::time::sleep(position.retry).await;
+        match remote.listen(Some(&last)).await {
+            Ok(response) if is_stream(&response) => return Some(Ok(response.into_body())),
+            Ok(_) => return None,
+            Err(error) if position.attempts >= MAX_ATTEMPTS => return Some(Err(error)),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Follows the stream of what belongs to no call, as long as the server offers it.
+pub(super) async fn follow(remote: Arc<Remote>) {
+    let mut position = Position::new();
+    while position.attempts < MAX_ATTEMPTS {
+        position.attempts += 1;
+        match remote.listen(position.last.as_deref()).await {
+            Ok(response) if is_stream(&response) => {
+                let mut body = response.into_body();
+                let _ = read(&remote, None, &mut body, &mut position).await;
+                position.attempts = 1;
+            }
+            // Servers need not have one.
+            Ok(_) => return,
+            Err(error) => tracing::debug!(%error, "the stream of notifications failed"),
+        }
+        let wait = position.retry.saturating_mul(position.attempts);
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// Reads events to the answer of the call, or to the end of the stream.
+async fn read(
+    remote: &Remote,
+    call: Option<CallKey>,
+    body: &mut Body,
+    position: &mut Position,
+) -> End {
+    let mut events = SseReader::new(remote.inbox.limits.message_size);
+    loop {
+        let chunk = match body.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return End::Closed(None),
+            Err(error) => return End::Closed(Some(error)),
+        };
+        for event in events.push(&chunk) {
+            match event {
+                Ok(event) => {
+                    position.note(&event);
+                    deliver(remote, call, event);
+                }
+                Err(_) => remote.inbox.receive_too_long(call),
+            }
+        }
+        if call.is_some_and(|call| !remote.inbox.is_waiting(call)) {
+            return End::Answered;
+        }
+    }
+}
+
+fn deliver(remote: &Remote, call: Option<CallKey>, event: SseEvent) {
+    let is_message = event.event.as_deref().is_none_or(|kind| kind == "message");
+    // An event without data only carries an id.
+    if is_message && !event.data.is_empty() {
+        remote.inbox.receive(call, &Bytes::from(event.data));
+    }
+}
+
+async fn drain(mut body: Body) {
+    while let Ok(Some(_)) = body.chunk().await {}
+}
+
+fn is_stream(response: &http::Response<Body>) -> bool {
+    response.status().is_success() && is_of_type(response, "text/event-stream")
+}

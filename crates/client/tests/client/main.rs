@@ -1,0 +1,7 @@
+//! The client against real servers: our own, in every revision and over every transport, and servers
+//! that misbehave.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod grid;
+mod opening;
+mod support;

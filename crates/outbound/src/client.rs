@@ -1,0 +1,198 @@
+//! One request, with its redirects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use url::Url;
+
+use crate::body::Body;
+use crate::connector::{Connector, connector};
+use crate::error::{Error, chain};
+use crate::policy::{Limits, Policy, Redirects, without_credentials};
+
+/// Redirects in a row. The next one is an error.
+const MAX_REDIRECTS: usize = 10;
+/// Length of the head of a response in bytes. A longer one is an error of the connection.
+const MAX_HEAD: usize = 64 << 10;
+/// Idle connections that are kept per host. More are closed after use.
+const MAX_IDLE: usize = 32;
+
+/// Sends requests to the servers that its policy allows. Clones share the connections.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    client: legacy::Client<Connector, Full<Bytes>>,
+    policy: Arc<Policy>,
+}
+
+impl HttpClient {
+    /// A client for the policy. It must be used inside a tokio runtime.
+    pub fn new(policy: Policy) -> Result<Self, Error> {
+        let policy = Arc::new(policy);
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(60))
+            .pool_max_idle_per_host(MAX_IDLE)
+            .http1_max_buf_size(MAX_HEAD)
+            .http2_max_header_list_size(MAX_HEAD as u32)
+            .build(connector(&policy)?);
+        Ok(Self { client, policy })
+    }
+
+    /// The policy of this client.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Whether the policy allows the URL, as far as can be said before its name is resolved.
+    pub fn check(&self, url: &str) -> Result<(), Error> {
+        self.policy.check(&parse(url)?)
+    }
+
+    /// Sends the request and gives the response when its head has arrived. Any status is a
+    /// response.
+    ///
+    /// A request is never sent twice, except to follow a redirect. Its body is asked for with gzip,
+    /// and decompressed, unless the request has an `Accept-Encoding` of its own.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<Body>, Error> {
+        let limit = limits.head;
+        match tokio::time::timeout(limit, self.follow(request, limits)).await {
+            Ok(sent) => sent,
+            Err(_) => Err(Error::Timeout { what: "response", limit }),
+        }
+    }
+
+    async fn follow(
+        &self,
+        mut request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<Body>, Error> {
+        let is_decoding = !request.headers().contains_key(header::ACCEPT_ENCODING);
+        if is_decoding {
+            let gzip = HeaderValue::from_static("gzip");
+            request.headers_mut().insert(header::ACCEPT_ENCODING, gzip);
+        }
+        for _ in 0..=MAX_REDIRECTS {
+            let url = parse(&request.uri().to_string())?;
+            self.policy.check(&url)?;
+            let sent = request.clone().map(Full::new);
+            let response = self.client.request(sent).await.map_err(|e| failure(&url, e))?;
+            let Some(target) = self.target(&url, request.method(), &response)? else {
+                return Ok(finish(response, is_decoding, limits));
+            };
+            redirect(&mut request, &url, &target, response.status())?;
+        }
+        let to = request.uri().to_string();
+        Err(Error::Redirect { to, reason: "too many redirects (limit 10)" })
+    }
+
+    /// The URL that the response redirects to; `None` if the caller should have the response.
+    fn target<B>(
+        &self,
+        from: &Url,
+        method: &Method,
+        response: &Response<B>,
+    ) -> Result<Option<Url>, Error> {
+        let is_safe = matches!(*method, Method::GET | Method::HEAD);
+        let is_followed = match response.status() {
+            // Browsers repeat such a POST as a GET; nobody who posts expects that.
+            StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => is_safe,
+            StatusCode::SEE_OTHER => true,
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
+            _ => false,
+        };
+        let location = response.headers().get(header::LOCATION).and_then(|l| l.to_str().ok());
+        let (true, Some(location)) = (is_followed, location) else { return Ok(None) };
+        let invalid = || Error::Redirect { to: location.to_owned(), reason: "invalid URL" };
+        let to = from.join(location).map_err(|_| invalid())?;
+        let refused = |reason| Error::Redirect { to: without_credentials(&to), reason };
+        match self.policy.redirects {
+            Redirects::Never => Ok(None),
+            Redirects::SameOrigin if from.origin() != to.origin() => {
+                Err(refused("it leads to another origin"))
+            }
+            _ if from.scheme() == "https" && to.scheme() == "http" => {
+                Err(refused("it leads from https to http"))
+            }
+            Redirects::SameOrigin | Redirects::Follow => Ok(Some(to)),
+        }
+    }
+}
+
+/// Turns the request into the one that the redirect asks for.
+fn redirect(
+    request: &mut Request<Bytes>,
+    from: &Url,
+    to: &Url,
+    status: StatusCode,
+) -> Result<(), Error> {
+    let invalid = |_| Error::Redirect { to: without_credentials(to), reason: "invalid URL" };
+    *request.uri_mut() = to.as_str().parse::<Uri>().map_err(invalid)?;
+    if status == StatusCode::SEE_OTHER && *request.method() != Method::HEAD {
+        *request.method_mut() = Method::GET;
+        *request.body_mut() = Bytes::new();
+        request.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    request.headers_mut().remove(header::HOST);
+    if from.origin() != to.origin() {
+        remove_secrets(request.headers_mut());
+    }
+    Ok(())
+}
+
+fn remove_secrets(headers: &mut HeaderMap) {
+    let is_secret = |name: &header::HeaderName, value: &HeaderValue| {
+        value.is_sensitive()
+            || [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION].contains(name)
+    };
+    let secrets = headers.iter().filter(|(name, value)| is_secret(name, value));
+    let secrets: Vec<_> = secrets.map(|(name, _)| name.clone()).collect();
+    for name in secrets {
+        headers.remove(name);
+    }
+}
+
+fn finish(
+    mut response: Response<hyper::body::Incoming>,
+    is_decoding: bool,
+    limits: &Limits,
+) -> Response<Body> {
+    let encoding = response.headers().get(header::CONTENT_ENCODING);
+    let is_gzip =
+        is_decoding && encoding.is_some_and(|e| e.as_bytes().eq_ignore_ascii_case(b"gzip"));
+    if is_gzip {
+        response.headers_mut().remove(header::CONTENT_ENCODING);
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
+    response.map(|body| Body::new(body, is_gzip, limits))
+}
+
+fn parse(url: &str) -> Result<Url, Error> {
+    let invalid = |_| Error::Url { url: url.to_owned(), reason: "expected http:// or https://" };
+    Url::parse(url).map_err(invalid)
+}
+
+/// The error of the connection. Our resolver's own errors are inside it.
+fn failure(url: &Url, error: legacy::Error) -> Error {
+    let host = url.host_str().unwrap_or_default().to_owned();
+    if !error.is_connect() {
+        return Error::Transfer(chain(&error));
+    }
+    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
+    for cause in causes {
+        if let Some(Error::Address { host, address, reason }) = cause.downcast_ref() {
+            return Error::Address { host: host.clone(), address: *address, reason };
+        }
+    }
+    Error::Connect { host, reason: chain(&error) }
+}

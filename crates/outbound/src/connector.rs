@@ -1,0 +1,102 @@
+//! Name resolution, TCP and TLS. The policy is checked on the addresses of the name, and only those
+//! that it allows are connected to.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use rustls::{ClientConfig, RootCertStore};
+use tower_service::Service;
+
+use crate::error::Error;
+use crate::policy::Policy;
+
+/// Time for one TCP connection. When it is reached, the next address is tried.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Connects to what the policy allows.
+pub(crate) type Connector = HttpsConnector<HttpConnector<CheckedResolver>>;
+
+/// The certificate authorities of the system, read once.
+static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    // Systems keep a few that cannot be read; one that is missing shows as an error of its server.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        // A container without certificates.
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+});
+
+/// A connector for the policy; fails if its certificate authorities are invalid.
+pub(crate) fn connector(policy: &Arc<Policy>) -> Result<Connector, Error> {
+    let mut http = HttpConnector::new_with_resolver(CheckedResolver {
+        resolver: GaiResolver::new(),
+        policy: policy.clone(),
+    });
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT));
+    http.set_nodelay(true);
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls(policy)?);
+    // `PlainHttp` is checked with the URL.
+    Ok(builder.https_or_http().enable_all_versions().wrap_connector(http))
+}
+
+fn tls(policy: &Policy) -> Result<ClientConfig, Error> {
+    let invalid =
+        |reason: String| Error::Connect { host: "certificate authorities".into(), reason };
+    let mut roots = SYSTEM_ROOTS.clone();
+    for root in &policy.roots {
+        roots.add(root.clone()).map_err(|error| invalid(error.to_string()))?;
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| invalid(error.to_string()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The system's resolver, without the addresses that the policy forbids.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckedResolver {
+    resolver: GaiResolver,
+    policy: Arc<Policy>,
+}
+
+impl Service<Name> for CheckedResolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let host = name.as_str().to_owned();
+        let policy = self.policy.clone();
+        let resolving = self.resolver.call(name);
+        Box::pin(async move {
+            let found = resolving.await.map_err(|error| Error::Connect {
+                host: host.clone(),
+                reason: format!("name resolution failed: {error}"),
+            })?;
+            let mut refused = None;
+            let allowed = found.filter(|found| {
+                policy.check_address(&host, found.ip()).map_err(|e| refused = Some(e)).is_ok()
+            });
+            let allowed: Vec<SocketAddr> = allowed.collect();
+            match refused {
+                Some(refused) if allowed.is_empty() => Err(refused),
+                _ => Ok(allowed.into_iter()),
+            }
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! Sends requests to an API.
+//!
+//! A request is repeated only if it certainly had no effect, or may have it twice: it was not sent,
+//! its method is idempotent, or it has an `Idempotency-Key`. The API's `Retry-After` is honoured,
+//! also by the calls after it: they wait, or fail at once if their time would not suffice.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use sabir_openapi::{Answer, Request};
+use sabir_outbound::{Error, HttpClient, Limits, Policy};
+use sabir_wire::Caller;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::credential::Auth;
+use crate::command::CallQueue;
+
+/// How often a request is repeated at most.
+const RETRIES: u32 = 2;
+
+/// The wait before the first repetition; it doubles.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// The longest wait that an API can ask for. A longer one counts as this.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// How a [`Sender`] behaves.
+#[derive(Clone, Debug)]
+pub struct SenderSettings {
+    /// Who may be reached.
+    pub policy: Policy,
+    /// How we authenticate.
+    pub auth: Vec<Auth>,
+    /// The time of one call, repetitions included.
+    pub timeout: Duration,
+    /// The longest answer in bytes, after decompression.
+    pub max_response: u64,
+    /// How many requests are sent at once. Further ones wait.
+    pub concurrency: usize,
+}
+
+impl Default for SenderSettings {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            auth: Vec::new(),
+            timeout: Duration::from_secs(30),
+            max_response: 16 << 20,
+            concurrency: 16,
+        }
+    }
+}
+
+/// How many requests may wait for others. Further ones fail.
+const MAX_WAITING: usize = 1024;
+
+/// Sends requests to an API.
+#[derive(Debug)]
+pub struct Sender {
+    client: HttpClient,
+    settings: SenderSettings,
+    queue: CallQueue,
+    /// The API wants no request before.
+    not_before: Mutex<Option<Instant>>,
+}
+
+impl Sender {
+    /// A sender with these settings.
+    pub fn new(settings: SenderSettings) -> Result<Self, Error> {
+        let client = HttpClient::new(settings.policy.clone())?;
+        let queue = CallQueue::new(settings.concurrency, MAX_WAITING);
+        Ok(Self { client, settings, queue, not_before: Mutex::new(None) })
+    }
+
+    /// Checks that a URL may be reached, as far as it is known before its name is resolved.
+    pub fn check(&self, url: &str) -> Result<(), Error> {
+        self.client.check(url)
+    }
+
+    /// Sends a request and reads the answer. `schemes` are those that the operation accepts; `None`:
+    /// all. The error is for the model.
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        schemes: Option<&[Vec<String>]>,
+        is_repeatable: bool,
+        caller: &Caller,
+    ) -> Result<Answer, String> {
+        let deadline = Instant::now() + self.settings.timeout;
+        let too_late = |_| format!("no answer within {:?}", self.settings.timeout);
+        let queued = self.queue.enter(caller.share()).map_err(|full| full.to_string())?;
+        let _running = timeout_at(deadline, queued).await.map_err(too_late)?;
+        self.wait_for_api(deadline).await?;
+        let sending = self.send_until_answered(request, schemes, is_repeatable, deadline);
+        timeout_at(deadline, sending).await.map_err(too_late)?
+    }
+
+    async fn send_until_answered(
+        &self,
+        request: &Request,
+        schemes: Option<&[Vec<String>]>,
+        is_repeatable: bool,
+        deadline: Instant,
+    ) -> Result<Answer, String> {
+        let mut wait = FIRST_WAIT;
+        let mut was_renewed = false;
+        for attempt in 0.. {
+            let sent = self.send_once(request, schemes).await?;
+            let may_repeat = attempt < RETRIES;
+            let (pause, reply) = match sent {
+                Err(error) => {
+                    let repeats = error.is_unsent() || (is_repeatable && is_passing(&error));
+                    if !may_repeat || !repeats || is_forbidden(&error) {
+                        return Err(error.to_string());
+                    }
+                    (wait, Err(error.to_string()))
+                }
+                Ok((answer, asked)) => {
+                    if answer.status == 401 && !was_renewed && self.forget_tokens(schemes).await {
+                        was_renewed = true;
+                        continue;
+                    }
+                    let status = answer.status;
+                    let is_passing = [429, 502, 503, 504].contains(&status);
+                    // 429 means that nothing was done.
+                    let repeats = is_passing && (is_repeatable || status == 429);
+                    if !may_repeat || !repeats {
+                        return Ok(answer);
+                    }
+                    (asked.unwrap_or(wait), Ok(answer))
+                }
+            };
+            let until = Instant::now() + pause;
+            if until >= deadline {
+                return reply;
+            }
+            sleep_until(until).await;
+            wait *= 2;
+        }
+        Err("the request was not sent".to_owned())
+    }
+
+    /// Sends a request once. The answer comes with the wait that the API asks for.
+    async fn send_once(
+        &self,
+        request: &Request,
+        schemes: Option<&[Vec<String>]>,
+    ) -> Result<Result<(Answer, Option<Duration>), Error>, String> {
+        let mut sent = build(request)?;
+        for auth in self.chosen(schemes) {
+            auth.credential.apply(&mut sent, &self.client).await?;
+        }
+        let limits = Limits {
+            head: self.settings.timeout,
+            idle: Some(self.settings.timeout),
+            total: Some(self.settings.timeout),
+            body: self.settings.max_response,
+        };
+        let response = match self.client.send(sent, &limits).await {
+            Ok(response) => response,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (head, body) = response.into_parts();
+        let body = match body.read().await {
+            Ok(body) => body,
+            Err(error) => return Ok(Err(error)),
+        };
+        let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        let asked = header(RETRY_AFTER.as_str()).and_then(retry_after);
+        if let Some(asked) = asked
+            && matches!(
+                head.status,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+            )
+        {
+            let mut not_before = self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
+            *not_before = Some(Instant::now() + asked);
+        }
+        let answer = Answer::read(head.status.as_u16(), header, body.into(), &request.url);
+        Ok(Ok((answer, asked)))
+    }
+
+    /// The credentials for an operation that accepts these schemes.
+    fn chosen(&self, schemes: Option<&[Vec<String>]>) -> impl Iterator<Item = &Auth> {
+        self.settings.auth.iter().filter(move |auth| match (&auth.scheme, schemes) {
+            (Some(name), Some(schemes)) => schemes.iter().any(|all| all.contains(name)),
+            _ => true,
+        })
+    }
+
+    /// Forgets the tokens that the API refused. Whether there were any.
+    async fn forget_tokens(&self, schemes: Option<&[Vec<String>]>) -> bool {
+        let mut any = false;
+        for auth in self.chosen(schemes) {
+            any |= auth.credential.forget().await;
+        }
+        any
+    }
+
+    /// Waits as long as the API asked for, if the call has the time.
+    async fn wait_for_api(&self, deadline: Instant) -> Result<(), String> {
+        let until = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(until) = until.filter(|until| *until > Instant::now()) else { return Ok(()) };
+        if until >= deadline {
+            let seconds = (until - Instant::now()).as_secs() + 1;
+            return Err(format!("the API asked to wait for {seconds} s before the next request"));
+        }
+        sleep_until(until).await;
+        Ok(())
+    }
+}
+
+fn build(request: &Request) -> Result<http::Request<Bytes>, String> {
+    let method = request.method.as_str();
+    let mut builder = http::Request::builder().method(method).uri(&request.url);
+    builder = builder.header(USER_AGENT, concat!("sabir/", env!("CARGO_PKG_VERSION")));
+    for (name, value) in &request.headers {
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("`{name}` is not the name of a header"))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| format!("`{name}` contains a character that a header cannot have"))?;
+        builder = builder.header(name, value);
+    }
+    let body = Bytes::from(request.body.clone().unwrap_or_default());
+    builder.body(body).map_err(|error| format!("the request is not valid: {error}"))
+}
+
+/// Whether the same request may succeed a moment later.
+fn is_passing(error: &Error) -> bool {
+    matches!(error, Error::Transfer(_) | Error::Connect { .. })
+}
+
+/// Whether the policy refuses the request, now and later.
+fn is_forbidden(error: &Error) -> bool {
+    !is_passing(error) && !matches!(error, Error::Timeout { .. })
+}
+
+/// Reads `Retry-After`: seconds, or a date.
+fn retry_after(value: &str) -> Option<Duration> {
+    let wait = match value.trim().parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = httpdate::parse_http_date(value).ok()?;
+            date.duration_since(SystemTime::now()).unwrap_or_default()
+        }
+    };
+    Some(wait.min(LONGEST_WAIT))
+}
