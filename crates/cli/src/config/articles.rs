@@ -162,5 +162,6 @@ pub(super) fn holds_markdown(folder: &Path) -> bool {
     };
     let top = entries(folder);
     let below = top.iter().filter(|path| !is_hidden(path) && path.is_dir());
-    top.iter().any(is_markdown) || below.take(LOOKED_AT).any(|path| entries(path).iter().any(is_markdown))
+    top.iter().any(is_markdown)
+        || below.take(LOOKED_AT).any(|path| entries(path).iter().any(is_markdown))
 }
