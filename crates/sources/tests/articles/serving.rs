@@ -95,7 +95,7 @@ impl Shop {
         let call = ResourceCall { uri: uri.into(), template, variables, context: context() };
         match found.source().read_resource(call).await? {
             Outcome::Done(reply) => Ok(reply),
-            Outcome::NeedInput(_) => panic!("articles ask nothing"),
+            other => panic!("articles ask nothing: {other:?}"),
         }
     }
 
@@ -115,7 +115,7 @@ impl Shop {
         let call = CompleteCall { reference, argument, value, given, context: context() };
         match source.complete(call).await.unwrap() {
             Outcome::Done(completion) => completion.values,
-            Outcome::NeedInput(_) => panic!("articles ask nothing"),
+            other => panic!("articles ask nothing: {other:?}"),
         }
     }
 }
@@ -123,6 +123,7 @@ impl Shop {
 fn context() -> Context {
     Context {
         caller: sabir_wire::Caller::local(),
+        conversation: None,
         capabilities: ClientCapabilities::default(),
         client: None,
         meta: None,
