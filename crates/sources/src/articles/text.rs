@@ -36,13 +36,6 @@ pub(super) fn list(list: &List, offset: usize, max_chars: usize) -> String {
             format!("Articles {} to {} of {total}, newest first.", offset + 1, offset + shown)
         }
     };
-    if articles.len() < *total && !folders.is_empty() {
-        let shown =
-            folders.iter().take(MOST_FOLDERS).map(|(name, count)| format!("{name} ({count})"));
-        let more = if folders.len() > MOST_FOLDERS { ", …" } else { "" };
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        push(&mut text, format_args!("\nFolders, for `category`: {shown}{more}"));
-    }
     let mut next = list.next_offset;
     for (place, article) in articles.iter().enumerate() {
         line(&mut text, "\n- ", article);
@@ -50,6 +43,13 @@ pub(super) fn list(list: &List, offset: usize, max_chars: usize) -> String {
             next = Some(offset + place + 1);
             break;
         }
+    }
+    if articles.len() < *total && !folders.is_empty() {
+        let shown =
+            folders.iter().take(MOST_FOLDERS).map(|(name, count)| format!("{name} ({count})"));
+        let more = if folders.len() > MOST_FOLDERS { ", …" } else { "" };
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        push(&mut text, format_args!("\nFolders, for `category`: {shown}{more}"));
     }
     if let Some(next) = next {
         push(&mut text, format_args!("\nMore: offset={next}."));
