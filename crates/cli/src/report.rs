@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use crate::config::Mistakes;
 use crate::escape::escaped_lines;
 
-/// The exit codes. Wrong usage is 2, from clap.
+/// The exit codes. Clap exits with 2, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
+    Usage = 2,
     Config = 3,
 }
 
@@ -25,6 +26,8 @@ impl From<Exit> for ExitCode {
 pub(crate) enum Failure {
     /// The configuration is wrong.
     Config(Mistakes),
+    /// The command line is wrong.
+    Usage(String),
     /// It was reported already.
     Silent,
     /// Something else failed.
@@ -34,6 +37,10 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self::Other { what: what.into(), hint: None }
+    }
+
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Usage(what.into())
     }
 }
 
@@ -58,6 +65,10 @@ pub(crate) fn show(failure: &Failure) -> Exit {
             }
             Exit::Config
         }
+        Failure::Usage(what) => {
+            say(&format!("error: {what}"));
+            Exit::Usage
+        }
         Failure::Silent => Exit::Failed,
         Failure::Other { what, hint } => {
             say(&format!("error: {what}"));
@@ -74,7 +85,7 @@ impl std::fmt::Display for Failure {
         match self {
             Self::Config(mistakes) => write!(f, "{mistakes}"),
             Self::Silent => Ok(()),
-            Self::Other { what, .. } => f.write_str(what),
+            Self::Usage(what) | Self::Other { what, .. } => f.write_str(what),
         }
     }
 }

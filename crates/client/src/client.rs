@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_wire::Era;
 use sabir_wire::types::SubscriptionFilter;
+use sabir_wire::{Era, Raw};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ use crate::request::CallRequest;
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
-    _guard: Arc<Guard>,
+    guard: Arc<Guard>,
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Client {
             shared.demand.notify_one();
         }
         let task = tokio::spawn(keep(shared.clone()));
-        Self { _guard: Arc::new(Guard(task, shared.clone())), shared }
+        Self { guard: Arc::new(Guard(task, shared.clone())), shared }
     }
 
     /// A client that cannot answer questions.
@@ -119,6 +119,24 @@ impl Client {
             }
             self.shared.demand.notify_one();
             state.changed().await.map_err(|_| OpenError::Closed)?;
+        }
+    }
+
+    /// Closes the link, and waits until that is done: running calls fail, and a program has exited.
+    pub async fn close(&self) {
+        self.guard.0.abort();
+        let state = self.shared.state.send_replace(State::Closed);
+        if let State::Open(connection) = state {
+            connection.close().await;
+        }
+    }
+
+    /// Closes the link until the next call, and waits until that is done: running calls fail, and a
+    /// program has exited.
+    pub async fn disconnect(&self) {
+        let state = self.shared.state.borrow().clone();
+        if let State::Open(connection) = state {
+            connection.close().await;
         }
     }
 
@@ -209,6 +227,17 @@ impl Client {
                 Ok(answer) => asked.answer(answer),
                 Err(error) => asked.refuse(error),
             }
+        }
+    }
+
+    /// Sends a notification. Returns `false`, and drops it, if the link is not open or the server
+    /// does not read.
+    pub fn notify(&self, method: &str, params: Option<Raw>) -> bool {
+        match &*self.shared.state.borrow() {
+            State::Open(connection) if connection.info().is_some() => {
+                connection.notify(method, params)
+            }
+            _ => false,
         }
     }
 
@@ -376,23 +405,29 @@ impl Shared {
             tokio::select! {
                 reason = connection.ended() => return reason,
                 () = self.rewatch.notified() => {}
-                () = lost(&mut listening) => {
+                ended = lost(&mut listening) => match ended {
+                    // Asking again would be refused again.
+                    Err(CallError::Rpc(error)) => {
+                        tracing::warn!(error = %error.message, "the server refused a subscription");
+                    }
                     // The server ended the subscription; ask again, but not in a hurry.
-                    tokio::time::sleep(self.config.reconnect.wait(2)).await;
-                    subscribed = SubscriptionFilter::default();
-                }
+                    _ => {
+                        tokio::time::sleep(self.config.reconnect.wait(3)).await;
+                        subscribed = SubscriptionFilter::default();
+                    }
+                },
             }
         }
     }
 }
 
-/// Waits until a subscription has ended.
-async fn lost(listening: &mut Option<Call>) {
+/// Waits until a subscription has ended, and gives its result.
+async fn lost(listening: &mut Option<Call>) -> Result<Reply, CallError> {
     let Some(call) = listening else { return std::future::pending().await };
     loop {
-        if let CallEvent::Done(_) = call.next().await {
+        if let CallEvent::Done(result) = call.next().await {
             *listening = None;
-            return;
+            return result;
         }
     }
 }

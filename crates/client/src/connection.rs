@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     unsent: AtomicUsize,
     has_answered: AtomicBool,
     announce: Announce,
+    /// Notified when the transport has let go of the link.
+    released: Arc<Notify>,
     /// For the handles that outlive a borrow.
     this: Weak<Connection>,
 }
@@ -122,9 +124,11 @@ impl Connection {
             unsent: AtomicUsize::new(0),
             has_answered: AtomicBool::new(false),
             announce,
+            released: Arc::default(),
             this: this.clone(),
         });
-        let receiver = Arc::new(Incoming(connection.this.clone()));
+        let (this, released) = (connection.this.clone(), connection.released.clone());
+        let receiver = Arc::new(Incoming { connection: this, released });
         let inbox = Inbox::new(receiver, config.limits.clone());
         transport.open(Link { orders: taken, inbox }).await?;
         tokio::spawn(keep_time(connection.this.clone()));
@@ -171,6 +175,15 @@ impl Connection {
         self.lock().ended_in_probe
     }
 
+    /// Sends a notification, if there is room for it.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) -> bool {
+        let has_room = self.unsent.load(Ordering::Relaxed) <= MAX_UNSENT;
+        if has_room {
+            self.handle(Input::Notify { method: method.to_owned(), params });
+        }
+        has_room
+    }
+
     /// Begins a call, when there is room for it.
     pub(crate) async fn begin(&self, request: &Arc<CallRequest>) -> Begun {
         while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT && self.info().is_some() {
@@ -186,6 +199,14 @@ impl Connection {
         core.calls.insert(key, Waiter { notices, result });
         self.advance(core, Input::Start { call: key, request: request.clone() });
         Begun { key, notices: noticed, result: finished }
+    }
+
+    /// Cancels a call whose holder has left.
+    pub(crate) fn cancel(&self, call: CallKey) {
+        let mut core = self.lock();
+        let waiter = core.calls.remove(&call);
+        self.advance(core, Input::Cancel(call));
+        drop(waiter);
     }
 
     /// Hands in what happened, and carries out what comes of it.
@@ -292,6 +313,13 @@ impl Connection {
         }
     }
 
+    /// Ends the link, and waits until the transport has let go of it: what was said is sent by then,
+    /// and a program has exited.
+    pub(crate) async fn close(&self) {
+        self.finish(OpenError::Closed, &[]);
+        self.released.notified().await;
+    }
+
     /// Ends the link: every call is told.
     pub(crate) fn finish(&self, reason: OpenError, unsent: &[CallKey]) {
         let mut core = self.lock();
@@ -373,27 +401,38 @@ impl Drop for Connection {
 
 /// A transport's way to its connection, which it does not keep alive.
 #[derive(Debug)]
-struct Incoming(Weak<Connection>);
+struct Incoming {
+    connection: Weak<Connection>,
+    released: Arc<Notify>,
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.released.notify_one();
+    }
+}
 
 impl Receiver for Incoming {
     fn handle(&self, input: Input) {
-        if let Some(connection) = self.0.upgrade() {
+        if let Some(connection) = self.connection.upgrade() {
             connection.handle(input);
         }
     }
 
     fn end(&self, reason: OpenError, unsent: &[CallKey]) {
-        if let Some(connection) = self.0.upgrade() {
+        if let Some(connection) = self.connection.upgrade() {
             connection.finish(reason, unsent);
         }
     }
 
     fn is_waiting(&self, call: CallKey) -> bool {
-        self.0.upgrade().is_some_and(|connection| connection.lock().conversation.is_waiting(call))
+        self.connection
+            .upgrade()
+            .is_some_and(|connection| connection.lock().conversation.is_waiting(call))
     }
 
     fn sent(&self, bytes: usize) {
-        if let Some(connection) = self.0.upgrade() {
+        if let Some(connection) = self.connection.upgrade() {
             connection.unsent.fetch_sub(bytes, Ordering::Relaxed);
             connection.room.notify_waiters();
         }
@@ -437,3 +476,6 @@ impl Drop for QuestionHandle {
         self.answer(Err(ErrorObject::new(code, "the question was not answered")));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -221,6 +221,8 @@
 
 mod handle; // a server that serves, and can be changed meanwhile
 mod server; // a server before it serves
+#[cfg(feature = "client")]
+pub mod client; // a client for any server
 pub mod test; // a client in memory
 
 pub use handle::{Handle, ServeError};

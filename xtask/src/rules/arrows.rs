@@ -26,7 +26,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "sabir",
-        &["budget", "client", "engine", "transports", "sources", "session", "registry", "wire"],
+        &[
+            "budget",
+            "client",
+            "engine",
+            "transports",
+            "sources",
+            "session",
+            "registry",
+            "supervisor",
+            "wire",
+        ],
     ),
     ("transports", &["budget", "engine", "session", "registry", "wire"]),
     (
@@ -204,7 +214,6 @@ mod tests {
             ("client", "session"),
             ("engine", "transports"),
             ("sabir", "cli"),
-            ("sabir", "client"),
             ("testkit", "sources"),
             ("articles", "registry"),
             ("supervisor", "wire"),

@@ -1,17 +1,20 @@
 //! The subcommands.
 
+mod call;
 mod check;
 mod doctor;
 mod import;
 mod init;
 mod install;
+mod list;
 mod openapi;
 mod secrets;
 mod serve;
+mod target;
 
 use std::sync::Arc;
 
-use sabir_engine::Engine;
+use sabir_engine::{ClientEvent, Engine};
 
 use clap::CommandFactory as _;
 
@@ -25,6 +28,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
         Command::Init => init::run(),
+        Command::List(list) => list::run(&list),
+        Command::Call(call) => call::run(&call),
         Command::Openapi(args) => openapi::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
@@ -38,15 +43,32 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
+/// Runs a command that talks to a server. A thread that waits for the user's answer does not delay
+/// the end.
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(std::time::Duration::ZERO);
+    done
+}
+
 /// An engine whose sources are open, and not started yet.
 struct Opened {
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
 }
 
+/// Takes what happens to clients.
+type OnEvent = Box<dyn Fn(ClientEvent) + Send + Sync>;
+
 impl Opened {
     async fn new(settings: Settings) -> Result<Self, Mistakes> {
-        let engine = Engine::new(settings.engine);
+        Self::observed(settings, None).await
+    }
+
+    /// The same, which tells `on_event` what happens to clients.
+    async fn observed(settings: Settings, on_event: Option<OnEvent>) -> Result<Self, Mistakes> {
+        let engine = Engine::observed(settings.engine, on_event);
         let context = OpenContext::new(settings.folder);
         SourceDescription::open_all(settings.sources, &context, engine.registry()).await?;
         Ok(Self { engine, context })

@@ -4,8 +4,11 @@
 mod apis;
 mod articles;
 mod asdlc;
+mod calling;
+mod children;
 mod client;
 mod commands;
+mod editors;
 mod configuration;
 mod extras;
 mod http;
