@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::body::{BodyKind, DescribedBody, Shape};
+use crate::body::{DescribedBody, Shape};
 use crate::description::Node;
+use crate::media::BodyKind;
 use crate::name::argument_names;
 use crate::parameter::DescribedParameter;
 use crate::schema::Converter;
