@@ -7,21 +7,11 @@ use serde_json::Value;
 use crate::description::{Description, Node, Version};
 use crate::entry::Method;
 use crate::field::Field;
-use crate::media::{essence, is_json};
+use crate::media::{BodyKind, essence, is_json};
 use crate::parameter::{Parameters, Style, collection};
 
 /// How many levels of `allOf` and references are looked into for the fields of a body.
 const MAX_LEVELS: usize = 12;
-
-/// How a body is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BodyKind {
-    Json,
-    Form,
-    Multipart,
-    Text,
-    Bytes,
-}
 
 /// The body of a request.
 #[derive(Clone, Debug)]

@@ -82,7 +82,7 @@ pub(super) fn settle(
     settings.site = file.site.clone();
     settings.weights = file.weight.iter().map(Weight::settle).collect();
     settings.watch = file.watch.unwrap_or(settings.watch);
-    settings.cache = cache(file.cache.as_deref(), text);
+    settings.cache = cache(file.cache.as_deref(), "articles", text);
     let place = text.place(file.path.span());
     let named = if is_only { place.clone() } else { place.clone().hint(NAMES) };
     Ok(SourceDescription::new(named, |_| async {
@@ -125,14 +125,14 @@ fn max_chars(written: Option<&Spanned<i64>>, text: &Text<'_>) -> Result<usize, M
 
 const NAMES: &str = "give one of the folders a `name`";
 
-/// The folder for the indexes of large folders: by default, the user's cache folder.
-fn cache(written: Option<&str>, text: &Text<'_>) -> Option<PathBuf> {
+/// The folder for what a kind of sources keeps: by default, one in the user's cache folder.
+pub(super) fn cache(written: Option<&str>, kind: &str, text: &Text<'_>) -> Option<PathBuf> {
     match written {
         Some("none") => None,
         Some(path) => Some(text.folder().join(path)),
         None => {
             let base = etcetera::choose_base_strategy().ok()?;
-            Some(base.cache_dir().join("sabir").join("articles"))
+            Some(base.cache_dir().join("sabir").join(kind))
         }
     }
 }

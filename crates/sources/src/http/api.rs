@@ -103,7 +103,8 @@ impl Source for ApiSource {
         };
         Offer {
             tools: state.tools.clone(),
-            templates: vec![template],
+            // An offer without anything counts as one of tools that are not there yet.
+            templates: if state.tools.is_empty() { Vec::new() } else { vec![template] },
             tolerant: true,
             changes: true,
             ..Offer::default()
