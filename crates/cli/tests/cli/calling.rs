@@ -36,7 +36,7 @@ fn our_own_sources_are_listed_and_called() {
     let run = |args: &[&str]| seen(&sabir(folder.path(), args));
     assert_eq!(run(&["list"]), format!("exit 0\nstdout:\n{LISTED}"));
     assert_eq!(run(&["list", "sabir.toml"]), format!("exit 0\nstdout:\n{LISTED}"));
-    assert_eq!(run(&["call", ".", "add", "a=1", "b=-2"]), "exit 0\nstdout:\n-1");
+    assert_eq!(run(&["call", ".", "add", "a=1", "b=2"]), "exit 0\nstdout:\n3");
     let json = run(&["call", ".", "add", "--json", r#"{"a":1,"b":2}"#]);
     assert!(json.contains(r#""content":[{"type":"text","text":"3"}]"#), "{json}");
     let listed = sabir(folder.path(), &["list", "--json"]).stdout;
