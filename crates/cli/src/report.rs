@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     Config(Mistakes),
     /// The command line is wrong.
     Usage(String),
-    /// Everything is said already.
+    /// It was reported already.
     Silent,
     /// Something else failed.
     Other { what: String, hint: Option<&'static str> },

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_wire::Era;
 use sabir_wire::types::SubscriptionFilter;
+use sabir_wire::{Era, Raw};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -227,6 +227,17 @@ impl Client {
                 Ok(answer) => asked.answer(answer),
                 Err(error) => asked.refuse(error),
             }
+        }
+    }
+
+    /// Sends a notification. Returns `false`, and drops it, if the link is not open or the server
+    /// does not read.
+    pub fn notify(&self, method: &str, params: Option<Raw>) -> bool {
+        match &*self.shared.state.borrow() {
+            State::Open(connection) if connection.info().is_some() => {
+                connection.notify(method, params)
+            }
+            _ => false,
         }
     }
 

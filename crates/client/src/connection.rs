@@ -175,6 +175,15 @@ impl Connection {
         self.lock().ended_in_probe
     }
 
+    /// Sends a notification, if there is room for it.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) -> bool {
+        let has_room = self.unsent.load(Ordering::Relaxed) <= MAX_UNSENT;
+        if has_room {
+            self.handle(Input::Notify { method: method.to_owned(), params });
+        }
+        has_room
+    }
+
     /// Begins a call, when there is room for it.
     pub(crate) async fn begin(&self, request: &Arc<CallRequest>) -> Begun {
         while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT && self.info().is_some() {

@@ -92,6 +92,19 @@ impl CallHandle for RunningCall {
         }
     }
 
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        let method = method.into();
+        self.events.notified(self.key, CallNotification::Other { method, params });
+    }
+
+    fn log_level(&self) -> Option<Level> {
+        self.log_level
+    }
+
+    fn wants_progress(&self) -> bool {
+        self.wants_progress
+    }
+
     fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use sabir_registry::{Announcement, Catalog};
 use sabir_session::{Call, CallKey, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
-use sabir_wire::{Caller, Incoming, Malformed, ParsedRequest, Request, decode};
+use sabir_wire::{Caller, Era, Incoming, Malformed, ParsedRequest, Request, decode};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 
@@ -30,6 +31,8 @@ use crate::work::{Done, Progress, Turn, Waiting, Work};
 pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
+    /// Names the session to sources. Given with its first call of the legacy era.
+    conversation: Option<u64>,
     /// What running calls report. Made with the first call.
     events: Option<Arc<EventQueue>>,
     running: Vec<Arc<RunningCall>>,
@@ -73,6 +76,7 @@ impl Connection {
         Self {
             session: Session::new(engine.session_config.clone(), kind, owner),
             engine: engine.clone(),
+            conversation: None,
             events: None,
             running: Vec::new(),
             parked: Vec::new(),
@@ -346,7 +350,10 @@ impl Connection {
         let wants_progress = from.meta.progress_token.is_some();
         let call = RunningCall::new(key, self.events().clone(), wants_progress, log_level);
         self.running.push(call.clone());
-        let context = MethodContext { engine: self.engine.clone(), catalog, from, call };
+        let conversation = (from.revision.era() == Era::Legacy)
+            .then(|| *self.conversation.get_or_insert_with(next_conversation));
+        let engine = self.engine.clone();
+        let context = MethodContext { engine, catalog, from, conversation, call };
         self.work.push_back(Work { request, context });
     }
 
@@ -373,6 +380,11 @@ impl Connection {
         }
         self.work.retain(|work| work.context.call.key != key);
     }
+}
+
+fn next_conversation() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// tokio's clock, so that deadlines and timers agree and tests can pause it.

@@ -24,6 +24,8 @@ pub(crate) struct MethodContext {
     /// The call keeps this catalog, whatever changes meanwhile.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) from: RequestMeta,
+    /// The session of the legacy era that the call belongs to.
+    pub(crate) conversation: Option<u64>,
     pub(crate) call: Arc<RunningCall>,
 }
 

@@ -22,12 +22,16 @@ pub struct Catalog {
     capabilities: ServerCapabilities,
     tools: FxHashMap<Box<str>, Arc<ToolEntry>>,
     tool_list: Listing<Tool>,
+    /// Further names of tools; `None` for one that two tools have.
+    aliases: FxHashMap<Box<str>, Option<Arc<ToolEntry>>>,
     prompts: FxHashMap<Box<str>, (Prompt, Provider)>,
     prompt_list: Listing<Prompt>,
     resources: FxHashMap<Box<str>, Provider>,
     resource_list: Listing<Resource>,
     templates: Vec<(UriTemplate, String, Provider)>,
     template_list: Listing<ResourceTemplate>,
+    /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
+    unlisted: FxHashMap<Box<str>, Option<Provider>>,
 }
 
 /// A tool with its compiled schemas and its source.
@@ -81,6 +85,8 @@ impl std::fmt::Debug for Provider {
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
+    /// What operators call the source.
+    name: String,
     tools: Vec<Arc<ToolEntry>>,
     templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
@@ -124,7 +130,15 @@ impl CheckedOffer {
                 }
             }
         }
-        Ok(Self { provider, tools, templates, offer, left_out })
+        Ok(Self { provider, name: source.name(), tools, templates, offer, left_out })
+    }
+
+    fn has(&self, kind: &str, name: &str) -> bool {
+        match kind {
+            "tool" => self.tools.iter().any(|entry| entry.tool.name == name),
+            "prompt" => self.offer.prompts.iter().any(|prompt| prompt.name == name),
+            _ => self.offer.resources.iter().any(|resource| resource.uri == name),
+        }
     }
 }
 
@@ -171,12 +185,15 @@ impl Catalog {
         let mut prompts = FxHashMap::default();
         let mut resources = FxHashMap::default();
         let mut templates = Vec::new();
+        let (mut aliases, mut unlisted) = (FxHashMap::default(), FxHashMap::default());
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
         for (nth, checked) in offers.iter().enumerate() {
             let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
-                taken.push((nth, BadOffer::Taken { kind, name: name.clone() }))
+                let by = offers[..=nth].iter().find(|before| before.has(kind, name));
+                let by = by.map(|before| before.name.clone()).unwrap_or_default();
+                taken.push((nth, BadOffer::Taken { kind, name: name.clone(), by }))
             };
             for entry in entries {
                 match insert(&mut tools, &entry.tool.name, || entry.clone()) {
@@ -196,6 +213,16 @@ impl Catalog {
                     false => lost("resource", &resource.uri),
                 }
             }
+            for (alias, name) in &offer.tool_aliases {
+                let entry = tools.get(name.as_str());
+                let is_own = |entry: &&Arc<ToolEntry>| Arc::ptr_eq(entry.source(), &provider.0);
+                if let Some(entry) = entry.filter(is_own) {
+                    insert_unique(&mut aliases, alias, entry.clone());
+                }
+            }
+            for beginning in &offer.unlisted {
+                insert_unique(&mut unlisted, beginning, provider.clone());
+            }
             for (parsed, template) in parsed {
                 templates.push((parsed.clone(), template.uri_template.clone(), provider.clone()));
                 template_list.push(template.clone());
@@ -207,12 +234,14 @@ impl Catalog {
             capabilities: capabilities(offers, changeable),
             tools,
             tool_list: Listing::new(tool_list, page_size, cache),
+            aliases,
             prompts,
             prompt_list: Listing::new(prompt_list, page_size, cache),
             resources,
             resource_list: Listing::new(resource_list, page_size, cache),
             templates,
             template_list: Listing::new(template_list, page_size, cache),
+            unlisted,
         };
         (catalog, taken)
     }
@@ -222,9 +251,9 @@ impl Catalog {
         &self.capabilities
     }
 
-    /// The tool of that name.
+    /// The tool of that name, or else the only one that has it as a further name.
     pub fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
-        self.tools.get(name)
+        self.tools.get(name).or_else(|| self.aliases.get(name)?.as_ref())
     }
 
     /// The prompt of that name, and its source.
@@ -232,12 +261,24 @@ impl Catalog {
         self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.0))
     }
 
-    /// The resource at that URI: listed itself, or matched by a listed template.
+    /// The resource at that URI: one that is listed, one of a family that is, or one that a source
+    /// reads although it is not listed.
     pub fn resource(&self, uri: &str) -> Option<FoundResource> {
-        if let Some(provider) = self.resources.get(uri) {
-            let provider = provider.clone();
-            return Some(FoundResource { provider, template: None, variables: Vec::new() });
-        }
+        let found = |provider: &Provider| FoundResource {
+            provider: provider.clone(),
+            template: None,
+            variables: Vec::new(),
+        };
+        let unlisted = || {
+            let fitting =
+                self.unlisted.iter().filter(|(beginning, _)| uri.starts_with(&***beginning));
+            fitting.max_by_key(|(beginning, _)| beginning.len())?.1.as_ref().map(found)
+        };
+        let listed = self.resources.get(uri).map(found);
+        listed.or_else(|| self.of_family(uri)).or_else(unlisted)
+    }
+
+    fn of_family(&self, uri: &str) -> Option<FoundResource> {
         self.templates.iter().find_map(|(template, text, provider)| {
             let variables = template.read(uri)?;
             let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
@@ -328,6 +369,11 @@ fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() 
     is_free
 }
 
+/// A name that is there twice belongs to nobody.
+fn insert_unique<T>(map: &mut FxHashMap<Box<str>, Option<T>>, name: &str, value: T) {
+    map.entry(name.into()).and_modify(|taken| *taken = None).or_insert(Some(value));
+}
+
 /// A list may be cached for the shortest time that any of its sources allows.
 fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
     let hints = offers.iter().map(|checked| checked.offer.cache);
@@ -342,7 +388,9 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
     let any = |has: fn(&Offer) -> bool| offers.iter().any(|checked| has(&checked.offer));
     let tools = any(|offer| !offer.tools.is_empty());
     let prompts = any(|offer| !offer.prompts.is_empty());
-    let resources = any(|offer| !offer.resources.is_empty() || !offer.templates.is_empty());
+    let resources = any(|offer| {
+        !(offer.resources.is_empty() && offer.templates.is_empty() && offer.unlisted.is_empty())
+    });
     ServerCapabilities {
         // A server that offers nothing yet still says what it would offer.
         tools: tools || changeable || !(prompts || resources),

@@ -14,6 +14,19 @@ pub trait CallHandle: Send + Sync {
     /// Writes to the client's log, if the client asked for this level.
     fn log(&self, level: Level, logger: Option<String>, data: Raw);
 
+    /// Sends a notification that this crate has no name for, such as one of another server.
+    fn notify(&self, _method: &str, _params: Option<Raw>) {}
+
+    /// The lowest level of the log messages that the client wants; `None` if it wants none.
+    fn log_level(&self) -> Option<Level> {
+        None
+    }
+
+    /// Whether the client wants to know how far the call has come.
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
     /// Whether the call was cancelled.
     fn is_cancelled(&self) -> bool;
 
@@ -26,6 +39,9 @@ pub trait CallHandle: Send + Sync {
 pub struct Context {
     /// Who makes the call, as the transport has established.
     pub caller: Caller,
+    /// The conversation that the call belongs to: the same for all calls of one session of the
+    /// legacy era. A request of the modern era belongs to none.
+    pub conversation: Option<u64>,
     /// The client's declared capabilities.
     pub capabilities: ClientCapabilities,
     /// The client's own name for itself. For display only: it is not verified.

@@ -109,7 +109,8 @@ impl Registry {
         })
     }
 
-    /// Adds a source. Refused whole if any part of a strict offer is invalid or its name is taken.
+    /// Adds a source. Refused whole if any part of a strict offer is invalid or its name is taken,
+    /// or if the name of a tool or a prompt of a tolerant one is.
     pub fn add(&self, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
         let mut ids = self.add_all(vec![source]).map_err(|(_, bad)| bad)?;
         // One id per source.
@@ -132,7 +133,11 @@ impl Registry {
         let before = sources.entries.len();
         let is_strict =
             |nth: &usize| offers.get(*nth).is_some_and(|checked| !checked.offer.tolerant);
-        let mut refused = taken.iter().filter(|(nth, _)| *nth >= before && is_strict(nth));
+        // Names of tools and prompts are the operator's to choose, also those of another server.
+        let is_chosen = |bad: &BadOffer| !matches!(bad, BadOffer::Taken { kind: "resource", .. });
+        let is_refused =
+            |(nth, bad): &&(usize, BadOffer)| *nth >= before && (is_strict(nth) || is_chosen(bad));
+        let mut refused = taken.iter().filter(is_refused);
         if let Some((nth, bad)) = refused.next() {
             return Err((nth - before, bad.clone()));
         }

@@ -160,6 +160,9 @@ pub enum Outcome<T> {
     Done(T),
     /// The client must answer first; the source will be called again with the answers.
     NeedInput(Ask),
+    /// Done: the result of another server, as JSON of the newest revision. It is passed on without
+    /// being taken apart; one that breaks its schema is passed on too, with a warning in the log.
+    Relayed(Raw),
 }
 
 /// Questions to the client, and the state to keep until it has answered.
@@ -182,6 +185,12 @@ pub struct Offer {
     pub resources: Vec<Resource>,
     /// Resource templates.
     pub templates: Vec<ResourceTemplate>,
+    /// Further names that its tools can be called by, each with the listed name. They are not
+    /// listed. A name that is listed, or that is a further name of two tools, calls no other tool.
+    pub tool_aliases: Vec<(String, String)>,
+    /// Beginnings of URIs that it reads although it lists neither them nor a template. The longest
+    /// one that fits decides; one that two sources have fits nothing.
+    pub unlisted: Vec<String>,
     /// Whether it completes arguments.
     pub completes: bool,
     /// Whether an invalid part is left out and reported instead of making the whole offer invalid.
@@ -216,6 +225,8 @@ impl Default for Offer {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            tool_aliases: Vec::new(),
+            unlisted: Vec::new(),
             completes: false,
             tolerant: false,
             logs: false,
@@ -268,12 +279,14 @@ pub enum BadOffer {
         reason: sabir_wire::BadTemplate,
     },
     /// The name is taken.
-    #[error("there is a {kind} `{name}` already")]
+    #[error("there is a {kind} `{name}` already (from {by})")]
     Taken {
         /// `tool`, `prompt`, …
         kind: &'static str,
         /// Its name.
         name: String,
+        /// What operators call the source that offers it.
+        by: String,
     },
 }
 

@@ -181,6 +181,13 @@ pub enum CallNotification {
         /// What is said.
         data: Raw,
     },
+    /// A notification of another server that has no type here.
+    Other {
+        /// Its method.
+        method: Box<str>,
+        /// Its params.
+        params: Option<Raw>,
+    },
 }
 
 impl From<Result<ServerResult, Problem>> for Outcome {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sabir_wire::types::ServerResult;
 use sabir_wire::{Caller, Cancelled, Era, Id, Method};
-use sabir_wire::{ParsedRequest, Problem, Raw, Request, Revision, render};
+use sabir_wire::{ParsedRequest, Problem, Raw, Request, Revision, render, write_notification};
 
 use crate::batches::Batches;
 use crate::config::{SessionConfig, SessionKind};
@@ -427,6 +427,9 @@ impl Session {
                     return;
                 }
                 render::logged(level, logger.as_deref(), &data)
+            }
+            CallNotification::Other { method, params } => {
+                write_notification(&method, params.as_ref())
             }
         };
         out.push(notify(Some(call.stream), frame));

@@ -169,6 +169,7 @@ impl House {
                 call_handle.progress(progress, total, message)
             }
             CallNotification::Log { level, logger, data } => call_handle.log(level, logger, data),
+            CallNotification::Other { method, params } => call_handle.notify(&method, params),
         }
     }
 

@@ -183,7 +183,11 @@ fn read_note(text: &str) -> Result<CallNotification, String> {
             logger: optional(second),
             data: read_raw(rest)?,
         }),
-        _ => Err("after `~ CALL`: progress or log".into()),
+        "other" => Ok(CallNotification::Other {
+            method: first.into(),
+            params: optional(rest).map(|params| read_raw(&params)).transpose()?,
+        }),
+        _ => Err("after `~ CALL`: progress, log or other".into()),
     }
 }
 

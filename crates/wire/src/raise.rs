@@ -10,7 +10,7 @@ use crate::json::{Invalid, ReadJson, SERVER, text_of};
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::Revision;
-use crate::types::{Elicit, Question, Questions};
+use crate::types::{ClientCapabilities, Elicit, Question, Questions};
 
 /// A request of a server of the legacy era.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +72,7 @@ fn is_cacheable(method: &Method) -> bool {
 /// The error that a server of revision `from` answered `method` with.
 ///
 /// A missing resource becomes [`Problem::UnknownResource`], which [`crate::render::error`] gives the
-/// code of the client's revision. The error of 2025-11-25 that demands visits to web pages becomes
+/// code of the client's revision; so does a missing capability. The error of 2025-11-25 that demands visits to web pages becomes
 /// those questions; the call is repeated after them.
 pub fn error(method: &Method, from: Revision, error: ErrorObject) -> Result<Questions, Problem> {
     let missing =
@@ -81,6 +81,15 @@ pub fn error(method: &Method, from: Revision, error: ErrorObject) -> Result<Ques
     let uri = data("uri").and_then(|uri| text_of(&uri).ok());
     if let (Method::ReadResource, true, Some(uri)) = (method, error.code == missing, uri) {
         return Err(Problem::UnknownResource(uri.into()));
+    }
+    if error.code == Code::MISSING_CAPABILITY && from.features().stateless {
+        let needed = data("requiredCapabilities");
+        let needed = needed.and_then(|needed| ClientCapabilities::read_json(&needed).ok());
+        // An extension has no place in older revisions: the error stays as it is.
+        let known = needed.filter(|needed| ClientCapabilities::default().lacks(needed).is_some());
+        if let Some(needed) = known {
+            return Err(Problem::MissingCapability(needed));
+        }
     }
     if error.code == Code::URL_ELICITATION_REQUIRED {
         let visits = data("elicitations").and_then(|all| Vec::<Elicit>::read_json(&all).ok());

@@ -8,9 +8,10 @@ fn entry(path: &str) -> Entry {
         stamp: Stamp { size: 1, mtime: 2 },
         hash: 3,
         updated: 4,
-        visible: !hidden,
+        hidden: hidden.then_some(Hidden::Draft),
         linked: false,
         unsure: false,
+        names: Box::default(),
     }
 }
 
@@ -19,7 +20,7 @@ fn listing(paths: &[&str]) -> Listing {
 }
 
 fn resolve(listing: &Listing, asked: &str) -> String {
-    match listing.resolve(asked) {
+    match listing.resolve(asked, None).0 {
         Resolved::One(entry) => entry.path.to_string(),
         Resolved::Many(ids) => ids.join(" or "),
         Resolved::Nothing => "-".to_owned(),

@@ -9,6 +9,7 @@ use super::openapi::OpenApi;
 use super::prompt::Prompt;
 use super::request::Request;
 use super::resource::Resource;
+use super::upstream::Upstream;
 
 /// A sabir.toml.
 #[derive(Debug, Default, Deserialize)]
@@ -27,6 +28,8 @@ pub(crate) struct File {
     pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
+    pub(crate) upstream: Vec<Upstream>,
+    pub(crate) import: Option<Import>,
 }
 
 /// `[server]`: what clients see.
@@ -47,6 +50,7 @@ pub(crate) struct Server {
 pub(crate) struct Listen {
     pub(crate) stdio: Option<bool>,
     pub(crate) http: Option<Spanned<String>>,
+    pub(crate) ws: Option<Spanned<String>>,
 }
 
 /// `[http]`: how HTTP clients are served.
@@ -55,6 +59,8 @@ pub(crate) struct Listen {
 pub(crate) struct Http {
     pub(crate) endpoint: Option<Spanned<String>>,
     pub(crate) old_sse: Option<bool>,
+    pub(crate) websocket: Option<bool>,
+    pub(crate) ping: Option<Spanned<String>>,
     pub(crate) token_env: Option<Spanned<String>>,
     pub(crate) allow_public: Option<Spanned<bool>>,
     pub(crate) origins: Option<Spanned<Vec<String>>>,
@@ -119,6 +125,13 @@ pub(crate) struct Limits {
     pub(crate) page_size: Option<Spanned<usize>>,
     pub(crate) grace: Option<Spanned<String>>,
     pub(crate) abort_grace: Option<Spanned<String>>,
+}
+
+/// `[import]`: the servers of an `mcpServers` JSON file become upstreams.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Import {
+    pub(crate) path: Spanned<String>,
 }
 
 /// `[seal]`: the key that seals the state which clients keep for us. Replicas share it.

@@ -6,8 +6,10 @@
 mod articles; // a folder of Markdown
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
+mod expand; // references to variables
 mod expected; // what a wrong key or type should have been
 mod file; // the file, as written
+mod import; // servers of other clients' files
 mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
@@ -21,6 +23,7 @@ mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod sources; // describing and opening sources
 mod trust; // files that were found, not named
+mod upstream; // another MCP server
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
@@ -43,7 +46,8 @@ pub(crate) const FILE_NAME: &str = "sabir.toml";
 
 /// Reads the configuration at `path`, which is a file, or a folder in which it may be found. A
 /// folder without one is a folder of articles, and so is every folder if `ignore_found`. Without a
-/// path, the configuration in the current folder is read if there is one.
+/// path, the configuration in the current folder is read if there is one; else the current folder is
+/// served if it holds Markdown.
 pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, Mistakes> {
     if let Some(path) = path.filter(|path| !path.is_dir()) {
         if ignore_found {
@@ -65,6 +69,10 @@ pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, 
         }
         (Some(path), Err(error)) if error.kind() == ErrorKind::NotFound => folder(path),
         (None, Err(error)) if error.kind() == ErrorKind::NotFound => {
+            let here = Path::new(".");
+            if articles::holds_markdown(here) {
+                return folder(here);
+            }
             settle(&file::File::default(), &Text::new(&place, ""))
         }
         (_, Err(error)) => Err(Mistake::unreadable(&place, &error).into()),
@@ -78,9 +86,20 @@ fn settle_file(
 ) -> Result<Settings, Mistakes> {
     let text = std::fs::read_to_string(path).map_err(|error| Mistake::unreadable(path, &error))?;
     let text = Text::new(path, &text);
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return servers(&text);
+    }
     let file = reader::read(&text);
     text.checked(check(&file, &text));
     settle(&file, &text)
+}
+
+/// The settings for an `mcpServers` JSON file: the server is named after its folder.
+fn servers(text: &Text<'_>) -> Result<Settings, Mistakes> {
+    let mut file = file::File::default();
+    file.server.name = text.folder().file_name().map(|name| plain(&name.to_string_lossy()));
+    file.upstream = import::upstreams(text)?;
+    settle(&file, text)
 }
 
 /// The settings for a folder of articles: the server is named after it.

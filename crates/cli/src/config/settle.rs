@@ -1,19 +1,22 @@
 //! Settles a file: defaults and environment variables are filled in, values are checked.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sabir::{
-    Dialect, HttpSettings, Implementation, MissingMethod, NullId, RequireReady, Revision, SealKey,
+    Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision,
+    SealKey,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
+use super::expand::expand;
 use super::file::{self, File};
-use super::mistake::{Mistake, Mistakes, Text};
+use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::sources::SourceDescription;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, openapi, prompt, request, resource};
+use super::{articles, command, http, import, openapi, prompt, request, resource, upstream};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) http: HttpSettings,
     /// Whether the file contains an address for them.
     pub(crate) listens_http: bool,
+    /// Where WebSocket clients are served, if the file contains an address for them.
+    pub(crate) ws: Option<SocketAddr>,
     /// An environment variable with a token for them.
     pub(crate) token_env: Option<String>,
     /// Whether the file asks for stdio.
@@ -86,7 +91,10 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text);
     let (http, listens_http) = http::settle(file, text);
-    let sources = sources(file, text, engine.limits.call_time);
+    let mut sources = sources(file, text, &engine.limits);
+    let imported = imported(file, text, engine.limits.question_time);
+    sources.extend(text.checked(imported).unwrap_or_default());
+    let ws = text.checked(http::address(file.listen.ws.as_ref(), text)).flatten();
     let stdio = file.listen.stdio.unwrap_or(false);
     let first = file.token.first().map(|token| &token.env);
     let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
@@ -96,6 +104,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         engine,
         http,
         listens_http,
+        ws,
         token_env,
         stdio,
         sources,
@@ -107,17 +116,41 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.
-fn sources(file: &File, text: &Text<'_>, call_time: Option<Duration>) -> Vec<SourceDescription> {
+fn sources(file: &File, text: &Text<'_>, limits: &Limits) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
+    let call_time = limits.call_time;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
     let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
     let requests = file.request.iter().map(|file| request::settle(file, text, call_time));
     let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
+    let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
     let texts = prompts.chain(resources);
-    let all = articles.chain(commands).chain(requests).chain(apis).chain(texts);
+    let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
     all.filter_map(|source| text.checked(source)).collect()
+}
+
+/// Settles the upstreams of an imported file. Its mistakes are reported with those of this one.
+fn imported(
+    file: &File,
+    text: &Text<'_>,
+    question_time: Option<Duration>,
+) -> Result<Vec<SourceDescription>, Mistake> {
+    let Some(file::Import { path }) = &file.import else { return Ok(Vec::new()) };
+    let wrong = |reason: String| text.mistake(path.span(), format!("import: {reason}"));
+    let whole = text.resolve(&expand(path.get_ref(), &text.folder()).map_err(wrong)?);
+    let json = std::fs::read_to_string(&whole).map_err(|error| {
+        wrong(format!("cannot read {}: {error}", whole.display())).hint(RELATIVE)
+    })?;
+    let inner = Text::new(&whole, &json);
+    let settled = import::upstreams(&inner).and_then(|upstreams| {
+        Mistakes::all(upstream::settle_all(&upstreams, &inner, question_time))
+    });
+    Ok(settled.unwrap_or_else(|mistakes| {
+        mistakes.iter().for_each(|mistake| text.report(mistake.clone()));
+        Vec::new()
+    }))
 }
 
 fn describe(server: &mut Implementation, file: &file::Server) {

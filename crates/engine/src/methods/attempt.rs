@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome, Source};
 use sabir_session::Outcome;
-use sabir_wire::types::{Questions, ServerResult};
-use sabir_wire::{ByteString, Caller, Problem, Raw, Resume};
+use sabir_wire::types::{Questions, Relayed, ServerResult};
+use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Resume};
 use serde_json::Value;
 
 use crate::calls::{Parked, RunningCall};
@@ -77,6 +77,7 @@ impl Attempt {
         match answer {
             Ok(SourceOutcome::Done(reply)) => Outcome::Done(reply.into()),
             Ok(SourceOutcome::NeedInput(ask)) => self.ask(ask),
+            Ok(SourceOutcome::Relayed(json)) => Outcome::Done(relayed(self.method, json)),
             Err(problem) => Outcome::Failed(problem),
         }
     }
@@ -117,6 +118,11 @@ impl Attempt {
     }
 }
 
+/// The result of another server.
+pub(crate) fn relayed(method: &str, json: Raw) -> ServerResult {
+    ServerResult::Relayed(Relayed { method: Method::named(method), json })
+}
+
 /// What the source gets to know of a call that may ask its client.
 pub(crate) fn context(context: MethodContext, attempt: &Attempt) -> Context {
     let SavedState { answers, state, .. } = attempt.saved.clone();
@@ -127,6 +133,7 @@ pub(crate) fn context(context: MethodContext, attempt: &Attempt) -> Context {
 pub(crate) fn plain_context(context: MethodContext) -> Context {
     Context {
         caller: context.from.caller,
+        conversation: context.conversation,
         capabilities: context.from.capabilities,
         client: context.from.client,
         meta: context.from.meta.raw,

@@ -32,6 +32,9 @@ fn begin(context: MethodContext, complete: Complete) -> Result<Answering, Proble
             Ok(SourceOutcome::NeedInput(_)) => {
                 Outcome::Failed(Problem::Internal("a completion cannot ask its client".into()))
             }
+            Ok(SourceOutcome::Relayed(json)) => {
+                Outcome::Done(attempt::relayed("completion/complete", json))
+            }
             Err(problem) => Outcome::Failed(problem),
         }
     })))

@@ -58,7 +58,10 @@ fn start(
         call.resume,
     )?;
     let context = attempt::context(context, &attempt);
-    let answer = entry.source().call_tool(ToolCall { name: call.name, arguments, context });
+    // The source knows its tools by their listed names only.
+    let is_listed = *call.name == *entry.tool.name;
+    let name = if is_listed { call.name } else { entry.tool.name.as_str().into() };
+    let answer = entry.source().call_tool(ToolCall { name, arguments, context });
     Ok(Answering::Running(Box::pin(async move {
         let answer = match answer.await {
             Ok(outcome) => checked(share, outcome, &entry).await,
@@ -74,7 +77,14 @@ async fn checked(
     outcome: SourceOutcome<ToolReply>,
     entry: &Arc<ToolEntry>,
 ) -> Result<SourceOutcome<ToolReply>, Problem> {
-    let SourceOutcome::Done(reply) = &outcome else { return Ok(outcome) };
+    let reply = match &outcome {
+        SourceOutcome::Done(reply) => reply,
+        SourceOutcome::Relayed(json) => {
+            warn_of_broken_promise(share, json, entry).await;
+            return Ok(outcome);
+        }
+        SourceOutcome::NeedInput(_) => return Ok(outcome),
+    };
     if entry.output.is_none() || reply.is_error {
         return Ok(outcome);
     }
@@ -93,6 +103,24 @@ async fn checked(
         Checking::Computing(checked) => checked.await.map_err(busy)?.map_err(broken)?,
     }
     Ok(outcome)
+}
+
+/// Another server answers for its own results: its client gets them as they are.
+async fn warn_of_broken_promise(share: u64, json: &Raw, entry: &Arc<ToolEntry>) {
+    let is_error = || json.member("isError").is_some_and(|value| value.text() == "true");
+    if entry.output.is_none() || is_error() {
+        return;
+    }
+    let reason = match json.member("structuredContent") {
+        None => Some("there is no structured content".to_owned()),
+        Some(structured) => match checking(share, entry, &structured, |one| one.output.as_ref()) {
+            Checking::Done(checked) => checked.err(),
+            Checking::Computing(checked) => checked.await.ok().and_then(Result::err),
+        },
+    };
+    if let Some(reason) = reason {
+        tracing::warn!("tool `{}` broke its output schema: {reason}", entry.tool.name);
+    }
 }
 
 /// A value that is longer is checked by the pool.

@@ -105,7 +105,7 @@ fn a_taken_name_is_refused_and_changes_nothing() {
     let (registry, told) = registry();
     add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
     let error = add(&registry, FakeSource::new(tools(&["b", "a"]))).unwrap_err();
-    assert_eq!(error.to_string(), "there is a tool `a` already");
+    assert_eq!(error.to_string(), "there is a tool `a` already (from tool a)");
     assert_eq!(names(&registry), ["a"]);
     assert_eq!(told.lock().unwrap().len(), 1);
 }
@@ -149,12 +149,12 @@ fn a_collision_on_refresh_is_reported() {
     add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
     add(&registry, source.clone()).unwrap();
     let error = source.become_(tools(&["a", "c"])).unwrap_err();
-    assert_eq!(error.to_string(), "there is a tool `a` already");
+    assert_eq!(error.to_string(), "there is a tool `a` already (from tool a)");
     assert_eq!(names(&registry), ["a", "b"], "a strict offer stays as it was");
     source.become_(Offer { tolerant: true, ..tools(&["a", "c"]) }).unwrap();
     assert_eq!(names(&registry), ["a", "c"]);
     let status = registry.status();
-    assert_eq!(status[1].problems, ["left out: there is a tool `a` already"]);
+    assert_eq!(status[1].problems, ["left out: there is a tool `a` already (from tool a)"]);
     assert_eq!((&*status[0].name, &status[0].state), ("tool a", &SourceState::Ready));
 }
 
@@ -265,4 +265,52 @@ fn a_bad_schema_or_template_is_refused_by_name() {
     let family = ResourceTemplate { uri_template: "t://{".into(), ..ResourceTemplate::default() };
     let offer = Offer { templates: vec![family], ..Offer::default() };
     assert!(matches!(add(&registry, FakeSource::new(offer)), Err(BadOffer::Template { .. })));
+}
+
+#[test]
+fn a_tolerant_offer_that_collides_when_it_is_added_is_refused() {
+    let (registry, _) = registry();
+    add(&registry, FakeSource::new(tools(&["a"]))).unwrap();
+    let error = registry.add(FakeSource::new(Offer { tolerant: true, ..tools(&["b", "a"]) }));
+    assert_eq!(error.unwrap_err().to_string(), "there is a tool `a` already (from tool a)");
+}
+
+fn with_alias(names: &[&str], alias: (&str, &str)) -> Offer {
+    let tool_aliases = vec![(alias.0.to_owned(), alias.1.to_owned())];
+    Offer { tool_aliases, ..tools(names) }
+}
+
+#[test]
+fn a_further_name_calls_a_tool_while_it_is_unambiguous() {
+    let (registry, _) = registry();
+    let called = |name: &str| {
+        let catalog = registry.snapshot();
+        catalog.tool(name).map(|entry| entry.tool.name.clone())
+    };
+    add(&registry, FakeSource::new(with_alias(&["a_read"], ("read", "a_read")))).unwrap();
+    assert_eq!(called("read").as_deref(), Some("a_read"));
+    assert_eq!(names(&registry), ["a_read"], "it is not listed");
+    let second = add(&registry, FakeSource::new(with_alias(&["b_read"], ("read", "b_read"))));
+    assert_eq!(called("read"), None, "two tools have it");
+    registry.remove(second.unwrap());
+    add(&registry, FakeSource::new(tools(&["read"]))).unwrap();
+    assert_eq!(called("read").as_deref(), Some("read"), "a listed name goes before");
+}
+
+#[test]
+fn the_longest_beginning_of_an_unlisted_uri_decides() {
+    let (registry, _) = registry();
+    let source = |unlisted: &[&str]| {
+        let unlisted = unlisted.iter().map(|beginning| (*beginning).to_owned()).collect();
+        FakeSource::new(Offer { unlisted, ..Offer::default() })
+    };
+    let (one, other) = (source(&["", "ui://one/"]), source(&["", "ui://other/"]));
+    let (one, other) = (one as Arc<dyn Source>, other as Arc<dyn Source>);
+    let found = |uri: &str| registry.snapshot().resource(uri).map(|found| found.source().clone());
+    registry.add(one.clone()).unwrap();
+    assert!(Arc::ptr_eq(&found("file:///x").unwrap(), &one));
+    registry.add(other.clone()).unwrap();
+    assert!(Arc::ptr_eq(&found("ui://one/x").unwrap(), &one));
+    assert!(Arc::ptr_eq(&found("ui://other/x").unwrap(), &other));
+    assert!(found("file:///x").is_none(), "both would read it");
 }

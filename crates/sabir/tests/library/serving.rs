@@ -135,7 +135,7 @@ async fn a_server_with_a_mistake_does_not_serve() {
     assert!(matches!(sabir::test::connect(twice()), Err(BadOffer::Taken { .. })));
     let nowhere = tokio::io::split(tokio::io::duplex(16).0);
     let served = twice().serve_stream(nowhere.0, nowhere.1).await;
-    assert_eq!(served.unwrap_err().to_string(), "there is a tool `same` already");
+    assert_eq!(served.unwrap_err().to_string(), "there is a tool `same` already (from tool same)");
     // Arguments are always an object.
     let scalar = server().tool("scalar", "", async |text: String| text);
     assert!(matches!(sabir::test::connect(scalar), Err(BadOffer::Schema { .. })));

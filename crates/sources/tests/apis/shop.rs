@@ -37,7 +37,7 @@ pub(crate) fn api(location: Location) -> Api {
         loader: Loader { location, client: HttpClient::new(local()).ok(), cache: None },
         choice: Choice { methods: Method::ALL.to_vec(), ..Choice::default() },
         sender: SenderSettings { policy: local(), ..SenderSettings::default() },
-        trusts_servers: false,
+        trusts_servers: true,
         base_url: None,
         limits: ReplyLimits::default(),
         folder: Folder::default(),
@@ -61,7 +61,7 @@ impl Shop {
         let registry = Registry::new(server, 100);
         registry.add(Arc::new(ApiSource::new(api))).unwrap();
         for starting in registry.start() {
-            starting.await;
+            let _ = starting.await;
         }
         Self { registry, _folder: None }
     }

@@ -1,0 +1,261 @@
+//! `[[upstream]]`: another MCP server, whose tools, prompts and resources are passed on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use etcetera::BaseStrategy as _;
+use sabir_sources::upstream::{
+    self, Filter, Memory, Naming, Reach, Scope, Settings, UpstreamSource, WebTarget,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::expand::expand;
+use super::json::Entries;
+use super::mistake::{Mistake, RELATIVE, Text};
+use super::sources::SourceDescription;
+use super::values::{duration, one_of, positive, time};
+
+/// An `[[upstream]]`, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Upstream {
+    pub(crate) name: Spanned<String>,
+    pub(super) run: Option<Spanned<Vec<String>>>,
+    pub(super) url: Option<Spanned<String>>,
+    pub(super) env: Option<Entries>,
+    pub(super) cwd: Option<Spanned<String>>,
+    pub(super) headers: Option<Entries>,
+    prefix: Option<Spanned<String>>,
+    tools: Option<Spanned<Choice>>,
+    prompts: Option<Spanned<Choice>>,
+    resources: Option<Spanned<Choice>>,
+    #[serde(default)]
+    rename: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    descriptions: BTreeMap<String, String>,
+    start: Option<Spanned<toml::Value>>,
+    idle_stop: Option<Spanned<String>>,
+    timeout: Option<Spanned<String>>,
+    concurrency: Option<Spanned<usize>>,
+    scope: Option<Spanned<toml::Value>>,
+    memory: Option<String>,
+}
+
+/// Which names are passed on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Choice {
+    allow: Option<Vec<String>>,
+    deny: Vec<String>,
+}
+
+impl Upstream {
+    /// An upstream with all defaults.
+    pub(super) fn named(name: Spanned<String>) -> Self {
+        Self {
+            name,
+            run: None,
+            url: None,
+            env: None,
+            cwd: None,
+            headers: None,
+            prefix: None,
+            tools: None,
+            prompts: None,
+            resources: None,
+            rename: BTreeMap::new(),
+            descriptions: BTreeMap::new(),
+            start: None,
+            idle_stop: None,
+            timeout: None,
+            concurrency: None,
+            scope: None,
+            memory: None,
+        }
+    }
+}
+
+/// Settles the upstreams of a file. Their names must differ.
+pub(super) fn settle_all(
+    upstreams: &[Upstream],
+    text: &Text<'_>,
+    question_time: Option<Duration>,
+) -> Vec<Result<SourceDescription, Mistake>> {
+    let settled = upstreams.iter().enumerate().map(|(nth, file)| {
+        let name = file.name.get_ref();
+        if upstreams[..nth].iter().any(|before| before.name.get_ref() == name) {
+            let what = format!("there are two upstreams `{name}`");
+            return Err(text.mistake(file.name.span(), what));
+        }
+        settle(file, text, question_time)
+    });
+    settled.collect()
+}
+
+/// Settles an upstream. A parked question waits as long as a client may take for its answer.
+fn settle(
+    file: &Upstream,
+    text: &Text<'_>,
+    question_time: Option<Duration>,
+) -> Result<SourceDescription, Mistake> {
+    let name = file.name.get_ref();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(text.invalid(&file.name, "name", "some letters"));
+    }
+    let owner = format!("upstream `{name}`");
+    let reach = reach(file, &owner, text)?;
+    let mut settings = Settings::new(name.clone(), naming(file, &owner, text)?);
+    settings.memory = memory(file, &reach, text);
+    settings.question_time = question_time.unwrap_or(settings.question_time);
+    let starts = [("\"first use\"", false), ("\"eager\"", true)];
+    settings.eager = one_of(file.start.as_ref(), text, &starts)?.unwrap_or(false);
+    let scopes = [("\"shared\"", Scope::Shared), ("\"session\"", Scope::Session)];
+    settings.scope = one_of(file.scope.as_ref(), text, &scopes)?.unwrap_or_default();
+    settings.idle_stop = time(file.idle_stop.as_ref(), text, settings.idle_stop)?;
+    settings.timeout = duration(file.timeout.as_ref(), text)?;
+    settings.concurrency =
+        positive(file.concurrency.as_ref(), text)?.unwrap_or(settings.concurrency);
+    let place = text.place(file.name.span());
+    Ok(SourceDescription::new(place, move |context| async move {
+        let supervisor = context.supervisor(upstream::EXIT_TIME);
+        Ok(UpstreamSource::new(settings, reach, &supervisor))
+    }))
+}
+
+/// How the server is reached.
+fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake> {
+    let folder = text.folder();
+    let expanded = |value: &str, place| {
+        expand(value, &folder).map_err(|reason| text.mistake(place, format!("{owner}: {reason}")))
+    };
+    match (&file.run, &file.url) {
+        (Some(run), None) => {
+            if let Some(headers) = &file.headers {
+                return Err(misplaced(headers, "headers", "url", owner, text));
+            }
+            let line = run.get_ref().iter().map(|word| expanded(word, run.span()));
+            let line = line.collect::<Result<Vec<_>, _>>()?;
+            let Some((program, arguments)) = line.split_first() else {
+                return Err(text.mistake(run.span(), format!("{owner}: `run` is empty")));
+            };
+            let cwd = match &file.cwd {
+                None => folder.clone(),
+                Some(written) => text.resolve(&expanded(written.get_ref(), written.span())?),
+            };
+            if let Some(written) = file.cwd.as_ref().filter(|_| !cwd.is_dir()) {
+                let what = format!("{owner}: folder not found: {}", cwd.display());
+                return Err(text.mistake(written.span(), what).hint(RELATIVE));
+            }
+            let program =
+                if program.contains('/') { text.resolve(program) } else { program.into() };
+            let env = pairs(file.env.as_ref(), "env", owner, text)?;
+            Ok(Reach::Program { program, arguments: arguments.to_vec(), env, cwd })
+        }
+        (None, Some(url)) => {
+            if let Some(env) = &file.env {
+                return Err(misplaced(env, "env", "run", owner, text));
+            }
+            let headers = pairs(file.headers.as_ref(), "headers", owner, text)?;
+            let target = WebTarget::new(&expanded(url.get_ref(), url.span())?, headers);
+            let target =
+                target.map_err(|reason| text.mistake(url.span(), format!("{owner}: {reason}")))?;
+            Ok(Reach::Web(target))
+        }
+        _ => {
+            let what = format!("{owner}: expected either `run` or `url`");
+            Err(text.mistake(file.name.span(), what))
+        }
+    }
+}
+
+fn misplaced(table: &Entries, key: &str, with: &str, owner: &str, text: &Text<'_>) -> Mistake {
+    let place = table.0.first().map_or(0..0, |(name, _)| name.span());
+    text.mistake(place, format!("{owner}: `{key}` belongs to `{with}`"))
+}
+
+/// Names and values, with their references replaced. `true` stands for the variable of that name.
+fn pairs(
+    table: Option<&Entries>,
+    key: &str,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Vec<(String, String)>, Mistake> {
+    let folder = text.folder();
+    let pairs = table.into_iter().flat_map(|table| &table.0).map(|(name, value)| {
+        let wrong = |reason: String| {
+            let what = format!("{owner}: {key}: `{}`: {reason}", name.get_ref());
+            text.mistake(name.span(), what)
+        };
+        let value = match value {
+            toml::Value::String(value) => expand(value, &folder),
+            toml::Value::Boolean(true) => expand(&format!("${{{}}}", name.get_ref()), &folder),
+            _ => Err("invalid value (expected a string or true)".to_owned()),
+        };
+        let value = value.map_err(wrong)?;
+        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) || value.contains('\0')
+        {
+            return Err(wrong("invalid name or value".to_owned()));
+        }
+        Ok((name.get_ref().clone(), value))
+    });
+    pairs.collect()
+}
+
+fn naming(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Naming, Mistake> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let prefix = match &file.prefix {
+        Some(prefix) if prefix.get_ref().chars().all(legal) => prefix.get_ref().clone(),
+        Some(prefix) => {
+            let expected = "letters, digits, `_`, `-` and `.`";
+            return Err(text.invalid(prefix, "prefix", expected));
+        }
+        None => {
+            let plain = |c: char| if legal(c) { c } else { '_' };
+            format!("{}_", file.name.get_ref().chars().map(plain).collect::<String>())
+        }
+    };
+    let filter = |choice: &Option<Spanned<Choice>>| match choice {
+        None => Ok(Filter::default()),
+        Some(choice) => {
+            let Choice { allow, deny } = choice.get_ref();
+            Filter::new(allow.as_deref(), deny)
+                .map_err(|bad| text.mistake(choice.span(), format!("{owner}: {bad}")))
+        }
+    };
+    let mut renames = BTreeMap::new();
+    for (old, new) in &file.rename {
+        if new.get_ref().is_empty() || !new.get_ref().chars().all(legal) {
+            let expected = "letters, digits, `_`, `-` and `.`";
+            return Err(text.invalid(new, "name", expected));
+        }
+        if renames.insert(old.clone(), new.get_ref().clone()).is_none()
+            && file.rename.values().filter(|other| other.get_ref() == new.get_ref()).count() > 1
+        {
+            let what = format!("{owner}: two names are renamed to `{}`", new.get_ref());
+            return Err(text.mistake(new.span(), what));
+        }
+    }
+    Ok(Naming {
+        prefix,
+        tools: filter(&file.tools)?,
+        prompts: filter(&file.prompts)?,
+        resources: filter(&file.resources)?,
+        renames,
+        descriptions: file.descriptions.clone(),
+    })
+}
+
+/// The folder for remembered catalogs: by default, the user's cache folder.
+fn memory(file: &Upstream, reach: &Reach, text: &Text<'_>) -> Option<Memory> {
+    let folder: PathBuf = match file.memory.as_deref() {
+        Some("none") => return None,
+        Some(path) => text.folder().join(path),
+        None => {
+            let base = etcetera::choose_base_strategy().ok()?;
+            base.cache_dir().join("sabir").join("upstreams")
+        }
+    };
+    Some(Memory::new(&folder, file.name.get_ref(), &reach.identity()))
+}

@@ -1,0 +1,85 @@
+//! The grid: every client revision, every upstream revision, both ways to an upstream, every row.
+//! The test writes `docs/GRID.md`.
+
+use std::fmt::Write as _;
+
+use sabir_wire::Revision;
+
+use super::rows::{ROWS, Setup};
+use super::{Relay, fixture, http_fixture};
+
+/// What one column shows of a row: a mark for each client.
+struct Column {
+    title: String,
+    cells: Vec<String>,
+    failures: Vec<String>,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_crosses_in_every_direction() {
+    let mut columns = Vec::new();
+    for way in ["stdio", "HTTP"] {
+        for far in Revision::ALL {
+            columns.push(column(way, far).await);
+        }
+    }
+    let failures: Vec<_> = columns.iter().flat_map(|column| &column.failures).collect();
+    assert!(failures.is_empty(), "{failures:#?}");
+    let page = page(&columns);
+    let path = super::docs().join("GRID.md");
+    if std::fs::read_to_string(&path).unwrap_or_default() != page {
+        std::fs::write(&path, page).unwrap();
+        panic!("docs/GRID.md was not up to date; it has been written");
+    }
+}
+
+async fn column(way: &str, far: Revision) -> Column {
+    let http = (way == "HTTP").then(|| http_fixture(&["http", far.date()]));
+    let configuration = match &http {
+        None => fixture("up", far),
+        Some((_, url)) => format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n"),
+    };
+    let relay = Relay::start(&configuration);
+    let title = format!("{way} {}", far.date());
+    let mut column = Column { title, cells: vec![String::new(); ROWS.len()], failures: Vec::new() };
+    for near in Revision::ALL {
+        let (client, _) = relay.client(near).await;
+        super::listed(&client, "up_echo").await;
+        let (events, url) = (client.events(), relay.url.clone());
+        let setup = Setup { client, events, url, near, far };
+        for (row, cell) in ROWS.iter().zip(&mut column.cells) {
+            cell.push(match row.check(&setup).await {
+                None => '–',
+                Some(Ok(())) => '✓',
+                Some(Err(reason)) => {
+                    let title = &column.title;
+                    let failure = format!("{} -> {title}, {}: {reason}", near.date(), row.name);
+                    column.failures.push(failure);
+                    '✗'
+                }
+            });
+        }
+    }
+    column
+}
+
+fn page(columns: &[Column]) -> String {
+    let dates = Revision::ALL.map(Revision::date).join(", ");
+    let mut page = format!(
+        "# The grid\n\nWritten by `cargo test -p sabir-cli --test relay grid`; do not edit.\n\n\
+         The real binary stands between a client of each revision and an upstream of each revision, \
+         which is a child process or behind a URL. A cell has five marks, for clients of {dates}: \
+         `✓` it crosses, `–` one of the two revisions does not have it.\n"
+    );
+    for way in ["stdio", "HTTP"] {
+        let columns: Vec<_> = columns.iter().filter(|one| one.title.starts_with(way)).collect();
+        let titles: Vec<_> = columns.iter().map(|one| one.title.as_str()).collect();
+        let _ = write!(page, "\n## Upstreams on {way}\n\n| what | {} |\n", titles.join(" | "));
+        let _ = writeln!(page, "|---|{}", "---|".repeat(columns.len()));
+        for (nth, row) in ROWS.iter().enumerate() {
+            let cells: Vec<_> = columns.iter().map(|one| one.cells[nth].as_str()).collect();
+            let _ = writeln!(page, "| {} | {} |", row.name, cells.join(" | "));
+        }
+    }
+    page
+}

@@ -1,0 +1,161 @@
+//! One call: begun, asked, resumed.
+
+use std::time::Duration;
+
+use sabir_client::{Asked, Call, CallError, CallEvent, CallKey, Reply};
+use sabir_registry::CallHandle;
+use sabir_wire::types::Question;
+use sabir_wire::{Caller, Method, Raw};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
+
+use super::instance::{InUse, Routed};
+
+/// A place among the calls that may run at once.
+pub(super) type Permit = OwnedSemaphorePermit;
+
+/// How long further questions are waited for when there is one: those that are asked at once are
+/// also shown at once.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// A call that is alive at the upstream. Dropping it cancels it and refuses its questions; those that
+/// another call may have asked go to that.
+#[derive(Debug)]
+pub(super) struct LiveCall {
+    call: Call,
+    pub(super) method: Method,
+    /// What may belong to it.
+    routed: mpsc::Receiver<Routed>,
+    caller: Caller,
+    /// The questions that its client has not answered, by their keys; whether another call may have
+    /// asked.
+    questions: Vec<(String, Asked, bool)>,
+    asked: usize,
+    in_use: InUse,
+    /// `None` once it was parked: calls that wait for people must not keep others from running.
+    permit: Option<Permit>,
+}
+
+/// How far a call has come.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It ended.
+    Done(Result<Reply, CallError>),
+    /// The upstream asks.
+    Asked,
+    /// Its client does not want it any more.
+    Cancelled,
+}
+
+impl LiveCall {
+    pub(super) fn new(
+        call: Call,
+        method: Method,
+        routed: mpsc::Receiver<Routed>,
+        caller: Caller,
+        in_use: InUse,
+        permit: Permit,
+    ) -> Self {
+        let permit = Some(permit);
+        Self { call, method, routed, caller, questions: Vec::new(), asked: 0, in_use, permit }
+    }
+
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(super) fn key(&self) -> CallKey {
+        self.call.key()
+    }
+
+    pub(super) fn in_use(&self) -> &InUse {
+        &self.in_use
+    }
+
+    /// Follows the call until it ends or the upstream asks; reports go to its client.
+    pub(super) async fn advance(&mut self, client: &dyn CallHandle) -> Step {
+        let cancelled = client.cancelled();
+        tokio::pin!(cancelled);
+        let mut gathered = (!self.questions.is_empty()).then(|| Instant::now() + GATHER);
+        loop {
+            let enough = async {
+                match gathered {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Step::Cancelled,
+                event = self.call.next() => match event {
+                    CallEvent::Done(result) => return Step::Done(result),
+                    CallEvent::Question(asked) => self.ask(asked, false),
+                    CallEvent::Progress(progress) => {
+                        client.progress(progress.progress, progress.total, progress.message);
+                    }
+                    CallEvent::Log(message) => {
+                        client.log(message.level, message.logger, message.data);
+                    }
+                    CallEvent::Notification { method, params } => client.notify(&method, params),
+                    _ => {}
+                },
+                Some(routed) = self.routed.recv() => match routed {
+                    Routed::Question(asked) => self.ask(asked, true),
+                    Routed::Log(message) => client.log(message.level, message.logger, message.data),
+                    Routed::Notification { method, params } => client.notify(&method, params),
+                },
+                () = enough => return Step::Asked,
+            }
+            if !self.questions.is_empty() {
+                gathered.get_or_insert_with(|| Instant::now() + GATHER);
+            }
+        }
+    }
+
+    fn ask(&mut self, asked: Asked, is_uncertain: bool) {
+        self.asked += 1;
+        self.questions.push((format!("question-{}", self.asked), asked, is_uncertain));
+    }
+
+    /// The questions that are not answered.
+    pub(super) fn questions(&self) -> Vec<(String, Question)> {
+        let questions = self.questions.iter();
+        questions.map(|(key, asked, _)| (key.clone(), asked.question().clone())).collect()
+    }
+
+    /// Hands the client's answers to the upstream.
+    pub(super) fn answer(&mut self, answers: &[(String, Raw)]) {
+        for (key, answer) in answers {
+            if let Some(at) = self.questions.iter().position(|(asked, ..)| asked == key) {
+                let (_, asked, _) = self.questions.swap_remove(at);
+                asked.answer(answer.clone());
+            }
+        }
+    }
+
+    /// The call waits for its client: others may run instead.
+    pub(super) fn rest(&mut self) {
+        self.permit = None;
+        self.in_use.0.set_parked(self.key(), true);
+    }
+
+    /// The client has answered.
+    pub(super) fn wake(&mut self) {
+        self.in_use.0.set_parked(self.key(), false);
+    }
+}
+
+impl Drop for LiveCall {
+    fn drop(&mut self) {
+        self.in_use.forget(self.call.key());
+        self.routed.close();
+        let uncertain = self.questions.drain(..).filter(|(.., is_uncertain)| *is_uncertain);
+        let mut questions: Vec<_> =
+            uncertain.map(|(_, asked, _)| Routed::Question(asked)).collect();
+        questions.extend(std::iter::from_fn(|| self.routed.try_recv().ok()));
+        // Another call may have asked: it still waits for the answer.
+        for question in questions {
+            self.in_use.0.route(question);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Listing what an upstream offers.
+
+use sabir_client::{CallError, Client, ServerInfo};
+use sabir_wire::types::{ListPage, Listed};
+use sabir_wire::{Page, Request};
+
+use super::memory::UpstreamCatalog;
+
+/// Items of one list. Further ones are left out and reported.
+const MAX_ITEMS: usize = 10_000;
+/// Pages of one list. Further ones are not asked for.
+const MAX_PAGES: usize = 500;
+
+/// Asks for all lists that the server says it has. The second value says what was left out.
+pub(super) async fn list(
+    client: &Client,
+    server: &ServerInfo,
+) -> Result<(UpstreamCatalog, Vec<String>), CallError> {
+    let has = &server.discovered.capabilities;
+    let mut left_out = Vec::new();
+    let mut catalog = UpstreamCatalog {
+        has_resources: has.resources,
+        // The first revision had completion, but no capability that says so.
+        completes: has.completions || !server.revision.features().audio,
+        logs: has.logging,
+        subscribes: has.subscribe,
+        ..UpstreamCatalog::default()
+    };
+    if has.tools {
+        catalog.tools = all(client, Request::ListTools, &mut left_out).await?;
+    }
+    if has.prompts {
+        catalog.prompts = all(client, Request::ListPrompts, &mut left_out).await?;
+    }
+    if has.resources {
+        catalog.resources = all(client, Request::ListResources, &mut left_out).await?;
+        // Many servers with resources do not know templates.
+        let templates = all(client, Request::ListTemplates, &mut left_out).await;
+        catalog.templates = match templates {
+            Err(CallError::Rpc(_)) => Vec::new(),
+            other => other?,
+        };
+    }
+    Ok((catalog, left_out))
+}
+
+async fn all<T: Listed>(
+    client: &Client,
+    request: impl Fn(Page) -> Request,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<T>, CallError> {
+    let mut items: Vec<T> = Vec::new();
+    let mut cursor: Option<Box<str>> = None;
+    for _ in 0..MAX_PAGES {
+        let reply = client.call(request(Page { cursor: cursor.clone() })).await?;
+        let (page, bad) = ListPage::<T>::read_tolerantly(&reply.raise()?)
+            .map_err(|error| CallError::Invalid(error.to_string()))?;
+        // One line is enough to say that there is more.
+        left_out.extend(bad.iter().take(8).map(|bad| format!("left out: {bad}")));
+        let room = MAX_ITEMS - items.len();
+        if page.items.len() > room {
+            left_out.push(format!("left out: more than {MAX_ITEMS} {}", T::LIST));
+        }
+        items.extend(page.items.into_owned().into_iter().take(room));
+        let next = page.next.map(Box::<str>::from);
+        // A server that gives the same cursor again would give it for ever.
+        if next.is_none() || next == cursor || items.len() >= MAX_ITEMS {
+            break;
+        }
+        cursor = next;
+    }
+    Ok(items)
+}

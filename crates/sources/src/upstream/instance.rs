@@ -1,0 +1,220 @@
+//! One connection to an upstream, and the calls in it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sabir_client::{Asked, CallError, CallKey, CallRequest, Client};
+use sabir_registry::Context;
+use sabir_wire::types::{ClientCapabilities, Level, LogMessage};
+use sabir_wire::{Caller, Code, Era, ErrorObject, Raw, Request};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::calls::{LiveCall, Permit};
+
+/// Messages of the upstream to one call that the call has not taken. When full, log messages are
+/// dropped and questions are refused.
+const MAX_ROUTED: usize = 64;
+
+/// One connection to an upstream.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) client: Client,
+    state: Mutex<State>,
+    has_refused: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    calls: BTreeMap<CallKey, Route>,
+    /// How many hold it.
+    users: usize,
+    last_used: Instant,
+    /// The log level that a legacy upstream was told.
+    level: Option<Level>,
+    follower: Option<AbortHandle>,
+}
+
+/// The way to a call.
+#[derive(Debug)]
+struct Route {
+    caller: Caller,
+    capabilities: ClientCapabilities,
+    /// It waits for its client.
+    is_parked: bool,
+    sender: mpsc::Sender<Routed>,
+}
+
+/// Something of the upstream that belongs to no call for certain.
+#[derive(Debug)]
+pub(super) enum Routed {
+    Question(Asked),
+    Log(LogMessage),
+    Notification { method: String, params: Option<Raw> },
+}
+
+impl Instance {
+    pub(super) fn new(client: Client) -> Arc<Self> {
+        let state = State {
+            calls: BTreeMap::new(),
+            users: 0,
+            last_used: Instant::now(),
+            level: None,
+            follower: None,
+        };
+        Arc::new(Self { client, state: Mutex::new(state), has_refused: AtomicBool::new(false) })
+    }
+
+    /// The task that ends with the instance.
+    pub(super) fn set_follower(&self, task: AbortHandle) {
+        self.lock().follower = Some(task);
+    }
+
+    /// Begins a call. A legacy upstream is first told which log messages are wanted.
+    pub(super) async fn begin(
+        self: &Arc<Self>,
+        request: CallRequest,
+        context: &Context,
+        permit: Permit,
+    ) -> Result<LiveCall, CallError> {
+        let in_use = InUse::new(self);
+        if let Some(level) = context.call.log_level() {
+            self.lower_level(level).await;
+        }
+        let method = request.method();
+        let call = self.client.start(request).await?;
+        let (sender, routed) = mpsc::channel(MAX_ROUTED);
+        let route = Route {
+            caller: context.caller.clone(),
+            capabilities: context.capabilities.clone(),
+            is_parked: false,
+            sender,
+        };
+        self.lock().calls.insert(call.key(), route);
+        Ok(LiveCall::new(call, method, routed, context.caller.clone(), in_use, permit))
+    }
+
+    /// The level of a legacy upstream is that of the client who wants most; each client gets no more
+    /// than it wants.
+    async fn lower_level(&self, wanted: Level) {
+        if self.lock().level.is_some_and(|level| level <= wanted) {
+            return;
+        }
+        // If it cannot be opened, the call itself says why.
+        let Ok(server) = self.client.open().await else { return };
+        let has_levels =
+            server.revision.era() == Era::Legacy && server.discovered.capabilities.logging;
+        self.lock().level = Some(wanted);
+        if has_levels && let Ok(call) = self.client.start(Request::SetLevel(wanted)).await {
+            tokio::spawn(call.result());
+        }
+    }
+
+    /// Hands something to the call that it may belong to. It must not reach another caller: if calls
+    /// of several callers could be meant, a question is refused and all else is dropped.
+    pub(super) fn route(&self, routed: Routed) {
+        let state = self.lock();
+        let is_candidate = |key: &CallKey| match &routed {
+            Routed::Question(asked) => asked.calls().contains(key),
+            _ => true,
+        };
+        let mut candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
+        let Some((_, first)) = candidates.clone().next() else {
+            drop(state);
+            return self.refuse(routed, "no call is running that could have asked");
+        };
+        if !candidates.all(|(_, route)| route.caller.is_same_as(&first.caller)) {
+            drop(state);
+            let reason = "calls of several callers could have asked (the upstream needs `scope = \"session\"`)";
+            return self.refuse(routed, reason);
+        }
+        let can_answer = |route: &Route| match &routed {
+            Routed::Question(asked) => {
+                route.capabilities.lacks(&asked.question().needs()).is_none()
+            }
+            _ => true,
+        };
+        let candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
+        let best =
+            candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
+        let sender = best.map(|(_, route)| route.sender.clone());
+        drop(state);
+        let refused = sender.and_then(|sender| sender.try_send(routed).err());
+        if let Some(refused) = refused {
+            self.refuse(refused.into_inner(), "too many messages wait for the call");
+        }
+    }
+
+    /// Only the first refusal is a warning: an upstream may ask for ever.
+    fn refuse(&self, routed: Routed, reason: &'static str) {
+        match routed {
+            Routed::Question(asked) => {
+                asked.refuse(ErrorObject::new(Code::INTERNAL, reason));
+                match self.has_refused.swap(true, Ordering::Relaxed) {
+                    false => tracing::warn!("a question of an upstream was refused: {reason}"),
+                    true => tracing::debug!("a question of an upstream was refused: {reason}"),
+                }
+            }
+            Routed::Log(message) => {
+                tracing::debug!(data = %message.data.text(), "log of an upstream");
+            }
+            Routed::Notification { method, .. } => tracing::debug!(method, "dropped notification"),
+        }
+    }
+
+    pub(super) fn set_parked(&self, call: CallKey, is_parked: bool) {
+        if let Some(route) = self.lock().calls.get_mut(&call) {
+            route.is_parked = is_parked;
+        }
+    }
+
+    /// The link was opened anew: the upstream knows nothing of what it was told before.
+    pub(super) fn on_opened(&self) {
+        self.lock().level = None;
+    }
+
+    /// How long nobody has used it; `None` while somebody does.
+    pub(super) fn idle_time(&self) -> Option<Duration> {
+        let state = self.lock();
+        (state.users == 0).then(|| state.last_used.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(follower) = self.lock().follower.take() {
+            follower.abort();
+        }
+    }
+}
+
+/// Somebody uses an instance: it is not stopped meanwhile.
+#[derive(Debug)]
+pub(super) struct InUse(pub(super) Arc<Instance>);
+
+impl InUse {
+    fn new(instance: &Arc<Instance>) -> Self {
+        instance.lock().users += 1;
+        Self(instance.clone())
+    }
+
+    /// The call has ended.
+    pub(super) fn forget(&self, call: CallKey) {
+        self.0.lock().calls.remove(&call);
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.users -= 1;
+        state.last_used = Instant::now();
+    }
+}

@@ -1,0 +1,488 @@
+//! An upstream as a source.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use sabir_client::{Client, ClientConfig, ClientEvent, Reconnect, ServerInfo};
+use sabir_registry::{
+    Closing, CompleteCall, Context, Offer, Pending, PromptCall, ResourceCall, Source, SourceHandle,
+    StartError, Starting, ToolCall,
+};
+use sabir_supervisor::Supervisor;
+use sabir_wire::types::{
+    ClientCapabilities, Completion, PromptReply, Reference, ResourceReply, SubscriptionFilter,
+    ToolReply, Topic,
+};
+use sabir_wire::{CallTool, Complete, GetPrompt, Problem, Raw, ReadResource, Request, Resume};
+use tokio::sync::{Notify, Semaphore};
+
+use super::catalog;
+use super::instance::{Instance, Routed};
+use super::mapping::{Mapped, Mapping};
+use super::memory::{UpstreamCatalog, age};
+use super::parked::{Parked, State};
+use super::reach::Reach;
+use super::settings::{Scope, Settings};
+
+/// Serves another MCP server.
+#[derive(Debug)]
+pub struct UpstreamSource(Arc<Upstream>);
+
+/// An upstream, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    pub(super) settings: Settings,
+    reach: Reach,
+    supervisor: Supervisor,
+    pub(super) mapping: Mapping,
+    mapped: ArcSwap<Mapped>,
+    known: Mutex<Known>,
+    handle: OnceLock<SourceHandle>,
+    /// Told when an attempt to list it has ended.
+    learned: Notify,
+    instances: Mutex<HashMap<Option<Session>, Arc<Instance>>>,
+    pub(super) parked: Parked,
+    pub(super) room: Arc<Semaphore>,
+    /// The URIs that somebody watches, as the upstream knows them.
+    watched: Mutex<BTreeSet<Box<str>>>,
+}
+
+/// Whose instance it is: the caller, and the session of the legacy era.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Session {
+    issuer: Box<str>,
+    subject: Box<str>,
+    conversation: Option<u64>,
+}
+
+/// What is known of the catalog.
+#[derive(Debug, Default)]
+struct Known {
+    catalog: Option<UpstreamCatalog>,
+    /// When it was learned; `None` if it was learned from this process.
+    remembered: Option<SystemTime>,
+    left_out: Vec<String>,
+    /// Why the upstream cannot be used.
+    failure: Option<String>,
+}
+
+/// Instances of sessions. When full, the one that was idle longest is stopped; if all are in use,
+/// a call of a further session is refused.
+const MAX_INSTANCES: usize = 256;
+
+/// How often idle instances are looked for.
+const IDLE_CHECK: Duration = Duration::from_secs(1);
+
+impl UpstreamSource {
+    /// A source for an upstream, which is not started yet. What it offered the last time is offered
+    /// from the beginning.
+    pub fn new(settings: Settings, reach: Reach, supervisor: &Supervisor) -> Self {
+        let mapping = Mapping::new(&settings.name, settings.naming.clone());
+        let now = SystemTime::now();
+        let loaded = settings.memory.as_ref().and_then(|memory| memory.load(now));
+        let (catalog, remembered) = match loaded {
+            Some((catalog, age)) => (Some(catalog), Some(now - age)),
+            None => (None, None),
+        };
+        let mapped = mapping.apply(&catalog.clone().unwrap_or_default());
+        Self(Arc::new(Upstream {
+            room: Arc::new(Semaphore::new(settings.concurrency.min(Semaphore::MAX_PERMITS))),
+            reach,
+            supervisor: supervisor.clone(),
+            mapping,
+            mapped: ArcSwap::from_pointee(mapped),
+            known: Mutex::new(Known { catalog, remembered, ..Known::default() }),
+            handle: OnceLock::new(),
+            learned: Notify::new(),
+            instances: Mutex::default(),
+            parked: Parked::default(),
+            watched: Mutex::default(),
+            settings,
+        }))
+    }
+}
+
+impl Upstream {
+    /// The instance for a call; it is started with the call.
+    pub(super) fn instance(self: &Arc<Self>, context: &Context) -> Result<Arc<Instance>, Problem> {
+        let session = (self.settings.scope == Scope::Session).then(|| Session {
+            issuer: context.caller.issuer().into(),
+            subject: context.caller.subject().into(),
+            conversation: context.conversation,
+        });
+        self.instance_of(session)
+    }
+
+    fn instance_of(self: &Arc<Self>, session: Option<Session>) -> Result<Arc<Instance>, Problem> {
+        let mut instances = lock(&self.instances);
+        if let Some(instance) = instances.get(&session) {
+            return Ok(instance.clone());
+        }
+        let mut stopped = None;
+        if instances.len() >= MAX_INSTANCES {
+            let idle = instances.iter().filter_map(|(key, one)| Some((one.idle_time()?, key)));
+            let Some((_, key)) = idle.max_by_key(|(time, _)| *time) else {
+                let name = &self.settings.name;
+                let reason =
+                    format!("upstream `{name}`: too many sessions (limit {MAX_INSTANCES})");
+                return Err(Problem::ToolFailed(reason.into()));
+            };
+            let key = key.clone();
+            stopped = instances.remove(&key);
+        }
+        let instance = Instance::new(self.connect());
+        instances.insert(session.clone(), instance.clone());
+        drop(instances);
+        drop(stopped);
+        self.follow(session, &instance);
+        Ok(instance)
+    }
+
+    fn connect(&self) -> Client {
+        let mut config = ClientConfig::default();
+        // A legacy upstream is told once what may be asked: everything. Whether the client of a call
+        // can be asked is found out when it is.
+        config.capabilities = ClientCapabilities {
+            roots: true,
+            sampling: true,
+            sampling_tools: true,
+            elicitation_form: true,
+            elicitation_url: true,
+            ..ClientCapabilities::default()
+        };
+        // The client of each call waits as long as it likes.
+        config.limits.call_time = self.settings.timeout;
+        config.limits.call_max = None;
+        let mut reconnect = Reconnect::default();
+        reconnect.eager = self.settings.eager;
+        config.reconnect = reconnect;
+        Client::without_answers(self.reach.transport(&self.supervisor), config)
+    }
+
+    /// Follows an instance as long as it is there: what it offers, what it says, whether it is used.
+    fn follow(self: &Arc<Self>, session: Option<Session>, instance: &Arc<Instance>) {
+        let upstream = Arc::downgrade(self);
+        let events = instance.client.events();
+        let weak = Arc::downgrade(instance);
+        let task = tokio::spawn(async move {
+            let mut tick = tokio::time::interval(IDLE_CHECK);
+            loop {
+                let event = tokio::select! {
+                    event = events.next() => Some(event),
+                    _ = tick.tick() => None,
+                };
+                let (Some(upstream), Some(instance)) = (upstream.upgrade(), weak.upgrade()) else {
+                    return;
+                };
+                match event {
+                    Some(event) => upstream.on_event(&instance, event),
+                    None if upstream.stop_idle(session.as_ref(), &instance) => return,
+                    None => {}
+                }
+            }
+        });
+        instance.set_follower(task.abort_handle());
+    }
+
+    /// Stops an instance that nobody has used for long.
+    fn stop_idle(&self, session: Option<&Session>, instance: &Arc<Instance>) -> bool {
+        let Some(limit) = self.settings.idle_time() else { return false };
+        let mut instances = lock(&self.instances);
+        let is_idle = instance.idle_time().is_some_and(|idle| idle >= limit);
+        let is_needed = self.settings.eager || !lock(&self.watched).is_empty();
+        if !is_idle || is_needed || instance.client.server().is_none() {
+            return false;
+        }
+        let removed = instances.remove(&session.cloned());
+        drop(instances);
+        drop(removed);
+        true
+    }
+
+    fn on_event(self: &Arc<Self>, instance: &Arc<Instance>, event: ClientEvent) {
+        match event {
+            ClientEvent::Opened(server) => {
+                instance.on_opened();
+                instance.client.watch(self.filter(&server));
+                self.learn(instance, &server);
+            }
+            ClientEvent::Closed(reason) => {
+                if !self.settings.eager && lock(&self.watched).is_empty() {
+                    // Nobody waits for changes: it is opened again with the next call.
+                    instance.client.watch(SubscriptionFilter::default());
+                }
+                let stderr = instance.client.stderr();
+                lock(&self.known).failure = Some(with_stderr(&reason.to_string(), &stderr));
+                // Whoever waits for the first list waits in vain.
+                self.learned.notify_waiters();
+            }
+            ClientEvent::Changed(Topic::Resource(uri)) => {
+                if let Some(handle) = self.handle.get() {
+                    handle.updated(&*self.mapping.uris.outward(&uri));
+                }
+            }
+            ClientEvent::Changed(_) => {
+                if let Some(server) = instance.client.server() {
+                    self.learn(instance, &server);
+                }
+            }
+            ClientEvent::Log(message) => instance.route(Routed::Log(message)),
+            ClientEvent::Question(asked) => instance.route(Routed::Question(asked)),
+            ClientEvent::Notification { method, params } => {
+                instance.route(Routed::Notification { method, params });
+            }
+            _ => {}
+        }
+    }
+
+    /// Lists what the upstream offers, beside everything else.
+    fn learn(self: &Arc<Self>, instance: &Arc<Instance>, server: &Arc<ServerInfo>) {
+        let (upstream, instance, server) = (self.clone(), instance.clone(), server.clone());
+        tokio::spawn(async move {
+            match catalog::list(&instance.client, &server).await {
+                Ok((catalog, left_out)) => upstream.set_catalog(catalog, left_out).await,
+                Err(error) => {
+                    let failure = format!("cannot list what it offers: {error}");
+                    tracing::warn!("upstream `{}`: {failure}", upstream.settings.name);
+                    lock(&upstream.known).failure = Some(failure);
+                }
+            }
+            upstream.learned.notify_waiters();
+        });
+    }
+
+    async fn set_catalog(self: &Arc<Self>, catalog: UpstreamCatalog, left_out: Vec<String>) {
+        if !self.replace_catalog(&catalog, left_out) {
+            return;
+        }
+        let upstream = self.clone();
+        // Checking thousands of schemas takes its time.
+        let done = tokio::task::spawn_blocking(move || {
+            let name = &upstream.settings.name;
+            if let Some(Err(error)) = upstream.handle.get().map(SourceHandle::changed) {
+                tracing::warn!("upstream `{name}`: {error}");
+            }
+            let saved = upstream.settings.memory.as_ref();
+            let saved = saved.map(|memory| memory.save(&catalog, SystemTime::now()));
+            if let Some(Err(error)) = saved {
+                tracing::warn!("upstream `{name}`: cannot remember its catalog: {error}");
+            }
+        });
+        // It fails only when the runtime ends.
+        let _ = done.await;
+    }
+
+    /// `false` if the catalog was known to be so.
+    fn replace_catalog(&self, catalog: &UpstreamCatalog, left_out: Vec<String>) -> bool {
+        let mut known = lock(&self.known);
+        let is_new = known.catalog.as_ref() != Some(catalog);
+        let is_stale = known.remembered.is_some();
+        *known = Known { catalog: Some(catalog.clone()), left_out, ..Known::default() };
+        if is_new {
+            self.mapped.store(Arc::new(self.mapping.apply(catalog)));
+        }
+        is_new || is_stale
+    }
+
+    /// The changes that the upstream should tell of.
+    fn filter(&self, server: &ServerInfo) -> SubscriptionFilter {
+        let has = &server.discovered.capabilities;
+        SubscriptionFilter {
+            tools_list_changed: has.tools,
+            prompts_list_changed: has.prompts,
+            resources_list_changed: has.resources,
+            resource_subscriptions: lock(&self.watched).iter().cloned().collect(),
+            ..SubscriptionFilter::default()
+        }
+    }
+
+    /// What is watched has changed. Whoever watches wants the upstream to run.
+    fn rewatch(self: &Arc<Self>) {
+        let instances: Vec<_> = match self.settings.scope {
+            Scope::Shared => self.instance_of(None).into_iter().collect(),
+            Scope::Session => lock(&self.instances).values().cloned().collect(),
+        };
+        for instance in instances {
+            match instance.client.server() {
+                Some(server) => instance.client.watch(self.filter(&server)),
+                None => {
+                    let resource_subscriptions = lock(&self.watched).iter().cloned().collect();
+                    let filter =
+                        SubscriptionFilter { resource_subscriptions, ..Default::default() };
+                    instance.client.watch(filter);
+                }
+            }
+        }
+    }
+
+    /// Why a call cannot be made, for its client.
+    pub(super) fn describe_failure(&self, instance: &Instance, reason: &str) -> String {
+        let mut text = format!("upstream `{}`: {reason}", self.settings.name);
+        text = with_stderr(&text, &instance.client.stderr());
+        if let Some(since) = lock(&self.known).remembered {
+            let since = since.elapsed().unwrap_or_default();
+            text.push_str(&format!("\n(its tools are listed as they were {} ago)", age(since)));
+        }
+        text
+    }
+
+    /// Starts it, and waits until its catalog is known.
+    async fn learn_first(self: Arc<Self>) -> Result<(), StartError> {
+        let learned = self.learned.notified();
+        tokio::pin!(learned);
+        learned.as_mut().enable();
+        let instance = self
+            .instance_of(None)
+            .map_err(|problem| StartError::new(problem.to_error().message))?;
+        match instance.client.server() {
+            // It was opened before, and could not be listed.
+            Some(server) => self.learn(&instance, &server),
+            // The follower of the instance lists it when it is open.
+            None => drop(instance.client.open().await.map_err(|error| {
+                StartError::new(self.describe_failure(&instance, &error.to_string()))
+            })?),
+        }
+        if lock(&self.known).catalog.is_none() {
+            learned.await;
+        }
+        let known = lock(&self.known);
+        match (&known.catalog, &known.failure) {
+            (None, Some(failure)) => Err(StartError::new(failure.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A reason, and the last lines that the upstream wrote to standard error.
+fn with_stderr(reason: &str, stderr: &[String]) -> String {
+    const LINES: usize = 5;
+    let last = stderr[stderr.len().saturating_sub(LINES)..].iter();
+    last.fold(reason.to_owned(), |text, line| text + "\n  stderr: " + line)
+}
+
+impl Source for UpstreamSource {
+    fn offer(&self) -> Offer {
+        self.0.mapped.load().offer.clone()
+    }
+
+    fn name(&self) -> String {
+        format!("upstream `{}`", self.0.settings.name)
+    }
+
+    fn start(&self, handle: SourceHandle) -> Starting {
+        // The source is started once.
+        let _ = self.0.handle.set(handle);
+        let upstream = self.0.clone();
+        let is_known = lock(&upstream.known).catalog.is_some();
+        if is_known {
+            if upstream.settings.eager {
+                drop(upstream.instance_of(None));
+            }
+            return Box::pin(async { Ok(()) });
+        }
+        Box::pin(async move {
+            let started = upstream.clone().learn_first().await;
+            if started.is_err() {
+                // Without a catalog nothing is listed, so that no call would ever start it.
+                tokio::spawn(keep_trying(Arc::downgrade(&upstream)));
+            }
+            started
+        })
+    }
+
+    fn close(&self, _patience: Duration) -> Closing {
+        let upstream = self.0.clone();
+        Box::pin(async move {
+            upstream.parked.end_all();
+            let instances = std::mem::take(&mut *lock(&upstream.instances));
+            drop(instances);
+        })
+    }
+
+    fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
+        let mapped = self.0.mapped.load();
+        let Some(name) = mapped.tool(&call.name) else {
+            let problem = Problem::UnknownTool((&*call.name).into());
+            return Box::pin(async { Err(problem) });
+        };
+        let request = Request::CallTool(CallTool {
+            name: name.into(),
+            arguments: Some(call.arguments),
+            resume: Resume::default(),
+        });
+        self.0.relay(request, call.context)
+    }
+
+    fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
+        let mapped = self.0.mapped.load();
+        let name = mapped.prompt(&call.name).unwrap_or(&call.name).into();
+        let (arguments, resume) = (call.arguments, Resume::default());
+        self.0.relay(Request::GetPrompt(GetPrompt { name, arguments, resume }), call.context)
+    }
+
+    fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
+        let uri = self.0.mapping.uris.inward(&call.uri);
+        if !self.0.mapping.passes_resource(&uri) {
+            return Box::pin(async { Err(Problem::UnknownResource(call.uri)) });
+        }
+        let (uri, resume) = ((&*uri).into(), Resume::default());
+        self.0.relay(Request::ReadResource(ReadResource { uri, resume }), call.context)
+    }
+
+    fn complete(&self, call: CompleteCall) -> Pending<Completion> {
+        let mapped = self.0.mapped.load();
+        let reference = match call.reference {
+            Reference::Prompt { name } => {
+                Reference::Prompt { name: mapped.prompt(&name).unwrap_or(&name).into() }
+            }
+            Reference::Resource { uri } => {
+                Reference::Resource { uri: (&*self.0.mapping.uris.inward(&uri)).into() }
+            }
+        };
+        let CompleteCall { argument, value, given, context, .. } = call;
+        self.0.relay(Request::Complete(Complete { reference, argument, value, given }), context)
+    }
+
+    fn watch(&self, uri: &str) {
+        lock(&self.0.watched).insert((&*self.0.mapping.uris.inward(uri)).into());
+        self.0.rewatch();
+    }
+
+    fn unwatch(&self, uri: &str) {
+        lock(&self.0.watched).remove(&*self.0.mapping.uris.inward(uri));
+        self.0.rewatch();
+    }
+
+    fn abandon(&self, state: &Raw) {
+        if let Some(State::Parked(name)) = State::read(state) {
+            self.0.parked.end(&name);
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let known = lock(&self.0.known);
+        let name = &self.0.settings.name;
+        let problems = known.failure.iter().chain(&known.left_out);
+        problems.map(|problem| format!("upstream `{name}`: {problem}")).collect()
+    }
+}
+
+/// Tries to start an upstream of which nothing is known, again and again.
+async fn keep_trying(upstream: std::sync::Weak<Upstream>) {
+    const LONGEST: Duration = Duration::from_secs(300);
+    let mut wait = Duration::from_secs(5);
+    loop {
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST);
+        let Some(upstream) = upstream.upgrade() else { return };
+        if lock(&upstream.known).catalog.is_some() || upstream.learn_first().await.is_ok() {
+            return;
+        }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
