@@ -61,7 +61,9 @@ impl Connected {
             elicitation_url: true,
             ..ClientCapabilities::default()
         };
-        let config = ClientConfig { capabilities, ..ClientConfig::default() };
+        let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
+        // A person sees the failure, and tries again.
+        config.reconnect.attempts = 1;
         let client = Client::new(transport, config, answerer);
         let connected = Self { client, supervisor, opened };
         match connected.client.open().await {
