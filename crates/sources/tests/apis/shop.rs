@@ -89,7 +89,7 @@ impl Shop {
         let call = ToolCall { name: name.into(), arguments, context: context() };
         match entry.source().call_tool(call).await? {
             Outcome::Done(reply) => Ok(reply),
-            Outcome::NeedInput(_) => panic!("an API asks nothing"),
+            Outcome::NeedInput(_) | Outcome::Relayed(_) => panic!("not an answer of an API"),
         }
     }
 
@@ -109,7 +109,7 @@ impl Shop {
         let call = ResourceCall { uri: uri.into(), template, variables, context: context() };
         match found.source().read_resource(call).await.unwrap() {
             Outcome::Done(reply) => reply.contents[0].body.as_text().unwrap().to_owned(),
-            Outcome::NeedInput(_) => panic!("an API asks nothing"),
+            Outcome::NeedInput(_) | Outcome::Relayed(_) => panic!("not an answer of an API"),
         }
     }
 }
@@ -124,6 +124,7 @@ pub(crate) fn text(reply: &ToolReply) -> &str {
 fn context() -> Context {
     Context {
         caller: Caller::local(),
+        conversation: None,
         capabilities: ClientCapabilities::default(),
         client: None,
         meta: None,
