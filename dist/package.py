@@ -14,8 +14,8 @@ import hashlib
 import io
 import json
 import os
+import platform
 import re
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -46,7 +46,7 @@ def main() -> None:
     out = options.out
     out.mkdir(parents=True, exist_ok=True)
     binary, arch = options.binary.read_bytes(), options.arch
-    texts = generated(options.binary)
+    texts = generated(options.binary, arch, out.parent / "dist-texts.json")
     made = [
         archive(out, arch, binary, texts),
         *npm(out, arch, binary),
@@ -55,7 +55,9 @@ def main() -> None:
         mcpb(out, arch, binary),
         oci(out, arch, binary),
     ]
-    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
+    # Of all architectures that were packed.
+    packages = [path for path in out.iterdir() if path.suffix in (".gz", ".tgz", ".whl", ".deb", ".mcpb", ".tar")]
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in packages}
     (out / "SHA256SUMS").write_text("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
     homebrew(out, sums)
     registry(out, sums)
@@ -63,15 +65,22 @@ def main() -> None:
         print(f"{path.stat().st_size:>10}  {path.name}")
 
 
-def generated(binary: Path) -> dict[str, bytes]:
-    """The manual and the completions, which the binary prints itself."""
-    said = lambda *words: subprocess.run([binary, *words], check=True, capture_output=True).stdout
-    return {
-        "man/sabir.1": said("man"),
-        "completions/sabir.bash": said("completions", "bash"),
-        "completions/_sabir": said("completions", "zsh"),
-        "completions/sabir.fish": said("completions", "fish"),
-    }
+def generated(binary: Path, arch: str, kept: Path) -> dict[str, bytes]:
+    """The manual and the completions, which the binary prints itself. A binary that does not run
+    on this machine has those of one that was packed before."""
+    if arch == platform.machine():
+        said = lambda *words: subprocess.run(
+            [binary, *words], check=True, capture_output=True, text=True
+        ).stdout
+        kept.write_text(json.dumps({
+            "man/sabir.1": said("man"),
+            "completions/sabir.bash": said("completions", "bash"),
+            "completions/_sabir": said("completions", "zsh"),
+            "completions/sabir.fish": said("completions", "fish"),
+        }))
+    elif not kept.exists():
+        raise SystemExit(f"error: pack {platform.machine()} first; it prints the manual")
+    return {name: text.encode() for name, text in json.loads(kept.read_text()).items()}
 
 
 def tar_of(files: list[tuple[str, bytes, int]]) -> bytes:
@@ -112,7 +121,7 @@ def npm(out: Path, arch: str, binary: bytes) -> list[Path]:
     """A starter, and one package per platform; no scripts run when they are installed."""
     node = ARCH[arch]["node"]
     common = {"version": VERSION, "license": "MIT", "repository": REPOSITORY, "description": ABOUT}
-    platform = {
+    native = {
         "name": f"@{OWNER}/sabir-linux-{node}", **common,
         "os": ["linux"], "cpu": [node], "files": ["bin"],
     }
@@ -133,7 +142,7 @@ def npm(out: Path, arch: str, binary: bytes) -> list[Path]:
             ("package/README.md", readme, 0o644),
         ])),
         packed(out / f"npm-sabir-linux-{node}-{VERSION}.tgz", tar_of([
-            ("package/package.json", text(platform), 0o644),
+            ("package/package.json", text(native), 0o644),
             ("package/bin/sabir", binary, 0o755),
             ("package/README.md", readme, 0o644),
         ])),

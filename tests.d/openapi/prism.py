@@ -4,7 +4,7 @@
 usage: prism.py SABIR PRISM FILE… [--operations N]
 
 Prism mocks each description and refuses a request that breaks it. The arguments are generated from
-the schemas that Sabir gives. Fails on the first kinds of answers that mean "your request is wrong".
+the schemas that Sabir gives. Fails if Prism calls a request wrong, in its answer or in its log.
 """
 
 import argparse
@@ -20,10 +20,11 @@ import time
 from pathlib import Path
 
 import exrex
+import jsonschema
 import yaml
 
-# Prism's answers to a request that breaks the description.
-WRONG = {401, 404, 405, 415, 422}
+# What Prism writes to its log, or answers, when a request breaks the description.
+WRONG = re.compile(r"did not pass the validation rules|errors#(UNPROCESSABLE_ENTITY|NO_PATH_MATCHED|NO_METHOD_MATCHED|NO_SERVER|UNAUTHORIZED|INVALID_CONTENT_TYPE)")
 FORMATS = {
     "date": "2024-05-06", "date-time": "2024-05-06T07:08:09Z", "time": "07:08:09Z", "uuid": "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
     "email": "a@example.com", "uri": "https://example.com/a", "url": "https://example.com/a", "hostname": "example.com",
@@ -85,9 +86,16 @@ def value(schema, root, path, depth=0):
         return schema["const"]
     if schema.get("enum"):
         return schema["enum"][0]
-    for keyword in ("anyOf",):
-        if schema.get(keyword):
-            return value(schema[keyword][0], root, path, depth + 1)
+    if schema.get("anyOf"):
+        rest = {key: part for key, part in schema.items() if key != "anyOf"}
+        validators = [jsonschema.Draft202012Validator({**part, "$defs": root.get("$defs", {})}) for part in schema["anyOf"]]
+        # The alternatives of a description often exclude each other: a value that fits one only.
+        for part in schema["anyOf"]:
+            part = {"allOf": [part], **rest} if set(rest) & {"properties", "allOf", "required"} else part
+            candidate = value(part, root, path, depth + 1)
+            if sum(validator.is_valid(candidate) for validator in validators) == 1:
+                return candidate
+        raise ValueError("every value fits several alternatives")
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if "allOf" in schema:
@@ -95,8 +103,6 @@ def value(schema, root, path, depth=0):
         for part in [schema] + schema["allOf"]:
             while "$ref" in part:
                 part = root["$defs"][part["$ref"].split("/")[-1]]
-            if part.get("anyOf"):
-                part = {**part, **part["anyOf"][0]}
             merged["properties"].update(part.get("properties", {}))
             merged["required"] += part.get("required", [])
             if "type" in part and part["type"] != "object":
@@ -166,9 +172,10 @@ def schemes(document):
     return entries
 
 
-def start_prism(prism, path, port):
-    log = tempfile.TemporaryFile()
-    process = subprocess.Popen([prism, "mock", path, "-p", str(port), "-h", "127.0.0.1", "--errors"], stdout=log, stderr=log)
+def start_prism(prism, path, port, log):
+    """Prism and its log, or why it does not start."""
+    with open(log, "ab") as out:
+        process = subprocess.Popen([prism, "mock", path, "-p", str(port), "-h", "127.0.0.1", "--errors"], stdout=out, stderr=out)
     for _ in range(600):
         if process.poll() is not None:
             break
@@ -177,8 +184,7 @@ def start_prism(prism, path, port):
                 return process
         time.sleep(0.1)
     process.kill()
-    log.seek(0)
-    return log.read().decode()[-300:]
+    return log.read_text()[-300:]
 
 
 def pick(keys, count):
@@ -189,14 +195,14 @@ def check(sabir, prism, path, count):
     """The calls of one description: how many, and those that Prism called wrong."""
     document = yaml.safe_load(path.read_text()) if path.suffix == ".yaml" else json.loads(path.read_text())
     port = free_port()
-    server = start_prism(prism, path, port)
-    if isinstance(server, str):
-        return 0, 0, [], f"Prism cannot mock it: {server.strip().splitlines()[-1] if server.strip() else 'no reason'}"
-    base = document.get("basePath", "") if "swagger" in document else ""
     with tempfile.TemporaryDirectory() as folder:
+        server = start_prism(prism, path, port, Path(folder, "log"))
+        if isinstance(server, str):
+            return 0, 0, [], f"Prism cannot mock it: {server.strip().splitlines()[-1] if server.strip() else 'no reason'}"
+        log = open(Path(folder, "log"))
         auth = ",\n".join(schemes(document))
         Path(folder, "sabir.toml").write_text(
-            f'[[openapi]]\nname = "a"\nprefix = ""\npath = {json.dumps(str(path))}\nbase_url = "http://127.0.0.1:{port}{base.rstrip("/") if "swagger" in document else ""}"\n'
+            f'[[openapi]]\nname = "a"\nprefix = ""\npath = {json.dumps(str(path))}\nbase_url = "http://127.0.0.1:{port}"\n'
             f'methods = ["*"]\nmax_tools = 30\nhosts = ["127.0.0.1"]\nauth = [\n{auth}\n]\n'
         )
         client = Sabir(sabir, folder)
@@ -215,7 +221,8 @@ def check(sabir, prism, path, count):
         for name, schema in chosen:
             try:
                 arguments = value(schema, schema, name)
-            except (ValueError, re.error, RecursionError):
+                jsonschema.Draft202012Validator(schema).validate(arguments)
+            except (ValueError, re.error, RecursionError, jsonschema.ValidationError):
                 skipped += 1
                 continue
             if "call_operation" in tools:
@@ -223,12 +230,11 @@ def check(sabir, prism, path, count):
             else:
                 answer = client.call(name, arguments)
             calls += 1
-            status = re.match(r"HTTP (\d{3})", answer)
-            if (status and int(status[1]) in WRONG) or "Invalid params" in answer or "Invalid arguments" in answer:
+            if WRONG.search(answer + log.read()) or "Invalid arguments" in answer:
                 wrong.append(f"{path.name}: {name} {json.dumps(arguments)[:300]}\n    {answer[:700]}")
         client.close()
-    server.terminate()
-    server.wait(20)
+        server.terminate()
+        server.wait(20)
     return calls, skipped, wrong, None
 
 

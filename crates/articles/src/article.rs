@@ -3,15 +3,15 @@
 //! Parsing never fails: a file is served as far as it can be read, and mistakes are reported with
 //! their lines. Only binary files are left out.
 //!
-//! **Visibility is decided here and nowhere else.** A file with a `status` is visible if the status is
-//! one of those allowed; a status that cannot be read is not. `draft: true` and `published: false`
-//! also hide a file.
+//! **Visibility is decided here and nowhere else.** `draft: true` and `published: false` hide a file.
+//! If statuses are set, a file with a `status` is visible only if the status is one of them.
 
 use serde_json::Map;
 
 use crate::date::{self, When};
 use crate::format::Format;
 use crate::frontmatter::{self, Frontmatter};
+use crate::notebook;
 use crate::problem::Problem;
 use crate::sections::Outline;
 
@@ -21,12 +21,69 @@ const DESCRIPTION: usize = 300;
 /// The most tags of an article. Further ones are dropped.
 const MOST_TAGS: usize = 100;
 
+/// The most names of an article. Further ones are dropped.
+const MOST_NAMES: usize = 32;
+
+/// Why a file is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hidden {
+    /// `draft: true`
+    Draft,
+    /// `published: false`
+    Unpublished,
+    /// A `status` that is not one of those in the settings.
+    Status,
+    /// The file is too large.
+    TooLarge,
+    /// The file is not text.
+    Binary,
+    /// The file cannot be read.
+    Unreadable,
+}
+
+impl Hidden {
+    /// The letter of each reason in the records of the index.
+    const LETTERS: [(Self, char); 6] = [
+        (Self::Draft, 'd'),
+        (Self::Unpublished, 'p'),
+        (Self::Status, 's'),
+        (Self::TooLarge, 'l'),
+        (Self::Binary, 'b'),
+        (Self::Unreadable, 'u'),
+    ];
+
+    pub(crate) fn letter(self) -> char {
+        Self::LETTERS.iter().find(|(reason, _)| *reason == self).map_or('u', |(_, letter)| *letter)
+    }
+
+    pub(crate) fn of_letter(letter: char) -> Option<Self> {
+        Self::LETTERS.iter().find(|(_, known)| *known == letter).map(|(reason, _)| *reason)
+    }
+}
+
+impl std::fmt::Display for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Draft => "`draft: true`",
+            Self::Unpublished => "`published: false`",
+            Self::Status => "`status`",
+            Self::TooLarge => "size",
+            Self::Binary => "being binary",
+            Self::Unreadable => "being unreadable",
+        })
+    }
+}
+
 /// A parsed file.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedArticle {
     pub(crate) title: String,
     pub(crate) description: Option<String>,
     pub(crate) tags: Vec<String>,
+    /// Other titles: `aliases`, `short-title`, `sidebar_label`, …
+    pub(crate) names: Vec<String>,
+    /// The addresses of the page on its site: `permalink`, `url`, `slug`, and aliases.
+    pub(crate) addresses: Vec<String>,
     pub(crate) status: Option<String>,
     pub(crate) published: Option<When>,
     pub(crate) updated: Option<When>,
@@ -35,16 +92,17 @@ pub(crate) struct ParsedArticle {
     /// The text below the frontmatter, unchanged.
     pub(crate) text: String,
     pub(crate) outline: Outline,
-    pub(crate) visible: bool,
+    pub(crate) hidden: Option<Hidden>,
     pub(crate) problems: Vec<Problem>,
     /// Whether the file looks as if it is still being written.
     pub(crate) unfinished: bool,
 }
 
 /// Parses a file. `path` is relative to the folder.
-pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> ParsedArticle {
+pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> ParsedArticle {
     let format = Format::of(path).unwrap_or(Format::Text);
     let (file, mut problems, is_text) = decode(path, bytes);
+    let file = if format == Format::Notebook { notebook::markdown(&file) } else { file };
     let (matter, text) = frontmatter::split(&file);
     problems
         .extend(matter.faults.iter().map(|fault| Problem::at(path, fault.line, &fault.message)));
@@ -68,11 +126,19 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> ParsedArtic
         &["publisheddate", "publishedat", "published", "pubdate", "date", "created"],
         &mut problems,
     );
-    let (status, visible) = visibility(&matter, path, statuses, &mut problems);
+    let (status, hidden) = visibility(&matter, path, statuses, &mut problems);
     ParsedArticle {
         title,
         description,
         tags: tags(&matter),
+        names: named(
+            &matter,
+            &["aliases", "alias", "shorttitle", "sidebarlabel", "linktitle", "navtitle"],
+        ),
+        addresses: named(
+            &matter,
+            &["permalink", "url", "slug", "aliases", "alias", "redirectfrom"],
+        ),
         status,
         published,
         updated,
@@ -85,14 +151,14 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: &[String]) -> ParsedArtic
         unfinished: matter.unclosed || file.trim().trim_matches(['-', '+']).is_empty(),
         text: text.to_owned(),
         outline,
-        visible: visible && is_text,
+        hidden: if is_text { hidden } else { Some(Hidden::Binary) },
         problems,
     }
 }
 
 /// A file that could not be read.
-pub(crate) fn unread(problem: Problem) -> ParsedArticle {
-    ParsedArticle { problems: vec![problem], ..ParsedArticle::default() }
+pub(crate) fn unread(problem: Problem, hidden: Hidden) -> ParsedArticle {
+    ParsedArticle { problems: vec![problem], hidden: Some(hidden), ..ParsedArticle::default() }
 }
 
 /// Decodes a file. Returns whether it is text.
@@ -166,27 +232,45 @@ fn tags(matter: &Frontmatter) -> Vec<String> {
     tags
 }
 
-/// The status as written, and whether the article is visible.
+/// The texts of these fields, each once.
+fn named(matter: &Frontmatter, fields: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in matter.named(fields).flat_map(|field| field.value.texts()) {
+        if names.len() < MOST_NAMES && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// The status as written, and why the article is not visible.
 fn visibility(
     matter: &Frontmatter,
     path: &str,
-    statuses: &[String],
+    statuses: Option<&[String]>,
     problems: &mut Vec<Problem>,
-) -> (Option<String>, bool) {
-    let mut visible = true;
+) -> (Option<String>, Option<Hidden>) {
+    let mut hidden = None;
     let mut status = None;
     for field in matter.named(&["status"]) {
         let texts = field.value.texts();
+        status = status.or_else(|| texts.first().map(|&text| text.to_owned()));
+        let Some(statuses) = statuses else { continue };
         if texts.is_empty() {
             problems.push(Problem::at(path, field.line, "not served: `status` is empty"));
         }
         let allowed = |text: &&str| statuses.iter().any(|status| status.eq_ignore_ascii_case(text));
-        visible &= !texts.is_empty() && texts.iter().all(allowed);
-        status = status.or_else(|| texts.first().map(|&text| text.to_owned()));
+        if texts.is_empty() || !texts.iter().all(allowed) {
+            hidden = Some(Hidden::Status);
+        }
     }
-    let is_draft = matter.named(&["draft"]).any(|field| field.value.truth() == Some(true));
-    let unpublished = matter.named(&["published"]).any(|field| field.value.truth() == Some(false));
-    (status, visible && !is_draft && !unpublished)
+    if matter.named(&["published"]).any(|field| field.value.truth() == Some(false)) {
+        hidden = Some(Hidden::Unpublished);
+    }
+    if matter.named(&["draft"]).any(|field| field.value.truth() == Some(true)) {
+        hidden = Some(Hidden::Draft);
+    }
+    (status, hidden)
 }
 
 /// A title from a file name: `deep/context-engineering.md` becomes `Context engineering`.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::index::FORMAT;
+use crate::settings::Settings;
 
 /// The right to write the index, until it is dropped.
 pub(crate) struct WriteLock {
@@ -21,18 +22,17 @@ pub(crate) struct WriteLock {
 pub(crate) struct CacheFolder(PathBuf);
 
 impl CacheFolder {
-    /// The cache of a folder with these statuses. Other statuses have another cache.
-    pub(crate) fn new(cache: &Path, folder: &Path, statuses: &[String]) -> Self {
+    /// The cache of a folder. Other statuses or weights have another cache.
+    pub(crate) fn new(cache: &Path, folder: &Path, settings: &Settings) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&FORMAT.to_le_bytes());
         hash.update(folder.as_os_str().as_encoded_bytes());
-        let mut statuses: Vec<String> =
-            statuses.iter().map(|status| status.to_lowercase()).collect();
-        statuses.sort_unstable();
-        for status in statuses {
-            hash.update(&[0]);
-            hash.update(status.as_bytes());
-        }
+        let mut statuses: Option<Vec<String>> = settings
+            .statuses
+            .as_ref()
+            .map(|statuses| statuses.iter().map(|status| status.to_lowercase()).collect());
+        statuses.iter_mut().for_each(|statuses| statuses.sort_unstable());
+        hash.update(format!("{statuses:?} {:?}", settings.weights).as_bytes());
         Self(cache.join("articles").join(format!("{:032x}", hash.digest128())))
     }
 
@@ -74,14 +74,15 @@ fn create_private(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn statuses(names: &[&str]) -> Vec<String> {
-        names.iter().map(|&name| name.to_owned()).collect()
+    fn settings(statuses: &[&str]) -> Settings {
+        let statuses = statuses.iter().map(|&name| name.to_owned()).collect();
+        Settings { statuses: Some(statuses), ..Settings::new("") }
     }
 
     #[test]
     fn a_folder_has_one_cache_for_each_set_of_statuses() {
         let place = |folder: &str, names: &[&str]| {
-            CacheFolder::new(Path::new("c"), Path::new(folder), &statuses(names)).0
+            CacheFolder::new(Path::new("c"), Path::new(folder), &settings(names)).0
         };
         assert_eq!(place("a", &["Live", "Draft"]), place("a", &["draft", "live"]));
         assert_ne!(place("a", &["Live"]), place("b", &["Live"]));
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn one_process_holds_the_lock_and_the_next_gets_it_after() {
         let home = tempfile::TempDir::new().unwrap();
-        let cache = CacheFolder::new(home.path(), Path::new("a"), &[]);
+        let cache = CacheFolder::new(home.path(), Path::new("a"), &settings(&[]));
         let first = cache.lock().unwrap();
         assert!(first.is_some());
         assert!(cache.lock().unwrap().is_none());
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn the_cache_is_private_and_can_be_cleared() {
         let home = tempfile::TempDir::new().unwrap();
-        let cache = CacheFolder::new(home.path(), Path::new("a"), &[]);
+        let cache = CacheFolder::new(home.path(), Path::new("a"), &settings(&[]));
         let lock = cache.lock().unwrap().unwrap();
         let permissions = fs::metadata(cache.index()).unwrap().permissions();
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o077, 0);

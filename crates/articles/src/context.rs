@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+
 use crate::events::EventSender;
 use crate::folder::Folder;
 use crate::results::Indexing;
@@ -11,7 +13,8 @@ use crate::snapshot::Shared;
 /// The settings, the folder, and the connection to the store.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
-    pub(crate) folder: Arc<Folder>,
+    /// Replaced when another folder is at its path.
+    pub(crate) folder: Arc<ArcSwap<Folder>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) events: EventSender,
     pub(crate) progress: Box<dyn Fn(Indexing) + Send + Sync>,

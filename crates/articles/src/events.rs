@@ -18,6 +18,8 @@ const MOST_PATHS: usize = 4096;
 pub(crate) enum Changes {
     Paths(BTreeSet<String>),
     Everything,
+    /// Not of the folder: the index cannot be read any more.
+    Damage,
 }
 
 impl Changes {
@@ -27,6 +29,7 @@ impl Changes {
                 paths.extend(more);
                 if paths.len() > MOST_PATHS { Self::Everything } else { Self::Paths(paths) }
             }
+            (Self::Damage, _) | (_, Self::Damage) => Self::Damage,
             _ => Self::Everything,
         }
     }
@@ -65,6 +68,11 @@ impl EventSender {
     pub(crate) fn send(&self, changes: Changes) {
         // Without a receiver the worker has already stopped.
         let _ = self.queue.send(changes);
+    }
+
+    /// Tells the worker that the index is damaged. If the queue is full, the next question tells it again.
+    pub(crate) fn report_damage(&self) {
+        let _ = self.queue.try_send(Changes::Damage);
     }
 
     /// Asks the worker to stop as soon as possible.

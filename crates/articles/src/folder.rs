@@ -2,17 +2,19 @@
 //!
 //! Every path is opened relative to a handle of the folder, and the operating system refuses to
 //! leave it: neither `..`, nor a symbolic link, nor a race leads outside. Links that stay inside are
-//! followed once. Hidden files are ignored, even behind a link.
+//! followed once. Hidden files are ignored, even behind a link, and so is what `ignored` leaves out.
 
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirEntry, File, Metadata};
+use cap_std::fs::{Dir, DirEntry, File, Metadata, MetadataExt as _};
 
 use crate::format::Format;
+use crate::ignored::{self, IgnoreFile, Rules};
 use crate::problem::Problem;
 use crate::threads::on_threads;
 
@@ -59,6 +61,8 @@ pub(crate) struct Found {
 pub(crate) struct Scan {
     pub(crate) found: Vec<Found>,
     pub(crate) problems: Vec<Problem>,
+    /// Articles and folders that rules leave out.
+    pub(crate) ignored: usize,
 }
 
 /// Why a file could not be read.
@@ -73,14 +77,45 @@ pub(crate) enum ReadError {
 
 /// A folder of articles.
 pub(crate) struct Folder {
-    root: Dir,
+    /// `None`: the folder does not exist any more.
+    root: Option<Dir>,
     path: PathBuf,
+    /// The device and the inode of the folder.
+    identity: (u64, u64),
+    rules: Rules,
 }
 
 impl Folder {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, rules: Rules) -> io::Result<Self> {
         let path = path.canonicalize()?;
-        Ok(Self { root: Dir::open_ambient_dir(&path, ambient_authority())?, path })
+        let root = Dir::open_ambient_dir(&path, ambient_authority())?;
+        let metadata = root.dir_metadata()?;
+        Ok(Self { root: Some(root), path, identity: (metadata.dev(), metadata.ino()), rules })
+    }
+
+    /// The folder that is now at this path, if it is another one.
+    pub(crate) fn replaced(&self, given: &Path) -> Option<Self> {
+        let now = given.canonicalize().and_then(|path| Ok((std::fs::metadata(&path)?, path)));
+        match now {
+            Ok((metadata, path)) => {
+                let same = self.root.is_some()
+                    && path == self.path
+                    && self.identity == (metadata.dev(), metadata.ino());
+                if same { None } else { Self::open(given, self.rules.clone()).ok() }
+            }
+            Err(_) => self.root.is_some().then(|| Self {
+                root: None,
+                path: self.path.clone(),
+                identity: (0, 0),
+                rules: self.rules.clone(),
+            }),
+        }
+    }
+
+    fn root(&self) -> io::Result<&Dir> {
+        self.root
+            .as_ref()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the folder is gone"))
     }
 
     /// The canonical path of the folder.
@@ -90,25 +125,51 @@ impl Folder {
 
     /// Makes a path relative to the folder; `None` if it is outside or hidden.
     pub(crate) fn relative(&self, path: &Path) -> Option<String> {
-        let relative = path.strip_prefix(&self.path).ok()?;
+        let mut relative = path.strip_prefix(&self.path).ok()?;
+        // A change of the rules may change everything below them.
+        if relative.file_name().is_some_and(|name| ignored::FILES.iter().any(|file| name == *file))
+        {
+            relative = relative.parent()?;
+        }
         let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
         parts.filter(|parts| parts.iter().all(|part| !is_hidden(part))).map(|parts| parts.join("/"))
     }
 
     /// All files at or below `under` (empty: the whole folder).
     pub(crate) fn scan(&self, under: &str) -> Scan {
-        let mut walk = Walk { folder: self, scan: Scan::default() };
-        if under.is_empty() {
-            walk.whole();
-        } else {
-            walk.path(under);
+        let mut scan = Scan::default();
+        match self.root() {
+            Err(error) => scan.problems.push(Problem::of("", error.to_string())),
+            Ok(root) => {
+                let mut walk = Walk { root, rules: &self.rules, ignores: Vec::new(), scan };
+                walk.enter(root, "");
+                if under.is_empty() {
+                    walk.whole();
+                } else {
+                    walk.path(under);
+                }
+                scan = walk.scan;
+            }
         }
-        walk.scan
+        scan
+    }
+
+    /// Reads a file that is not hidden or left out by rules, whatever it is.
+    pub(crate) fn read_file(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let hidden = |part: &str| part.is_empty() || is_hidden(part);
+        let root = self.root().map_err(ReadError::Io)?;
+        let mut walk =
+            Walk { root, rules: &self.rules, ignores: Vec::new(), scan: Scan::default() };
+        walk.enter(root, "");
+        if path.split('/').any(hidden) || !walk.may_enter(path) || walk.is_ignored(path, false) {
+            return Err(ReadError::Io(io::ErrorKind::NotFound.into()));
+        }
+        self.read(path).map(|(bytes, _)| bytes)
     }
 
     /// Reads a file that a scan found.
     pub(crate) fn read(&self, path: &str) -> Result<(Vec<u8>, Stamp), ReadError> {
-        let file = self.root.open(path).map_err(ReadError::Io)?;
+        let file = self.root().and_then(|root| root.open(path)).map_err(ReadError::Io)?;
         let before = stamp(&file)?;
         if before.size > LARGEST_FILE {
             return Err(ReadError::TooLarge(before.size));
@@ -131,15 +192,24 @@ fn is_hidden(name: &str) -> bool {
 }
 
 struct Walk<'a> {
-    folder: &'a Folder,
+    root: &'a Dir,
+    rules: &'a Rules,
+    /// The rules of the folders that the walk is in, from the top.
+    ignores: Vec<IgnoreFile>,
     scan: Scan,
 }
 
 impl Walk<'_> {
     /// Scans one path: a file, a folder, or nothing.
     fn path(&mut self, path: &str) {
-        let root = &self.folder.root;
+        let root = self.root;
         if path.split('/').any(|part| part.is_empty() || is_hidden(part)) {
+            return;
+        }
+        if !self.may_enter(path) {
+            return;
+        }
+        if self.is_ignored(path, root.metadata(path).is_ok_and(|metadata| metadata.is_dir())) {
             return;
         }
         // A link in the path makes it a linked file, whose target must be checked too.
@@ -160,7 +230,7 @@ impl Walk<'_> {
     /// Scans the whole folder, its subfolders in parallel: for many files this takes most of the
     /// time of a start.
     fn whole(&mut self) {
-        let entries = match self.folder.root.entries() {
+        let entries = match self.root.entries() {
             Ok(entries) => entries,
             Err(error) => return self.problem("", error.to_string()),
         };
@@ -177,7 +247,12 @@ impl Walk<'_> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
         let scans = on_threads(threads.min(folders.len()), || {
-            let mut walk = Walk { folder: self.folder, scan: Scan::default() };
+            let mut walk = Walk {
+                root: self.root,
+                rules: self.rules,
+                ignores: self.ignores.clone(),
+                scan: Scan::default(),
+            };
             while let Some(entry) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
                 walk.entry(entry, "", 0, false);
             }
@@ -186,7 +261,38 @@ impl Walk<'_> {
         for scan in scans {
             self.scan.found.extend(scan.found);
             self.scan.problems.extend(scan.problems);
+            self.scan.ignored += scan.ignored;
         }
+    }
+
+    /// Reads the rules in a folder. They hold for everything below it.
+    fn enter(&mut self, dir: &Dir, path: &str) {
+        self.ignores.extend(IgnoreFile::read(dir, path));
+    }
+
+    /// Enters the folders above a path. Whether none of them is left out.
+    fn may_enter(&mut self, path: &str) -> bool {
+        path.match_indices('/').all(|(at, _)| {
+            let parent = &path[..at];
+            let may = !self.is_ignored(parent, true);
+            if let Ok(dir) = self.root.open_dir(parent) {
+                self.enter(&dir, parent);
+            }
+            may
+        })
+    }
+
+    /// Whether a file or folder is left out, by the settings or by the rules in the folder.
+    fn is_ignored(&mut self, path: &str, is_folder: bool) -> bool {
+        let ignored = self.rules.leaves_out(path, is_folder)
+            || self
+                .ignores
+                .iter()
+                .rev()
+                .find_map(|file| file.decides(path, is_folder))
+                .unwrap_or(false);
+        self.scan.ignored += usize::from(ignored && (is_folder || Format::of(path).is_some()));
+        ignored
     }
 
     fn folder(&mut self, dir: &Dir, path: &str, depth: usize, linked: bool) {
@@ -198,12 +304,15 @@ impl Walk<'_> {
             Ok(entries) => entries,
             Err(error) => return self.problem(path, error.to_string()),
         };
+        let known = self.ignores.len();
+        self.enter(dir, path);
         for entry in entries {
             match entry {
                 Ok(entry) => self.entry(&entry, path, depth, linked),
                 Err(error) => self.problem(path, error.to_string()),
             }
         }
+        self.ignores.truncate(known);
     }
 
     fn entry(&mut self, entry: &DirEntry, parent: &str, depth: usize, linked: bool) {
@@ -226,6 +335,9 @@ impl Walk<'_> {
         }
         let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
         let Ok(kind) = entry.file_type() else { return };
+        if self.is_ignored(&path, kind.is_dir()) {
+            return;
+        }
         if kind.is_dir() {
             match entry.open_dir() {
                 Ok(dir) => self.folder(&dir, &path, depth + 1, linked),
@@ -245,7 +357,7 @@ impl Walk<'_> {
 
     /// Scans a link, or a path that contains one.
     fn link(&mut self, path: &str, linked: bool) {
-        let root = &self.folder.root;
+        let root = self.root;
         let Ok(target) = root.canonicalize(path) else {
             if root.symlink_metadata(path).is_ok() {
                 self.problem(path, "not served: the link leads outside the folder, or nowhere");

@@ -5,6 +5,12 @@
 pub(crate) enum Format {
     Markdown,
     Mdx,
+    /// Its underlined headings are also those of Markdown.
+    ReStructured,
+    /// Its headings are lines that begin with `=`.
+    AsciiDoc,
+    /// Converted to Markdown when it is read.
+    Notebook,
     Text,
 }
 
@@ -16,12 +22,37 @@ impl Format {
             return None;
         }
         match ending.to_ascii_lowercase().as_str() {
-            "md" => Some(Self::Markdown),
+            "md" | "markdown" => Some(Self::Markdown),
             "mdx" => Some(Self::Mdx),
+            "rst" => Some(Self::ReStructured),
+            "adoc" | "asciidoc" => Some(Self::AsciiDoc),
+            "ipynb" => Some(Self::Notebook),
             "txt" => Some(Self::Text),
             _ => None,
         }
     }
+
+    /// Whether its links are those of Markdown.
+    pub(crate) fn is_markdown(self) -> bool {
+        matches!(self, Self::Markdown | Self::Mdx | Self::Notebook)
+    }
+}
+
+/// The media type of a file that articles refer to. Other files are not served.
+pub(crate) fn media_type(path: &str) -> Option<&'static str> {
+    Some(match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "avif" => "image/avif",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "csv" => "text/csv",
+        "json" => "application/json",
+        "yaml" | "yml" => "application/yaml",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -33,6 +64,8 @@ mod tests {
         assert_eq!(Format::of("a/b.MD"), Some(Format::Markdown));
         assert_eq!(Format::of("a.b.mdx"), Some(Format::Mdx));
         assert_eq!(Format::of("a.txt"), Some(Format::Text));
+        assert_eq!(Format::of("a.markdown"), Some(Format::Markdown));
+        assert_eq!(Format::of("a.rst"), Some(Format::ReStructured));
         for path in ["a", "a.html", ".md", "a/.md", "a.md~", "md"] {
             assert_eq!(Format::of(path), None, "{path}");
         }

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use tantivy::directory::MmapDirectory;
+use tantivy::collector::TopDocs;
+use tantivy::error::DataCorruption;
 use tantivy::indexer::IndexWriterOptions;
+use tantivy::query::TermSetQuery;
 use tantivy::schema::{FAST, NumericOptions};
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
@@ -24,17 +26,21 @@ use tantivy::{
 };
 
 use crate::article::ParsedArticle;
+use crate::disk::DiskDirectory;
+use crate::links::{self, Link};
 use crate::listing::Entry;
 use crate::problem::Problem;
+use crate::sections::Section;
+use crate::settings::FolderWeight;
 use crate::words::{SpellingTokenizer, StemTokenizer};
 
 /// The version of the fields, the records and the tokenizers. An index with another version is not
 /// used.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
-/// The searched fields, and their weights.
+/// The searched fields, and their weights, chosen by `cargo xtask search-quality`.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =
-    [("title", 3.0), ("tags", 2.0), ("description", 1.0), ("headings", 0.7), ("body", 0.4)];
+    [("title", 2.25), ("tags", 2.5), ("description", 0.75), ("headings", 1.75), ("body", 0.25)];
 
 /// Bytes that a writing thread collects before it writes a segment. The lower bound is tantivy's.
 const WRITER_BUDGET: std::ops::RangeInclusive<usize> = 15_000_000..=80_000_000;
@@ -50,9 +56,29 @@ pub(crate) struct Fields {
     record: Field,
     problems: Field,
     updated: Field,
+    /// Every folder that the file is in.
+    pub(crate) folders: Field,
+    /// What the settings say that the article counts.
+    factor: Field,
     meta: Field,
     frontmatter: Field,
+    sections: Field,
+    /// The names that its links use, and its links as written.
+    pub(crate) linked: Field,
+    targets: Field,
     text: Field,
+}
+
+impl Fields {
+    /// The field of the titles.
+    pub(crate) fn title(&self) -> Field {
+        self.searched[0]
+    }
+
+    /// The field of the texts.
+    pub(crate) fn body(&self) -> Field {
+        self.searched[4]
+    }
 }
 
 /// The stored metadata of an article.
@@ -80,6 +106,8 @@ pub(crate) struct Index {
     index: tantivy::Index,
     reader: IndexReader,
     fields: Fields,
+    /// What the articles of some folders count in the ranking.
+    weights: Vec<FolderWeight>,
 }
 
 impl Index {
@@ -88,10 +116,25 @@ impl Index {
         Self::new(tantivy::Index::create_in_ram(schema), fields, false)
     }
 
+    /// Uses these weights for documents from now on.
+    pub(crate) fn with_weights(self, weights: &[FolderWeight]) -> Self {
+        Self { weights: weights.to_vec(), ..self }
+    }
+
+    /// What the article of a file counts: by the setting with the longest path.
+    fn factor(&self, path: &str) -> f32 {
+        let under = |weight: &&FolderWeight| {
+            let folder = weight.path.trim_matches('/');
+            folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let nearest = self.weights.iter().filter(under).max_by_key(|weight| weight.path.len());
+        nearest.map_or(1.0, |weight| weight.factor)
+    }
+
     /// Opens the index that another process writes in this folder.
     pub(crate) fn open(folder: &Path) -> tantivy::Result<Self> {
         let (schema, fields) = schema();
-        let index = tantivy::Index::open(MmapDirectory::open(folder)?)?;
+        let index = tantivy::Index::open(DiskDirectory::open(folder)?)?;
         if index.schema() != schema {
             return Err(tantivy::TantivyError::SchemaError(
                 "the index has another schema".to_owned(),
@@ -106,7 +149,8 @@ impl Index {
         let index = tantivy::Index::builder()
             .schema(schema)
             .settings(IndexSettings::default())
-            .open_or_create(MmapDirectory::open(folder)?)?;
+            .open_or_create(DiskDirectory::open(folder)?)?;
+        check(&index)?;
         Self::new(index, fields, true)
     }
 
@@ -114,7 +158,7 @@ impl Index {
         index.tokenizers().register("stems", TextAnalyzer::from(StemTokenizer::new()));
         index.tokenizers().register("spelling", TextAnalyzer::from(SpellingTokenizer::default()));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { on_disk, index, reader, fields })
+        Ok(Self { on_disk, index, reader, fields, weights: Vec::new() })
     }
 
     pub(crate) fn is_on_disk(&self) -> bool {
@@ -163,7 +207,7 @@ impl Index {
         for problem in &reading.problems {
             document.add_text(fields.problems, serde_json::to_string(problem).map_err(invalid)?);
         }
-        if !entry.visible {
+        if entry.hidden.is_some() {
             return Ok(document);
         }
         let meta = Meta {
@@ -180,15 +224,28 @@ impl Index {
             serde_json::to_string(&reading.frontmatter).map_err(invalid)?,
         );
         document.add_text(fields.meta, serde_json::to_string(&meta).map_err(invalid)?);
+        for link in &reading.outline.links {
+            if let Some(name) = Link::parse(link, None).and_then(|link| links::name(&link)) {
+                document.add_text(fields.linked, name);
+            }
+        }
+        document.add_text(fields.targets, reading.outline.links.join("\n"));
+        let sections = serde_json::to_string(&reading.outline.sections).map_err(invalid)?;
+        document.add_text(fields.sections, sections);
         document.add_text(fields.text, &reading.text);
+        document.add_f64(fields.factor, self.factor(&entry.path).into());
+        for (at, _) in entry.path.match_indices('/') {
+            document.add_text(fields.folders, &entry.path[..at]);
+        }
         let mut search = |field: usize, text: &str| {
             document.add_text(fields.searched[field], text);
             document.add_text(fields.spelling, text);
         };
         search(0, &reading.title);
         reading.tags.iter().for_each(|tag| search(1, tag));
-        // People remember slugs, so a slug counts as a tag.
-        search(1, entry.slug());
+        // People remember slugs and other titles, so they count as tags.
+        search(1, &entry.slug().replace(['-', '_'], " "));
+        reading.names.iter().for_each(|name| search(1, name));
         reading.description.iter().for_each(|description| search(2, description));
         reading
             .outline
@@ -264,6 +321,28 @@ impl View {
         Ok(None)
     }
 
+    /// The number of articles with this stem: of the field that has it most often, so that a word that is
+    /// common in texts does not count as rare in titles.
+    pub(crate) fn articles_with(&self, stem: &str) -> tantivy::Result<u64> {
+        let mut most = 0;
+        for field in self.fields.searched {
+            most = most.max(self.searcher.doc_freq(&Term::from_field_text(field, stem))?);
+        }
+        Ok(most)
+    }
+
+    /// Documents with a link that uses one of these names.
+    pub(crate) fn linking_to(
+        &self,
+        names: &[String],
+        most: usize,
+    ) -> tantivy::Result<Vec<DocAddress>> {
+        let terms = names.iter().map(|name| Term::from_field_text(self.fields.linked, name));
+        let found = TopDocs::with_limit(most).order_by_score();
+        let found = self.searcher.search(&TermSetQuery::new(terms), &found)?;
+        Ok(found.into_iter().map(|(_, address)| address).collect())
+    }
+
     /// Reads the stored fields of a document.
     pub(crate) fn read(&self, address: DocAddress) -> tantivy::Result<Stored> {
         let document: TantivyDocument = self.searcher.doc(address)?;
@@ -271,7 +350,9 @@ impl View {
             |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default();
         let meta = serde_json::from_str(text(self.fields.meta)).map_err(invalid)?;
         let frontmatter = text(self.fields.frontmatter).to_owned();
-        Ok(Stored { meta, frontmatter, text: text(self.fields.text).to_owned() })
+        let sections = serde_json::from_str(text(self.fields.sections)).map_err(invalid)?;
+        let links = text(self.fields.targets).lines().map(str::to_owned).collect();
+        Ok(Stored { meta, frontmatter, sections, links, text: text(self.fields.text).to_owned() })
     }
 }
 
@@ -279,6 +360,8 @@ impl View {
 pub(crate) struct Stored {
     pub(crate) meta: Meta,
     pub(crate) text: String,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) links: Vec<String>,
     /// JSON, parsed on demand.
     frontmatter: String,
 }
@@ -287,6 +370,19 @@ impl Stored {
     pub(crate) fn frontmatter(&self) -> tantivy::Result<Map<String, serde_json::Value>> {
         serde_json::from_str(&self.frontmatter).map_err(invalid)
     }
+}
+
+/// Compares the files of an index with their checksums.
+fn check(index: &tantivy::Index) -> tantivy::Result<()> {
+    match index.validate_checksum()?.into_iter().next() {
+        None => Ok(()),
+        Some(file) => Err(damaged(format!("the checksum of {} is wrong", file.display()))),
+    }
+}
+
+/// The error of a damaged index.
+pub(crate) fn damaged(reason: String) -> tantivy::TantivyError {
+    tantivy::TantivyError::DataCorruption(DataCorruption::comment_only(reason))
 }
 
 fn invalid(error: serde_json::Error) -> tantivy::TantivyError {
@@ -313,8 +409,13 @@ fn schema() -> (Schema, Fields) {
         record: builder.add_text_field("record", fast.clone()),
         problems: builder.add_text_field("problems", fast),
         updated: builder.add_i64_field("updated", NumericOptions::from(FAST)),
+        folders: builder.add_text_field("folders", STRING),
+        factor: builder.add_f64_field("factor", NumericOptions::from(FAST)),
         meta: builder.add_text_field("meta", STORED),
         frontmatter: builder.add_text_field("frontmatter", STORED),
+        sections: builder.add_text_field("sections", STORED),
+        linked: builder.add_text_field("linked", STRING),
+        targets: builder.add_text_field("targets", STORED),
         text: builder.add_text_field("text", STORED),
     };
     (builder.build(), fields)

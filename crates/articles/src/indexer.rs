@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tantivy::IndexWriter;
 
 use crate::context::Context;
 use crate::events::{Changes, Event, Events};
 use crate::folder::{Found, Scan};
-use crate::index::{Index, View};
+use crate::index::{Index, View, damaged};
 use crate::listing::{Listing, id_of};
 use crate::page::SETTLE_TIME;
 use crate::problem::Problem;
@@ -34,6 +34,9 @@ const MANY_FILES: usize = 200;
 /// The most threads that read files.
 const MOST_THREADS: usize = 4;
 
+/// How often a watched folder is compared with the one at its path.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The commit payload that says that the whole folder is indexed.
 pub(crate) const COMPLETE: &str = "complete";
 
@@ -41,13 +44,14 @@ pub(crate) const COMPLETE: &str = "complete";
 pub(crate) struct Indexer<'a> {
     context: &'a Context,
     events: &'a Events,
-    watcher: &'a Watcher,
+    watcher: Watcher,
     index: Index,
     writer: Option<IndexWriter>,
     view: View,
     /// Problems of the cache, of the last scans, and of each file.
     cache_problems: &'a [Problem],
     scan_problems: Vec<Problem>,
+    ignored: usize,
     file_problems: BTreeMap<Box<str>, Vec<Problem>>,
     /// Files that are being written, and when to read them again. The empty path is the folder.
     held: BTreeMap<String, Instant>,
@@ -86,7 +90,7 @@ impl<'a> Indexer<'a> {
     pub(crate) fn new(
         context: &'a Context,
         events: &'a Events,
-        watcher: &'a Watcher,
+        watcher: Watcher,
         index: Index,
         cache_problems: &'a [Problem],
     ) -> tantivy::Result<Self> {
@@ -99,6 +103,7 @@ impl<'a> Indexer<'a> {
             writer: None,
             cache_problems,
             scan_problems: Vec::new(),
+            ignored: 0,
             file_problems: BTreeMap::new(),
             held: BTreeMap::new(),
             merging: false,
@@ -113,6 +118,7 @@ impl<'a> Indexer<'a> {
         let mut difference = Difference::default();
         difference.add(&known, "", scan.found, &BTreeSet::new());
         self.scan_problems = scan.problems;
+        self.ignored = scan.ignored;
         // A file that changed while no store was open is not served until it has been read again.
         let outdated = difference.changed.keys().chain(&difference.gone);
         let listing = known.with(outdated.map(|path| (path.clone(), None)).collect());
@@ -140,7 +146,8 @@ impl<'a> Indexer<'a> {
         let mut polled = Instant::now();
         loop {
             let next_poll = self.watcher.poll_interval().map(|interval| polled + interval);
-            let until = self.held.values().copied().chain(next_poll).min();
+            let next_look = self.context.settings.watch.then(|| Instant::now() + LOOK_INTERVAL);
+            let until = self.held.values().copied().chain(next_poll).chain(next_look).min();
             let changes = match self.events.wait(until) {
                 Event::Stop => return Ok(()),
                 Event::Changes(changes) => changes,
@@ -156,13 +163,28 @@ impl<'a> Indexer<'a> {
             };
             self.update(changes)?;
             self.finish_merges()?;
+            self.look_for_another_folder()?;
         }
+    }
+
+    /// Goes on with another folder if it has taken the place of this one: a link that was switched, a
+    /// folder that was moved or made again.
+    fn look_for_another_folder(&mut self) -> tantivy::Result<()> {
+        let Context { settings, folder, events, .. } = self.context;
+        let replaced = || folder.load().replaced(&settings.folder);
+        let Some(other) = settings.watch.then(replaced).flatten().map(Arc::new) else {
+            return Ok(());
+        };
+        folder.store(Arc::clone(&other));
+        self.watcher = Watcher::start(&other, events);
+        self.update(Changes::Everything)
     }
 
     fn update(&mut self, changes: Changes) -> tantivy::Result<()> {
         let old = self.context.shared.snapshot();
         let named = match changes {
             Changes::Everything => BTreeSet::from([String::new()]),
+            Changes::Damage => return Err(damaged("a question could not be answered".to_owned())),
             Changes::Paths(paths) if paths.is_empty() => return Ok(()),
             Changes::Paths(paths) => paths,
         };
@@ -171,7 +193,10 @@ impl<'a> Indexer<'a> {
         let mut difference = Difference::default();
         for root in named.iter().cloned().chain(linked.map(|entry| entry.path.to_string())) {
             self.held.remove(&root);
-            let scan = self.context.folder.scan(&root);
+            let scan = self.context.folder.load().scan(&root);
+            if root.is_empty() {
+                self.ignored = scan.ignored;
+            }
             let inside = |file: &str| {
                 root.is_empty() || file == root || file.starts_with(&format!("{root}/"))
             };
@@ -219,6 +244,7 @@ impl<'a> Indexer<'a> {
                 Some(Changes::Paths(paths)) if paths.len() < MANY_FILES => {
                     self.update(Changes::Paths(paths))?;
                 }
+                Some(Changes::Damage) => self.update(Changes::Damage)?,
                 Some(_) => _ = self.held.insert(String::new(), Instant::now()),
                 None => {}
             }
@@ -277,7 +303,8 @@ impl<'a> Indexer<'a> {
             .collect();
         problems.sort_unstable();
         problems.dedup();
-        let snapshot = Snapshot { listing, view: Some(self.view.clone()), problems };
+        let snapshot =
+            Snapshot { listing, view: Some(self.view.clone()), problems, ignored: self.ignored };
         self.context.shared.publish(snapshot, change);
     }
 

@@ -12,24 +12,29 @@ compile_error!("sabir-articles supports Unix only");
 mod settings; // how a folder is served
 
 mod folder; // scanning and reading files
+mod ignored; // files that are left out by rules
 mod format; // which files are articles
 mod page; // one file, or why it is not read yet
 
 mod article; // parses a file
 mod date; // dates in many formats
 mod frontmatter; // metadata above the text
+mod notebook; // Jupyter notebooks -> Markdown
+mod macros; // macros of site generators
 mod problem; // problems for the author
 mod sections; // the outline, and the plain text
 mod value; // values in a frontmatter
 mod yaml; // YAML, valid or not
 
 mod index; // the search index
+mod links; // links as pages and models write them
 mod listing; // all files, in memory
 mod words; // splits text into words
 
 pub mod fuzzing; // what fuzzers run
 
 mod cache; // the index on the disk, and its lock
+mod disk; // the folder of an index on the disk
 mod context; // what the parts of the worker share
 mod events; // what the worker waits for
 mod indexer; // keeps the index equal to the folder
@@ -40,9 +45,11 @@ mod watcher; // watches the folder
 mod worker; // the thread behind a store
 
 mod answer; // lists and articles
-mod phrase; // positions of phrases
+mod rewrite; // links in a text -> ids
+mod passage; // the best passage of an article
 mod plan; // the alternatives of each word
 mod query; // parses a query
+mod coverage; // a query of which an article must carry a part
 mod rank; // orders the matching articles
 mod results; // results and errors
 mod search; // searches the index
@@ -51,16 +58,16 @@ mod spelling; // completions and corrections
 mod store; // the entry point
 mod texts; // a search over short texts in memory
 mod uri; // the URIs of articles
-mod window; // scores of documents
 
-pub use article::shortened;
+pub use answer::ReadOptions;
+pub use article::{Hidden, shortened};
 pub use problem::Problem;
 pub use results::{
-    Article, Change, Completion, Correction, Hit, Indexing, List, Search, SectionSummary, Snippet,
-    StoreError, Summary,
+    Article, Change, Completion, Correction, File, Hit, Indexing, Links, List, Search,
+    SectionSummary, Snippet, StoreError, Summary,
 };
 pub use search::SearchOptions;
-pub use settings::Settings;
+pub use settings::{FolderWeight, Settings};
 pub use store::{Figures, OpenError, Store};
 pub use texts::TextIndex;
 pub use uri::ArticleUris;

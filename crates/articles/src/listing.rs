@@ -8,10 +8,12 @@
 //! `slug`, `deep/slug`, `category/deep/slug`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::article::Hidden;
 use crate::folder::Stamp;
 use crate::format::Format;
+use crate::links::{Addresses, Link};
 use crate::problem::Problem;
 use crate::results::Completion;
 
@@ -20,6 +22,9 @@ const MOST_COMPLETIONS: usize = 100;
 
 /// The most choices for an ambiguous name.
 const MOST_CHOICES: usize = 20;
+
+/// Between the names in a record.
+const NAME_SEPARATOR: &str = "\u{1f}";
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +35,13 @@ pub(crate) struct Entry {
     pub(crate) hash: u64,
     /// Seconds since 1970: the date in the frontmatter, else the modification time.
     pub(crate) updated: i64,
-    pub(crate) visible: bool,
+    /// Why it is not served.
+    pub(crate) hidden: Option<Hidden>,
     pub(crate) linked: bool,
     /// Read so soon after it was written that a later write may have the same time.
     pub(crate) unsure: bool,
+    /// The title, and the addresses on its site.
+    pub(crate) names: Box<[Box<str>]>,
 }
 
 impl Entry {
@@ -61,11 +69,11 @@ impl Entry {
     /// Encodes the entry for [`Entry::from_record`].
     pub(crate) fn record(&self) -> String {
         let Self { path, stamp, hash, updated, .. } = self;
-        let flags: String = [self.visible, self.linked, self.unsure]
-            .map(|flag| if flag { '1' } else { '0' })
-            .iter()
-            .collect();
-        format!("{path}\t{}\t{}\t{hash:x}\t{updated}\t{flags}", stamp.size, stamp.mtime)
+        let hidden = self.hidden.map_or('0', Hidden::letter);
+        let [linked, unsure] = [self.linked, self.unsure].map(u8::from);
+        let Stamp { size, mtime } = stamp;
+        let names = self.names.join(NAME_SEPARATOR);
+        format!("{path}\t{size}\t{mtime}\t{hash:x}\t{updated}\t{hidden}{linked}{unsure}\t{names}")
     }
 
     pub(crate) fn from_record(record: &str) -> Option<Self> {
@@ -74,9 +82,12 @@ impl Entry {
         let stamp = Stamp { size: parts.next()?.parse().ok()?, mtime: parts.next()?.parse().ok()? };
         let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
         let updated = parts.next()?.parse().ok()?;
-        let &[visible, linked, unsure] = parts.next()?.as_bytes() else { return None };
-        let [visible, linked, unsure] = [visible, linked, unsure].map(|flag| flag == b'1');
-        Some(Self { path, stamp, hash, updated, visible, linked, unsure })
+        let &[hidden, linked, unsure] = parts.next()?.as_bytes() else { return None };
+        let hidden = Hidden::of_letter(char::from(hidden));
+        let [linked, unsure] = [linked, unsure].map(|flag| flag == b'1');
+        let names = parts.next()?.split(NAME_SEPARATOR).filter(|name| !name.is_empty());
+        let names = names.map(Into::into).collect();
+        Some(Self { path, stamp, hash, updated, hidden, linked, unsure, names })
     }
 }
 
@@ -108,6 +119,8 @@ pub(crate) struct Listing {
     /// Categories by name, each with its indices in `articles`, newest first.
     categories: BTreeMap<Box<str>, Vec<u32>>,
     shadowed: Vec<Problem>,
+    /// Made when the first link is followed.
+    addresses: OnceLock<Addresses>,
 }
 
 impl Listing {
@@ -130,7 +143,8 @@ impl Listing {
                 },
             }
         }
-        Self { files, articles, by_name, by_date, categories, shadowed }
+        let addresses = OnceLock::new();
+        Self { files, articles, by_name, by_date, categories, shadowed, addresses }
     }
 
     /// A listing with these files added, changed or (`None`) removed.
@@ -190,23 +204,56 @@ impl Listing {
         self.article(id_of(path)).filter(|entry| *entry.path == *path)
     }
 
-    /// Looks up an id, or the last parts of one.
-    pub(crate) fn resolve(&self, asked: &str) -> Resolved<'_> {
-        let asked = asked.trim().trim_matches('/');
-        let bare = if Format::of(asked).is_some() { id_of(asked) } else { asked };
-        if let Some(entry) = self.article(asked).or_else(|| self.article(bare)) {
-            return Resolved::One(entry);
+    /// Looks up an id, the last parts of one, or a link. Returns also the section that the link names.
+    pub(crate) fn resolve(
+        &self,
+        asked: &str,
+        site: Option<&str>,
+    ) -> (Resolved<'_>, Option<String>) {
+        if let Some(entry) = self.article(asked) {
+            return (Resolved::One(entry), None);
+        }
+        let Some(link) = Link::parse(asked, site) else { return (Resolved::Nothing, None) };
+        if link.path.is_empty() {
+            return (Resolved::Nothing, None);
+        }
+        let bare = link.path.trim_matches('/');
+        if let Some(entry) = self.article(bare) {
+            return (Resolved::One(entry), link.section);
         }
         let mut same = self.ending_in(bare);
+        if same.is_empty() {
+            let found = self.addresses().resolve(&link).iter();
+            same = found.map(|&place| &self.articles[place as usize]).take(MOST_CHOICES).collect();
+        }
         if same.is_empty() {
             let loose = self.articles.iter().filter(|entry| ends_in_parts(entry.id(), bare));
             same = loose.take(MOST_CHOICES).collect();
         }
-        match same[..] {
+        let resolved = match same[..] {
             [] => Resolved::Nothing,
             [entry] => Resolved::One(entry),
             _ => Resolved::Many(same.iter().map(|entry| entry.id()).collect()),
+        };
+        (resolved, link.section)
+    }
+
+    /// The one article that a link on the page `from` leads to.
+    pub(crate) fn linked(&self, link: &Link, from: &str) -> Option<&Arc<Entry>> {
+        match self.addresses().linked(link, from) {
+            [place] => Some(&self.articles[*place as usize]),
+            _ => None,
         }
+    }
+
+    fn addresses(&self) -> &Addresses {
+        self.addresses.get_or_init(|| {
+            let mut addresses = Addresses::default();
+            for (place, entry) in (0..).zip(&self.articles) {
+                addresses.add(place, entry.id(), &entry.names);
+            }
+            addresses
+        })
     }
 
     fn ending_in(&self, asked: &str) -> Vec<&Arc<Entry>> {
@@ -225,16 +272,31 @@ impl Listing {
         self.by_name[from..].iter().map(|&place| &self.articles[place as usize])
     }
 
-    /// The articles of a category, or all, newest first. `None` if the category does not exist.
-    pub(crate) fn newest(
-        &self,
-        category: Option<&str>,
-    ) -> Option<impl ExactSizeIterator<Item = &Arc<Entry>>> {
-        let places = match category {
-            None => &self.by_date,
-            Some(category) => self.categories.get(category)?,
+    /// The articles of a category or of a folder in one, or all, newest first. `None` if there are none.
+    pub(crate) fn newest(&self, folder: Option<&str>) -> Option<Vec<&Arc<Entry>>> {
+        let article = |place: &u32| &self.articles[*place as usize];
+        let Some(folder) = folder.map(|folder| folder.trim_matches('/')) else {
+            return Some(self.by_date.iter().map(article).collect());
         };
-        Some(places.iter().map(|&place| &self.articles[place as usize]))
+        let category = folder.split('/').next().unwrap_or(folder);
+        let places = self.categories.get(category)?.iter().map(article);
+        let inside = |entry: &&Arc<Entry>| is_inside(entry.id(), folder);
+        Some(places.filter(inside).collect()).filter(|found: &Vec<_>| !found.is_empty())
+    }
+
+    /// The folders in a folder, with their numbers of articles.
+    pub(crate) fn folders(&self, folder: &str) -> BTreeMap<String, usize> {
+        let mut folders = BTreeMap::new();
+        let folder = folder.trim_matches('/');
+        let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        for entry in
+            self.articles.iter().filter(|entry| folder.is_empty() || is_inside(entry.id(), folder))
+        {
+            if let Some(length) = entry.id()[start..].find('/') {
+                *folders.entry(entry.id()[..start + length].to_owned()).or_default() += 1;
+            }
+        }
+        folders
     }
 
     /// The categories with this prefix, or else those that contain it.
@@ -268,6 +330,11 @@ fn contains(name: &str, part: &str) -> bool {
     name.to_lowercase().contains(&part.to_lowercase())
 }
 
+/// Whether an id is in a folder.
+fn is_inside(id: &str, folder: &str) -> bool {
+    id.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Whether an id ends in these parts, in any case.
 fn ends_in_parts(id: &str, asked: &str) -> bool {
     let Some(start) = id.len().checked_sub(asked.len()).filter(|_| !asked.is_empty()) else {
@@ -279,7 +346,8 @@ fn ends_in_parts(id: &str, asked: &str) -> bool {
 
 /// The visible files by id. Of files with the same id, the first in the order of [`Format`] is served.
 fn articles(files: &[Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Problem>) {
-    let mut articles: Vec<Arc<Entry>> = files.iter().filter(|file| file.visible).cloned().collect();
+    let mut articles: Vec<Arc<Entry>> =
+        files.iter().filter(|file| file.hidden.is_none()).cloned().collect();
     articles.sort_unstable_by(|a, b| {
         (a.id(), Format::of(&a.path), &a.path).cmp(&(b.id(), Format::of(&b.path), &b.path))
     });

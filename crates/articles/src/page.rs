@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::article::{self, ParsedArticle};
+use crate::article::{self, Hidden, ParsedArticle};
 use crate::folder::{Folder, Found, LARGEST_FILE, ReadError, Stamp};
 use crate::listing::Entry;
 use crate::problem::Problem;
@@ -42,7 +42,7 @@ pub(crate) struct Page {
 pub(crate) fn read(
     folder: &Folder,
     found: &Found,
-    statuses: &[String],
+    statuses: Option<&[String]>,
     now: SystemTime,
 ) -> Outcome {
     let path = &*found.path;
@@ -56,12 +56,14 @@ pub(crate) fn read(
         }
         Err(ReadError::Changing) => return Outcome::Held,
         Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => return Outcome::Gone,
-        Err(ReadError::Io(error)) => {
-            (found.stamp, 0, article::unread(Problem::of(path, error.to_string())))
-        }
+        Err(ReadError::Io(error)) => (
+            found.stamp,
+            0,
+            article::unread(Problem::of(path, error.to_string()), Hidden::Unreadable),
+        ),
         Err(ReadError::TooLarge(size)) => {
             let message = format!("not served: {size} bytes (limit {LARGEST_FILE})");
-            (found.stamp, 0, article::unread(Problem::of(path, message)))
+            (found.stamp, 0, article::unread(Problem::of(path, message), Hidden::TooLarge))
         }
     };
     let date = reading.updated.as_ref().or(reading.published.as_ref()).map(|when| when.seconds);
@@ -70,12 +72,19 @@ pub(crate) fn read(
         stamp,
         hash,
         updated: date.unwrap_or_else(|| stamp.mtime.div_euclid(1_000_000_000)),
-        visible: reading.visible,
+        hidden: reading.hidden,
+        names: names(&reading),
         linked: found.linked,
         unsure: age(stamp, now)
             < if stamp.mtime % 1_000_000_000 == 0 { COARSE_CLOCK } else { CLOCK },
     };
     Outcome::Read(Box::new(Page { entry, reading }))
+}
+
+/// The names that links use for an article: its title, and its addresses on its site.
+fn names(reading: &ParsedArticle) -> Box<[Box<str>]> {
+    let names = std::iter::once(&reading.title).chain(&reading.addresses);
+    names.map(|name| name.replace(|c: char| c.is_control(), " ").into()).collect()
 }
 
 /// How long ago the file was written. A time in the future counts as long ago.
@@ -90,14 +99,15 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::ignored::Rules;
 
     fn read_at(file: &str, after: Duration) -> Outcome {
         let home = tempfile::TempDir::new().unwrap();
         fs::write(home.path().join("a.md"), file).unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let folder = Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let found = folder.scan("").found.remove(0);
         let written = UNIX_EPOCH + Duration::from_nanos(found.stamp.mtime as u64);
-        read(&folder, &found, &["Live".to_owned()], written + after)
+        read(&folder, &found, None, written + after)
     }
 
     fn page(outcome: Outcome) -> Page {
@@ -141,12 +151,12 @@ mod tests {
         let home = tempfile::TempDir::new().unwrap();
         let file = fs::File::create(home.path().join("a.md")).unwrap();
         file.set_len(LARGEST_FILE + 1).unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let folder = Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let found = folder.scan("").found.remove(0);
-        let page = page(read(&folder, &found, &[], SystemTime::now()));
-        assert!(!page.entry.visible);
+        let page = page(read(&folder, &found, None, SystemTime::now()));
+        assert_eq!(page.entry.hidden, Some(Hidden::TooLarge));
         assert_eq!(page.reading.problems.len(), 1);
         fs::remove_file(home.path().join("a.md")).unwrap();
-        assert!(matches!(read(&folder, &found, &[], SystemTime::now()), Outcome::Gone));
+        assert!(matches!(read(&folder, &found, None, SystemTime::now()), Outcome::Gone));
     }
 }

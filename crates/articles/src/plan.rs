@@ -6,25 +6,33 @@
 use crate::index::View;
 use crate::query::{Phrase, Query, Word};
 use crate::results::Correction;
-use crate::spelling::{Spread, completions, corrections, spread};
-use crate::window::Clause;
+use crate::spelling::{completions, corrections};
 use crate::words::Stems;
-
-/// Postings that one query may read. The commonest words of a query that needs more are left out:
-/// they say the least.
-const MOST_POSTINGS: u64 = 600_000;
 
 /// What a completed word is worth beside the word as typed, and when no article has it as typed.
 const COMPLETED: f32 = 0.3;
 const ONLY_COMPLETED: f32 = 0.8;
 
+/// The value of two words that are written as one, beside each of them.
+const JOINED: f32 = 0.9;
+
 /// What a word is worth that was taken for another, by the number of typing errors.
 const CORRECTED: [f32; 3] = [1.0, 0.6, 0.45];
 
-/// A word in no more articles than this may be a typing error of an author, if a word beside it is
-/// so many times as frequent: then both count.
-const RARE: u64 = 2;
-const FREQUENT: u64 = 20;
+/// One thing that is searched for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Clause {
+    /// Stems, and the value of each beside the word that was typed.
+    pub(crate) terms: Vec<(String, f32)>,
+    /// Phrases that mean the same.
+    pub(crate) phrases: Vec<Phrase>,
+    /// The weight of the clause: small if many articles have it.
+    pub(crate) weight: f32,
+    /// How sure it is that this was meant, from 0 to 1.
+    pub(crate) certainty: f32,
+    /// Whether an article without it does not match.
+    pub(crate) required: bool,
+}
 
 /// What a query comes to.
 pub(crate) struct Plan {
@@ -35,28 +43,29 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `None` if nothing can answer.
+    /// `None` if nothing can match.
     pub(crate) fn new(view: &View, query: &Query, all: u64) -> tantivy::Result<Option<Self>> {
         let mut stems = Stems::new();
-        let mut found: Vec<(u64, Clause)> = Vec::new();
+        let mut clauses = Vec::new();
         let mut unknown = 0_usize;
         let mut corrections = Vec::new();
         for phrase in &query.phrases {
-            let rarest = rarest(view, phrase)?;
-            // A phrase must stand in the article; if one of its words stands in none, nothing answers.
-            if rarest.any() == 0 {
+            let articles = rarest(view, phrase)?;
+            // A phrase must be in the article; if one of its words is in none, nothing matches.
+            if articles == 0 {
                 return Ok(None);
             }
-            let clause = Clause {
+            clauses.push(Clause {
                 phrases: vec![phrase.clone()],
+                weight: weight(articles, all),
                 certainty: 1.0,
                 required: true,
                 ..Clause::default()
-            };
-            found.push((rarest.any(), clause.weighed(rarest, all)));
+            });
         }
-        for word in &query.words {
-            let meaning = Meaning::of(view, word, &mut stems)?;
+        for (at, word) in query.words.iter().enumerate() {
+            let mut meaning = Meaning::of(view, word, &mut stems)?;
+            meaning.join(view, at, &query.words, &mut stems)?;
             if meaning.is_unknown() {
                 unknown += 1;
                 continue;
@@ -65,18 +74,18 @@ impl Plan {
                 corrections
                     .push(Correction { word: word.text.clone(), taken_for: meaning.written });
             }
-            let Meaning { terms, phrases, spread, certainty, .. } = meaning;
-            let clause = Clause { terms, phrases, certainty, ..Clause::default() };
-            found.push((spread.any(), clause.weighed(spread, all)));
+            let Meaning { terms, phrases, articles, certainty, .. } = meaning;
+            let weight = weight(articles, all);
+            clauses.push(Clause { terms, phrases, weight, certainty, required: false });
         }
-        if found.is_empty() {
+        if clauses.is_empty() {
             return Ok(None);
         }
-        let mean = found.iter().map(|(_, clause)| clause.weight).sum::<f32>() / found.len() as f32;
-        Ok(Some(Self { clauses: affordable(found), unknown: mean * unknown as f32, corrections }))
+        let mean = clauses.iter().map(|clause| clause.weight).sum::<f32>() / clauses.len() as f32;
+        Ok(Some(Self { clauses, unknown: mean * unknown as f32, corrections }))
     }
 
-    /// Everything that is looked for, by weight, to cut snippets around.
+    /// Everything that is searched for, by weight, to cut snippets around.
     pub(crate) fn stems(&self) -> Vec<(String, f32)> {
         let stems = self.clauses.iter().flat_map(|clause| {
             let in_phrases =
@@ -88,44 +97,17 @@ impl Plan {
     }
 }
 
-impl Clause {
-    fn weighed(self, spread: Spread, all: u64) -> Self {
-        Self {
-            weight: weight(spread.any(), all),
-            field_weights: spread.0.map(|count| weight(count, all)),
-            ..self
-        }
-    }
-}
-
-/// The weight of what this many of all articles have.
+/// The weight of a word that this many of all articles have.
 fn weight(articles: u64, all: u64) -> f32 {
     let (articles, all) = (articles.min(all) as f32, all as f32);
     (1.0 + (all - articles + 0.5) / (articles + 0.5)).ln()
 }
 
-/// The rarest words that can be read in time. There is always one, and phrases always stay.
-fn affordable(mut found: Vec<(u64, Clause)>) -> Vec<Clause> {
-    found.sort_by_key(|(articles, clause)| (!clause.required, *articles));
-    let mut postings = 0;
-    let mut clauses = Vec::new();
-    for (articles, clause) in found {
-        postings += articles;
-        if clauses.is_empty() || clause.required || postings <= MOST_POSTINGS {
-            clauses.push(clause);
-        }
-    }
-    clauses
-}
-
-/// How many articles have the rarest word of a phrase.
-fn rarest(view: &View, phrase: &Phrase) -> tantivy::Result<Spread> {
-    let mut rarest = Spread([u64::MAX; 5]);
+/// The number of articles with the rarest word of a phrase.
+fn rarest(view: &View, phrase: &Phrase) -> tantivy::Result<u64> {
+    let mut rarest = u64::MAX;
     for (_, stem) in &phrase.0 {
-        let found = spread(view, stem)?;
-        if found.any() < rarest.any() {
-            rarest = found;
-        }
+        rarest = rarest.min(view.articles_with(stem)?);
     }
     Ok(rarest)
 }
@@ -135,25 +117,25 @@ fn rarest(view: &View, phrase: &Phrase) -> tantivy::Result<Spread> {
 struct Meaning {
     terms: Vec<(String, f32)>,
     phrases: Vec<Phrase>,
-    spread: Spread,
+    articles: u64,
     certainty: f32,
     corrected: bool,
-    /// The words that it was completed to or taken for.
+    /// The words that it was taken for.
     written: Vec<String>,
 }
 
 impl Meaning {
     fn of(view: &View, word: &Word, stems: &mut Stems) -> tantivy::Result<Self> {
         let mut meaning = Self { certainty: 1.0, ..Self::default() };
-        let exact = spread(view, &word.stem)?.any();
+        let exact = view.articles_with(&word.stem)?;
         if exact > 0 {
             meaning.add(view, word.stem.clone(), 1.0)?;
         }
         if let Some(apart) = &word.apart {
-            let rarest = rarest(view, apart)?;
-            if rarest.any() > 0 {
+            let articles = rarest(view, apart)?;
+            if articles > 0 {
                 meaning.phrases.push(apart.clone());
-                meaning.spread.add(rarest);
+                meaning.articles += articles;
             }
         }
         if word.open {
@@ -162,34 +144,31 @@ impl Meaning {
                 meaning.add(view, stems.of(&found.word), worth)?;
             }
         }
-        if word.spelt {
-            meaning.correct(view, word, exact, stems)?;
+        // A word that an article has is never corrected.
+        if word.spelt && meaning.is_unknown() {
+            for found in corrections(view, &word.text)? {
+                let worth = CORRECTED[found.edits.min(CORRECTED.len() - 1)];
+                meaning.certainty = worth;
+                meaning.corrected = true;
+                meaning.add(view, stems.of(&found.word), worth)?;
+                meaning.written.push(found.word);
+            }
         }
         Ok(meaning)
     }
 
-    /// Takes the word for others, if no article has it, or hardly any.
-    fn correct(
+    /// Two words may be written as one: `web socket`, `config map`.
+    fn join(
         &mut self,
         view: &View,
-        word: &Word,
-        exact: u64,
+        at: usize,
+        words: &[Word],
         stems: &mut Stems,
     ) -> tantivy::Result<()> {
-        let unknown = self.is_unknown();
-        if !unknown && !(1..=RARE).contains(&exact) {
-            return Ok(());
-        }
-        for found in corrections(view, &word.text)? {
-            let worth = CORRECTED[found.edits.min(CORRECTED.len() - 1)];
-            let stem = stems.of(&found.word);
-            if unknown {
-                self.certainty = worth;
-                self.corrected = true;
-                self.written.push(found.word);
-                self.add(view, stem, worth)?;
-            } else if found.articles >= exact * FREQUENT {
-                self.add(view, stem, worth / 2.0)?;
+        for pair in words[at.saturating_sub(1)..words.len().min(at + 2)].windows(2) {
+            let stem = stems.of(&format!("{}{}", pair[0].text, pair[1].text));
+            if view.articles_with(&stem)? > 0 {
+                self.add(view, stem, JOINED)?;
             }
         }
         Ok(())
@@ -197,7 +176,7 @@ impl Meaning {
 
     fn add(&mut self, view: &View, stem: String, worth: f32) -> tantivy::Result<()> {
         if !self.terms.iter().any(|(known, _)| *known == stem) {
-            self.spread.add(spread(view, &stem)?);
+            self.articles += view.articles_with(&stem)?;
             self.terms.push((stem, worth));
         }
         Ok(())
@@ -217,17 +196,5 @@ mod tests {
         assert!(weight(1, 100) > weight(10, 100));
         assert!(weight(100, 100) < 0.01);
         assert!(weight(200, 100) > 0.0 && weight(0, 0) > 0.0);
-    }
-
-    #[test]
-    fn the_commonest_words_are_left_out_when_a_query_needs_too_much() {
-        let clause = |required| Clause { required, ..Clause::default() };
-        let count = |articles: &[(u64, bool)]| {
-            affordable(articles.iter().map(|&(n, required)| (n, clause(required))).collect()).len()
-        };
-        assert_eq!(count(&[(MOST_POSTINGS / 2, false), (MOST_POSTINGS / 2, false)]), 2);
-        assert_eq!(count(&[(MOST_POSTINGS / 2, false), (MOST_POSTINGS / 2 + 1, false)]), 1);
-        assert_eq!(count(&[(MOST_POSTINGS * 2, false)]), 1);
-        assert_eq!(count(&[(MOST_POSTINGS * 2, true), (MOST_POSTINGS, true)]), 2);
     }
 }

@@ -1,162 +1,168 @@
-//! Which articles answer a query, and in what order.
+//! Which articles match a query, and in what order.
 //!
-//! Each word (with what it may also mean) is one clause. An article scores by BM25 in each field,
-//! weighted by the field; and it must carry a third of the query's weight, where rare words weigh
-//! more than common ones, and is the better the more it carries. So a question finds articles that
-//! lack its filler, and not those that have nothing but its filler.
+//! Each word (with what it may also mean) is one clause of a [`Coverage`], and scores by BM25 in each
+//! field, weighted by the field. The rarity of a word is that of its most frequent field: a verb that
+//! is rare in titles is not a rare word. The best articles are then compared by their best passages.
 //!
 //! Scores that are nearly the same count as the same, and the newer article comes first.
-//!
-//! Documents are scored in windows, clause by clause, so the memory does not grow with the folder.
-//! The work grows with the rare words only: an article that has none of them carries too little,
-//! so the common ones are looked up just where a rare one was found.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::cmp::Reverse;
 
-use tantivy::DocAddress;
-use tantivy::columnar::Column;
+use tantivy::collector::{Count, TopDocs};
+use tantivy::query::{
+    Bm25StatisticsProvider, BooleanQuery, BoostQuery, DisjunctionMaxQuery, Occur, PhraseQuery,
+    Query, TermQuery,
+};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocAddress, DocId, Score, Searcher, SegmentReader, Term};
 
-use crate::index::View;
-use crate::window::{Clause, Window, average_lengths};
+use crate::coverage::{Coverage, Part};
+use crate::index::{View, WEIGHTS};
+use crate::passage::{Passage, best_passages};
+use crate::plan::{Clause, Plan};
+use crate::query::Phrase;
 
-/// The share of the query's weight that an article must carry.
-const LEAST_SHARE: f32 = 1.0 / 3.0;
+/// The articles of which the passages are compared.
+const CANDIDATES: usize = 60;
+
+/// The most articles that are put in order. A page of results beyond it is empty.
+pub(crate) const MOST_RANKED: usize = 1000;
+
+/// What the best passage adds to the score of an article that has the whole query in it.
+const PASSAGE_BONUS: f32 = 0.75;
 
 /// Scores within two per cent are the same.
 const STEPS: f32 = 50.0;
 
-/// An article that answers.
+/// An article that matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ranked {
     pub(crate) address: DocAddress,
     pub(crate) score: f32,
+    /// The number of its best passage.
+    pub(crate) passage: u32,
 }
 
-/// The best answers, and how many there are.
+/// The best articles, and how many match.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Ranking {
     pub(crate) best: Vec<Ranked>,
     pub(crate) total: usize,
 }
 
-/// Finds the best answers to `clauses`. `unknown` is the weight of words that no article has.
+/// A rounded score, then the date.
+type Key = (i32, i64, f32);
+
+/// Finds the best `most` articles, below `folder` only if there is one.
 pub(crate) fn rank(
     view: &View,
-    clauses: &[Clause],
-    unknown: f32,
+    plan: &Plan,
+    folder: Option<&str>,
     most: usize,
 ) -> tantivy::Result<Ranking> {
-    let whole = unknown + clauses.iter().map(|clause| clause.weight).sum::<f32>();
-    let required = clauses.iter().filter(|clause| clause.required).count();
-    let mut clauses: Vec<&Clause> = clauses.iter().collect();
-    clauses.sort_by(|a, b| {
-        (b.required, b.weight).partial_cmp(&(a.required, a.weight)).unwrap_or(Ordering::Equal)
+    let mut query: Box<dyn Query> = Box::new(coverage(view, plan));
+    if let Some(folder) = folder {
+        let term = Term::from_field_text(view.fields.folders, folder);
+        let inside: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::Basic));
+        let inside: Box<dyn Query> = Box::new(BoostQuery::new(inside, 0.0));
+        query = Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, inside)]));
+    }
+    let top = TopDocs::with_limit(most.max(CANDIDATES)).tweak_score(keys);
+    let (top, total) =
+        view.searcher.search_with_statistics_provider(&*query, &(top, Count), &Rarity(view))?;
+    let addresses: Vec<DocAddress> = top.iter().map(|(_, address)| *address).collect();
+    let passages = best_passages(view, &addresses, &plan.clauses, plan.unknown)?;
+    let mut best: Vec<(Key, Ranked)> = Vec::with_capacity(top.len());
+    for (((_, updated, score), address), Passage { number, value }) in top.into_iter().zip(passages)
+    {
+        let score = score * (1.0 + PASSAGE_BONUS * value);
+        let ranked = Ranked { address, score, passage: number };
+        best.push(((rounded(score), updated, score), ranked));
+    }
+    best.sort_by_key(|((rounded, updated, _), ranked)| {
+        (Reverse((*rounded, *updated)), ranked.address)
     });
-    let search = Search {
-        clauses: &clauses,
-        leading: leading(&clauses, whole),
-        prunes: clauses.len() == 1,
-        whole,
-        required,
-    };
-    search.run(view, most)
+    let best = best.into_iter().map(|(_, ranked)| ranked).take(most).collect();
+    Ok(Ranking { best, total })
 }
 
-/// What is looked for, and how much of the work may be left out.
-struct Search<'a> {
-    /// Weightiest first.
-    clauses: &'a [&'a Clause],
-    leading: usize,
-    /// Whether an article's score for a clause is all its score.
-    prunes: bool,
-    whole: f32,
-    required: usize,
+fn coverage(view: &View, plan: &Plan) -> Coverage<Box<dyn Query>> {
+    let parts = plan.clauses.iter().map(|clause| Part {
+        inner: clause.query(&view.fields.searched),
+        weight: clause.weight,
+        certainty: clause.certainty,
+        required: clause.required,
+    });
+    Coverage::new(parts.collect(), plan.unknown)
 }
 
-impl Search<'_> {
-    fn run(&self, view: &View, most: usize) -> tantivy::Result<Ranking> {
-        let averages = average_lengths(view)?;
-        let mut top = Top::new(most);
-        for (place, segment) in (0..).zip(view.searcher.segment_readers()) {
-            let updated = segment.fast_fields().i64("updated")?;
-            let mut window = Window::new(segment, self.clauses, self.leading, view, &averages)?;
-            while let Some(start) = window.next(if self.prunes { top.floor } else { 0.0 }) {
-                for at in window.touched.drain(..) {
-                    let slot = std::mem::take(&mut window.slots[usize::from(at)]);
-                    let doc = start + u32::from(at);
-                    let share = slot.carried / self.whole;
-                    if usize::from(slot.required) == self.required
-                        && share >= LEAST_SHARE
-                        && !segment.is_deleted(doc)
-                    {
-                        top.offer(slot.score * share * share, doc, place, &updated);
-                    }
-                }
-            }
-        }
-        Ok(top.ranking())
+/// The keys by which the articles of a segment are sorted.
+fn keys(segment: &SegmentReader) -> impl Fn(DocId, Score) -> Key + use<> {
+    // Without its columns, a segment cannot be opened.
+    let updated = segment.fast_fields().i64("updated").ok();
+    let factor = segment.fast_fields().f64("factor").ok();
+    move |doc, score| {
+        let factor = factor.as_ref().and_then(|factor| factor.first(doc)).unwrap_or(1.0);
+        let score = score * factor as f32;
+        let updated = updated.as_ref().and_then(|updated| updated.first(doc));
+        (rounded(score), updated.unwrap_or(i64::MIN), score)
     }
 }
 
-/// How many clauses, rarest first, an article must have one of. The others together are not enough,
-/// so they are only looked up for articles that one of these has found.
-fn leading(clauses: &[&Clause], whole: f32) -> usize {
-    if clauses.first().is_some_and(|clause| clause.required) {
-        return 1;
-    }
-    let mut rest: f32 = clauses.iter().map(|clause| clause.weight).sum();
-    let mut leading = 0;
-    while leading < clauses.len() && rest >= LEAST_SHARE * whole {
-        rest -= clauses[leading].weight;
-        leading += 1;
-    }
-    leading.max(1)
+fn rounded(score: f32) -> i32 {
+    (score.ln() * STEPS).floor() as i32
 }
 
-/// A score, rounded; then the date; then the place in the index, so that the order is always the same.
-type Key = (i32, i64, Reverse<(u32, u32)>);
-
-/// The best documents so far.
-struct Top {
-    most: usize,
-    heap: BinaryHeap<Reverse<(Key, u32)>>,
-    total: usize,
-    /// What scores less cannot get in.
-    floor: f32,
-}
-
-impl Top {
-    fn new(most: usize) -> Self {
-        Self { most, heap: BinaryHeap::with_capacity(most + 1), total: 0, floor: 0.0 }
-    }
-
-    fn offer(&mut self, score: f32, doc: u32, segment: u32, updated: &Column<i64>) {
-        self.total += 1;
-        if score < self.floor {
-            return;
-        }
-        let rounded = (score.ln() * STEPS).floor() as i32;
-        let key = (rounded, updated.first(doc).unwrap_or(i64::MIN), Reverse((segment, doc)));
-        self.heap.push(Reverse((key, score.to_bits())));
-        if self.heap.len() > self.most {
-            self.heap.pop();
-        }
-        if self.heap.len() == self.most {
-            let worst = self.heap.peek().map_or(i32::MIN, |Reverse((key, _))| key.0);
-            // A little less, so that no rounding keeps out what is as good as the worst.
-            self.floor = (worst as f32 / STEPS).exp() * 0.999;
+impl Clause {
+    /// The best of its meanings, each the sum over all fields.
+    fn query(&self, fields: &[Field; 5]) -> Box<dyn Query> {
+        let in_fields = |make: &dyn Fn(Field) -> Box<dyn Query>, worth: f32| -> Box<dyn Query> {
+            let fields = fields.iter().zip(WEIGHTS).map(|(field, (_, weight))| {
+                let query: Box<dyn Query> = Box::new(BoostQuery::new(make(*field), weight * worth));
+                (Occur::Should, query)
+            });
+            Box::new(BooleanQuery::new(fields.collect()))
+        };
+        let terms = self.terms.iter().map(|(stem, worth)| in_fields(&|at| term(at, stem), *worth));
+        let phrases = self.phrases.iter().map(|phrase| in_fields(&|at| adjacent(at, phrase), 1.0));
+        let mut meanings: Vec<Box<dyn Query>> = terms.chain(phrases).collect();
+        match meanings.len() {
+            1 => meanings.remove(0),
+            _ => Box::new(DisjunctionMaxQuery::new(meanings)),
         }
     }
+}
 
-    fn ranking(self) -> Ranking {
-        let best = self.heap.into_sorted_vec().into_iter().map(
-            |Reverse(((_, _, Reverse((segment, doc))), score))| Ranked {
-                address: DocAddress::new(segment, doc),
-                score: f32::from_bits(score),
-            },
-        );
-        Ranking { best: best.collect(), total: self.total }
+fn term(field: Field, stem: &str) -> Box<dyn Query> {
+    let term = Term::from_field_text(field, stem);
+    Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
+}
+
+fn adjacent(field: Field, phrase: &Phrase) -> Box<dyn Query> {
+    if let [(_, stem)] = &phrase.0[..] {
+        return term(field, stem);
+    }
+    let terms = phrase.0.iter().map(|(at, stem)| (*at, Term::from_field_text(field, stem)));
+    Box::new(PhraseQuery::new_with_offset(terms.collect()))
+}
+
+/// The rarity of words over all fields.
+struct Rarity<'a>(&'a View);
+
+impl Bm25StatisticsProvider for Rarity<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        Searcher::total_num_tokens(&self.0.searcher, field)
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Searcher::total_num_docs(&self.0.searcher)
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        match term.value().as_str() {
+            Some(stem) => self.0.articles_with(stem),
+            None => self.0.searcher.doc_freq(term),
+        }
     }
 }
 

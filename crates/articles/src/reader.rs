@@ -63,9 +63,10 @@ impl Reader<'_> {
     }
 
     fn read_one(&self, found: &Found, batch: &mut Batch) -> tantivy::Result<()> {
-        let Context { settings, folder, shared, .. } = self.context;
+        let Context { settings, shared, .. } = self.context;
+        let folder = self.context.folder.load();
         shared.files_read.fetch_add(1, Ordering::Relaxed);
-        match page::read(folder, found, &settings.statuses, SystemTime::now()) {
+        match page::read(&folder, found, settings.statuses.as_deref(), SystemTime::now()) {
             Outcome::Held => batch.held.push(found.path.clone()),
             Outcome::Gone => batch.files.push((found.path.clone(), None)),
             Outcome::Read(page) => {
@@ -77,6 +78,9 @@ impl Reader<'_> {
                     self.writer.delete_term(self.index.path_term(&found.path));
                 }
                 self.writer.add_document(self.index.document(&page.entry, &page.reading)?)?;
+                if let Some(reason) = page.entry.hidden {
+                    tracing::debug!(file = &*found.path, %reason, "not served");
+                }
                 batch.problems.push((found.path.clone(), page.reading.problems));
                 batch.files.push((found.path.clone(), Some(page.entry)));
             }

@@ -3,9 +3,14 @@
 //! The types serialize to the JSON that clients get as `structuredContent`; the schemas of the tools
 //! are derived from them, with these comments as descriptions.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// The most sections in an error.
+const MOST_NAMED: usize = 50;
 
 /// An article without its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +77,31 @@ pub struct Article {
     pub sections: Vec<SectionSummary>,
     /// The whole frontmatter
     pub frontmatter: Map<String, Value>,
+    /// Where the content goes on, if this is not its end: the next offset
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+    /// The links, if they were requested
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+}
+
+/// The links between an article and others
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Links {
+    /// The ids of the articles that it links to
+    pub to: Vec<String>,
+    /// The ids of articles that link to it
+    pub from: Vec<String>,
+}
+
+/// A file that an article refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// The content.
+    pub bytes: Vec<u8>,
+    /// The media type.
+    pub media_type: &'static str,
 }
 
 /// The folder is still being indexed: results may be incomplete
@@ -85,13 +115,19 @@ pub struct Indexing {
 }
 
 /// Articles, newest first
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct List {
     /// Newest first
     pub articles: Vec<Summary>,
     /// The number of articles in all
     pub total: usize,
+    /// The folders below, with their numbers of articles
+    #[serde(default)]
+    pub folders: BTreeMap<String, usize>,
+    /// The offset of the next articles, if there are more
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
     /// Present while the folder is being indexed: the list may be incomplete
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexing: Option<Indexing>,
@@ -271,6 +307,8 @@ fn sections_of(sections: &[SectionSummary]) -> String {
     if sections.is_empty() {
         return "it has no sections".to_owned();
     }
-    let ids: Vec<&str> = sections.iter().map(|section| section.id.as_str()).collect();
-    format!("expected one of: {}", ids.join(", "))
+    let ids: Vec<&str> =
+        sections.iter().take(MOST_NAMED).map(|section| section.id.as_str()).collect();
+    let more = if sections.len() > MOST_NAMED { ", …" } else { "" };
+    format!("expected one of: {}{more}", ids.join(", "))
 }

@@ -6,37 +6,66 @@
 //! A section extends to the next heading of the same or a higher level, so it contains its
 //! subsections. Headings inside quotes and lists are text.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use serde::{Deserialize, Serialize};
 
 use crate::format::Format;
-use crate::words::fold;
+use crate::macros::without_macros;
+use crate::words::{MARK, PASSAGE, Splitter, fold};
 
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
 
+/// The most links of an article that are kept for its backlinks. Further ones are not.
+const MOST_LINKS: usize = 1000;
+
+/// The Markdown that is understood.
+pub(crate) fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_WIKILINKS
+}
+
 /// A section.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Section {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) level: u8,
     /// The range in the Markdown, including subsections.
     pub(crate) range: Range<usize>,
+    /// The number of its first passage in the index.
+    pub(crate) passage: u32,
+}
+
+/// Finds a section by id, by title, or by anchor.
+pub(crate) fn find_section<'a>(sections: &'a [Section], asked: &str) -> Option<&'a Section> {
+    let asked = asked.trim().trim_start_matches('#').trim();
+    let find =
+        |matches: &dyn Fn(&Section) -> bool| sections.iter().find(|section| matches(section));
+    find(&|section| section.id == asked)
+        .or_else(|| find(&|section| fold(&section.title) == fold(asked)))
+        .or_else(|| find(&|section| section.id == anchor(asked)))
 }
 
 /// The outline of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) sections: Vec<Section>,
-    /// The text without markup and headings, one block per line.
+    /// The text without markup, one block per line. Each section starts with a [`MARK`] and its heading.
     pub(crate) plain: String,
-    /// The first heading of level 1, or else the first heading.
+    /// The first heading of level 1.
     pub(crate) heading: Option<String>,
     /// The first paragraph.
     pub(crate) paragraph: Option<String>,
+    /// The addresses of its links, as written.
+    pub(crate) links: Vec<String>,
     /// Positions in `plain` at which sections start, and their indices.
     starts: Vec<(usize, usize)>,
 }
@@ -45,25 +74,22 @@ impl Outline {
     pub(crate) fn read(text: &str, format: Format) -> Self {
         match format {
             Format::Text => plain_text(text),
-            Format::Markdown | Format::Mdx => Reader::new(text, format).read(),
+            Format::AsciiDoc => Reader::new(&with_hashes(text), format).read(),
+            _ => Reader::new(text, format).read(),
         }
     }
 
-    /// The innermost section at a position in `plain`.
-    pub(crate) fn section_at(&self, place: usize) -> Option<&Section> {
-        let after = self.starts.partition_point(|&(start, _)| start <= place);
-        self.starts[..after].last().map(|&(_, section)| &self.sections[section])
-    }
-
-    /// Finds a section by id, by title, or by anchor.
-    pub(crate) fn section(&self, asked: &str) -> Option<&Section> {
-        let asked = asked.trim().trim_start_matches('#').trim();
-        let find = |matches: &dyn Fn(&Section) -> bool| {
-            self.sections.iter().find(|section| matches(section))
-        };
-        find(&|section| section.id == asked)
-            .or_else(|| find(&|section| fold(&section.title) == fold(asked)))
-            .or_else(|| find(&|section| section.id == anchor(asked)))
+    /// Numbers the passages as the index does. A section without words has the number of the next.
+    fn number_passages(&mut self) {
+        let mut pieces = Splitter::new(&self.plain).peekable();
+        let mut last = 0;
+        for &(start, section) in &self.starts {
+            while let Some(piece) = pieces.next_if(|piece| piece.from < start) {
+                last = piece.position / PASSAGE;
+            }
+            let passage = pieces.peek().map_or(last, |piece| piece.position / PASSAGE);
+            self.sections[section].passage = u32::try_from(passage).unwrap_or(u32::MAX);
+        }
     }
 }
 
@@ -80,7 +106,8 @@ struct Reader<'a> {
     text: &'a str,
     format: Format,
     outline: Outline,
-    ids: HashSet<String>,
+    /// The ids so far, each with the number that its next duplicate gets.
+    ids: HashMap<String, usize>,
     /// The number of quotes, lists and tables around the current event.
     depth: usize,
     heading: Option<(HeadingLevel, String, Option<String>)>,
@@ -95,7 +122,7 @@ impl<'a> Reader<'a> {
             text,
             format,
             outline: Outline::default(),
-            ids: HashSet::new(),
+            ids: HashMap::new(),
             depth: 0,
             heading: None,
             paragraph: None,
@@ -105,12 +132,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(mut self) -> Outline {
-        let options = Options::ENABLE_TABLES
-            | Options::ENABLE_FOOTNOTES
-            | Options::ENABLE_STRIKETHROUGH
-            | Options::ENABLE_TASKLISTS
-            | Options::ENABLE_HEADING_ATTRIBUTES;
-        for (event, range) in Parser::new_ext(self.text, options).into_offset_iter() {
+        for (event, range) in Parser::new_ext(self.text, options()).into_offset_iter() {
             match event {
                 Event::Start(tag) => self.start(tag, range),
                 Event::End(tag) => self.end(tag),
@@ -122,6 +144,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.close_sections();
+        self.outline.number_passages();
         self.outline
     }
 
@@ -135,6 +158,7 @@ impl<'a> Reader<'a> {
                     title: String::new(),
                     level: level as u8,
                     range: range.start..0,
+                    passage: 0,
                 };
                 self.outline.sections.push(section);
             }
@@ -145,6 +169,9 @@ impl<'a> Reader<'a> {
                 if self.outline.paragraph.is_none() && !self.skipping {
                     self.paragraph = Some(String::new());
                 }
+            }
+            Tag::Link { dest_url, .. } if self.outline.links.len() < MOST_LINKS => {
+                self.outline.links.push(dest_url.into_string());
             }
             Tag::Image { .. } => self.in_image = true,
             Tag::BlockQuote(_) | Tag::List(_) | Tag::Table(_) | Tag::FootnoteDefinition(_) => {
@@ -159,7 +186,7 @@ impl<'a> Reader<'a> {
             TagEnd::Heading(_) => self.end_heading(),
             TagEnd::Paragraph => {
                 self.skipping = false;
-                if let Some(text) = self.paragraph.take().map(|text| text.trim().to_owned()) {
+                if let Some(text) = self.paragraph.take().map(|text| without_macros(&text)) {
                     self.outline.paragraph = Some(text).filter(|text| !text.is_empty());
                 }
                 self.break_line();
@@ -188,20 +215,18 @@ impl<'a> Reader<'a> {
         let Some((level, title, id)) = self.heading.take() else { return self.break_line() };
         let title = title.trim().to_owned();
         let id = self.unique(id.unwrap_or_else(|| anchor(&title)));
-        if self.outline.heading.is_none() || level == HeadingLevel::H1 && !self.has_first_level() {
-            self.outline.heading = Some(title.clone()).filter(|title| !title.is_empty());
+        if self.outline.heading.is_none() && level == HeadingLevel::H1 {
+            self.outline.heading = Some(without_macros(&title)).filter(|title| !title.is_empty());
         }
+        self.break_line();
+        self.outline.starts.push((self.outline.plain.len(), self.outline.sections.len() - 1));
+        self.outline.plain.push(MARK);
+        self.outline.plain.push_str(&title);
+        self.outline.plain.push('\n');
         let at = self.outline.sections.len() - 1;
         let section = &mut self.outline.sections[at];
         section.id = id;
         section.title = title;
-        self.outline.starts.push((self.outline.plain.len(), at));
-    }
-
-    /// Whether there is a heading of level 1 before the current one.
-    fn has_first_level(&self) -> bool {
-        let (_current, before) = self.outline.sections.split_last().unzip();
-        before.is_some_and(|before| before.iter().any(|section| section.level == 1))
     }
 
     /// Makes a section of the text above the first heading, if it is not blank.
@@ -215,6 +240,7 @@ impl<'a> Reader<'a> {
             title: INTRO.1.to_owned(),
             level: 0,
             range: 0..end,
+            passage: 0,
         });
         self.outline.starts.push((0, 0));
     }
@@ -236,14 +262,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The id, with a number if others have it. The numbers go on where they stopped, so that many equal
+    /// headings take linear time.
     fn unique(&mut self, id: String) -> String {
         let wanted = if id.is_empty() { "section".to_owned() } else { id };
         let mut id = wanted.clone();
-        let mut number = 0;
-        while !self.ids.insert(id.clone()) {
+        let mut number = self.ids.get(&wanted).copied().unwrap_or(0);
+        while self.ids.contains_key(&id) {
             number += 1;
             id = format!("{wanted}-{number}");
         }
+        self.ids.insert(wanted, number);
+        self.ids.entry(id.clone()).or_default();
         id
     }
 
@@ -273,6 +303,21 @@ fn anchor(title: &str) -> String {
     let lower = title.trim().to_lowercase();
     let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// The text with the headings of Markdown in place of those of AsciiDoc, at the same positions.
+fn with_hashes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let level = line.bytes().take_while(|&byte| byte == b'=').count();
+        if (1..=6).contains(&level) && line[level..].starts_with(' ') {
+            out.extend(std::iter::repeat_n('#', level));
+            out.push_str(&line[level..]);
+        } else {
+            out.push_str(line);
+        }
+    }
+    out
 }
 
 /// Removes tags and comments from HTML.

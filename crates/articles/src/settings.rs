@@ -6,12 +6,21 @@ use std::path::PathBuf;
 const SMALL: u64 = 16 * 1024 * 1024;
 
 /// How a folder is served.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The folder.
     pub folder: PathBuf,
-    /// An article with a status is served if the status is one of these, in any case.
-    pub statuses: Vec<String>,
+    /// An article with a status is served if the status is one of these, in any case. `None`: with
+    /// any status.
+    pub statuses: Option<Vec<String>>,
+    /// Globs of the files that are served, relative to the folder. Empty: all.
+    pub include: Vec<String>,
+    /// Globs of files and folders that are not served.
+    pub exclude: Vec<String>,
+    /// The address of the site that the articles are published at, for links.
+    pub site: Option<String>,
+    /// What the articles of some folders count in the ranking of a search.
+    pub weights: Vec<FolderWeight>,
     /// The folder for the indexes of large folders. `None`: all indexes are kept in memory.
     pub cache: Option<PathBuf>,
     /// The index of a folder with up to this many bytes of articles is kept in memory, and built at
@@ -22,14 +31,27 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults: statuses `Live` and `Experimental`, watched, no cache.
+    /// The defaults: any status, watched, no cache.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            statuses: vec!["Live".to_owned(), "Experimental".to_owned()],
+            statuses: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            site: None,
+            weights: Vec::new(),
             cache: None,
             small: SMALL,
             watch: true,
         }
     }
+}
+
+/// What the articles of a folder count in the ranking of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FolderWeight {
+    /// The folder, relative to the folder of articles.
+    pub path: String,
+    /// The factor of their scores. Other articles have 1.
+    pub factor: f32,
 }

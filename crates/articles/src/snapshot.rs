@@ -29,6 +29,8 @@ pub(crate) struct Snapshot {
     /// `None` before the first commit.
     pub(crate) view: Option<View>,
     pub(crate) problems: Vec<Problem>,
+    /// Articles and folders that rules leave out.
+    pub(crate) ignored: usize,
 }
 
 /// The state that the worker shares with the store.
@@ -154,6 +156,7 @@ pub(crate) fn change_between(old: &Listing, new: &Listing, ids: Option<&[String]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::article::Hidden;
     use crate::folder::Stamp;
     use crate::listing::Entry;
 
@@ -164,9 +167,10 @@ mod tests {
                 stamp: Stamp { size: 0, mtime: 0 },
                 hash,
                 updated: 0,
-                visible: hash > 0,
+                hidden: (hash == 0).then_some(Hidden::Draft),
                 linked: false,
                 unsure: false,
+                names: Box::default(),
             })
         };
         Listing::new(files.iter().map(entry).collect())

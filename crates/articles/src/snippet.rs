@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::macros::without_macros;
 use crate::sections::Outline;
-use crate::words::{Splitter, Stems, fold_into};
+use crate::words::{MARK, PASSAGE, Splitter, Stems, fold_into};
 
 /// The most bytes between the first and the last matching word.
 const SPAN: usize = 160;
@@ -20,8 +21,6 @@ pub(crate) struct Cut {
     pub(crate) text: String,
     /// The matching words as written.
     pub(crate) words: Vec<String>,
-    /// The position in the plain text.
-    pub(crate) place: usize,
 }
 
 struct Match {
@@ -53,30 +52,46 @@ impl Cutter {
         Self { stems, by_stem, initials, stemmer: Stems::new() }
     }
 
-    /// The part with the most and heaviest different words. `None` if the text has none.
-    pub(crate) fn cut(&mut self, outline: &Outline) -> Option<Cut> {
+    /// The part of a passage with the most and heaviest different words. `None` if it has none.
+    pub(crate) fn cut(&mut self, outline: &Outline, passage: u32) -> Option<Cut> {
         let text = &outline.plain;
-        let matches = self.matches(text);
-        let (first, last) = best_span(&matches, &self.stems)?;
-        let shown = &matches[first..=last];
-        let from = start_of(text, shown.first()?.from);
-        let to = end_of(text, shown.last()?.to);
+        let matches = self.matches(text, passage);
+        let heading =
+            if text.starts_with(MARK) { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
+        let below = matches.partition_point(|found| found.from < heading);
+        let (inside, matches) = matches.split_at(below);
+        let (shown, from, to) = match best_span(matches, &self.stems) {
+            Some((first, last)) => (&matches[first..=last], matches[first].from, matches[last].to),
+            // A heading that matches stands for the text below it.
+            None if !text[heading..].trim().is_empty() => {
+                (inside, heading, floor_char_boundary(text, heading + SPAN))
+            }
+            None => (inside, 0, heading),
+        };
+        if shown.is_empty() {
+            return None;
+        }
+        let (from, to) = (start_of(text, from), end_of(text, to));
         let mut words: Vec<String> = Vec::new();
         for word in shown.iter().map(|found| &text[found.from..found.to]) {
             if !words.iter().any(|known| known == word) {
                 words.push(word.to_owned());
             }
         }
-        let body = text[from..to].split_whitespace().collect::<Vec<_>>().join(" ");
+        let body = without_macros(&text[from..to].replace(MARK, ""));
+        let body = body.split_whitespace().collect::<Vec<_>>().join(" ");
         let before = if from > 0 && !text[..from].ends_with('\n') { "…" } else { "" };
         let after = if to < text.len() && !text[to..].starts_with('\n') { "…" } else { "" };
-        Some(Cut { text: format!("{before}{body}{after}"), words, place: shown.first()?.from })
+        Some(Cut { text: format!("{before}{body}{after}"), words })
     }
 
-    fn matches(&mut self, text: &str) -> Vec<Match> {
+    fn matches(&mut self, text: &str, passage: u32) -> Vec<Match> {
         let mut folded = String::new();
         let mut found = Vec::new();
         for piece in Splitter::new(text).take_while(|piece| piece.from < LOOKED_AT) {
+            if piece.position / PASSAGE != passage as usize {
+                continue;
+            }
             let word = &text[piece.from..piece.to];
             let first = word.as_bytes()[0].to_ascii_lowercase();
             if self.initials.get(usize::from(first)) == Some(&false) {
@@ -129,12 +144,17 @@ fn best_span(matches: &[Match], stems: &[(String, f32)]) -> Option<(usize, usize
     best.map(|(_, first, last)| (first, last))
 }
 
+fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
 /// The start of the sentence or line if it is near, else of a word.
 fn start_of(text: &str, from: usize) -> usize {
-    let mut earliest = from.saturating_sub(AROUND);
-    while !text.is_char_boundary(earliest) {
-        earliest -= 1;
-    }
+    let earliest = floor_char_boundary(text, from.saturating_sub(AROUND));
     let near = &text[earliest..from];
     let sentence = near.rfind(". ").map(|at| at + 2);
     let line = near.rfind('\n').map(|at| at + 1);
@@ -173,7 +193,7 @@ mod tests {
     fn shown(markdown: &str, stems: &[&str]) -> Option<(String, String)> {
         let outline = Outline::read(markdown, Format::Markdown);
         let stems: Vec<_> = stems.iter().map(|stem| ((*stem).to_owned(), 1.0)).collect();
-        Cutter::new(stems).cut(&outline).map(|cut| (cut.text, cut.words.join(" ")))
+        Cutter::new(stems).cut(&outline, 0).map(|cut| (cut.text, cut.words.join(" ")))
     }
 
     #[test]
@@ -201,7 +221,8 @@ mod tests {
     fn a_text_without_the_words_has_no_snippet() {
         assert_eq!(shown("Nothing here.", &["tool"]), None);
         assert_eq!(shown("", &["tool"]), None);
-        assert_eq!(shown("# tools", &["tool"]), None);
+        assert_eq!(shown("# tools", &["tool"]).unwrap().0, "tools");
+        assert_eq!(shown("# tools\n\nThe text.", &["tool"]).unwrap().0, "The text.");
     }
 
     #[test]
@@ -219,8 +240,9 @@ mod tests {
         let filler = "x ".repeat(200);
         let outline =
             Outline::read(&format!("common common. {filler} rare. {filler}"), Format::Markdown);
-        let found =
-            Cutter::new(vec![("common".into(), 0.1), ("rare".into(), 2.0)]).cut(&outline).unwrap();
+        let found = Cutter::new(vec![("common".into(), 0.1), ("rare".into(), 2.0)])
+            .cut(&outline, 0)
+            .unwrap();
         assert_eq!(found.words, ["rare"]);
     }
 

@@ -90,33 +90,6 @@ pub(crate) fn corrections(view: &View, word: &str) -> tantivy::Result<Vec<Found>
     Ok(found)
 }
 
-/// The number of articles with a word, by field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spread(pub(crate) [u64; 5]);
-
-impl Spread {
-    /// A lower bound for the number of articles with the word in any field.
-    pub(crate) fn any(self) -> u64 {
-        self.0.into_iter().max().unwrap_or(0)
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
-    }
-}
-
-/// The number of articles with this stem, by field.
-pub(crate) fn spread(view: &View, stem: &str) -> tantivy::Result<Spread> {
-    let mut spread = Spread::default();
-    for (count, field) in spread.0.iter_mut().zip(view.fields.searched) {
-        let term = Term::from_field_text(field, stem);
-        for segment in view.searcher.segment_readers() {
-            *count += u64::from(segment.inverted_index(field)?.doc_freq(&term)?);
-        }
-    }
-    Ok(spread)
-}
-
 #[derive(Default)]
 struct Counts(HashMap<String, u64>);
 

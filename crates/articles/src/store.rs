@@ -3,24 +3,37 @@
 //! A store answers questions from the moment it is opened, with the articles that are indexed so far.
 //! Questions never read the folder, and are short enough for any thread.
 
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 
-use crate::answer;
+use crate::answer::{self, ReadOptions};
+use crate::article::{Hidden, shortened};
 use crate::context::Context;
 use crate::events::{self, EventSender};
 use crate::folder::Folder;
+use crate::format::media_type;
+use crate::ignored::Rules;
+use crate::index::damaged;
+use crate::listing::Listing;
 use crate::problem::Problem;
-use crate::results::{Article, Change, Completion, Indexing, List, Search, StoreError, Summary};
+use crate::results::{
+    Article, Change, Completion, File, Indexing, List, Search, StoreError, Summary,
+};
 use crate::search::{SearchOptions, search};
 use crate::settings::Settings;
 use crate::snapshot::Shared;
 use crate::worker;
+
+/// The longest text of [`Store::about`], in characters.
+const ABOUT: usize = 240;
 
 /// The number of suggestions for an unknown name.
 const SUGGESTIONS: i64 = 3;
@@ -36,6 +49,9 @@ pub enum OpenError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A glob of the settings is invalid.
+    #[error("invalid glob: {0}")]
+    Glob(globset::Error),
     /// The thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
@@ -52,6 +68,10 @@ pub struct Figures {
     pub files_read: usize,
     /// Whether the index is on the disk.
     pub on_disk: bool,
+    /// Files that are not served, by the reason.
+    pub hidden: BTreeMap<Hidden, usize>,
+    /// Articles and folders that `.gitignore` and the settings leave out.
+    pub ignored: usize,
     /// Segments of the index.
     pub segments: usize,
 }
@@ -59,6 +79,9 @@ pub struct Figures {
 /// The articles of one folder. Can be used from many threads at once.
 pub struct Store {
     shared: Arc<Shared>,
+    folder: Arc<ArcSwap<Folder>>,
+    /// The address of the site that the articles are published at.
+    site: Option<String>,
     events: EventSender,
     thread: Option<JoinHandle<()>>,
 }
@@ -69,13 +92,16 @@ impl Store {
         settings: Settings,
         progress: impl Fn(Indexing) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
-        let folder = Folder::open(&settings.folder)
+        let rules = Rules::new(&settings.include, &settings.exclude).map_err(OpenError::Glob)?;
+        let folder = Folder::open(&settings.folder, rules)
             .map_err(|source| OpenError::Folder { path: settings.folder.clone(), source })?;
         let shared = Arc::new(Shared::new());
         let (sender, events) = events::channel();
+        let folder = Arc::new(ArcSwap::from_pointee(folder));
+        let site = settings.site.clone();
         let context = Context {
             settings,
-            folder: Arc::new(folder),
+            folder: Arc::clone(&folder),
             shared: Arc::clone(&shared),
             events: sender.clone(),
             progress: Box::new(progress),
@@ -83,7 +109,8 @@ impl Store {
         let thread = std::thread::Builder::new()
             .name("articles".to_owned())
             .spawn(move || worker::run(&context, &events));
-        Ok(Self { shared, events: sender, thread: Some(thread.map_err(OpenError::Thread)?) })
+        let thread = Some(thread.map_err(OpenError::Thread)?);
+        Ok(Self { shared, folder, site, events: sender, thread })
     }
 
     /// Stops the worker thread and waits for it.
@@ -107,7 +134,18 @@ impl Store {
 
     /// The newest articles of one category or of all (default limit 50).
     pub fn list(&self, category: Option<&str>, limit: Option<i64>) -> Result<List, StoreError> {
-        answer::list(&self.shared.snapshot(), category, limit, self.indexing())
+        self.list_from(category, limit, 0)
+    }
+
+    /// The newest articles after the first `offset`.
+    pub fn list_from(
+        &self,
+        category: Option<&str>,
+        limit: Option<i64>,
+        offset: usize,
+    ) -> Result<List, StoreError> {
+        let snapshot = self.shared.snapshot();
+        self.guarded(|| answer::list(&snapshot, category, limit, offset, self.indexing()))
     }
 
     /// The ids of all articles, in order.
@@ -118,12 +156,20 @@ impl Store {
 
     /// The summary of the article with exactly this id.
     pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
-        answer::summary_of(&self.shared.snapshot(), id)
+        self.guarded(|| answer::summary_of(&self.shared.snapshot(), id))
     }
 
-    /// An article by the last parts of its id, as a whole or one section.
+    /// An article by the last parts of its id or by a link, as a whole or one section.
     pub fn article(&self, name: &str, section: Option<&str>) -> Result<Article, StoreError> {
-        answer::article(&self.shared.snapshot(), name, section).map_err(|error| match error {
+        let section = section.map(str::to_owned);
+        self.read(name, &ReadOptions { section, ..ReadOptions::default() })
+    }
+
+    /// An article by the last parts of its id or by a link, read as the options say.
+    pub fn read(&self, name: &str, options: &ReadOptions) -> Result<Article, StoreError> {
+        let site = self.site.as_deref();
+        let article = || answer::article(&self.shared.snapshot(), name, options, site);
+        self.guarded(article).map_err(|error| match error {
             StoreError::NotFound { asked, .. } => {
                 let suggestions = self.suggestions(&asked);
                 StoreError::NotFound { asked, suggestions, indexing: self.indexing() }
@@ -132,15 +178,37 @@ impl Store {
         })
     }
 
+    /// A file of a known kind that is not an article, by its path in the folder.
+    pub fn file(&self, path: &str) -> Option<File> {
+        let media_type = media_type(path)?;
+        let bytes = self.folder.load().read_file(path).ok()?;
+        Some(File { bytes, media_type })
+    }
+
     /// The articles that match a query best.
     pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
-        search(&self.shared.snapshot(), query, options, self.indexing())
+        self.guarded(|| search(&self.shared.snapshot(), query, &options, self.indexing()))
     }
 
     /// The categories by name, with their numbers of articles.
     pub fn categories(&self) -> Vec<(String, usize)> {
         let snapshot = self.shared.snapshot();
         snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    /// The folders in a folder (empty: the top), with their numbers of articles.
+    pub fn folders(&self, folder: &str) -> BTreeMap<String, usize> {
+        self.shared.snapshot().listing.folders(folder)
+    }
+
+    /// What the folder says of itself: the title and the description of its README or index.
+    pub fn about(&self) -> Option<String> {
+        let snapshot = self.shared.snapshot();
+        let names = ["README", "readme", "index", "_index", "Home"];
+        let id = names.into_iter().find(|id| snapshot.listing.article(id).is_some())?;
+        let summary = self.summary(id).ok()??;
+        let description = summary.description.map_or_else(String::new, |it| format!(": {it}"));
+        Some(shortened(&format!("{}{description}", summary.title), ABOUT))
     }
 
     /// Categories with this prefix.
@@ -169,6 +237,8 @@ impl Store {
         Figures {
             articles: snapshot.listing.articles().len(),
             files: snapshot.listing.files().len(),
+            hidden: hidden(&snapshot.listing),
+            ignored: snapshot.ignored,
             files_read: self.shared.files_read.load(Ordering::Relaxed),
             on_disk: self.shared.on_disk.load(Ordering::Relaxed),
             segments: snapshot
@@ -178,10 +248,21 @@ impl Store {
         }
     }
 
+    /// Answers a question. If the index cannot be read, it is built again.
+    fn guarded<T>(&self, answer: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let panicked = |_| Err(StoreError::from(damaged("reading it panicked".to_owned())));
+        // A snapshot never changes, so a panic leaves nothing half done.
+        let result = catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(panicked);
+        if result.as_ref().is_err_and(StoreError::is_internal) {
+            self.events.report_damage();
+        }
+        result
+    }
+
     fn suggestions(&self, asked: &str) -> Vec<String> {
         let words = asked.replace(['/', '-', '_', '.'], " ");
-        let options = SearchOptions { limit: Some(SUGGESTIONS), include_content: false };
-        let found = search(&self.shared.snapshot(), &words, options, None);
+        let options = SearchOptions { limit: Some(SUGGESTIONS), ..SearchOptions::default() };
+        let found = search(&self.shared.snapshot(), &words, &options, None);
         found.map_or_else(
             |_| Vec::new(),
             |found| found.hits.into_iter().map(|hit| hit.summary.id).collect(),
@@ -194,4 +275,12 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.events.stop();
     }
+}
+
+fn hidden(listing: &Listing) -> BTreeMap<Hidden, usize> {
+    let mut reasons = BTreeMap::new();
+    for reason in listing.files().iter().filter_map(|entry| entry.hidden) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    reasons
 }

@@ -124,6 +124,7 @@ mod tests {
 
     use super::*;
     use crate::events::{Event, Events, channel};
+    use crate::ignored::Rules;
 
     #[test]
     fn reading_is_not_a_change() {
@@ -143,7 +144,8 @@ mod tests {
         fn new(folders: &[&str]) -> Self {
             let home = tempfile::TempDir::new().unwrap();
             folders.iter().for_each(|path| fs::create_dir_all(home.path().join(path)).unwrap());
-            let folder = Arc::new(Folder::open(home.path()).unwrap());
+            let folder =
+                Arc::new(Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap());
             let (sender, events) = channel();
             let watcher = Watcher::start(&folder, &sender);
             Self { home, events, watcher }
@@ -191,7 +193,7 @@ mod tests {
     fn a_folder_that_cannot_be_watched_is_polled_and_a_problem() {
         let watched = Watched::new(&[]);
         let (sender, events) = channel();
-        let folder = Folder::open(watched.home.path()).unwrap();
+        let folder = Folder::open(watched.home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let limit = notify::Error::new(notify::ErrorKind::MaxFilesWatch);
         handle(&folder, &sender, &watched.watcher.failure, Err(vec![limit]));
         assert_eq!(events.pending(), Some(Changes::Everything));

@@ -19,6 +19,13 @@ use unicode_normalization::char::is_combining_mark;
 /// The longest word in bytes. A longer run of letters is not indexed, but takes a position.
 pub(crate) const LONGEST_WORD: usize = 64;
 
+/// Starts a passage: the words after it are at the next multiple of [`PASSAGE`]. So the position of a
+/// word tells its passage, and no phrase goes across two.
+pub(crate) const MARK: char = '\u{1e}';
+
+/// Positions of a passage. A longer section takes several passages.
+pub(crate) const PASSAGE: usize = 1024;
+
 /// The size of a tokenizer's cache of stems. When it is full, it is emptied.
 const STEMS_REMEMBERED: usize = 1 << 15;
 
@@ -128,6 +135,9 @@ impl Iterator for Splitter<'_> {
         while let Some(&byte) = self.text.as_bytes().get(self.at) {
             // A fast path: nearly all text is ASCII, and indexing spends its time here.
             if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+                if byte == MARK as u8 {
+                    self.position = self.position.next_multiple_of(PASSAGE);
+                }
                 self.at += 1;
                 continue;
             }

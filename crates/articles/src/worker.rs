@@ -4,6 +4,7 @@
 //! shared by all processes that serve the folder: the one that holds the lock writes it, the others
 //! read what it commits, and one of them takes over when the lock is free.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::cache::{CacheFolder, WriteLock};
 use crate::context::Context;
 use crate::events::{Event, Events};
 use crate::folder::Scan;
-use crate::index::Index;
+use crate::index::{Index, damaged};
 use crate::indexer::{COMPLETE, Indexer};
 use crate::listing::Listing;
 use crate::problem::Problem;
@@ -43,10 +44,10 @@ pub(crate) fn run(context: &Context, events: &Events) {
 
 fn watch(context: &Context) -> Watched {
     let watcher = match context.settings.watch {
-        true => Watcher::start(&context.folder, &context.events),
+        true => Watcher::start(&context.folder.load_full(), &context.events),
         false => Watcher::none(),
     };
-    (watcher, context.folder.scan(""))
+    (watcher, context.folder.load().scan(""))
 }
 
 /// Where the index is kept; `None`: in memory.
@@ -54,7 +55,7 @@ fn cache_folder(context: &Context, scan: &Scan) -> Option<CacheFolder> {
     let settings = &context.settings;
     let bytes: u64 = scan.found.iter().map(|found| found.stamp.size).sum();
     let cache = settings.cache.as_ref().filter(|_| bytes > settings.small)?;
-    Some(CacheFolder::new(cache, context.folder.path(), &settings.statuses))
+    Some(CacheFolder::new(cache, context.folder.load().path(), settings))
 }
 
 /// Serves with the index in the cache; if that is damaged, with a new one.
@@ -72,11 +73,18 @@ fn serve_from_cache(
             (lock, watch(context))
         }
     };
-    serve(context, events, Index::on_disk(&cache.index()), watched, &[]).or_else(|error| {
+    let served = caught(|| serve(context, events, Index::on_disk(&cache.index()), watched, &[]));
+    served.or_else(|error| {
         tracing::warn!(%error, "the index of the articles is damaged and is built again");
         cache.clear(&lock)?;
-        serve(context, events, Index::on_disk(&cache.index()), watch(context), &[])
+        caught(|| serve(context, events, Index::on_disk(&cache.index()), watch(context), &[]))
     })
+}
+
+/// Makes an error of a panic: tantivy panics on some damages.
+fn caught(work: impl FnOnce() -> tantivy::Result<()>) -> tantivy::Result<()> {
+    let panicked = |_| Err(damaged("reading it panicked".to_owned()));
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked)
 }
 
 fn serve(
@@ -86,9 +94,9 @@ fn serve(
     (watcher, scan): Watched,
     problems: &[Problem],
 ) -> tantivy::Result<()> {
-    let index = index?;
+    let index = index?.with_weights(&context.settings.weights);
     context.shared.on_disk.store(index.is_on_disk(), Ordering::Relaxed);
-    let mut indexer = Indexer::new(context, events, &watcher, index, problems)?;
+    let mut indexer = Indexer::new(context, events, watcher, index, problems)?;
     context.shared.expect(0, 0);
     indexer.start(scan)?;
     indexer.follow()
@@ -141,7 +149,10 @@ impl Follower {
         let mut problems = loaded.problems;
         problems.extend_from_slice(listing.shadowed());
         problems.sort_unstable();
-        shared.publish(Snapshot { listing, view: Some(view), problems }, Change::default());
+        shared.publish(
+            Snapshot { listing, view: Some(view), problems, ignored: 0 },
+            Change::default(),
+        );
         let progress = payload.split_once(' ').map(|(done, total)| (done.parse(), total.parse()));
         match progress {
             Some((Ok(done), Ok(total))) => {

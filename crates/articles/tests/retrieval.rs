@@ -34,7 +34,8 @@ fn check(folder: &Path, queries: &Path) -> usize {
     let text = std::fs::read_to_string(queries)
         .unwrap_or_else(|error| panic!("{}: {error}", queries.display()));
     let queries: Queries = toml::from_str(&text).expect("queries.toml is not as it should be");
-    let store = Store::open(Settings { watch: false, ..Settings::new(folder) }, |_| {})
+    let statuses = Some(vec!["Live".to_owned(), "Experimental".to_owned()]);
+    let store = Store::open(Settings { watch: false, statuses, ..Settings::new(folder) }, |_| {})
         .expect("the folder can be opened");
     assert!(store.wait_ready(Duration::from_secs(60)), "the folder was not read in time");
     let failures: Vec<String> =

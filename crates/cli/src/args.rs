@@ -41,6 +41,13 @@ pub(crate) enum Command {
     },
     /// Write a commented sabir.toml into the current folder
     Init,
+    /// List the tools, prompts and resources of any MCP server
+    List(List),
+    /// Call a tool of any MCP server
+    #[command(
+        after_help = "With a command, the tool comes first: sabir call TOOL KEY=VALUE -- COMMAND"
+    )]
+    Call(Call),
     /// Print the tools that an API would be offered as, and what is left out
     Openapi(OpenApi),
     /// Add a folder, a sabir.toml or a URL to an MCP client
@@ -62,13 +69,6 @@ pub(crate) enum Command {
     /// Print the manual page
     #[command(hide = true)]
     Man,
-    /// List the tools, prompts and resources of any MCP server
-    List(List),
-    /// Call a tool of any MCP server
-    #[command(
-        after_help = "With a command, the tool comes first: sabir call TOOL KEY=VALUE -- COMMAND"
-    )]
-    Call(Call),
 }
 
 #[derive(Debug, clap::Args)]
@@ -175,9 +175,29 @@ pub(crate) struct Serve {
     pub(crate) stdio: bool,
 
     /// Serve HTTP clients on this address or port, at /mcp [default: 127.0.0.1:7331, unless the
-    /// file or --stdio says otherwise]
+    /// file or another transport says otherwise]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
+
+    /// Offer the tools of the process that started this one, which is an MCP server on our standard
+    /// input and output; see docs/editors.md
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) host: bool,
+
+    /// Serve WebSocket clients on this address, at / and /mcp, and nobody else there; --http serves
+    /// them too, at /mcp
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) ws: Option<SocketAddr>,
+
+    /// Be an editor for Claude Code: serve WebSocket clients on a loopback port with a random token,
+    /// and tell where in a lock file. NAME is what people see there
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "Sabir")]
+    pub(crate) ide: Option<String>,
+
+    /// A folder that is open in the editor; may be repeated [default: the current folder]
+    #[arg(long, value_name = "FOLDER", requires = "ide")]
+    pub(crate) workspace: Vec<PathBuf>,
 
     /// Serve the articles of the folder alone, and ignore a sabir.toml in it
     #[arg(long)]

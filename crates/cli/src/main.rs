@@ -19,10 +19,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// Gives memory back to the system soon after it was used: the allocator of glibc keeps large
-/// buffers for ever once it has seen them.
+/// Gives memory back to the system within seconds, from a thread of its own. The allocator of glibc
+/// keeps large buffers for ever once it has seen some, and others give memory back only when the
+/// thread that used it allocates again.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // This executable is also the supervisor process of the programs that it runs.

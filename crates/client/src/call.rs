@@ -7,7 +7,7 @@ use sabir_wire::{Era, ErrorObject, Method, Raw, ReadJson, Revision, raise};
 
 use crate::connection::{Begun, Connection, Notice, QuestionHandle};
 use crate::error::CallError;
-use crate::io::{CallKey, Input};
+use crate::io::CallKey;
 
 /// A running call. Dropping it cancels it.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ fn event(notice: Notice) -> CallEvent {
 impl Drop for Call {
     fn drop(&mut self) {
         if !self.is_done {
-            self.connection.handle(Input::Cancel(self.begun.key));
+            self.connection.cancel(self.begun.key);
         }
     }
 }

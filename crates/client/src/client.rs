@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_wire::Era;
 use sabir_wire::types::SubscriptionFilter;
+use sabir_wire::{Era, Raw};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -131,6 +131,15 @@ impl Client {
         }
     }
 
+    /// Closes the link until the next call, and waits until that is done: running calls fail, and a
+    /// program has exited.
+    pub async fn disconnect(&self) {
+        let state = self.shared.state.borrow().clone();
+        if let State::Open(connection) = state {
+            connection.close().await;
+        }
+    }
+
     /// The server, while the link is open.
     pub fn server(&self) -> Option<Arc<ServerInfo>> {
         match &*self.shared.state.borrow() {
@@ -218,6 +227,17 @@ impl Client {
                 Ok(answer) => asked.answer(answer),
                 Err(error) => asked.refuse(error),
             }
+        }
+    }
+
+    /// Sends a notification. Returns `false`, and drops it, if the link is not open or the server
+    /// does not read.
+    pub fn notify(&self, method: &str, params: Option<Raw>) -> bool {
+        match &*self.shared.state.borrow() {
+            State::Open(connection) if connection.info().is_some() => {
+                connection.notify(method, params)
+            }
+            _ => false,
         }
     }
 
@@ -385,23 +405,29 @@ impl Shared {
             tokio::select! {
                 reason = connection.ended() => return reason,
                 () = self.rewatch.notified() => {}
-                () = lost(&mut listening) => {
+                ended = lost(&mut listening) => match ended {
+                    // Asking again would be refused again.
+                    Err(CallError::Rpc(error)) => {
+                        tracing::warn!(error = %error.message, "the server refused a subscription");
+                    }
                     // The server ended the subscription; ask again, but not in a hurry.
-                    tokio::time::sleep(self.config.reconnect.wait(2)).await;
-                    subscribed = SubscriptionFilter::default();
-                }
+                    _ => {
+                        tokio::time::sleep(self.config.reconnect.wait(3)).await;
+                        subscribed = SubscriptionFilter::default();
+                    }
+                },
             }
         }
     }
 }
 
-/// Waits until a subscription has ended.
-async fn lost(listening: &mut Option<Call>) {
+/// Waits until a subscription has ended, and gives its result.
+async fn lost(listening: &mut Option<Call>) -> Result<Reply, CallError> {
     let Some(call) = listening else { return std::future::pending().await };
     loop {
-        if let CallEvent::Done(_) = call.next().await {
+        if let CallEvent::Done(result) = call.next().await {
             *listening = None;
-            return;
+            return result;
         }
     }
 }

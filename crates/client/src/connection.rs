@@ -175,6 +175,15 @@ impl Connection {
         self.lock().ended_in_probe
     }
 
+    /// Sends a notification, if there is room for it.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) -> bool {
+        let has_room = self.unsent.load(Ordering::Relaxed) <= MAX_UNSENT;
+        if has_room {
+            self.handle(Input::Notify { method: method.to_owned(), params });
+        }
+        has_room
+    }
+
     /// Begins a call, when there is room for it.
     pub(crate) async fn begin(&self, request: &Arc<CallRequest>) -> Begun {
         while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT && self.info().is_some() {
@@ -190,6 +199,14 @@ impl Connection {
         core.calls.insert(key, Waiter { notices, result });
         self.advance(core, Input::Start { call: key, request: request.clone() });
         Begun { key, notices: noticed, result: finished }
+    }
+
+    /// Cancels a call whose holder has left.
+    pub(crate) fn cancel(&self, call: CallKey) {
+        let mut core = self.lock();
+        let waiter = core.calls.remove(&call);
+        self.advance(core, Input::Cancel(call));
+        drop(waiter);
     }
 
     /// Hands in what happened, and carries out what comes of it.
@@ -459,3 +476,6 @@ impl Drop for QuestionHandle {
         self.answer(Err(ErrorObject::new(code, "the question was not answered")));
     }
 }
+
+#[cfg(test)]
+mod tests;

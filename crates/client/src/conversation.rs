@@ -114,6 +114,11 @@ impl Conversation {
                 }
             }
             Input::Answer { question, answer } => self.answer(now, &question, answer, out),
+            Input::Notify { method, params } => {
+                if matches!(self.phase, Phase::Open(_)) {
+                    self.notify(Method::named(&method), params, out);
+                }
+            }
             Input::Tick => self.tick(now, out),
         }
     }

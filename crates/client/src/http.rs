@@ -100,6 +100,8 @@ async fn run(remote: Arc<Remote>, mut orders: mpsc::UnboundedReceiver<Order>) {
                 }
             }
             Order::Send(outgoing) => {
+                // Exchanges do not wait for each other; the table of calls bounds them.
+                remote.inbox.sent(outgoing.frame.len());
                 let is_initialized = outgoing.head.method == Some(Method::Initialized);
                 match outgoing.call {
                     Some(call) => {

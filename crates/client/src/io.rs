@@ -50,6 +50,8 @@ pub(crate) enum Input {
     Cancel(CallKey),
     /// A question of the server is answered.
     Answer { question: Id, answer: Result<Raw, ErrorObject> },
+    /// A notification of the owner's own.
+    Notify { method: String, params: Option<Raw> },
     /// Time passed.
     Tick,
 }

@@ -20,6 +20,7 @@ mod methods; // one function per method
 mod pipe; // any byte stream, one message a line
 mod request; // a request, and its options
 mod stdio; // a child process
+mod ws; // WebSocket
 
 pub use answerer::{Answerer, Answering, NoAnswers};
 pub use call::{Asked, Call, CallEvent, Reply};
@@ -33,3 +34,4 @@ pub use link::{Inbox, Link, Opening, Transport};
 pub use pipe::{PipeTransport, carry_lines};
 pub use request::{CallOptions, CallRequest, RequestBody};
 pub use stdio::{ChildTransport, Program};
+pub use ws::WsTransport;

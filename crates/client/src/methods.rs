@@ -14,7 +14,7 @@ use crate::call::Reply;
 use crate::client::Client;
 use crate::config::ClientConfig;
 use crate::error::{CallError, OpenError};
-use crate::http::{HttpTarget, HttpTransport};
+use crate::http::HttpTarget;
 use crate::request::{CallOptions, CallRequest};
 
 /// Pages of a list that are read. A list with more is an error: its server repeats itself.
@@ -23,20 +23,19 @@ const MAX_PAGES: usize = 1000;
 const MAX_ROUNDS: usize = 16;
 
 impl Client {
-    /// Connects to the server at an `http://` or `https://` URL. No questions are answered.
+    /// Connects to the server at an `http://`, `https://`, `ws://` or `wss://` URL. No questions are answered.
     pub async fn connect(url: &str) -> Result<Self, OpenError> {
         Self::connect_with(url, ClientConfig::default(), Arc::new(NoAnswers)).await
     }
 
-    /// Connects to the server at an `http://` or `https://` URL. `config.capabilities` says which
+    /// Connects to the server at an `http://`, `https://`, `ws://` or `wss://` URL. `config.capabilities` says which
     /// questions the answerer answers.
     pub async fn connect_with(
         url: &str,
         config: ClientConfig,
         answerer: Arc<dyn Answerer>,
     ) -> Result<Self, OpenError> {
-        let transport = HttpTransport::new(HttpTarget::new(url)?);
-        let client = Self::new(Arc::new(transport), config, answerer);
+        let client = Self::new(HttpTarget::new(url)?.transport(), config, answerer);
         client.open().await?;
         Ok(client)
     }

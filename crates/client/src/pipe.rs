@@ -144,7 +144,8 @@ async fn write_line(writer: &mut (impl AsyncWrite + Unpin), frame: &Bytes) -> io
     }
 }
 
-fn call_of(order: &Order) -> Option<CallKey> {
+/// The call that an order begins.
+pub(crate) fn call_of(order: &Order) -> Option<CallKey> {
     match order {
         Order::Send(outgoing) => outgoing.call,
         Order::Abort(_) => None,

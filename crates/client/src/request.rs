@@ -124,17 +124,20 @@ impl CallRequest {
             capabilities: Some(capabilities.clone()),
             log_level: options.log_level,
         };
-        let params = match &self.body {
-            RequestBody::Known(request) => request.to_params(&meta, revision),
-            RequestBody::Other { params, .. } => match meta.to_raw(revision) {
-                Some(meta) => {
-                    let params = params.clone().unwrap_or_default();
-                    Some(params.with_members(&[("_meta", Some(meta.text()))]))
-                }
-                None => params.clone(),
-            },
-        };
-        write_request(id, self.method().name(), params.as_ref())
+        match &self.body {
+            RequestBody::Known(request) => request.write(id, &meta, revision),
+            RequestBody::Other { method, params } => {
+                let meta = meta.to_raw(revision);
+                let params = match &meta {
+                    Some(meta) => {
+                        let params = params.clone().unwrap_or_default();
+                        Some(params.with_members(&[("_meta", Some(meta.text()))]))
+                    }
+                    None => params.clone(),
+                };
+                write_request(id, method, params.as_ref())
+            }
+        }
     }
 }
 

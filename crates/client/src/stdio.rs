@@ -99,7 +99,7 @@ async fn run(mut child: Child, link: Link, tail: Arc<Tail>) {
         Ok(Err(error)) => error.to_string(),
         Err(_) => reason,
     };
-    let last = tail.lock().back().map(|line| format!(": {line}")).unwrap_or_default();
+    let last = tail.lock().back().map(|line| format!(": {}", line.trim())).unwrap_or_default();
     inbox.end(OpenError::Ended(format!("{reason}{last}")), &unsent);
     child.stop();
     let _ = child.wait().await;

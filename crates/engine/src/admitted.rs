@@ -25,7 +25,8 @@ impl Admitted {
         if size < COUNTED {
             return Self { outcome, hold: None };
         }
-        match memory().take(size) {
+        // As it is, and as it is written.
+        match memory().take(2 * size) {
             Ok(hold) => Self { outcome, hold: Some(hold) },
             Err(full) => Self { outcome: refused(full), hold: None },
         }

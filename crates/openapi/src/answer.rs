@@ -47,7 +47,10 @@ impl Answer {
         let error = (status >= 400).then(|| error(status, &content));
         let mut notes = Vec::new();
         if error.is_none() {
-            notes.extend(header("link").and_then(|link| next_page(link, url)));
+            let next = header("link").and_then(|link| next_page(link, url));
+            // Some APIs have a header of their own, which is the URL.
+            let other = || next_page(&format!("<{}>; rel=next", header("next-page")?), url);
+            notes.extend(next.or_else(other));
             if let Some(place) = header("location") {
                 notes.push(format!("Location: {}", shortened(place, 500)));
             }

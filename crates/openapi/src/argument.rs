@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::body::{BodyKind, DescribedBody, Shape};
+use crate::body::{DescribedBody, Shape};
 use crate::description::Node;
+use crate::media::BodyKind;
 use crate::name::argument_names;
 use crate::parameter::DescribedParameter;
 use crate::schema::Converter;
@@ -70,7 +71,37 @@ pub(crate) fn arguments<'d>(
     if !body.is_some_and(|body| body.body.open) {
         schema.insert("additionalProperties".into(), false.into());
     }
+    if let Some(together) = body.and_then(|body| together(body, &arguments)) {
+        schema.insert("dependentRequired".into(), together);
+    }
     (arguments, schema)
+}
+
+/// The most entries of `dependentRequired`. With more, the API checks its body itself.
+const MAX_TOGETHER: usize = 200;
+
+/// Fields of an optional body that are required as soon as there is a body.
+fn together(body: &DescribedBody<'_>, arguments: &[Argument]) -> Option<Value> {
+    let Shape::Fields(fields) = &body.shape else { return None };
+    let given = |is_required: bool| {
+        arguments.iter().filter(move |argument| match argument.target {
+            Target::Field(number) => !is_required || fields[number].required,
+            _ => false,
+        })
+    };
+    let (all, required) = (given(false).count(), given(true).count());
+    if body.body.required || required == 0 || all * required > MAX_TOGETHER {
+        return None;
+    }
+    let mut rules = Map::new();
+    for argument in given(false) {
+        let others = given(true).filter(|other| other.name != argument.name);
+        let others: Vec<Value> = others.map(|other| other.name.as_str().into()).collect();
+        if !others.is_empty() {
+            rules.insert(argument.name.clone(), others.into());
+        }
+    }
+    (!rules.is_empty()).then(|| rules.into())
 }
 
 /// The schema of a placeholder without a parameter.

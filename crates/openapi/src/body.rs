@@ -5,22 +5,13 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::description::{Description, Node, Version};
+use crate::entry::Method;
 use crate::field::Field;
-use crate::media::{essence, is_json};
+use crate::media::{BodyKind, essence, is_json};
 use crate::parameter::{Parameters, Style, collection};
 
 /// How many levels of `allOf` and references are looked into for the fields of a body.
 const MAX_LEVELS: usize = 12;
-
-/// How a body is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BodyKind {
-    Json,
-    Form,
-    Multipart,
-    Text,
-    Bytes,
-}
 
 /// The body of a request.
 #[derive(Clone, Debug)]
@@ -59,6 +50,7 @@ impl Description {
     /// The body of an operation. `parameters` are those of Swagger 2 that belong to it.
     pub(crate) fn body<'d>(
         &'d self,
+        method: Method,
         operation: Node<'d>,
         parameters: &Parameters<'d>,
     ) -> Result<Option<DescribedBody<'d>>, String> {
@@ -75,7 +67,9 @@ impl Description {
         };
         let schema = node.get("schema");
         let kind = self.kind(media, schema);
-        let required = body.flag("required").unwrap_or(false);
+        // Most descriptions that do not say so mean it, except where a body is unusual.
+        let is_usual = matches!(method, Method::Post | Method::Put | Method::Patch);
+        let required = body.flag("required").unwrap_or(is_usual);
         let encoding = node.get("encoding");
         let described = self.describe(kind, media, required, schema, encoding)?;
         Ok(Some(DescribedBody { about: body.text("description"), ..described }))
@@ -227,9 +221,8 @@ impl Description {
                 None => fields.list.push((name, property, is_required)),
             }
         }
-        let parts = schema.get("allOf").into_iter().flat_map(Node::items);
-        let all = parts
-            .fold(true, |all, part| self.collect_fields(part, levels - 1, seen, fields) && all);
+        let mut parts = schema.get("allOf").into_iter().flat_map(Node::items);
+        let all = parts.all(|part| self.collect_fields(part, levels - 1, seen, fields));
         // Required by this schema, described by a part of it.
         for (name, _, is_required) in &mut fields.list {
             *is_required |= required.contains(*name);

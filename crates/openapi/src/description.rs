@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::server::join;
+use crate::uri::join;
 use crate::yaml;
 
 /// How many references may follow one another. A longer chain leads nowhere.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::body::BodyKind;
 use crate::description::{Description, Node};
+use crate::media::BodyKind;
 use crate::parameter::{Format, Style, query_style};
 
 /// A field of a body.

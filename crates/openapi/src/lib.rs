@@ -29,6 +29,7 @@ mod request; // a request from arguments
 mod schema; // JSON Schema from the schemas of a description
 mod security; // how callers authenticate
 mod server; // base URLs
+mod uri; // references relative to a URI
 mod values; // the arguments of one call
 mod words; // shortening of texts
 mod yaml; // YAML as JSON
@@ -43,6 +44,6 @@ pub use problem::Problem;
 pub use render::{encode_path, encode_query};
 pub use request::{Files, NoFiles, Request};
 pub use security::{KeyPlace, Scheme};
-pub use server::{is_absolute, join};
+pub use uri::{is_absolute, join};
 pub use values::ArgumentError;
 pub use words::shortened;

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::server::join;
+use crate::uri::join;
 
 /// Words for the model: how to get the next page after the request `url`.
 pub(crate) fn next_page(link: &str, url: &str) -> Option<String> {

@@ -1,5 +1,15 @@
 //! Media types.
 
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BodyKind {
+    Json,
+    Form,
+    Multipart,
+    Text,
+    Bytes,
+}
+
 /// The type and subtype in lower case, without parameters.
 pub(crate) fn essence(media: &str) -> String {
     media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

@@ -160,7 +160,7 @@ mod tests {
     fn a_name_of_exactly_the_limit_is_kept() {
         let long = "a".repeat(MAX_NAME);
         let named = |id: &str| names(&[entry(Method::Get, "/", Some(id))], "", &BTreeMap::new());
-        assert_eq!(named(&long), [long.clone()]);
+        assert_eq!(named(&long)[0], long);
         assert_ne!(named(&(long.clone() + "a")), [long + "a"]);
     }
 

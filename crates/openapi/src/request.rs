@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 
 use self::multipart::{Multipart, Part};
 use crate::argument::Target;
-use crate::body::{Body, BodyKind};
+use crate::body::Body;
 use crate::entry::Method;
 use crate::field::Field;
+use crate::media::BodyKind;
 use crate::operation::Operation;
 use crate::parameter::{Format, Parameter, Place, Style};
 use crate::render::{self, Pairs};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::description::{Description, Node, Version};
-use crate::server::{is_absolute, join};
+use crate::uri::{is_absolute, join};
 
 /// Where an API key is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

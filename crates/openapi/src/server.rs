@@ -2,25 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use fluent_uri::{Uri, UriRef};
 use serde_json::Value;
 
 use crate::description::{Description, Node, Version};
+use crate::uri::{is_absolute, join};
 
 /// How many servers of one list are read. Further ones are ignored.
 const MAX_SERVERS: usize = 20;
-
-/// Whether the text is a URL with a scheme.
-pub fn is_absolute(url: &str) -> bool {
-    Uri::parse(url).is_ok()
-}
-
-/// A reference resolved against a base URI. `None` if one of them is not a URI.
-pub fn join(base: &str, reference: &str) -> Option<String> {
-    let reference = UriRef::parse(reference).ok()?;
-    let base = Uri::parse(base).ok()?;
-    Some(reference.resolve_against(&base.strip_fragment()).ok()?.as_str().to_owned())
-}
 
 impl Description {
     /// The base URLs of the whole API, in the order of the description, without a `/` at the end.

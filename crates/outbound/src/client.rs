@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
+use http::response::Parts;
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use url::Url;
 
 use crate::body::Body;
-use crate::connector::{Connector, connector};
+use crate::connector::{Connector, Versions, connector};
 use crate::error::{Error, chain};
 use crate::policy::{Limits, Policy, Redirects, without_credentials};
 
@@ -22,6 +23,9 @@ const MAX_REDIRECTS: usize = 10;
 const MAX_HEAD: usize = 64 << 10;
 /// Idle connections that are kept per host. More are closed after use.
 const MAX_IDLE: usize = 32;
+
+/// A connection that has left HTTP for another protocol.
+pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 
 /// Sends requests to the servers that its policy allows. Clones share the connections.
 #[derive(Clone, Debug)]
@@ -41,7 +45,7 @@ impl HttpClient {
             .pool_max_idle_per_host(MAX_IDLE)
             .http1_max_buf_size(MAX_HEAD)
             .http2_max_header_list_size(MAX_HEAD as u32)
-            .build(connector(&policy)?);
+            .build(connector(&policy, Versions::All)?);
         Ok(Self { client, policy })
     }
 
@@ -68,6 +72,36 @@ impl HttpClient {
         let limit = limits.head;
         match tokio::time::timeout(limit, self.follow(request, limits)).await {
             Ok(sent) => sent,
+            Err(_) => Err(Error::Timeout { what: "response", limit }),
+        }
+    }
+
+    /// Sends a request that asks for another protocol, over a connection of its own. Gives the head of
+    /// the response, and the connection if the server agrees. Redirects are not followed.
+    pub async fn upgrade(
+        &self,
+        request: Request<Bytes>,
+        limit: Duration,
+    ) -> Result<(Parts, Option<Upgraded>), Error> {
+        let url = parse(&request.uri().to_string())?;
+        self.policy.check(&url)?;
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .http1_max_buf_size(MAX_HEAD)
+            .build(connector(&self.policy, Versions::One)?);
+        let upgrading = async {
+            let sent = client.request(request.map(Full::new)).await;
+            let response = sent.map_err(|error| failure(&url, error))?;
+            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                return Ok((response.into_parts().0, None));
+            }
+            let (head, body) = response.into_parts();
+            let response = Response::from_parts(head.clone(), body);
+            let upgraded = hyper::upgrade::on(response).await;
+            let upgraded = upgraded.map_err(|error| Error::Transfer(chain(&error)))?;
+            Ok((head, Some(TokioIo::new(upgraded))))
+        };
+        match tokio::time::timeout(limit, upgrading).await {
+            Ok(upgraded) => upgraded,
             Err(_) => Err(Error::Timeout { what: "response", limit }),
         }
     }

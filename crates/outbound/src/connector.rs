@@ -35,8 +35,17 @@ static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     roots
 });
 
+/// The versions of HTTP that are offered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Versions {
+    /// 1.1 and 2.
+    All,
+    /// 1.1 only, which can be left for another protocol.
+    One,
+}
+
 /// A connector for the policy; fails if its certificate authorities are invalid.
-pub(crate) fn connector(policy: &Arc<Policy>) -> Result<Connector, Error> {
+pub(crate) fn connector(policy: &Arc<Policy>, versions: Versions) -> Result<Connector, Error> {
     let mut http = HttpConnector::new_with_resolver(CheckedResolver {
         resolver: GaiResolver::new(),
         policy: policy.clone(),
@@ -46,7 +55,11 @@ pub(crate) fn connector(policy: &Arc<Policy>) -> Result<Connector, Error> {
     http.set_nodelay(true);
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls(policy)?);
     // `PlainHttp` is checked with the URL.
-    Ok(builder.https_or_http().enable_all_versions().wrap_connector(http))
+    let builder = builder.https_or_http();
+    Ok(match versions {
+        Versions::All => builder.enable_all_versions().wrap_connector(http),
+        Versions::One => builder.enable_http1().wrap_connector(http),
+    })
 }
 
 fn tls(policy: &Policy) -> Result<ClientConfig, Error> {

@@ -87,6 +87,13 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether another attempt would fail in the same way.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Url { .. } | Self::Host(_) | Self::Address { .. } | Self::PlainHttp(_))
+    }
+}
+
 /// The messages of an error and its sources, in one line.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());

@@ -13,6 +13,6 @@ mod error; // reasons for failure
 mod policy; // who may be reached, and the bounds
 
 pub use body::Body;
-pub use client::HttpClient;
+pub use client::{HttpClient, Upgraded};
 pub use error::Error;
 pub use policy::{Addresses, HostPattern, Limits, PlainHttp, Policy, Redirects};

@@ -9,6 +9,8 @@ pub mod function; // a Rust function
 pub mod http; // HTTP APIs
 #[cfg(feature = "commands")]
 mod hidden; // hidden modes of the executable
+#[cfg(feature = "host")]
+pub mod host; // the process that started us
 #[cfg(feature = "upstreams")]
 pub mod upstream; // another MCP server
 #[cfg(feature = "commands")]

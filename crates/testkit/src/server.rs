@@ -58,6 +58,15 @@ impl StandInServer {
         tokio::io::split(client)
     }
 
+    /// Serves HTTP for those who bring this token. Gives the address.
+    ///
+    /// # Panics
+    /// If no port is free.
+    pub async fn token(&mut self, secret: &str) -> SocketAddr {
+        let token = http::Token::new(secret).map(|token| http::NamedToken::new("token", token));
+        self.http(|settings| settings.tokens.extend(token)).await
+    }
+
     /// Serves HTTP on this machine. Gives the address.
     ///
     /// # Panics

@@ -16,8 +16,16 @@ pub async fn serve(engine: &Arc<Engine>) -> io::Result<()> {
     stream::serve(engine, Caller::local(), input(), output()).await
 }
 
-type Input = Box<dyn AsyncRead + Unpin + Send>;
-type Output = Box<dyn AsyncWrite + Unpin + Send>;
+/// The standard streams, for somebody who speaks with the process that started us otherwise. Must be
+/// called inside a tokio runtime.
+pub fn streams() -> (Input, Output) {
+    (input(), output())
+}
+
+/// Standard input.
+pub type Input = Box<dyn AsyncRead + Unpin + Send>;
+/// Standard output.
+pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Standard input. Pipes and sockets are waited for; anything else is read by a thread of its own,
 /// which costs a few microseconds a message.

@@ -373,19 +373,24 @@ pub fn write_notification(method: &str, params: Option<&Raw>) -> Bytes {
 
 fn write_call(id: Option<&Id>, method: &str, params: Option<&Raw>) -> Bytes {
     let mut out = Vec::with_capacity(params.map_or(0, |raw| raw.as_bytes().len()) + 96);
-    out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
-    if let Some(id) = id {
-        out.extend_from_slice(br#","id":"#);
-        id.write(&mut out);
-    }
-    out.extend_from_slice(br#","method":"#);
-    crate::id::write_json_string(method, &mut out);
+    begin_call(id, method, &mut out);
     if let Some(params) = params {
         out.extend_from_slice(br#","params":"#);
         out.extend_from_slice(params.as_bytes());
     }
     out.push(b'}');
     out.into()
+}
+
+/// Writes a request or a notification up to its params, without its end.
+pub(crate) fn begin_call(id: Option<&Id>, method: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#","id":"#);
+        id.write(out);
+    }
+    out.extend_from_slice(br#","method":"#);
+    crate::id::write_json_string(method, out);
 }
 
 /// Writes the responses to a batch.

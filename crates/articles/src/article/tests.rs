@@ -4,11 +4,11 @@ use serde_json::json;
 use super::*;
 
 fn reading(path: &str, file: &str) -> ParsedArticle {
-    read(path, file.as_bytes(), &["Live".to_owned(), "Experimental".to_owned()])
+    read(path, file.as_bytes(), Some(&["Live".to_owned(), "Experimental".to_owned()]))
 }
 
 fn visible(matter: &str) -> bool {
-    reading("a.md", &format!("---\n{matter}\n---\nText")).visible
+    reading("a.md", &format!("---\n{matter}\n---\nText")).hidden.is_none()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_full_article_is_read() {
     assert_eq!(article.updated.unwrap().shown, "2025-02-03");
     assert_eq!(article.frontmatter["relatedIds"], json!(["patterns/x"]));
     assert_eq!(article.text, "\n# Context\n\nText.\n");
-    assert!(article.visible && !article.unfinished);
+    assert!(article.hidden.is_none() && !article.unfinished);
     assert_eq!(article.problems, []);
 }
 
@@ -101,8 +101,11 @@ fn only_allowed_statuses_are_visible() {
 #[test]
 fn the_allowed_statuses_are_the_operators_choice() {
     let file = b"---\nstatus: Draft\n---\n";
-    assert!(read("a.md", file, &["draft".to_owned()]).visible);
-    assert!(!read("a.md", file, &[]).visible);
+    assert!(read("a.md", file, Some(&["draft".to_owned()])).hidden.is_none());
+    assert_eq!(read("a.md", file, Some(&[])).hidden, Some(Hidden::Status));
+    assert_eq!(read("a.md", file, None).hidden, None);
+    let draft = read("a.md", b"---\nstatus: accepted\ndraft: true\n---\n", None);
+    assert_eq!(draft.hidden, Some(Hidden::Draft));
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn other_encodings_are_read() {
     let big: Vec<u8> =
         [0xFE, 0xFF].into_iter().chain(text.encode_utf16().flat_map(u16::to_be_bytes)).collect();
     for bytes in [with_mark, little, big] {
-        let article = read("a.md", &bytes, &[]);
+        let article = read("a.md", &bytes, None);
         assert_eq!(article.title, "Ünï");
         assert_eq!(article.problems, []);
     }
@@ -160,12 +163,12 @@ fn other_encodings_are_read() {
 
 #[test]
 fn invalid_bytes_are_reported_and_binary_files_are_left_out() {
-    let article = read("a.md", b"---\ntitle: A\n---\n\nb\xFFd\n", &[]);
-    assert!(article.visible);
+    let article = read("a.md", b"---\ntitle: A\n---\n\nb\xFFd\n", None);
+    assert!(article.hidden.is_none());
     assert_eq!(article.problems[0].line, Some(5));
     assert!(article.text.contains("b\u{FFFD}d"));
-    let article = read("a.txt", b"PK\x03\x04\x00\x00", &[]);
-    assert!(!article.visible);
+    let article = read("a.txt", b"PK\x03\x04\x00\x00", None);
+    assert!(article.hidden.is_some());
     assert_eq!(article.problems.len(), 1);
 }
 
@@ -174,7 +177,7 @@ fn a_half_written_draft_is_not_an_article() {
     let whole = "---\ntitle: Secret\nstatus: Draft\ntags: [a]\n---\n\nText\n";
     for end in 0..whole.len() {
         let article = reading("a.md", &whole[..end]);
-        assert!(!article.visible || article.unfinished, "{:?}", &whole[..end]);
+        assert!(article.hidden.is_some() || article.unfinished, "{:?}", &whole[..end]);
     }
 }
 
@@ -206,13 +209,13 @@ proptest! {
                 prop_assert!(article.text.get(section.range.clone()).is_some());
             }
             prop_assert!(file.ends_with(&article.text));
-            read(path, &bytes, &[]);
+            read(path, &bytes, None);
         }
     }
 
     #[test]
     fn a_draft_stays_hidden_whatever_surrounds_it(before in "[a-z]{1,8}: [ -~]{0,30}\n", after in "[a-z]{1,8}: [ -~]{0,30}\n", text in any_file()) {
         let file = format!("---\n{before}status: Draft\n{after}---\n{text}");
-        prop_assert!(!reading("a.md", &file).visible, "{file}");
+        prop_assert!(reading("a.md", &file).hidden.is_some(), "{file}");
     }
 }

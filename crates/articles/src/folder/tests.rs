@@ -17,7 +17,7 @@ fn folder(files: &[&str]) -> (TempDir, Folder) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, file).unwrap();
     }
-    let folder = Folder::open(&root).unwrap();
+    let folder = Folder::open(&root, Rules::new(&[], &[]).unwrap()).unwrap();
     (home, folder)
 }
 

@@ -8,9 +8,10 @@ fn entry(path: &str) -> Entry {
         stamp: Stamp { size: 1, mtime: 2 },
         hash: 3,
         updated: 4,
-        visible: !hidden,
+        hidden: hidden.then_some(Hidden::Draft),
         linked: false,
         unsure: false,
+        names: Box::default(),
     }
 }
 
@@ -19,7 +20,7 @@ fn listing(paths: &[&str]) -> Listing {
 }
 
 fn resolve(listing: &Listing, asked: &str) -> String {
-    match listing.resolve(asked) {
+    match listing.resolve(asked, None).0 {
         Resolved::One(entry) => entry.path.to_string(),
         Resolved::Many(ids) => ids.join(" or "),
         Resolved::Nothing => "-".to_owned(),
@@ -69,7 +70,7 @@ fn an_article_is_found_by_the_last_parts_of_its_id() {
         ("", "-"),
         ("/", "-"),
         ("..", "-"),
-        ("../top", "-"),
+        ("../top", "top.txt"),
         ("concepts/../top", "-"),
         ("concepts", "-"),
     ] {
@@ -105,8 +106,9 @@ fn lists_are_sorted_by_date_and_then_by_id() {
         dated("a/1.md", 10),
         dated("top.md", 20),
     ]);
-    let ids =
-        |category| listing.newest(category).unwrap().map(|entry| entry.id()).collect::<Vec<_>>();
+    let ids = |category| {
+        listing.newest(category).unwrap().into_iter().map(|entry| entry.id()).collect::<Vec<_>>()
+    };
     assert_eq!(ids(None), ["a/2", "top", "a/1", "b/1"]);
     assert_eq!(ids(Some("a")), ["a/2", "a/1"]);
     assert!(listing.newest(Some("none")).is_none());

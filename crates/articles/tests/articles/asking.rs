@@ -270,3 +270,44 @@ fn the_store_answers_during_indexing_and_reports_progress() {
     assert_eq!((last.done, last.total), (700, 700));
     assert!(progress.len() > 3 && progress.iter().all(|step| step.done <= step.total));
 }
+
+#[test]
+fn a_status_hides_nothing_unless_statuses_are_set() {
+    let home = Home::new(&[
+        ("adr/0001.md", "---\nstatus: accepted\n---\n# Use Rust\n"),
+        ("adr/0002.md", "---\nstatus: [experimental, deprecated]\n---\n# Use more\n"),
+        ("adr/0003.md", "---\ndraft: true\n---\n# Not yet\n"),
+        ("adr/0004.md", "---\npublished: false\n---\n# Not yet\n"),
+    ]);
+    let settings = sabir_articles::Settings { statuses: None, ..home.settings() };
+    let store = crate::support::ready(settings);
+    assert_eq!(store.ids(), ["adr/0001", "adr/0002"]);
+    let hidden = store.figures().hidden;
+    assert_eq!(hidden.values().sum::<usize>(), 2);
+    assert_eq!(hidden[&sabir_articles::Hidden::Draft], 1);
+}
+
+#[test]
+fn other_formats_are_read() {
+    let notebook = r##"{"cells": [{"cell_type": "markdown", "source": ["# Walrus notebook\n"]}]}"##;
+    let home = Home::new(&[
+        ("a.rst", "Seals\n=====\n\nText.\n\nTusks\n-----\n\nMore.\n"),
+        ("b.adoc", "= Narwhals\n\nText.\n\n== Horns\n\nMore.\n"),
+        ("c.ipynb", notebook),
+        ("d.markdown", "## Small\n\nText.\n"),
+        ("e.txt", "Plain.\n"),
+    ]);
+    let store = home.store();
+    let read = |id: &str| {
+        let article = store.article(id, None).unwrap();
+        let sections: Vec<String> =
+            article.sections.into_iter().map(|section| section.id).collect();
+        format!("{}: {}", article.summary.title, sections.join(" "))
+    };
+    assert_eq!(read("a"), "Seals: seals tusks");
+    assert_eq!(read("b"), "Narwhals: narwhals horns");
+    assert_eq!(read("c"), "Walrus notebook: walrus-notebook");
+    // A note that begins with `##` has the title of its file.
+    assert_eq!(read("d"), "D: small");
+    assert_eq!(read("e"), "E: ");
+}

@@ -223,3 +223,74 @@ async fn a_folder_that_is_not_watched_does_not_change() {
     change(&mut changes, |change| change.added == ["c/b"]).await;
     assert_eq!(listed(&quiet), ["c/a"]);
 }
+
+/// A store over a path that the test replaces.
+fn store_at(path: &std::path::Path) -> sabir_articles::Store {
+    crate::support::ready(sabir_articles::Settings::new(path))
+}
+
+#[tokio::test]
+async fn a_link_that_is_switched_is_noticed() {
+    let home = tempfile::TempDir::new().unwrap();
+    for (version, word) in [("v1", "walrus"), ("v2", "narwhal")] {
+        fs::create_dir(home.path().join(version)).unwrap();
+        fs::write(home.path().join(version).join("a.md"), format!("# {word}\n")).unwrap();
+    }
+    let link = home.path().join("current");
+    std::os::unix::fs::symlink(home.path().join("v1"), &link).unwrap();
+    let store = store_at(&link);
+    let mut changes = store.changes();
+    assert_eq!(found(&store, "walrus"), ["a"]);
+    let beside = home.path().join("beside");
+    std::os::unix::fs::symlink(home.path().join("v2"), &beside).unwrap();
+    fs::rename(beside, &link).unwrap();
+    until(&mut changes, || found(&store, "narwhal") == ["a"]).await;
+    // The new folder is watched.
+    fs::write(home.path().join("v2/b.md"), "# seal\n").unwrap();
+    until(&mut changes, || found(&store, "seal") == ["b"]).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_swapped_or_made_again_is_noticed() {
+    let home = tempfile::TempDir::new().unwrap();
+    let [root, away, other] = ["root", "away", "other"].map(|name| home.path().join(name));
+    for (folder, word) in [(&root, "walrus"), (&other, "narwhal")] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("a.md"), format!("# {word}\n")).unwrap();
+    }
+    let store = store_at(&root);
+    let mut changes = store.changes();
+    fs::rename(&root, &away).unwrap();
+    fs::rename(&other, &root).unwrap();
+    until(&mut changes, || found(&store, "narwhal") == ["a"]).await;
+    fs::remove_dir_all(&root).unwrap();
+    until(&mut changes, || store.ids().is_empty()).await;
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("c.md"), "# seal\n").unwrap();
+    until(&mut changes, || found(&store, "seal") == ["c"]).await;
+}
+
+#[tokio::test]
+async fn ignore_rules_are_respected_and_their_changes_are_noticed() {
+    let home = Home::new(&[
+        (".gitignore", "/build\n*.tmp.md\n"),
+        ("docs/.ignore", "!keep.tmp.md\n"),
+        ("a.md", "# a\n"),
+        ("build/b.md", "# b\n"),
+        ("x.tmp.md", "# x\n"),
+        ("docs/keep.tmp.md", "# kept\n"),
+        ("docs/node_modules/pkg/README.md", "# not ours\n"),
+        ("drafts/d.md", "# d\n"),
+    ]);
+    let settings = sabir_articles::Settings { exclude: vec!["drafts".into()], ..home.settings() };
+    let store = crate::support::ready(settings);
+    assert_eq!(store.ids(), ["a", "docs/keep.tmp"]);
+    assert_eq!(store.figures().ignored, 4);
+    let mut changes = store.changes();
+    fs::write(home.path("build/c.md"), "# c\n").unwrap();
+    fs::write(home.path("e.md"), "# e\n").unwrap();
+    until(&mut changes, || store.ids().contains(&"e".to_owned())).await;
+    assert_eq!(store.ids(), ["a", "docs/keep.tmp", "e"]);
+    fs::write(home.path(".gitignore"), "*.tmp.md\n").unwrap();
+    until(&mut changes, || store.ids().contains(&"build/b".to_owned())).await;
+}

@@ -119,12 +119,75 @@ fn a_damaged_index_is_built_again() {
     assert_eq!(home.store_on_disk().figures().files_read, 0);
 }
 
+/// Damages each kind of file in each of these ways.
+#[test]
+fn every_damage_leads_to_a_new_index() {
+    let home = aged();
+    home.store_on_disk().close();
+    let kinds = ["json", "store", "term", "fast", "fieldnorm", "idx", "pos"];
+    for kind in kinds {
+        for damage in [truncated, shortened, flipped, emptied] {
+            let mut damaged = 0;
+            for file in files(&home) {
+                if file.extension().is_some_and(|ending| ending == kind) {
+                    let bytes = fs::read(&file).unwrap();
+                    fs::write(&file, damage(bytes)).unwrap();
+                    damaged += 1;
+                }
+            }
+            assert!(damaged > 0, "{kind}");
+            let store = home.store_on_disk();
+            assert!(store.figures().on_disk, "{kind}");
+            assert_eq!(found(&store, "alpha"), ["c/a"], "{kind}");
+            assert_eq!(store.article("b", None).unwrap().content, "beta\n", "{kind}");
+            store.close();
+        }
+    }
+}
+
+fn truncated(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.truncate(bytes.len() / 2);
+    bytes
+}
+
+fn shortened(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.pop();
+    bytes
+}
+
+fn flipped(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes[0] ^= 0x55;
+    bytes
+}
+
+fn emptied(_: Vec<u8>) -> Vec<u8> {
+    Vec::new()
+}
+
+#[tokio::test]
+async fn an_index_that_is_damaged_while_it_is_served_is_built_again() {
+    let home = aged();
+    let store = home.store_on_disk();
+    let mut changes = store.changes();
+    for file in files(&home) {
+        if file.extension().is_some_and(|ending| ending == "store") {
+            fs::File::options().write(true).open(file).unwrap().set_len(0).unwrap();
+        }
+    }
+    // The process lives, and the error starts a new index.
+    let _ = store.article("c/a", None);
+    until(&mut changes, || store.article("c/a", None).is_ok()).await;
+    assert_eq!(found(&store, "alpha"), ["c/a"]);
+}
+
 #[test]
 fn other_statuses_have_another_index() {
     let home = aged();
     home.store_on_disk().close();
-    let settings =
-        sabir_articles::Settings { statuses: vec!["Draft".into()], ..home.settings_on_disk() };
+    let settings = sabir_articles::Settings {
+        statuses: Some(vec!["Draft".into()]),
+        ..home.settings_on_disk()
+    };
     let store = ready(settings);
     assert_eq!(found(&store, "secret"), ["c/draft"]);
     store.close();

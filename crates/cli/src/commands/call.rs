@@ -4,7 +4,7 @@ mod arguments; // key=value, by the schema of the tool
 mod output; // the result, for people or as JSON
 mod terminal; // progress, and questions to the user
 
-use std::io::Write as _;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use sabir_client::{CallOptions, Client};
@@ -13,7 +13,8 @@ use sabir_wire::types::{Level, ToolReply};
 use self::terminal::Terminal;
 use super::target::{Connected, Target};
 use crate::args::Call;
-use crate::report::{Failure, say};
+use crate::escape::escaped_lines;
+use crate::report::{Failure, print_text, say};
 
 pub(crate) fn run(args: &Call) -> Result<(), Failure> {
     let (target, words) = match (&*args.words, &*args.command) {
@@ -72,8 +73,9 @@ fn show(args: &Call, tool: &str, reply: &ToolReply) -> Result<(), Failure> {
         Some(_) => output::json(reply),
         None => output::text(tool, reply, &std::env::current_dir()?)?,
     };
-    // Nobody reads on: that is no failure of ours.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let is_terminal = std::io::stdout().is_terminal();
+    let text = if is_terminal { escaped_lines(&text) } else { text.into() };
+    print_text(&format!("{text}\n"));
     if reply.is_error {
         say("the tool reported an error");
         return Err(Failure::Silent);

@@ -1,6 +1,5 @@
 //! `sabir list`: what any MCP server offers.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use comfy_table::{ContentArrangement, Table, presets};
@@ -10,7 +9,8 @@ use sabir_wire::{Code, Raw, Revision, WriteJson};
 
 use super::target::{Connected, Target};
 use crate::args::List;
-use crate::report::Failure;
+use crate::escape::escaped;
+use crate::report::{Failure, print_text};
 
 pub(crate) fn run(args: &List) -> Result<(), Failure> {
     let target = match (&args.target, &*args.command) {
@@ -28,8 +28,7 @@ pub(crate) fn run(args: &List) -> Result<(), Failure> {
         connected.close().await;
         let listed = listed.map_err(|error| Failure::new(error.to_string()))?;
         let text = if args.json { listed.json() } else { listed.table(title.as_deref()) };
-        // Nobody reads on: that is no failure.
-        let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+        print_text(&format!("{}\n", text.trim_end()));
         Ok(())
     })
 }
@@ -151,7 +150,7 @@ fn brief(description: &Option<String>) -> String {
     clean(line.unwrap_or_default())
 }
 
-/// Text of a server for a terminal: no control characters.
+/// Text of a server for a table.
 pub(super) fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
+    escaped(text).into_owned()
 }

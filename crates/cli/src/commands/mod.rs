@@ -14,7 +14,7 @@ mod target;
 
 use std::sync::Arc;
 
-use sabir_engine::Engine;
+use sabir_engine::{ClientEvent, Engine};
 
 use clap::CommandFactory as _;
 
@@ -58,9 +58,17 @@ struct Opened {
     context: Arc<OpenContext>,
 }
 
+/// Takes what happens to clients.
+type OnEvent = Box<dyn Fn(ClientEvent) + Send + Sync>;
+
 impl Opened {
     async fn new(settings: Settings) -> Result<Self, Mistakes> {
-        let engine = Engine::new(settings.engine);
+        Self::observed(settings, None).await
+    }
+
+    /// The same, which tells `on_event` what happens to clients.
+    async fn observed(settings: Settings, on_event: Option<OnEvent>) -> Result<Self, Mistakes> {
+        let engine = Engine::observed(settings.engine, on_event);
         let context = OpenContext::new(settings.folder);
         SourceDescription::open_all(settings.sources, &context, engine.registry()).await?;
         Ok(Self { engine, context })

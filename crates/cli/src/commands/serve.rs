@@ -1,5 +1,8 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+mod host; // the process that started us, as a source
+mod ide; // how Claude Code finds an editor
+
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +10,13 @@ use std::time::Duration;
 use sabir::{HttpServer, HttpSettings};
 use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::Engine;
+use sabir_sources::host::{Host, HostSource};
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{Opened, secrets};
+use self::ide::{Ide, LockFile};
+use super::{OnEvent, Opened, secrets};
 use crate::args::Serve;
 use crate::config::{self, Settings};
 use crate::escape::escaped;
@@ -30,12 +35,19 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let notes = notes(args, &settings, &transports);
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
-        let opened = Opened::new(settings).await?;
+        let host = args.host.then(host::connect);
+        let told = host.clone();
+        let on_event = told.map(|host| Box::new(move |event| host::tell(&host, event)) as OnEvent);
+        let opened = Opened::observed(settings, on_event).await?;
         let engine = opened.engine.clone();
+        if let Some(host) = host.clone() {
+            let added = engine.registry().add(Arc::new(HostSource(host)));
+            added.map_err(|error| Failure::new(error.to_string()))?;
+        }
         let starting = tokio::spawn(async move { engine.start().await });
         // A task that is not awaited any more goes on.
         let _ = tokio::time::timeout(HEAD_START, starting).await;
-        let served = serve(&opened.engine, transports, &notes).await;
+        let served = serve(&opened.engine, transports, host, &notes).await;
         opened.close().await;
         served
     });
@@ -48,6 +60,9 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
 struct Transports {
     stdio: bool,
     http: Option<HttpSettings>,
+    /// On a port of its own.
+    ws: Option<HttpSettings>,
+    ide: Option<Ide>,
     /// The environment variable with a token for HTTP clients.
     token_env: Option<String>,
 }
@@ -55,10 +70,11 @@ struct Transports {
 impl Transports {
     /// The command line overrides the file. HTTP is the default.
     fn choose(args: &Serve, settings: &Settings) -> Result<Self, Failure> {
-        let typed = args.stdio || args.http.is_some();
+        let typed = args.stdio || args.http.is_some() || args.ws.is_some() || args.ide.is_some();
         let stdio = args.stdio || (!typed && settings.stdio);
-        let listens_http =
-            args.http.is_some() || (!typed && (settings.listens_http || !settings.stdio));
+        let ws_address = args.ws.or(settings.ws.filter(|_| !typed));
+        let is_default = !settings.stdio && ws_address.is_none();
+        let listens_http = args.http.is_some() || (!typed && (settings.listens_http || is_default));
         let mut http = settings.http.clone();
         http.address = args.http.unwrap_or(http.address);
         http.allow_public |= args.allow_public;
@@ -74,7 +90,23 @@ impl Transports {
             true => Some(secrets::VARIABLE.to_owned()),
             false => settings.token_env.clone(),
         };
-        Ok(Self { stdio, http: listens_http.then_some(http), token_env })
+        // The client looks whether the editor is alive, which is our parent if that is the host.
+        let pid = match (args.host, rustix::process::getppid()) {
+            (true, Some(parent)) => parent.as_raw_nonzero().get().unsigned_abs(),
+            _ => std::process::id(),
+        };
+        let ide = args.ide.as_deref().map(|name| Ide::new(name, &args.workspace, pid));
+        let ide = ide.transpose()?;
+        let any_port = ide.as_ref().map(|_| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let mut ws = ws_address.or(any_port).map(|address| {
+            let mut settings = http.clone();
+            (settings.address, settings.only_websocket) = (address, true);
+            settings
+        });
+        if let (Some(ide), Some(settings)) = (&ide, &mut ws) {
+            ide.guard(settings)?;
+        }
+        Ok(Self { stdio, http: listens_http.then_some(http), ws, ide, token_env })
     }
 }
 
@@ -108,42 +140,60 @@ impl Transports {
     /// Raises the limit of open files, and leaves some of them for programs.
     fn fit_file_limit(&mut self) {
         let files = raise_file_limit();
-        let Some(http) = &mut self.http else { return };
         let most = files_for_connections(files);
-        if http.limits.connections > most {
+        for http in self.http.iter_mut().chain(&mut self.ws) {
+            if http.limits.connections <= most {
+                continue;
+            }
             http.limits.connections = most;
             say(&format!("connections: at most {most} (the limit of open files is {files})"));
         }
     }
 }
 
-/// One thread for the one client on stdio, one per core for HTTP clients.
+/// How many threads read files. A file is read when one of them is free.
+const MAX_BLOCKING_THREADS: usize = 64;
+
+/// One thread for the one client on stdio or the user of an editor, one per core for others.
 fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
-    let mut builder = match transports.http {
-        Some(_) => runtime::Builder::new_multi_thread(),
-        None => runtime::Builder::new_current_thread(),
+    let has_many =
+        transports.http.is_some() || (transports.ws.is_some() && transports.ide.is_none());
+    let mut builder = match has_many {
+        true => runtime::Builder::new_multi_thread(),
+        false => runtime::Builder::new_current_thread(),
     };
-    builder.enable_all().build()
+    builder.max_blocking_threads(MAX_BLOCKING_THREADS).enable_all().build()
 }
 
 async fn serve(
     engine: &Arc<Engine>,
     transports: Transports,
+    host: Option<Arc<Host>>,
     notes: &[String],
 ) -> Result<(), Failure> {
     // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
-    tokio::spawn(stop_on_signal(engine.clone(), stop.clone()));
-    let http = match transports.http {
-        Some(settings) => Some(bind(engine, settings, transports.token_env).await?),
-        None => None,
-    };
+    let mut servers = Vec::new();
+    for settings in transports.http.into_iter().chain(transports.ws) {
+        servers.push(bind(engine, settings, transports.token_env.clone()).await?);
+    }
     notes.iter().for_each(|note| say(note));
-    let mut stopped = stop.subscribe();
+    // The last server is that of the editor, if there is one.
+    let port = servers.last().map(|server| server.address().port());
+    let lock = transports.ide.zip(port).map(|(ide, port)| ide.lock(port)).transpose()?;
+    let lock = lock.map(Arc::new);
+    tokio::spawn(stop_on_signal(engine.clone(), stop.clone(), lock.clone()));
+    if let Some(host) = host {
+        let url = servers.last().map(|server| format!("ws://{}", server.address()));
+        host::introduce(&host, &url.unwrap_or_default(), lock.as_ref());
+        tokio::spawn(stop_with_host(engine.clone(), stop.clone(), host));
+    }
     let listening = async {
-        if let Some(server) = http {
-            server.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
-        }
+        let running = servers.into_iter().map(|server| {
+            let mut stopped = stop.subscribe();
+            server.run(async move { drop(stopped.wait_for(|stop| *stop).await) })
+        });
+        futures_util::future::join_all(running).await;
     };
     let piping = async {
         if !transports.stdio {
@@ -156,6 +206,9 @@ async fn serve(
         })
     };
     let ((), piped) = tokio::join!(listening, piping);
+    if let Some(lock) = lock {
+        lock.remove();
+    }
     piped
 }
 
@@ -166,6 +219,7 @@ async fn bind(
     token_env: Option<String>,
 ) -> Result<HttpServer, Failure> {
     let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
+    let is_websocket = settings.only_websocket;
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {
             sabir::BindError::Public(_) => Some("require a --token, or add --allow-public"),
@@ -178,9 +232,20 @@ async fn bind(
         say("warning: other hosts can use this server without authentication");
     }
     let name = &engine.settings().server.name;
+    if is_websocket {
+        say(&format!("serving `{name}` on ws://{address}"));
+        return Ok(server);
+    }
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
     say(&format!("  {}", client_line(name, address, &endpoint, token_env.as_deref())));
     Ok(server)
+}
+
+/// The end of the host stops the server.
+async fn stop_with_host(engine: Arc<Engine>, stop: watch::Sender<bool>, host: Arc<Host>) {
+    host.ended().await;
+    engine.stop();
+    stop.send_replace(true);
 }
 
 /// The command that adds this server to a client. A token is named by its variable, never shown.
@@ -207,26 +272,43 @@ fn client_line(
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.
-async fn stop_on_signal(engine: Arc<Engine>, stop: watch::Sender<bool>) {
-    if stop_signal().await.is_err() {
+async fn stop_on_signal(
+    engine: Arc<Engine>,
+    stop: watch::Sender<bool>,
+    lock: Option<Arc<LockFile>>,
+) {
+    // An editor's terminal may be closed. Other servers may be started with `nohup`.
+    let with_hangup = lock.is_some();
+    if stop_signal(with_hangup).await.is_err() {
         return;
     }
     say("stopping");
     engine.stop();
     stop.send_replace(true);
-    if stop_signal().await.is_ok() {
+    if stop_signal(with_hangup).await.is_ok() {
+        if let Some(lock) = lock {
+            lock.remove();
+        }
         #[expect(clippy::exit, reason = "the second signal does not wait for anything")]
         std::process::exit(1);
     }
 }
 
-/// Waits for SIGINT or SIGTERM.
-async fn stop_signal() -> std::io::Result<()> {
+/// Waits for SIGINT or SIGTERM, or for SIGHUP.
+async fn stop_signal(with_hangup: bool) -> std::io::Result<()> {
+    let mut hangup = with_hangup.then(|| signal(SignalKind::hangup())).transpose()?;
+    let hung_up = async {
+        match &mut hangup {
+            Some(hangup) => drop(hangup.recv().await),
+            None => std::future::pending().await,
+        }
+    };
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        () = hung_up => {}
     }
     Ok(())
 }

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sabir_client::{
-    Answerer, ChildTransport, Client, ClientConfig, HttpTarget, HttpTransport, PipeTransport,
-    Program, Transport,
+    Answerer, ChildTransport, Client, ClientConfig, HttpTarget, PipeTransport, Program, Transport,
 };
 use sabir_sources::command::find_program;
 use sabir_supervisor::{GracePeriod, Supervisor, SupervisorSettings};
@@ -42,7 +41,7 @@ impl Connected {
     ) -> Result<Self, Failure> {
         let (mut supervisor, mut opened) = (None, None);
         let transport: Arc<dyn Transport> = match target {
-            Target::Written(url) if url.contains("://") => Arc::new(http(url, headers)?),
+            Target::Written(url) if url.contains("://") => remote(url, headers)?,
             _ if !headers.is_empty() => {
                 return Err(Failure::new("--header needs a target that is a URL"));
             }
@@ -62,7 +61,9 @@ impl Connected {
             elicitation_url: true,
             ..ClientCapabilities::default()
         };
-        let config = ClientConfig { capabilities, ..ClientConfig::default() };
+        let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
+        // A person sees the failure, and tries again.
+        config.reconnect.attempts = 1;
         let client = Client::new(transport, config, answerer);
         let connected = Self { client, supervisor, opened };
         match connected.client.open().await {
@@ -89,7 +90,7 @@ impl Connected {
     }
 }
 
-fn http(url: &str, headers: &[String]) -> Result<HttpTransport, Failure> {
+fn remote(url: &str, headers: &[String]) -> Result<Arc<dyn Transport>, Failure> {
     let failed = |error: sabir_client::OpenError| Failure::new(error.to_string());
     let mut target = HttpTarget::new(url).map_err(failed)?;
     for header in headers {
@@ -97,7 +98,7 @@ fn http(url: &str, headers: &[String]) -> Result<HttpTransport, Failure> {
         let (name, value) = header.split_once(':').ok_or_else(invalid)?;
         target = target.with_header(name.trim(), value.trim()).map_err(|_| invalid())?;
     }
-    Ok(HttpTransport::new(target))
+    Ok(target.transport())
 }
 
 /// Our own sources, over a pipe in memory.

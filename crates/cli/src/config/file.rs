@@ -50,6 +50,7 @@ pub(crate) struct Server {
 pub(crate) struct Listen {
     pub(crate) stdio: Option<bool>,
     pub(crate) http: Option<Spanned<String>>,
+    pub(crate) ws: Option<Spanned<String>>,
 }
 
 /// `[http]`: how HTTP clients are served.
@@ -58,6 +59,8 @@ pub(crate) struct Listen {
 pub(crate) struct Http {
     pub(crate) endpoint: Option<Spanned<String>>,
     pub(crate) old_sse: Option<bool>,
+    pub(crate) websocket: Option<bool>,
+    pub(crate) ping: Option<Spanned<String>>,
     pub(crate) token_env: Option<Spanned<String>>,
     pub(crate) allow_public: Option<Spanned<bool>>,
     pub(crate) origins: Option<Spanned<Vec<String>>>,

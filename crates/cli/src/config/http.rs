@@ -16,11 +16,7 @@ pub(super) fn settle(
     text: &Text<'_>,
 ) -> (HttpSettings, bool) {
     let mut http = HttpSettings::default();
-    if let Some(written) = &listen.http {
-        let address = parse_address(written.get_ref());
-        let address = address.ok_or_else(|| text.invalid(written, "address", ADDRESSES));
-        text.set(&mut http.address, address.map(Some));
-    }
+    text.set(&mut http.address, address(listen.http.as_ref(), text));
     if let Some(endpoint) = &file.endpoint {
         if !endpoint.get_ref().starts_with('/') {
             text.report(text.invalid(endpoint, "path", "e.g. \"/mcp\""));
@@ -33,6 +29,8 @@ pub(super) fn settle(
         http.endpoint.clone_from(endpoint.get_ref());
     }
     http.old_sse = file.old_sse.unwrap_or(http.old_sse);
+    http.websocket = file.websocket.unwrap_or(http.websocket);
+    text.set(&mut http.ping, duration(file.ping.as_ref(), text));
     http.allow_public = file.allow_public.as_ref().is_some_and(|allowed| *allowed.get_ref());
     http.origins = file.origins.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
     http.hosts = file.hosts.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
@@ -46,6 +44,16 @@ pub(super) fn settle(
 
 /// The forms of an address to listen on.
 pub(crate) const ADDRESSES: &str = "e.g. \"127.0.0.1:7331\", \"localhost:7331\" or \"7331\"";
+
+/// An address to listen on.
+pub(super) fn address(
+    written: Option<&Spanned<String>>,
+    text: &Text<'_>,
+) -> Result<Option<SocketAddr>, Mistake> {
+    let Some(written) = written else { return Ok(None) };
+    let address = parse_address(written.get_ref());
+    address.map(Some).ok_or_else(|| text.invalid(written, "address", ADDRESSES))
+}
 
 /// Parses an address to listen on. A port alone is one of this machine; so is `localhost`.
 pub(crate) fn parse_address(written: &str) -> Option<SocketAddr> {

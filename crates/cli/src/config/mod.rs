@@ -46,7 +46,8 @@ pub(crate) const FILE_NAME: &str = "sabir.toml";
 
 /// Reads the configuration at `path`, which is a file, or a folder in which it may be found. A
 /// folder without one is a folder of articles, and so is every folder if `ignore_found`. Without a
-/// path, the configuration in the current folder is read if there is one.
+/// path, the configuration in the current folder is read if there is one; else the current folder is
+/// served if it holds Markdown.
 pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, Mistakes> {
     if let Some(path) = path.filter(|path| !path.is_dir()) {
         if ignore_found {
@@ -68,6 +69,10 @@ pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, 
         }
         (Some(path), Err(error)) if error.kind() == ErrorKind::NotFound => folder(path),
         (None, Err(error)) if error.kind() == ErrorKind::NotFound => {
+            let here = Path::new(".");
+            if articles::holds_markdown(here) {
+                return folder(here);
+            }
             settle(&file::File::default(), &Text::new(&place, ""))
         }
         (_, Err(error)) => Err(Mistake::unreadable(&place, &error).into()),

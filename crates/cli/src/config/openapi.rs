@@ -1,15 +1,15 @@
 //! `[[openapi]]`: an HTTP API as tools.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use etcetera::BaseStrategy as _;
 use sabir_openapi::{Method, ReadOptions};
 use sabir_outbound::HttpClient;
 use sabir_sources::http::{Api, ApiSource, Choice, Filter, Folder, Loader, Location, ReplyLimits};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::articles::cache;
 use super::file::File;
 use super::json::Entries;
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
@@ -118,7 +118,7 @@ fn api(file: &OpenApi, text: &Text<'_>, call_time: Option<Duration>) -> Result<A
     let folder = file.files.as_ref().map(|files| open_folder(files, &owner, text)).transpose()?;
     Ok(Api {
         name: name.clone(),
-        loader: Loader { location, client, cache: cache(file.cache.as_deref(), text) },
+        loader: Loader { location, client, cache: cache(file.cache.as_deref(), "openapi", text) },
         choice: choice(file, text)?,
         sender: reach(targets).settle(text)?,
         trusts_servers,
@@ -244,16 +244,4 @@ pub(super) fn texts(
         found.push((key.get_ref().clone(), value.clone()));
     }
     Ok(found)
-}
-
-/// The folder for copies of descriptions: by default, the user's cache folder.
-fn cache(written: Option<&str>, text: &Text<'_>) -> Option<PathBuf> {
-    match written {
-        Some("none") => None,
-        Some(path) => Some(text.folder().join(path)),
-        None => {
-            let base = etcetera::choose_base_strategy().ok()?;
-            Some(base.cache_dir().join("sabir").join("openapi"))
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Settles a file: defaults and environment variables are filled in, values are checked.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) http: HttpSettings,
     /// Whether the file contains an address for them.
     pub(crate) listens_http: bool,
+    /// Where WebSocket clients are served, if the file contains an address for them.
+    pub(crate) ws: Option<SocketAddr>,
     /// An environment variable with a token for them.
     pub(crate) token_env: Option<String>,
     /// Whether the file asks for stdio.
@@ -91,6 +94,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let mut sources = sources(file, text, &engine.limits);
     let imported = imported(file, text, engine.limits.question_time);
     sources.extend(text.checked(imported).unwrap_or_default());
+    let ws = text.checked(http::address(file.listen.ws.as_ref(), text)).flatten();
     let stdio = file.listen.stdio.unwrap_or(false);
     let first = file.token.first().map(|token| &token.env);
     let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
@@ -100,6 +104,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         engine,
         http,
         listens_http,
+        ws,
         token_env,
         stdio,
         sources,

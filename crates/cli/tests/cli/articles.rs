@@ -52,7 +52,7 @@ fn failure(client: &mut Client, tool: &str, arguments: Value) -> String {
     first_text(&result).to_owned()
 }
 
-const FILE: &str = "[[articles]]\npath = \"content\"\nabout = \"protocols\"\n";
+const FILE: &str = "[[articles]]\npath = \"content\"\nabout = \"protocols\"\nstructured = true\nstatuses = [\"Live\"]\n";
 
 #[test]
 fn articles_are_listed_read_and_searched() {
@@ -181,7 +181,7 @@ fn a_client_is_notified_of_changes_and_sees_them() {
 #[test]
 fn statuses_names_and_errors_are_configurable() {
     let file = "[[articles]]\npath = \"content\"\nname = \"wiki\"\nstatuses = [\"draft\"]\nwatch = \
-                false\ncache = \"none\"\nnot_found = -32602\n";
+                false\ncache = \"none\"\nnot_found = -32602\nstructured = true\n";
     let mut client = client_with(folder(file), "wiki_list_articles");
     let list = client.call("wiki_list_articles", json!({}));
     assert!(list["structuredContent"].to_string().contains("article://wiki/patterns/hidden"));
@@ -198,9 +198,10 @@ fn a_folder_without_a_configuration_is_served_under_its_name() {
     let folder = folder(FILE);
     assert_eq!(
         seen(&sabir(folder.path(), &["check", "content"])),
-        "exit 0\nstderr:\narticles content: 3 articles, 1 hidden\ntools: list_articles, get_article, \
+        "exit 0\nstderr:\narticles content: 4 articles, 0 hidden\ntools: list_articles, get_article, \
          search_articles\nresources: article:///concepts/eras, article:///concepts/pages, \
-         article:///patterns/pages\n`content` offers 3 tools, 0 prompts and 4 resources"
+         article:///patterns/hidden, article:///patterns/pages\n`content` offers 3 tools, 0 prompts and 5 \
+         resources"
     );
     // With a configuration, the name comes from there.
     let told = seen(&sabir(folder.path(), &["check", "."]));
@@ -210,6 +211,18 @@ fn a_folder_without_a_configuration_is_served_under_its_name() {
         .output()
         .unwrap();
     assert_eq!(seen(&output), "exit 0");
+}
+
+#[test]
+fn a_folder_of_markdown_is_served_without_a_path() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "docs/a.md", "# A\n");
+    let told = seen(&sabir(folder.path(), &["check"]));
+    assert!(told.contains("resources: article:///docs/a\n"), "{told}");
+    let empty = TempDir::new().unwrap();
+    write(empty.path(), ".hidden/a.md", "# A\n");
+    let told = seen(&sabir(empty.path(), &["check"]));
+    assert!(!told.contains("list_articles"), "{told}");
 }
 
 #[test]

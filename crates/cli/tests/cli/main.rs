@@ -1,11 +1,14 @@
 //! The real binary, as a person or a client sees it.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod apis;
 mod articles;
 mod asdlc;
 mod calling;
+mod children;
 mod client;
 mod commands;
+mod editors;
 mod configuration;
 mod extras;
 mod http;

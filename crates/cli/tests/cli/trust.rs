@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 
 use crate::{command, folder_with, sabir, seen};
 
-const COMMAND: &str = "[[command]]\nname = \"hello\"\nrun = [\"sh\", \"-c\", \"echo hello\"]\n";
+const COMMAND: &str = "[[command]]\nname = \"hello\"\ndescription = \"Greet\"\nrun = [\"sh\", \"-c\", \"echo hello\"]\n";
 
 /// Another user of this machine, by convention.
 const NOBODY: u32 = 65534;
@@ -37,7 +37,7 @@ fn a_found_file_that_others_can_write_is_not_used() {
              articles alone with --no-config"
         )
     };
-    let offers = "exit 0\nstderr:\n`sabir` offers 1 tool, 0 prompts and 0 resources";
+    let offers = "exit 0\nstderr:\ntools: hello\n`sabir` offers 1 tool, 0 prompts and 0 resources";
     assert_eq!(seen_of(folder.path(), &[path]), offers);
 
     fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();

@@ -23,10 +23,7 @@ const LEAVE_TIME: Duration = Duration::from_secs(3);
 /// Posts a request, and reports what comes of it.
 pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing) {
     let Outgoing { frame, head, .. } = outgoing;
-    let length = frame.len();
-    let sent = remote.post(frame, &head).await;
-    remote.inbox.sent(length);
-    let response = match sent {
+    let response = match remote.post(frame, &head).await {
         Ok(response) => response,
         Err(error) => return remote.inbox.fail(call, failure(&error), None),
     };
@@ -53,10 +50,7 @@ pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing)
 
 /// Posts a notification, or the answer to a question.
 pub(super) async fn tell(remote: &Remote, outgoing: Outgoing) {
-    let length = outgoing.frame.len();
-    let sent = remote.post(outgoing.frame, &outgoing.head).await;
-    remote.inbox.sent(length);
-    match sent {
+    match remote.post(outgoing.frame, &outgoing.head).await {
         Ok(response) if response.status().is_success() => {}
         Ok(response) => {
             let status = response.status().as_u16();

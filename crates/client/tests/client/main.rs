@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod grid;
+mod http;
 mod opening;
 mod support;

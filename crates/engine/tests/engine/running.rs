@@ -426,3 +426,26 @@ fn a_notification_of_the_host_reaches_clients_that_are_ready() {
     notify("x");
     play(&mut player, r#"< {"jsonrpc":"2.0","method":"selection_changed","params":{"text":"x"}}"#);
 }
+
+#[test]
+fn a_call_may_stay_open_for_an_hour_where_the_settings_allow_it() {
+    let mut unlimited = settings();
+    unlimited.limits.call_time = None;
+    let tool = Tool::new("openDiff", "Waits for the user", Raw::empty_object());
+    let mut player =
+        playing(House::offering(unlimited, Offer { tools: vec![tool], ..Offer::default() }));
+    play(
+        &mut player,
+        &after_hello(
+            r#"
+        > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"openDiff"}}
+        ! start 1
+        + 3600s
+        > {"jsonrpc":"2.0","id":2,"method":"ping"}
+        < {"jsonrpc":"2.0","id":2,"result":{}}
+        = 1 {"content":[]}
+        < {"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+    "#,
+        ),
+    );
+}

@@ -159,3 +159,76 @@ fn the_schema_of_answers_is_loose_and_bounded() {
     );
     assert_eq!(output(10), None);
 }
+
+/// The places of all values inside of a value.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(members) => {
+            for (key, inner) in members {
+                places(
+                    inner,
+                    &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")),
+                    found,
+                );
+            }
+        }
+        Value::Array(items) => {
+            for (index, inner) in items.iter().enumerate() {
+                places(inner, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_wrong_value_anywhere_costs_at_most_its_operation() {
+    let schema = json!({ "type": "object", "required": ["a"], "allOf": [{ "$ref": "#/components/schemas/S" }],
+        "properties": { "a": { "type": "array", "items": { "type": "string", "enum": ["x"], "pattern": "x" } } } });
+    let whole = json!({
+        "openapi": "3.0.0", "info": { "title": "T" }, "servers": [{ "url": "https://{v}.test", "variables": { "v": { "default": "x" } } }],
+        "paths": {
+            "/good": { "get": { "operationId": "good" } },
+            "/{id}": { "parameters": [{ "name": "id", "in": "path", "schema": { "type": "integer", "minimum": 1 } }],
+                "post": { "operationId": "o", "tags": ["t"], "summary": "s", "security": [{ "k": [] }],
+                    "parameters": [{ "name": "q", "in": "query", "style": "form", "explode": false, "content": { "application/json": { "schema": {} } } }],
+                    "requestBody": { "required": true, "content": { "multipart/form-data": { "schema": schema, "encoding": { "a": { "contentType": "text/plain" } } } } },
+                    "responses": { "200": { "content": { "application/json": { "schema": schema } } } } } } },
+        "components": { "schemas": { "S": { "type": "object", "properties": { "b": { "$ref": "#/components/schemas/S" } } } },
+            "securitySchemes": { "k": { "type": "apiKey", "in": "query", "name": "k" } } },
+    });
+    let mut all = Vec::new();
+    places(&whole, "", &mut all);
+    let arguments = serde_json::value::to_raw_value(&json!({ "id": 1, "a": ["x"] })).unwrap();
+    for place in all.iter().filter(|place| !place.is_empty()) {
+        for odd in [
+            json!(null),
+            json!(7),
+            json!("x"),
+            json!([]),
+            json!([1]),
+            json!({}),
+            json!({ "$ref": "#/nowhere" }),
+            json!(true),
+        ] {
+            let mut changed = whole.clone();
+            *changed.pointer_mut(place).unwrap() = odd;
+            let Ok(description) = Description::parse("x", changed.to_string().as_bytes()) else {
+                continue;
+            };
+            let (entries, _) = description.entries();
+            let options = ReadOptions { output: Some(500), ..ReadOptions::default() };
+            (description.servers(&BTreeMap::new()), description.schemes());
+            for entry in &entries {
+                if let Ok(operation) = description.read(entry, Budget(500), &options) {
+                    let _ =
+                        operation.request("https://x.test", &arguments, &crate::request::NoFiles);
+                }
+            }
+            let is_elsewhere = !place.starts_with("/paths/~1good") && place != "/paths";
+            let is_there = entries.iter().any(|entry| entry.id.as_deref() == Some("good"));
+            assert!(is_there || !is_elsewhere, "{place}");
+        }
+    }
+}

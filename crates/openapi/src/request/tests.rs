@@ -99,6 +99,11 @@ fn an_optional_body_is_left_out_without_arguments() {
     assert_eq!(send(&post, "{}").unwrap().body, None);
     assert!(send(&post, r#"{"a":1}"#).unwrap().body.is_some());
     assert_eq!(post.schema.get("required"), None);
+    // With a body, its required fields are needed.
+    definition["requestBody"]["content"]["application/json"]["schema"]["properties"]["b"] =
+        json!({});
+    let post = operation("post", "/", &definition);
+    assert_eq!(post.schema["dependentRequired"], json!({ "b": ["a"] }));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use crate::description::Node;
 /// The longest pattern in bytes. A longer one is left out.
 const MAX_PATTERN: usize = 300;
 
+/// The most repetitions in a pattern. One with more is left out.
+const MAX_COUNT: u32 = 100;
+
 /// The longest default in bytes. A longer one is left out.
 const MAX_DEFAULT: usize = 200;
 
@@ -187,7 +190,15 @@ fn is_pattern(pattern: &str) -> bool {
     !is_delimited
         && (1..=MAX_PATTERN).contains(&pattern.len())
         && !pattern.contains("\\p{")
+        && !has_large_count(pattern)
         && fancy_regex::Regex::new(pattern).is_ok()
+}
+
+/// Whether a part is repeated so often that compiling the pattern takes long: `.{0,1024}`.
+fn has_large_count(pattern: &str) -> bool {
+    let counts = pattern.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let mut numbers = counts.flat_map(|count| count.split(','));
+    numbers.any(|number| number.trim().parse::<u32>().is_ok_and(|number| number > MAX_COUNT))
 }
 
 /// A number, also one that is written as text.

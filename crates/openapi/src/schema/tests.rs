@@ -90,6 +90,8 @@ fn invalid_keywords_are_left_out() {
         "properties": {
             "pattern": { "type": "string", "pattern": "(", "minLength": "x", "maxLength": 1e300 },
             "delimited": { "type": "string", "pattern": "/a/" },
+            "often": { "type": "string", "pattern": "^a{0,101}$" },
+            "seldom": { "type": "string", "pattern": "^a{0,100}$" },
             "kind": { "type": "any", "enum": "x" },
             "number": { "type": "string", "enum": [1, true], "default": 3 },
             "mismatch": { "type": "integer", "enum": ["a"], "default": "a" },
@@ -100,7 +102,8 @@ fn invalid_keywords_are_left_out() {
     assert_eq!(
         schema["a"],
         json!({ "type": "object", "maxProperties": 2, "properties": {
-            "pattern": { "type": "string" }, "delimited": { "type": "string" }, "kind": {},
+            "pattern": { "type": "string" }, "delimited": { "type": "string" }, "often": { "type": "string" },
+            "seldom": { "type": "string", "pattern": "^a{0,100}$" }, "kind": {},
             "number": { "type": "string", "enum": ["1", "true"], "default": "3" },
             "mismatch": { "type": "integer" },
             "list": { "type": "array", "items": {} }, "tuple": { "type": "array", "items": {} },

@@ -2,21 +2,20 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sabir_articles::{ArticleUris, Problem as FileProblem, Store, Summary};
+use sabir_articles::{ArticleUris, Figures, Problem as FileProblem, Store};
+use sabir_budget::{ComputeError, compute};
 use sabir_registry::{
     CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
     Starting, ToolCall,
 };
 use sabir_wire::Problem;
-use sabir_wire::types::{
-    Completion, Reference, Resource, ResourceContents, ResourceReply, ToolReply,
-};
+use sabir_wire::types::{Completion, Reference, ResourceContents, ResourceReply, ToolReply};
 use tokio::sync::oneshot;
 
 use super::appearance::Appearance;
 use super::follow::{Follower, Subscription};
 use super::resources::{self, ResourceList};
-use super::tools::{self, ToolKind};
+use super::tools::{self, Answering, ToolKind};
 
 /// Serves a folder of articles. Cheap to clone.
 #[derive(Clone)]
@@ -64,13 +63,21 @@ impl Source for ArticleSource {
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         let inner = self.0.clone();
-        // The store answers from memory, so this may run on any thread.
-        Box::pin(async move { inner.call(&call).map(Outcome::Done) })
+        // A search computes for a millisecond or more, which must not stop other calls.
+        let reply = compute(call.context.caller.share(), move |_| Ok(inner.call(&call)));
+        Box::pin(async move {
+            let busy = |error: ComputeError| Err(Problem::ToolFailed(error.to_string().into()));
+            reply.await.unwrap_or_else(busy).map(Outcome::Done)
+        })
     }
 
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
         let inner = self.0.clone();
-        Box::pin(async move { inner.read(&call.uri).map(Outcome::Done) })
+        let reply = compute(call.context.caller.share(), move |_| Ok(inner.read(&call.uri)));
+        Box::pin(async move {
+            let busy = |error: ComputeError| Err(Problem::Internal(error.to_string().into()));
+            reply.await.unwrap_or_else(busy).map(Outcome::Done)
+        })
     }
 
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
@@ -101,11 +108,20 @@ impl Source for ArticleSource {
         format!("articles {}", self.0.appearance.folder.display())
     }
 
+    /// How many articles are served, and how many files are not, by which rules.
     fn summary(&self) -> Option<String> {
-        let sabir_articles::Figures { articles, files, .. } = self.0.store.figures();
-        let hidden = files.saturating_sub(articles);
+        let Figures { articles, hidden, ignored, .. } = self.0.store.figures();
         let noun = if articles == 1 { "article" } else { "articles" };
-        Some(format!("{articles} {noun}, {hidden} hidden"))
+        let count: usize = hidden.values().sum();
+        let mut text = format!("{articles} {noun}, {count} hidden");
+        if count > 0 {
+            let reasons = hidden.iter().map(|(reason, count)| format!("{count} by {reason}"));
+            text.push_str(&format!(" ({})", reasons.collect::<Vec<_>>().join(", ")));
+        }
+        if ignored > 0 {
+            text.push_str(&format!(", {ignored} ignored"));
+        }
+        Some(text)
     }
 
     fn problems(&self) -> Vec<String> {
@@ -120,17 +136,10 @@ impl Source for ArticleSource {
 
 impl Inner {
     fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {
-        let Self { store, appearance, .. } = self;
-        let link = |summary: &mut Summary| -> Resource {
-            summary.uri = self.uris.uri_of(&summary.id);
-            resources::link(summary)
-        };
-        match ToolKind::named(&call.name, appearance) {
-            Some(ToolKind::List) => tools::list(store, &call.arguments, link),
-            Some(ToolKind::Get) => tools::get(store, &call.arguments, appearance.not_found, link),
-            Some(ToolKind::Search) => tools::search(store, &call.arguments, link),
-            None => Err(Problem::UnknownTool((&*call.name).into())),
-        }
+        let Self { store, appearance, uris, .. } = self;
+        let kind = ToolKind::named(&call.name, appearance)
+            .ok_or_else(|| Problem::UnknownTool((&*call.name).into()))?;
+        Answering { store, appearance, uris }.call(kind, &call.arguments)
     }
 
     fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {
@@ -138,7 +147,10 @@ impl Inner {
         let id = self.uris.id_in(uri).ok_or_else(unknown)?;
         // A URI is exact; a slug may be the end of an id, in any case.
         let found = self.store.summary(&id).map_err(tools::internal)?;
-        let summary = found.ok_or_else(unknown)?;
+        let Some(summary) = found else {
+            let file = self.store.file(&id).ok_or_else(unknown)?;
+            return Ok(ResourceContents::blob(uri, file.media_type, &file.bytes).into());
+        };
         let article = self.store.article(&id, None).map_err(|error| match error {
             error if error.is_internal() => tools::internal(error),
             _ => unknown(),

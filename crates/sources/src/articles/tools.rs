@@ -3,7 +3,9 @@
 //! An error that the caller can correct is a failed result with the store's message. An error of the
 //! index is an internal error.
 
-use sabir_articles::{Article, List, Search, SearchOptions, Store, StoreError, Summary};
+use sabir_articles::{
+    Article, ArticleUris, List, ReadOptions, Search, SearchOptions, Store, StoreError, Summary,
+};
 use sabir_wire::types::{Content, Resource, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Code, ErrorObject, Problem, Raw};
 use schemars::JsonSchema;
@@ -11,25 +13,44 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
 use super::appearance::{Appearance, NotFound};
-use super::{schema, text};
+use super::{resources, schema, text};
 
 /// Links in one result. Further URIs are in the structured result only.
 const MOST_LINKS: usize = 10;
 
-/// One of the three tools.
+/// Categories in the description of a tool. If there are more, it names none.
+const MOST_DESCRIBED: usize = 40;
+
+/// The bounds of the content of one result, in bytes.
+const LEAST_CHARS: usize = 100;
+const MOST_CHARS: usize = 1 << 20;
+
+/// One of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolKind {
     List,
     Get,
     Search,
+    /// `search` and `fetch`, the names that some clients require.
+    PlainSearch,
+    PlainFetch,
 }
 
 impl ToolKind {
-    const ALL: [Self; 3] = [Self::List, Self::Get, Self::Search];
+    fn all(appearance: &Appearance) -> &'static [Self] {
+        const ALL: [ToolKind; 5] = [
+            ToolKind::List,
+            ToolKind::Get,
+            ToolKind::Search,
+            ToolKind::PlainSearch,
+            ToolKind::PlainFetch,
+        ];
+        if appearance.search_and_fetch { &ALL } else { &ALL[..3] }
+    }
 
     /// The tool of this name.
     pub(super) fn named(name: &str, appearance: &Appearance) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name(appearance) == name)
+        Self::all(appearance).iter().copied().find(|kind| kind.name(appearance) == name)
     }
 
     fn name(self, appearance: &Appearance) -> String {
@@ -37,6 +58,8 @@ impl ToolKind {
             Self::List => "list_articles",
             Self::Get => "get_article",
             Self::Search => "search_articles",
+            Self::PlainSearch => return "search".to_owned(),
+            Self::PlainFetch => return "fetch".to_owned(),
         };
         match &appearance.name {
             Some(folder) => format!("{folder}_{name}"),
@@ -44,36 +67,55 @@ impl ToolKind {
         }
     }
 
-    fn describe(self, appearance: &Appearance) -> (&'static str, String) {
+    fn describe(self, store: &Store, appearance: &Appearance) -> (&'static str, String) {
         let about = appearance.about.as_ref().map_or_else(String::new, |it| format!(" about {it}"));
         match self {
             Self::List => (
                 "List articles",
                 format!(
-                    "List articles{about}, newest first, with their titles, descriptions and tags"
+                    "List articles{about}, newest first, with their titles, descriptions and tags.{}",
+                    contents(store)
                 ),
             ),
             Self::Get => (
                 "Read an article",
                 format!(
-                    "Get the full content of a specific article{about} by slug, or one section of it"
+                    "Get the full content of a specific article{about} by slug, or one section of it. \
+                     Takes ids from the other tools and links as they are written in articles"
                 ),
             ),
             Self::Search => (
                 "Search articles",
                 format!(
                     "Search articles{about} by title, tags, description or text. Takes keywords, \
-                     questions and \"phrases\", forgives typos, and shows where each article matches"
+                     questions and \"phrases\", forgives typos, and names the section of each article \
+                     that matches: read it with `{}`",
+                    Self::Get.name(appearance)
                 ),
             ),
+            Self::PlainSearch => ("Search", format!("Search articles{about}")),
+            Self::PlainFetch => {
+                ("Fetch", format!("Get the full content of an article{about} by its id"))
+            }
         }
     }
 }
 
+/// What is in the folder, for the description of a tool: its own words, and its categories.
+fn contents(store: &Store) -> String {
+    let mut text = store.about().map_or_else(String::new, |about| format!(" {about}"));
+    let categories = store.categories();
+    if !categories.is_empty() && categories.len() <= MOST_DESCRIBED {
+        let names: Vec<&str> = categories.iter().map(|(name, _)| name.as_str()).collect();
+        text.push_str(&format!(" Categories: {}", names.join(", ")));
+    }
+    text
+}
+
 /// The tools with their current schemas.
 pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
-    ToolKind::ALL
-        .into_iter()
+    ToolKind::all(appearance)
+        .iter()
         .map(|kind| {
             let (input, output) = match kind {
                 ToolKind::List => (list_input(store), schema::output::<List>()),
@@ -81,11 +123,18 @@ pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
                 ToolKind::Search => {
                     (schema::input::<SearchArguments>(), schema::output::<Search>())
                 }
+                ToolKind::PlainSearch => {
+                    (schema::input::<PlainSearchArguments>(), schema::output::<PlainHits>())
+                }
+                ToolKind::PlainFetch => {
+                    (schema::input::<PlainFetchArguments>(), schema::output::<PlainArticle>())
+                }
             };
-            let (title, description) = kind.describe(appearance);
+            let is_plain = matches!(kind, ToolKind::PlainSearch | ToolKind::PlainFetch);
+            let (title, description) = kind.describe(store, appearance);
             Tool {
                 title: Some(title.to_owned()),
-                output_schema: Some(raw(&output)),
+                output_schema: (appearance.structured || is_plain).then(|| raw(&output)),
                 annotations: Some(ToolAnnotations {
                     read_only_hint: Some(true),
                     idempotent_hint: Some(true),
@@ -101,7 +150,9 @@ pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
 /// During indexing, a category that is not yet known must not be refused.
 fn list_input(store: &Store) -> Value {
     let names: Vec<String> = store.categories().into_iter().map(|(name, _)| name).collect();
-    let are_known = store.indexing().is_none() && names.len() <= schema::MOST_NAMED;
+    // Where folders have folders, each of them is a category.
+    let is_flat = store.folders("").keys().all(|name| store.folders(name).is_empty());
+    let are_known = store.indexing().is_none() && names.len() <= schema::MOST_NAMED && is_flat;
     schema::with_categories(schema::input::<ListArguments>(), are_known.then_some(&names))
 }
 
@@ -116,19 +167,136 @@ struct ListArguments {
     category: Option<String>,
     /// Maximum number of articles to return (default 50, limit 1000)
     limit: Option<Number>,
+    /// How many to leave out, newest first: the offset that the last list names
+    offset: Option<Number>,
 }
 
-/// `list_articles`. `link` sets the URI of an article, and returns a link to it.
-pub(super) fn list(
-    store: &Store,
-    arguments: &Raw,
-    link: impl Fn(&mut Summary) -> Resource,
-) -> Result<ToolReply, Problem> {
-    let ListArguments { category, limit } = read(arguments)?;
-    let limit = limit.map(|limit| whole(&limit)).transpose()?;
-    let mut found = store.list(category.as_deref(), limit).map_err(failed)?;
-    let links: Vec<Resource> = found.articles.iter_mut().map(link).collect();
-    reply(&found, text::list(&found), links)
+/// What a call needs besides its arguments.
+pub(super) struct Answering<'a> {
+    pub(super) store: &'a Store,
+    pub(super) appearance: &'a Appearance,
+    pub(super) uris: &'a ArticleUris,
+}
+
+impl Answering<'_> {
+    /// Calls a tool.
+    pub(super) fn call(&self, kind: ToolKind, arguments: &Raw) -> Result<ToolReply, Problem> {
+        match kind {
+            ToolKind::List => self.list(arguments),
+            ToolKind::Get => self.get(arguments),
+            ToolKind::Search => self.search(arguments),
+            ToolKind::PlainSearch => self.plain_search(arguments),
+            ToolKind::PlainFetch => self.plain_fetch(arguments),
+        }
+    }
+
+    fn list(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
+        let ListArguments { category, limit, offset } = read(arguments)?;
+        let limit = limit.map(|limit| whole(&limit)).transpose()?;
+        let offset = size(offset.as_ref())?.unwrap_or(0);
+        let found = self.store.list_from(category.as_deref(), limit, offset);
+        let mut found = found.map_err(failed)?;
+        let links = found.articles.iter_mut().map(|summary| self.link(summary)).collect();
+        let text = text::list(&found, offset, self.appearance.max_chars);
+        self.reply(&found, text, links)
+    }
+
+    fn get(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
+        let GetArguments { slug, section, offset, max_chars, links } = read(arguments)?;
+        let limit = size(max_chars.as_ref())?.unwrap_or(self.appearance.max_chars);
+        let options = ReadOptions {
+            section,
+            offset: size(offset.as_ref())?.unwrap_or(0),
+            limit: Some(limit.clamp(LEAST_CHARS, MOST_CHARS)),
+            with_ids: true,
+            links,
+        };
+        let mut article = self.store.read(&slug, &options).map_err(|error| {
+            let is_unknown = matches!(error, StoreError::NotFound { .. });
+            match self.appearance.not_found {
+                NotFound::InvalidParams if is_unknown => Problem::Chosen(
+                    ErrorObject::new(Code::INVALID_PARAMS, error.to_string())
+                        .with_data(&json!({ "slug": slug })),
+                ),
+                _ => failed(error),
+            }
+        })?;
+        let links = vec![self.link(&mut article.summary)];
+        let text = text::article(&article, options.offset);
+        self.reply(&article, text, links)
+    }
+
+    fn search(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
+        let SearchArguments { query, include_content, category, limit, offset } = read(arguments)?;
+        let options = SearchOptions {
+            include_content,
+            folder: category,
+            limit: limit.map(|limit| whole(&limit)).transpose()?,
+            offset: size(offset.as_ref())?.unwrap_or(0),
+        };
+        let offset = options.offset;
+        let mut found = self.store.search(&query, options).map_err(failed)?;
+        let links = found.hits.iter_mut().map(|hit| self.link(&mut hit.summary)).collect();
+        let text = text::search(&query, &found, offset, self.appearance.max_chars);
+        self.reply(&found, text, links)
+    }
+
+    fn plain_search(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
+        let PlainSearchArguments { query } = read(arguments)?;
+        let found = self.store.search(&query, SearchOptions::default()).map_err(failed)?;
+        let results = found.hits.into_iter().map(|hit| PlainHit {
+            url: self.uris.uri_of(&hit.summary.id),
+            id: hit.summary.id,
+            title: hit.summary.title,
+        });
+        plain(&PlainHits { results: results.collect() })
+    }
+
+    fn plain_fetch(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
+        let PlainFetchArguments { id } = read(arguments)?;
+        let limit = Some(MOST_CHARS);
+        let options = ReadOptions { limit, with_ids: true, ..ReadOptions::default() };
+        let article = self.store.read(&id, &options).map_err(failed)?;
+        plain(&PlainArticle {
+            url: self.uris.uri_of(&article.summary.id),
+            id: article.summary.id,
+            title: article.summary.title,
+            text: article.content,
+        })
+    }
+
+    /// Sets the URI of an article, and returns a link to it.
+    fn link(&self, summary: &mut Summary) -> Resource {
+        summary.uri = self.uris.uri_of(&summary.id);
+        resources::link(summary)
+    }
+
+    fn reply(
+        &self,
+        value: &impl Serialize,
+        text: String,
+        links: Vec<Resource>,
+    ) -> Result<ToolReply, Problem> {
+        if !self.appearance.structured {
+            return Ok(ToolReply { content: vec![Content::text(text)], ..ToolReply::default() });
+        }
+        let links = links.into_iter().take(MOST_LINKS).map(Content::link);
+        let content = [Content::text(text)].into_iter().chain(links).collect();
+        Ok(ToolReply { content, structured: Some(structured(value)?), ..ToolReply::default() })
+    }
+}
+
+/// The value as structured content, and the same as text.
+fn plain(value: &impl Serialize) -> Result<ToolReply, Problem> {
+    let structured = structured(value)?;
+    let content = vec![Content::text(structured.text())];
+    Ok(ToolReply { content, structured: Some(structured), ..ToolReply::default() })
+}
+
+fn structured(value: &impl Serialize) -> Result<Raw, Problem> {
+    Raw::of(value).map_err(|error| {
+        Problem::Internal(format!("cannot write the result as JSON: {error}").into())
+    })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -137,28 +305,13 @@ struct GetArguments {
     slug: String,
     /// Return only this section: an id from the article's list of sections
     section: Option<String>,
-}
-
-/// `get_article`.
-pub(super) fn get(
-    store: &Store,
-    arguments: &Raw,
-    not_found: NotFound,
-    link: impl Fn(&mut Summary) -> Resource,
-) -> Result<ToolReply, Problem> {
-    let GetArguments { slug, section } = read(arguments)?;
-    let mut article = store.article(&slug, section.as_deref()).map_err(|error| {
-        let is_unknown = matches!(error, StoreError::NotFound { .. });
-        match not_found {
-            NotFound::InvalidParams if is_unknown => Problem::Chosen(
-                ErrorObject::new(Code::INVALID_PARAMS, error.to_string())
-                    .with_data(&json!({ "slug": slug })),
-            ),
-            _ => failed(error),
-        }
-    })?;
-    let links = vec![link(&mut article.summary)];
-    reply(&article, text::article(&article), links)
+    /// Where the content starts: the offset that the last part names
+    offset: Option<Number>,
+    /// Maximum length of the content in characters
+    max_chars: Option<Number>,
+    /// Also return the articles that it links to and those that link to it
+    #[serde(default)]
+    links: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -168,19 +321,55 @@ struct SearchArguments {
     /// Include full markdown content in results
     #[serde(default)]
     include_content: bool,
+    /// Only articles in this category, or in a folder of it
+    category: Option<String>,
+    /// Maximum number of results (default 10, limit 100)
+    limit: Option<Number>,
+    /// How many of the best results to leave out
+    offset: Option<Number>,
 }
 
-/// `search_articles`.
-pub(super) fn search(
-    store: &Store,
-    arguments: &Raw,
-    link: impl Fn(&mut Summary) -> Resource,
-) -> Result<ToolReply, Problem> {
-    let SearchArguments { query, include_content } = read(arguments)?;
-    let options = SearchOptions { include_content, ..SearchOptions::default() };
-    let mut found = store.search(&query, options).map_err(failed)?;
-    let links: Vec<Resource> = found.hits.iter_mut().map(|hit| link(&mut hit.summary)).collect();
-    reply(&found, text::search(&query, &found), links)
+#[derive(Deserialize, JsonSchema)]
+struct PlainSearchArguments {
+    /// Search query
+    query: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PlainFetchArguments {
+    /// The id of an article
+    id: String,
+}
+
+/// Results of a search
+#[derive(Serialize, JsonSchema)]
+struct PlainHits {
+    /// Best first
+    results: Vec<PlainHit>,
+}
+
+/// A result of a search
+#[derive(Serialize, JsonSchema)]
+struct PlainHit {
+    /// For `fetch`
+    id: String,
+    /// The title
+    title: String,
+    /// The URI of the article
+    url: String,
+}
+
+/// An article
+#[derive(Serialize, JsonSchema)]
+struct PlainArticle {
+    /// The id
+    id: String,
+    /// The title
+    title: String,
+    /// The Markdown
+    text: String,
+    /// The URI of the article
+    url: String,
 }
 
 /// The error of a failed index. Its reason is logged.
@@ -216,11 +405,10 @@ fn whole(number: &Number) -> Result<i64, Problem> {
     }
 }
 
-fn reply(value: &impl Serialize, text: String, links: Vec<Resource>) -> Result<ToolReply, Problem> {
-    let structured = Raw::of(value).map_err(|error| {
-        Problem::Internal(format!("cannot write the result as JSON: {error}").into())
-    })?;
-    let links = links.into_iter().take(MOST_LINKS).map(Content::link);
-    let content = [Content::text(text)].into_iter().chain(links).collect();
-    Ok(ToolReply { content, structured: Some(structured), ..ToolReply::default() })
+/// A length or an offset.
+fn size(number: Option<&Number>) -> Result<Option<usize>, Problem> {
+    let Some(number) = number else { return Ok(None) };
+    usize::try_from(whole(number)?).map(Some).map_err(|_| {
+        Problem::ToolFailed(format!("expected a number of at least 0, not {number}").into())
+    })
 }

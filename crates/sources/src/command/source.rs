@@ -83,7 +83,11 @@ impl CommandSource {
         let raw = arguments.read().map_err(|_| refused(RenderError::NotAnObject))?;
         let (scratch, replaced) = Scratch::new(raw, input, extras).map_err(refused)?.unzip();
         let raw = match &replaced {
-            Some(replaced) => replaced.read().map_err(|_| refused(RenderError::NotAnObject))?,
+            Some(replaced) => {
+                // Duplicate keys are refused; they are gone from what replaces the arguments.
+                Values::parse(raw, input).map_err(refused)?;
+                replaced.read().map_err(|_| refused(RenderError::NotAnObject))?
+            }
             None => raw,
         };
         let values = Values::parse(raw, input).map_err(refused)?;

@@ -36,7 +36,7 @@ pub struct Api {
     pub loader: Loader,
     /// Which operations are offered.
     pub choice: Choice,
-    /// How requests are sent. Without hosts in its policy, all are allowed.
+    /// How requests are sent. The hosts of its policy are allowed, and that of `base_url`.
     pub sender: SenderSettings,
     /// Whether the hosts of the description's servers are allowed too.
     pub trusts_servers: bool,
@@ -103,7 +103,8 @@ impl Source for ApiSource {
         };
         Offer {
             tools: state.tools.clone(),
-            templates: vec![template],
+            // An offer without anything counts as one of tools that are not there yet.
+            templates: if state.tools.is_empty() { Vec::new() } else { vec![template] },
             tolerant: true,
             changes: true,
             ..Offer::default()
@@ -248,10 +249,14 @@ impl Inner {
     /// A sender that reaches the configured hosts and, if they are trusted, those of the servers.
     fn sender(&self, servers: &[String]) -> Result<Sender, sabir_outbound::Error> {
         let mut settings = self.api.sender.clone();
-        if self.api.trusts_servers {
-            for host in servers.iter().filter_map(|server| host_of(server)) {
-                settings.policy.hosts.extend(HostPattern::parse(host));
-            }
+        let hosts = &mut settings.policy.hosts;
+        let trusted = servers.iter().filter(|_| self.api.trusts_servers);
+        for host in trusted.chain(&self.api.base_url).filter_map(|url| host_of(url)) {
+            hosts.extend(HostPattern::parse(host));
+        }
+        if hosts.is_empty() {
+            // An empty list would allow all. No host has this name (RFC 2606).
+            hosts.push(HostPattern::parse("none.invalid")?);
         }
         Sender::new(settings)
     }
@@ -304,7 +309,7 @@ impl Inner {
     }
 
     async fn call(
-        &self,
+        self: &Arc<Self>,
         state: &State,
         operation: &Arc<Operation>,
         arguments: &Raw,
@@ -315,7 +320,7 @@ impl Inner {
         // `base_url` replaces the servers of the description, not those of single operations.
         let base = own.or(state.base.as_ref());
         let base = base.ok_or_else(|| failed("the API has no server URL".to_owned()))?;
-        let mut request = self.request(operation, base, arguments)?;
+        let mut request = self.request(operation, base, arguments).await?;
         let mut is_repeatable = operation.entry.method.is_idempotent();
         if operation.has_idempotency_key() {
             add_idempotency_key(&mut request);
@@ -327,18 +332,36 @@ impl Inner {
         let answer =
             sender.send(&request, security, is_repeatable, caller).await.map_err(failed)?;
         let is_structured = operation.output.is_some();
-        Ok(reply(answer, caller, self.api.limits, &self.stored, is_structured))
+        let mut reply = reply(answer, caller, self.api.limits, &self.stored, is_structured);
+        if is_structured && !reply.structured.as_ref().is_some_and(Raw::is_object) {
+            // The tool has promised an object, and the API has answered something else.
+            reply.structured = Some(Raw::empty_object());
+        }
+        Ok(reply)
     }
 
-    fn request(
-        &self,
-        operation: &Operation,
+    /// The request of a call. Files are read on a thread of their own.
+    async fn request(
+        self: &Arc<Self>,
+        operation: &Arc<Operation>,
         base: &str,
         arguments: &Raw,
     ) -> Result<Request, Problem> {
-        let wrong = |what: String| Problem::Arguments(what.into());
-        let raw: &RawValue = arguments.read().map_err(|error| wrong(error.to_string()))?;
-        operation.request(base, raw, &self.api.folder).map_err(|error| wrong(error.to_string()))
+        let (inner, operation) = (self.clone(), operation.clone());
+        let (base, arguments) = (base.to_owned(), arguments.clone());
+        let reads_files = inner.api.folder.is_open();
+        let build = move || {
+            let raw: &RawValue = arguments.read().map_err(|error| error.to_string())?;
+            let request = operation.request(&base, raw, &inner.api.folder);
+            request.map_err(|error| error.to_string())
+        };
+        let built = if reads_files {
+            let lost = |_| Err("the file could not be read".to_owned());
+            tokio::task::spawn_blocking(build).await.unwrap_or_else(lost)
+        } else {
+            build()
+        };
+        built.map_err(|what| Problem::Arguments(what.into()))
     }
 }
 

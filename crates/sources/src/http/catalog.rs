@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sabir_openapi::{Budget, Description, Entry, Method, Operation, Problem, ReadOptions, names};
+use sabir_registry::Checker;
+use sabir_wire::Raw;
 use serde_json::Value;
 
 use super::pattern::matches;
@@ -172,8 +174,8 @@ fn tools(
 ) -> Option<Vec<(String, Arc<Operation>)>> {
     let mut tools = Vec::new();
     listed.retain(|Listed { name, entry }| {
-        match description.read(entry, Budget(MAX_LIST), &choice.read) {
-            Ok(operation) => {
+        match checked(description, entry, Budget(MAX_LIST), &choice.read) {
+            Ok((operation, _)) => {
                 problems.extend(operation.problems.iter().cloned());
                 tools.push((name.clone(), operation));
                 true
@@ -203,6 +205,29 @@ fn tools(
         budget = budget * 7 / 10;
     }
     Some(tools.into_iter().map(|(name, operation)| (name, Arc::new(operation))).collect())
+}
+
+/// Reads an operation with as much detail as the checker of its arguments can take.
+pub(super) fn checked(
+    description: &Description,
+    entry: &Entry,
+    budget: Budget,
+    options: &ReadOptions,
+) -> Result<(Operation, Checker), Problem> {
+    let mut budget = budget;
+    loop {
+        let operation = description.read(entry, budget, options)?;
+        let schema = Raw::of(&operation.schema).map_err(|error| error.to_string());
+        let checker = schema.and_then(|schema| {
+            Checker::for_arguments(&schema).map_err(|reason| reason.to_string())
+        });
+        match checker {
+            Ok(checker) => return Ok((operation, checker)),
+            Err(what) if budget.0 == 0 => return Err(Problem { place: entry.key(), what }),
+            // A schema that refers to itself in many ways is cut at a depth.
+            Err(_) => budget = Budget(budget.0.min(operation.size()) / 4),
+        }
+    }
 }
 
 fn size(operation: &Operation) -> usize {

@@ -20,6 +20,11 @@ impl Folder {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         Ok(Self(Some(Arc::new(Dir::open_ambient_dir(path, ambient_authority())?))))
     }
+
+    /// Whether there is one.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl Files for Folder {

@@ -10,7 +10,7 @@ use sabir_wire::Raw;
 use sabir_wire::types::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::catalog::Listed;
+use super::catalog::{Listed, checked};
 
 /// How many operations are kept that were read in full. When full, all are forgotten.
 const MAX_READ: usize = 256;
@@ -34,13 +34,13 @@ pub(super) struct Large {
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) operation: Arc<Operation>,
-    checker: Option<Checker>,
+    checker: Checker,
 }
 
 impl Checked {
     /// Checks the arguments of a call.
     pub(super) fn check(&self, arguments: &Raw) -> Result<(), String> {
-        self.checker.as_ref().map_or(Ok(()), |checker| checker.check(arguments))
+        self.checker.check(arguments)
     }
 }
 
@@ -122,12 +122,9 @@ impl Large {
             return Ok(known.clone());
         }
         let entry = &self.listed[at].entry;
-        let operation = self.description.read(entry, Budget::ALONE, &self.options);
-        let operation = Arc::new(operation.map_err(|problem| problem.to_string())?);
-        let schema = Raw::of(&operation.schema).map_err(|error| error.to_string())?;
-        // A schema that cannot be compiled does not keep the API from checking the arguments.
-        let checked =
-            Arc::new(Checked { operation, checker: Checker::for_arguments(&schema).ok() });
+        let found = checked(&self.description, entry, Budget::ALONE, &self.options);
+        let (operation, checker) = found.map_err(|problem| problem.to_string())?;
+        let checked = Arc::new(Checked { operation: Arc::new(operation), checker });
         if read.len() >= MAX_READ {
             read.clear();
         }

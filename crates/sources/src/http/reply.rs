@@ -37,7 +37,7 @@ pub(super) fn reply(
     match answer.content {
         Body::Empty => {}
         Body::Json(text) => {
-            if is_structured && text.len() <= limits.text {
+            if is_structured {
                 reply.structured = Raw::parse(text.clone()).ok();
             }
             reply = add_text(reply, text, "application/json", caller, limits, stored);

@@ -123,10 +123,12 @@ fn open(path: &Path) -> Result<std::fs::File, BadFile> {
 }
 
 fn read(path: &Path) -> Result<(Vec<u8>, Hold), BadFile> {
-    let mut bytes = Vec::new();
     let file = open(path)?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
-    let memory = memory().take(usize::try_from(length).unwrap_or(usize::MAX))?;
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let memory = memory().take(length)?;
+    // One byte more, so that the end is found without growing.
+    let mut bytes = Vec::with_capacity(length.saturating_add(1));
     // The file may grow while it is read.
     let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);
     match read {

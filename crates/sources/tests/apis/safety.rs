@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sabir_outbound::{Addresses, HostPattern, HttpClient, Policy};
-use sabir_sources::http::Location;
+use sabir_sources::http::{Api, Location};
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server, json as answer};
@@ -19,18 +19,34 @@ fn one_get() -> Value {
 #[tokio::test]
 async fn only_allowed_hosts_and_addresses_are_reached() {
     let server = Server::start(|_, _| answer("1")).await;
-    let reason = |change: fn(&mut Policy)| {
+    let reason = |change: fn(&mut Api)| {
         let url = server.url.clone();
         async move {
-            let shop = Shop::of(&url, one_get(), |api| change(&mut api.sender.policy)).await;
+            let shop = Shop::of(&url, one_get(), change).await;
             (shop.text("get", json!({})).await, shop.problems())
         }
     };
-    let (text, problems) =
-        reason(|policy| policy.hosts = vec![HostPattern::parse("x.test").unwrap()]).await;
-    assert!(text.contains("host `127.0.0.1` is not allowed"), "{text}");
-    assert!(problems[0].contains("set `base_url` or `hosts`"), "{problems:?}");
-    let (text, _) = reason(|policy| policy.addresses = Addresses::Public).await;
+    // The servers of a description are not trusted by themselves; then nothing is.
+    for hosts in [
+        |_: &mut Api| {},
+        |api: &mut Api| api.sender.policy.hosts = vec![HostPattern::parse("x.test").unwrap()],
+    ] {
+        let url = server.url.clone();
+        let shop = Shop::of(&url, one_get(), |api| {
+            api.trusts_servers = false;
+            hosts(api);
+        })
+        .await;
+        let text = shop.text("get", json!({})).await;
+        assert!(text.contains("host `127.0.0.1` is not allowed"), "{text}");
+        assert!(shop.problems()[0].contains("set `base_url` or `hosts`"), "{:?}", shop.problems());
+    }
+    // Servers of single operations are not trusted at all.
+    let paths = json!({ "/": { "servers": [{ "url": server.url.replace("127.0.0.1", "localhost") }], "get": { "operationId": "get" } } });
+    let shop = Shop::of(&server.url, paths, |_| {}).await;
+    let text = shop.text("get", json!({})).await;
+    assert!(text.contains("host `localhost` is not allowed"), "{text}");
+    let (text, _) = reason(|api| api.sender.policy.addresses = Addresses::Public).await;
     assert!(text.contains("is not a public address"), "{text}");
     assert!(server.received().is_empty());
 }
@@ -112,7 +128,7 @@ async fn a_description_that_is_an_attack_is_offered_within_bounds() {
         schemas[format!("S{level}")] = json!({ "type": "object", "properties": { "a": next, "b": next }, "allOf": [next, next] });
     }
     let mut paths = json!({});
-    for n in 0..60_000 {
+    for n in 0..50_001 {
         paths[format!("/{n}")] = json!({ "post": { "requestBody": { "content": { "application/json": {
             "schema": { "type": "array", "items": { "$ref": "#/components/schemas/S0" } } } } } } });
     }

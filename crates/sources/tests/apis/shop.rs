@@ -37,7 +37,7 @@ pub(crate) fn api(location: Location) -> Api {
         loader: Loader { location, client: HttpClient::new(local()).ok(), cache: None },
         choice: Choice { methods: Method::ALL.to_vec(), ..Choice::default() },
         sender: SenderSettings { policy: local(), ..SenderSettings::default() },
-        trusts_servers: false,
+        trusts_servers: true,
         base_url: None,
         limits: ReplyLimits::default(),
         folder: Folder::default(),
@@ -61,7 +61,7 @@ impl Shop {
         let registry = Registry::new(server, 100);
         registry.add(Arc::new(ApiSource::new(api))).unwrap();
         for starting in registry.start() {
-            starting.await.unwrap();
+            let _ = starting.await;
         }
         Self { registry, _folder: None }
     }
@@ -89,7 +89,7 @@ impl Shop {
         let call = ToolCall { name: name.into(), arguments, context: context() };
         match entry.source().call_tool(call).await? {
             Outcome::Done(reply) => Ok(reply),
-            other => panic!("an API asks nothing: {other:?}"),
+            Outcome::NeedInput(_) | Outcome::Relayed(_) => panic!("not an answer of an API"),
         }
     }
 
@@ -109,7 +109,7 @@ impl Shop {
         let call = ResourceCall { uri: uri.into(), template, variables, context: context() };
         match found.source().read_resource(call).await.unwrap() {
             Outcome::Done(reply) => reply.contents[0].body.as_text().unwrap().to_owned(),
-            other => panic!("an API asks nothing: {other:?}"),
+            Outcome::NeedInput(_) | Outcome::Relayed(_) => panic!("not an answer of an API"),
         }
     }
 }

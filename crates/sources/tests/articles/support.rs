@@ -41,7 +41,8 @@ impl Home {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        Settings::new(self.folder())
+        let statuses = Some(vec!["Live".to_owned()]);
+        Settings { statuses, ..Settings::new(self.folder()) }
     }
 
     /// A store in memory that has read the folder and watches it.

@@ -62,7 +62,7 @@ impl Frame {
         serde_json::from_slice(&self.payload).unwrap()
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
         let mask_bit = if self.is_masked { 0x80 } else { 0 };
         let mut bytes = vec![self.first];
@@ -152,6 +152,11 @@ impl Socket {
         let accept = Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(socket.header("sec-websocket-accept"), accept);
         Ok(socket)
+    }
+
+    /// The connection, on which nothing was said yet.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

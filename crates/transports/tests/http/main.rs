@@ -4,6 +4,7 @@
 
 mod callers; // who calls
 mod client; // a raw HTTP client
+mod cost; // WebSocket beside HTTP
 mod dialects; // deployments that deviate
 mod frames; // a raw WebSocket client
 mod h2; // HTTP/2

@@ -1,5 +1,7 @@
 //! Who may call: tokens, pages, public addresses. What is at other paths.
 
+use std::time::Duration;
+
 use sabir_engine::Engine;
 use sabir_transports::http::{BindError, Server, Settings};
 use serde_json::json;
@@ -142,4 +144,43 @@ async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
     let second = Server::bind(taken.engine.clone(), settings).await;
     assert!(matches!(second, Err(BindError::System { .. })));
     taken.stop().await;
+}
+
+#[tokio::test]
+async fn a_header_that_says_who_calls_must_be_there_once() {
+    let server = start().await;
+    let mut client = server.connect().await;
+    for name in ["authorization", "mcp-session-id"] {
+        let ping = Request::legacy(1, "ping", json!({})).header(name, "a").header(name, "a");
+        let response = client.send(&ping).await;
+        assert_eq!(response.status, 400, "{name}");
+        assert!(response.json()["error"]["message"].as_str().unwrap().contains("twice"));
+    }
+    server.stop().await;
+}
+
+/// The head comes first, and the body when the refusal may be on its way.
+#[tokio::test]
+async fn who_is_refused_before_its_body_came_goes_on_or_is_told_that_it_ends() {
+    let server = Wish::default().http(|http| http.tokens = token("s3cret")).start().await;
+    for (request, status) in [
+        (Request::call(1, "echo", json!({ "text": "x" })), 401),
+        (Request::call(1, "echo", json!({ "text": "x" })).with("host", "evil.example"), 403),
+        (Request { path: "/nowhere".into(), ..Request::post("{}") }, 404),
+    ] {
+        let bytes = request.bytes();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        let (head, body) = bytes.split_at(end);
+        let mut client = server.connect().await;
+        client.write(head).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        client.write(body).await;
+        let response = client.response().await;
+        assert_eq!(response.status, status);
+        if response.header("connection") != Some("close") {
+            client.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+            assert_eq!(client.response().await.status, 200, "closed after {status}");
+        }
+    }
+    server.stop().await;
 }

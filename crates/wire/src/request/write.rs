@@ -1,7 +1,11 @@
 //! The requests of a client, written.
 
+use bytes::Bytes;
+
 use super::{Complete, Initialize, Request, Resume};
+use crate::id::Id;
 use crate::json::WriteJson;
+use crate::message::begin_call;
 use crate::meta::Meta;
 use crate::method::Method;
 use crate::raw::Raw;
@@ -32,8 +36,31 @@ impl Request {
     /// The params in `revision`, with `meta`; `None` if they would be empty. In the modern era the
     /// metadata names the revision.
     pub fn to_params(&self, meta: &Meta, revision: Revision) -> Option<Raw> {
-        let to = revision.features();
-        let mut params = Params { members: Vec::new(), to };
+        let mut params = Params { out: Vec::new(), begin: 0, to: revision.features() };
+        self.write_members(meta, revision, &mut params);
+        params.finish().then(|| Raw::written(params.out))
+    }
+
+    /// The whole message in `revision`. The arguments are copied once.
+    pub fn write(&self, id: &Id, meta: &Meta, revision: Revision) -> Bytes {
+        let length = match self {
+            Self::CallTool(call) => call.arguments.as_ref().map_or(0, |raw| raw.as_bytes().len()),
+            _ => 0,
+        };
+        let mut out = Vec::with_capacity(length + 512);
+        begin_call(Some(id), self.method().name(), &mut out);
+        let envelope = out.len();
+        out.extend_from_slice(br#","params":"#);
+        let mut params = Params { begin: out.len(), out, to: revision.features() };
+        self.write_members(meta, revision, &mut params);
+        if !params.finish() {
+            params.out.truncate(envelope);
+        }
+        params.out.push(b'}');
+        params.out.into()
+    }
+
+    fn write_members(&self, meta: &Meta, revision: Revision, params: &mut Params) {
         match self {
             Self::Ping | Self::Discover => {}
             Self::Initialize(hello) => params.initialize(hello),
@@ -61,15 +88,14 @@ impl Request {
             Self::Listen(listen) => params.set("notifications", &listen.filter),
         }
         params.set("_meta", &meta.to_raw(revision));
-        let Params { members, .. } = params;
-        let members: Vec<_> =
-            members.iter().map(|(name, value)| (*name, Some(value.text()))).collect();
-        (!members.is_empty()).then(|| Raw::empty_object().with_members(&members))
     }
 }
 
+/// The members of the params, written one after the other.
 struct Params {
-    members: Vec<(&'static str, Raw)>,
+    out: Vec<u8>,
+    /// Where the params begin.
+    begin: usize,
     to: &'static Features,
 }
 
@@ -77,10 +103,20 @@ impl Params {
     /// Sets a member, if it has a value.
     fn set(&mut self, name: &'static str, value: &(impl WriteJson + ?Sized)) {
         if !value.is_none() {
-            let mut out = Vec::new();
-            value.write_json(self.to, &mut out);
-            self.members.push((name, Raw::written(out)));
+            self.out.push(if self.out.len() == self.begin { b'{' } else { b',' });
+            name.write_json(self.to, &mut self.out);
+            self.out.push(b':');
+            value.write_json(self.to, &mut self.out);
         }
+    }
+
+    /// Closes the object. Whether there is one.
+    fn finish(&mut self) -> bool {
+        let has_members = self.out.len() > self.begin;
+        if has_members {
+            self.out.push(b'}');
+        }
+        has_members
     }
 
     fn initialize(&mut self, hello: &Initialize) {

@@ -9,6 +9,7 @@ use sabir_wire::types::{Elicit, LogMessage, Progress, Question};
 use sabir_wire::{Code, ErrorObject, Raw};
 use serde_json::{Map, Value, json};
 
+use crate::escape::escaped;
 use crate::report::say;
 
 /// The user's terminal. Everything is written to standard error; answers are lines of standard
@@ -43,9 +44,9 @@ impl Answerer for Terminal {
             };
             let (message, rest) = match &elicit {
                 Elicit::Form { message, .. } => (message, String::new()),
-                Elicit::Url { message, url, .. } => (message, format!("\n  {}", shown(url))),
+                Elicit::Url { message, url, .. } => (message, format!("\n  {url}")),
             };
-            self.say(&format!("the server asks: {}{rest}", shown(message)));
+            self.say(&format!("the server asks: {message}{rest}"));
             // A thread may wait for the user; the call may end meanwhile.
             let asked = tokio::task::spawn_blocking(move || match elicit {
                 Elicit::Form { schema, .. } => fill_in(&schema),
@@ -57,7 +58,7 @@ impl Answerer for Terminal {
     }
 
     fn progress(&self, progress: &Progress) {
-        let message = progress.message.as_deref().map(shown).unwrap_or_default();
+        let message = progress.message.as_deref().unwrap_or_default();
         if !std::io::stderr().is_terminal() {
             let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
             return say(format!("progress {}{total} {message}", progress.progress).trim_end());
@@ -71,13 +72,13 @@ impl Answerer for Terminal {
         let steps = |number: f64| (number.clamp(0.0, 1e12) * 1000.0) as u64;
         bar.set_length(progress.total.map_or(0, steps));
         bar.set_position(steps(progress.progress));
-        bar.set_message(message);
+        bar.set_message(escaped(message).into_owned());
     }
 
     fn log(&self, message: &LogMessage) {
         let data = message.data.read::<String>().unwrap_or_else(|_| message.data.text().to_owned());
         let level = format!("{:?}", message.level).to_lowercase();
-        self.say(&format!("{level}: {}", shown(&data)));
+        self.say(&format!("{level}: {data}"));
     }
 }
 
@@ -129,8 +130,8 @@ fn read_line() -> Option<String> {
 }
 
 fn prompt(name: &str, property: &Value, is_required: bool) -> String {
-    let text = |key: &str| property[key].as_str().map(shown);
-    let title = text("title").unwrap_or_else(|| shown(name));
+    let text = |key: &str| property[key].as_str();
+    let title = text("title").unwrap_or(name);
     let mut line = format!("  {title}");
     if let Some(description) = text("description") {
         line.push_str(&format!(", {description}"));
@@ -140,7 +141,7 @@ fn prompt(name: &str, property: &Value, is_required: bool) -> String {
         line.push_str(&format!(" ({})", choices.join(", ")));
     }
     match property.get("default") {
-        Some(default) => line.push_str(&format!(" [{}]", shown(&default.to_string()))),
+        Some(default) => line.push_str(&format!(" [{default}]")),
         None if is_required => {}
         None => line.push_str(" [none]"),
     }
@@ -154,7 +155,7 @@ fn choices(property: &Value) -> Vec<String> {
     let lists = [&property["enum"], &property["oneOf"], &items["enum"], &items["anyOf"]];
     let all = lists.into_iter().filter_map(Value::as_array).flatten();
     let all = all.filter_map(|choice| choice.as_str().or_else(|| choice["const"].as_str()));
-    all.map(shown).collect()
+    all.map(str::to_owned).collect()
 }
 
 fn parse(line: &str, property: &Value) -> Result<Value, String> {
@@ -181,9 +182,4 @@ fn parse(line: &str, property: &Value) -> Result<Value, String> {
         _ if is_choice(line) => Ok(json!(line)),
         _ => Err(none_of()),
     }
-}
-
-/// Text of a server for a terminal: no control characters but line breaks.
-fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
 }

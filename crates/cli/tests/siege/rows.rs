@@ -1,0 +1,351 @@
+//! One attack each.
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, health, hello, read_request, request, session_header};
+use crate::h2;
+use crate::server::{BIG, BUDGET, MB, SLACK, Server, memory};
+
+const MODERN_BIG: &str =
+    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: resources/read\r\nMcp-Name: file:///big\r\n";
+
+/// How long a quiet client may wait while an attack goes on, on a machine that does much else. A
+/// binary that is not optimized needs half a second to write an answer of 8 MB.
+const QUIET: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
+
+/// Asks for something small now and then while `attack` runs; the longest time that it took.
+fn quiet_during(server: &Server, attack: impl FnOnce() + Send) -> Duration {
+    let address = server.address;
+    thread::scope(|threads| {
+        let attacking = threads.spawn(attack);
+        let mut slowest = Duration::ZERO;
+        let mut quiet = Client::connect(address);
+        loop {
+            let is_over = attacking.is_finished();
+            let began = Instant::now();
+            assert_eq!(quiet.read("text://small"), "small");
+            slowest = slowest.max(began.elapsed());
+            if is_over {
+                attacking.join().unwrap();
+                return slowest;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    })
+}
+
+fn batch_of_reads(count: u64) -> String {
+    let read = |id| request(id, "resources/read", &json!({ "uri": "file:///big" }));
+    let parts: Vec<_> = (1..=count).map(read).collect();
+    format!("[{}]", parts.join(","))
+}
+
+#[test]
+fn a_batch_of_long_answers_is_cut_and_stops_nobody() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let slowest = quiet_during(&server, || {
+        let attacks: Vec<_> = (0..4)
+            .map(|_| {
+                thread::spawn(move || {
+                    let mut client = Client::connect(address);
+                    let id = client.session("2025-03-26").unwrap();
+                    let response = client.ask(&session_header(&id), &batch_of_reads(100)).unwrap();
+                    let answers = response.json();
+                    let answers = answers.as_array().unwrap();
+                    assert_eq!(answers.len(), 100);
+                    let refused = answers.iter().filter(|answer| answer["error"].is_object());
+                    assert!(refused.count() >= 99, "8 MB do not fit into a batch");
+                    assert!(response.body.len() < 5 << 20);
+                    // One more part is one too many.
+                    let response = client.ask(&session_header(&id), &batch_of_reads(101)).unwrap();
+                    assert_eq!(response.status, 400);
+                })
+            })
+            .collect();
+        attacks.into_iter().for_each(|attack| attack.join().unwrap());
+    });
+    println!("batches: a quiet client waited {slowest:?} at the most");
+    assert!(slowest < QUIET, "{slowest:?}");
+    server.check_peak("batches");
+    server.check_rest("batches");
+    server.check_alive();
+}
+
+#[test]
+fn a_client_with_a_long_name_is_kept_small() {
+    let mut server = Server::start("");
+    let body = hello(&"n".repeat(15_000_000), "2025-11-25");
+    let mut client = Client::connect(server.address);
+    let mut last = String::new();
+    for _ in 0..100 {
+        let response = client.ask("", &body).unwrap();
+        assert_eq!(response.status, 200);
+        last = response.header("mcp-session-id").unwrap();
+    }
+    let long = "u".repeat(100_000);
+    let subscribe = request(1, "resources/subscribe", &json!({ "uri": format!("text://{long}") }));
+    let refused = client.ask(&session_header(&last), &subscribe).unwrap().json();
+    assert!(refused["error"].is_object(), "{refused}");
+    let id = json!({ "jsonrpc": "2.0", "id": long, "method": "ping" });
+    let refused = client.ask(&session_header(&last), &id.to_string()).unwrap();
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("too long"));
+    server.check_peak("100 names of 15 MB");
+    server.check_rest("100 names of 15 MB");
+    server.check_alive();
+}
+
+/// Opens the stream of the first revision; where to post.
+fn open_old_sse(client: &mut Client) -> String {
+    client.say(b"GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    let mut seen = String::new();
+    while !seen.contains("sessionId=") || !seen.ends_with("\n\n\r\n") {
+        let mut buffer = [0; 4096];
+        let read = client.stream.read(&mut buffer).unwrap();
+        assert!(read > 0, "{seen}");
+        seen += &String::from_utf8_lossy(&buffer[..read]);
+    }
+    let path = seen.split("data: ").nth(1).unwrap();
+    path.lines().next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn an_old_client_that_does_not_read_is_told_to() {
+    let mut server = Server::start("");
+    let mut stream = Client::connect(server.address);
+    let path = open_old_sse(&mut stream);
+    let mut poster = Client::connect(server.address);
+    let post = |poster: &mut Client, body: &str| {
+        let head = poster.head(&path, "", body.len());
+        poster.say(format!("{head}{body}").as_bytes());
+        poster.response().unwrap().status
+    };
+    assert_eq!(post(&mut poster, &hello("old", "2024-11-05")), 202);
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+    assert_eq!(post(&mut poster, &ready), 202);
+    let mut refused = 0;
+    for id in 1..=300 {
+        let read = request(id, "resources/read", &json!({ "uri": "file:///big" }));
+        if post(&mut poster, &read) == 429 {
+            refused += 1;
+        }
+    }
+    println!("old SSE: {refused} of 300 refused");
+    assert!(refused > 30, "{refused}");
+    server.check_peak("old SSE");
+    drop(stream);
+    server.check_rest("old SSE");
+    server.check_alive();
+}
+
+#[test]
+fn an_answer_that_nobody_takes_over_http_2_ends_its_connection() {
+    let mut server = Server::start("[http]\nstall = \"1s\"\nidle = \"5m\"\n");
+    let mut client = Client::connect(server.address);
+    client.say(&h2::begin());
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "resources/read"),
+        ("mcp-name", "text://small"),
+    ];
+    let authority = server.address.to_string();
+    let body = read_request("text://small");
+    for stream in 0..20 {
+        client.say(&h2::post(2 * stream + 1, &authority, &headers, body.as_bytes()));
+    }
+    // Without the limit the connection would be open for ever.
+    let mut taken = Vec::new();
+    let began = Instant::now();
+    let end = client.stream.read_to_end(&mut taken);
+    assert!(end.is_ok() || began.elapsed() < Duration::from_secs(50), "{end:?}");
+    assert!(taken.len() < 20_000, "{}", taken.len());
+    println!("HTTP/2 with a window of a byte: closed after {:?}", began.elapsed());
+    server.check_alive();
+}
+
+#[test]
+fn handshakes_that_are_not_completed_shut_nobody_out() {
+    let mut server = Server::start("[http]\nsessions = 500\n");
+    let mut normal = Client::connect(server.address);
+    let id = normal.session("2025-11-25").unwrap();
+    for _ in 0..20 {
+        let mut client = Client::connect(server.address);
+        for _ in 0..100 {
+            assert_eq!(client.ask("", &hello("x", "2025-11-25")).unwrap().status, 200);
+        }
+    }
+    let mut other = Client::connect(server.address);
+    assert!(other.session("2025-06-18").is_some(), "there is no room for a new client");
+    let ping = request(5, "ping", &json!({}));
+    assert_eq!(normal.ask(&session_header(&id), &ping).unwrap().status, 200);
+    server.check_alive();
+}
+
+#[test]
+fn half_sent_bodies_take_what_the_budget_has_and_no_more() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let mut clients = Vec::new();
+    let slowest = quiet_during(&server, || {
+        let piece = vec![b' '; 1 << 20];
+        for _ in 0..40 {
+            let mut client = Client::connect(address);
+            let head = client.head("/mcp", "", 16_000_000);
+            client.say(head.as_bytes());
+            client.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+            // Who is refused finds its connection closed.
+            let _sent = (0..12).all(|_| client.say(&piece));
+            clients.push(client);
+        }
+    });
+    println!("half-sent bodies: a quiet client waited {slowest:?} at the most");
+    assert!(slowest < QUIET, "{slowest:?}");
+    assert_eq!(health(address), 200);
+    server.check_peak("40 half-sent bodies of 12 MB");
+    drop(clients);
+    server.check_rest("40 half-sent bodies of 12 MB");
+    server.check_alive();
+}
+
+#[test]
+fn answers_that_nobody_reads_take_what_the_budget_has_and_no_more() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let mut clients = Vec::new();
+    let slowest = quiet_during(&server, || {
+        for _ in 0..60 {
+            let mut client = Client::connect(address);
+            client.post(MODERN_BIG, &read_request("file:///big"));
+            clients.push(client);
+        }
+        thread::sleep(Duration::from_secs(2));
+    });
+    println!("unread answers: a quiet client waited {slowest:?} at the most");
+    assert!(slowest < QUIET, "{slowest:?}");
+    server.check_peak("60 unread answers of 8 MB");
+    // Some were refused, and told why; the others get all of it.
+    let mut whole = 0;
+    for client in &mut clients {
+        let response = client.response().unwrap();
+        match response.json()["result"]["contents"][0]["text"].as_str() {
+            Some(text) => whole += usize::from(text.len() == BIG),
+            None => assert!(String::from_utf8_lossy(&response.body).contains("no memory left")),
+        }
+    }
+    println!("unread answers: {whole} of 60 were whole");
+    assert!((4..60).contains(&whole), "{whole}");
+    drop(clients);
+    server.check_rest("60 unread answers of 8 MB");
+    server.check_alive();
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_stops_the_work() {
+    let server = Server::start("");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sabir"))
+        .args(["serve", "--stdio"])
+        .current_dir(server.folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let writing = thread::spawn(move || {
+        let line = read_request("file:///big") + "\n";
+        // Blocks when the server reads no more, and fails when it has ended.
+        let _ = (0..1000).try_for_each(|_| pipe.write_all(line.as_bytes()));
+        pipe
+    });
+    thread::sleep(Duration::from_secs(8));
+    let most = memory(child.id(), "VmHWM");
+    println!("a pipe that nobody reads: {} MB at the most", most / MB);
+    assert_eq!(child.try_wait().unwrap(), None);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(writing.join().unwrap());
+    assert!(most > 0 && most <= BUDGET + SLACK, "{} MB", most / MB);
+}
+
+#[test]
+fn silent_connections_leave_files_for_others_and_for_programs() {
+    let configuration = "[[command]]\nname = \"hi\"\nrun = [\"echo\", \"hi\"]\n";
+    let mut server = Server::start_with(configuration, Some(256));
+    let silent: Vec<_> =
+        (0..250).filter_map(|_| Client::try_connect(server.address).ok()).collect();
+    thread::sleep(Duration::from_millis(500));
+    let mut client = Client::connect(server.address);
+    let id = client.session("2025-11-25").unwrap();
+    let call = request(7, "tools/call", &json!({ "name": "hi", "arguments": {} }));
+    let answer = client.ask(&session_header(&id), &call).unwrap().json();
+    assert_eq!(answer["result"]["content"][0]["text"], "hi", "{answer}");
+    assert!(server.files() < 230, "{} open files", server.files());
+    drop(silent);
+    server.check_alive();
+}
+
+#[test]
+fn one_caller_does_not_fill_a_queue_for_others() {
+    let configuration = "[[token]]\nname = \"ann\"\nenv = \"ANN\"\n[[token]]\nname = \"bob\"\nenv = \
+        \"BOB\"\n[[command]]\nname = \"nap\"\nrun = [\"sleep\", \"1\"]\nconcurrency = 1\n";
+    let server = Server::start(configuration);
+    let call = |token| {
+        let mut client = Client::connect(server.address);
+        client.token = Some(token);
+        let id = client.session("2025-11-25").unwrap();
+        let call = request(7, "tools/call", &json!({ "name": "nap", "arguments": {} }));
+        client.post(&session_header(&id), &call);
+        client
+    };
+    let greedy: Vec<_> = (0..40).map(|_| call("ann-token")).collect();
+    let began = Instant::now();
+    let answer = call("bob-token").response().unwrap().json();
+    assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
+    println!("one call beside 40 of somebody else: {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    drop(greedy);
+}
+
+#[test]
+fn a_call_ends_when_its_legacy_client_has_left() {
+    let configuration =
+        "[[command]]\nname = \"late\"\nrun = [\"sh\", \"-c\", \"sleep 6; touch late\"]\n";
+    let server = Server::start(configuration);
+    let mut client = Client::connect(server.address);
+    let id = client.session("2025-06-18").unwrap();
+    let call = request(7, "tools/call", &json!({ "name": "late", "arguments": {} }));
+    client.post(&session_header(&id), &call);
+    thread::sleep(Duration::from_millis(500));
+    client.stream.shutdown(Shutdown::Both).unwrap();
+    thread::sleep(Duration::from_secs(10));
+    assert!(!server.folder.path().join("late").exists(), "the program went on");
+}
+
+#[test]
+fn long_arguments_are_checked_beside_other_clients() {
+    let configuration = "[[command]]\nname = \"take\"\nrun = [\"true\"]\nstdin = \"json\"\ninput_schema = { type = \
+        \"object\", properties = { list = { type = \"array\", uniqueItems = true, items = { type = \
+        \"string\" } } } }\n";
+    let mut server = Server::start(configuration);
+    let address = server.address;
+    let slowest = quiet_during(&server, || {
+        let mut client = Client::connect(address);
+        let id = client.session("2025-11-25").unwrap();
+        let list: Vec<_> = (0..20_000).map(|n| n.to_string()).chain([7.to_string()]).collect();
+        let arguments = json!({ "name": "take", "arguments": { "list": list } });
+        for _ in 0..3 {
+            let answer = client.ask(&session_header(&id), &request(7, "tools/call", &arguments));
+            let answer = answer.unwrap().json();
+            assert!(answer.to_string().contains("unique"), "{answer}");
+        }
+    });
+    println!("long arguments: a quiet client waited {slowest:?} at the most");
+    assert!(slowest < QUIET, "{slowest:?}");
+    server.check_alive();
+}

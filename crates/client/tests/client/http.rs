@@ -1,0 +1,156 @@
+//! What is particular about HTTP: sessions, credentials, streams that never end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sabir_client::{CallError, Client, HttpTarget, HttpTransport, OpenError};
+use sabir_testkit::StandInServer;
+use sabir_wire::{Era, Revision};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{Robot, config};
+
+fn client(target: HttpTarget, revision: Revision) -> Client {
+    let mut config = config(revision);
+    config.limits.message_size = 100_000;
+    config.limits.probe_time = Duration::from_millis(500);
+    config.limits.open_time = Duration::from_secs(2);
+    config.limits.call_time = Some(Duration::from_secs(5));
+    config.reconnect.first_wait = Duration::from_millis(5);
+    Client::new(Arc::new(HttpTransport::new(target)), config, Arc::new(Robot::default()))
+}
+
+/// A legacy server that forgets its first session when a tool is called in it. Counts handshakes and
+/// calls.
+async fn forgetful(counts: Arc<[AtomicUsize; 2]>) -> HttpTarget {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            tokio::spawn(answer_one(socket, counts.clone()));
+        }
+    });
+    HttpTarget::new(format!("http://{address}/mcp")).unwrap()
+}
+
+async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"}") && socket.read_buf(&mut request).await.is_ok_and(|n| n > 0) {
+        if request.starts_with(b"GET") || request.starts_with(b"DELETE") {
+            break;
+        }
+    }
+    let text = String::from_utf8(request).unwrap();
+    let body = text.split_once("\r\n\r\n").unwrap().1;
+    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let result = match body["method"].as_str() {
+        Some("initialize") => {
+            counts[0].fetch_add(1, Ordering::SeqCst);
+            Some(json!({
+                "protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            }))
+        }
+        Some("tools/call") if text.contains("mcp-session-id: s1") => None,
+        Some("tools/call") => {
+            counts[1].fetch_add(1, Ordering::SeqCst);
+            Some(json!({ "content": [] }))
+        }
+        _ => Some(json!({})),
+    };
+    let status = match (&result, text.starts_with("POST")) {
+        (_, false) => "405 Method Not Allowed",
+        (None, _) => "404 Not Found",
+        _ => "200 OK",
+    };
+    let session = counts[0].load(Ordering::SeqCst);
+    let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nmcp-session-id: s{session}\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n{answer}",
+        answer.len()
+    );
+    let _ = socket.write_all(head.as_bytes()).await;
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_has_ended_is_replaced() {
+    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let client = client(forgetful(counts.clone()).await, Revision::NEWEST_LEGACY);
+    client.open().await.unwrap();
+    client.call_tool("t", json!({})).await.unwrap();
+    let [handshakes, calls] = &*counts;
+    assert_eq!((handshakes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst)), (2, 1));
+}
+
+#[tokio::test]
+async fn credentials_are_sent_and_their_absence_is_told() {
+    let mut server = StandInServer::start().await;
+    let address = server.token("secret").await;
+    let target = HttpTarget::new(format!("http://{address}/mcp")).unwrap();
+    let refused = client(target.clone(), Revision::NEWEST).open().await.unwrap_err();
+    assert!(matches!(refused, OpenError::Unauthorized { status: 401, .. }), "{refused:?}");
+    let target = target.with_header("Authorization", "Bearer secret").unwrap();
+    for revision in [Revision::NEWEST, Revision::NEWEST_LEGACY] {
+        let client = client(target.clone(), revision);
+        assert_eq!(client.list_tools().await.unwrap().len(), 12);
+    }
+}
+
+/// A server that answers every request with these bytes, then goes on for ever with the others.
+async fn endless(head: &'static str, rest: &'static [u8]) -> HttpTarget {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                let _ = socket.read(&mut request).await;
+                let _ = socket.write_all(head.as_bytes()).await;
+                while socket.write_all(rest).await.is_ok() {
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+    });
+    HttpTarget::new(format!("http://{address}/mcp")).unwrap()
+}
+
+#[tokio::test]
+async fn bodies_and_streams_without_end_cost_bounded_time() {
+    for (head, rest) in [
+        ("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"a\":\"", &[b'x'; 4096][..]),
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ", &[b'x'; 4096]),
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", b": nothing\n\n"),
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", &[b'x'; 4096]),
+        ("HTTP/1.1 200 OK\r\n", b"x: y\r\n"),
+    ] {
+        let client = client(endless(head, rest).await, Revision::NEWEST);
+        let opened = tokio::time::timeout(Duration::from_secs(20), client.open()).await;
+        assert!(opened.unwrap().is_err(), "{head:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_belongs_to_no_era() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let target = HttpTarget::new(format!("http://{address}/mcp")).unwrap();
+    let client = client(target, Revision::NEWEST);
+    let error = client.open().await.unwrap_err();
+    assert!(
+        matches!(&error, OpenError::Start(reason) if reason.contains("cannot connect")),
+        "{error:?}"
+    );
+    // When it comes up, it is found.
+    let mut server = StandInServer::start().await;
+    server.http(|settings| settings.address = address).await;
+    let tools = client.list_tools().await.unwrap();
+    assert_eq!((tools.len(), client.server().unwrap().revision.era()), (12, Era::Modern));
+    let unknown = client.call_tool("nope", json!({})).await.unwrap_err();
+    assert!(matches!(unknown, CallError::Rpc(_)));
+}
