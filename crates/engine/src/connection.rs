@@ -43,7 +43,7 @@ pub struct Connection {
     frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Announcement>>,
     /// Numbers a connection whose handshake has begun; else 0.
-    number: u64,
+    number: u32,
     /// For what the session keeps.
     kept: Option<Box<Kept>>,
     is_ready: bool,
@@ -361,7 +361,7 @@ impl Connection {
     fn tell(&self, kind: ClientEventKind) {
         if self.number > 0 {
             let client = self.session.client().cloned();
-            self.engine.tell(ClientEvent { connection: self.number, client, kind });
+            self.engine.tell(ClientEvent { connection: u64::from(self.number), client, kind });
         }
     }
 

@@ -1,7 +1,7 @@
 //! What all conversations of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_registry::{Announcement, Registry, SourceState, SourceStatus};
@@ -118,7 +118,7 @@ pub struct Engine {
     changes: broadcast::Sender<Announcement>,
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
-    last_connection: AtomicU64,
+    last_connection: AtomicU32,
     on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
 }
 
@@ -153,7 +153,7 @@ impl Engine {
             changes,
             stop: watch::Sender::new(false),
             ready: AtomicUsize::new(0),
-            last_connection: AtomicU64::new(0),
+            last_connection: AtomicU32::new(0),
             on_event,
             settings,
         })
@@ -228,8 +228,8 @@ impl Engine {
     }
 
     /// A number for a connection whose handshake begins. Never 0.
-    pub(crate) fn number_connection(&self) -> u64 {
-        self.last_connection.fetch_add(1, Ordering::Relaxed) + 1
+    pub(crate) fn number_connection(&self) -> u32 {
+        self.last_connection.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1)
     }
 
     /// Counts a client whose handshake is complete, or that has left after it was.

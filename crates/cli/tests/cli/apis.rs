@@ -93,7 +93,7 @@ select = "/body"
         json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": true })
     );
     let call = |client: &mut Client, name: &str, arguments: Value| {
-        client.ask("tools/call", json!({ "name": name, "arguments": arguments }))
+        client.ask("tools/call", json!({ "name": name, "arguments": arguments }))["result"].clone()
     };
     let reply = call(&mut client, "order", json!({ "shop": "a/b", "n": 1.5, "fast": true }));
     let said: Value = serde_json::from_str(text(&reply)).unwrap();
@@ -120,8 +120,8 @@ fn an_api_is_offered_with_credentials_from_the_environment() {
     let shown = seen(&sabir(folder.path(), &["openapi", "sabir.toml"]));
     let expected = "exit 0\nstdout:\n\
         tool     operation    arguments  bytes\n\
-        x_a_get  GET /a/{id}  id           109\n\
-        make     POST /b      n            105\n\
+        x_a_get  GET /a/{id}  id           105\n\
+        make     POST /b      n             95\n\
         \n\
         left out, excluded by operation hiddenOne: 1\n  GET /b\n\
         \n\
@@ -131,7 +131,7 @@ fn an_api_is_offered_with_credentials_from_the_environment() {
     let mut client = Client::start_in(folder);
     client.initialize();
     let reply = client.ask("tools/call", json!({ "name": "make", "arguments": { "n": 1 } }));
-    let said: Value = serde_json::from_str(text(&reply)).unwrap();
+    let said: Value = serde_json::from_str(text(&reply["result"])).unwrap();
     assert_eq!(said["line"], "post /v1/b");
     assert_eq!(said["secret"], "bearer s3cret");
     assert_eq!(said["body"], "{\"n\":1}");
@@ -146,7 +146,7 @@ fn mistakes_are_reported_with_their_place() {
     );
     check(
         &request("url = \"https://x.test/{id}\""),
-        "exit 3\nstderr:\nerror: request `r`: url: unknown argument `id`\n  --> sabir.toml:3",
+        "exit 3\nstderr:\nerror: request `r`: url: unknown argument `id`\n  --> sabir.toml:3\n  hint: add it: input = { id = \"string\" }",
     );
     check(
         &request("url = \"https://x.test/\"\nbody = { json = 1, text = \"a\" }"),
@@ -158,7 +158,7 @@ fn mistakes_are_reported_with_their_place() {
     );
     check(
         &request("url = \"https://x.test/\"\nselect = \"a[\""),
-        "exit 3\nstderr:\nerror: request `r`: select: Parse error: Unexpected token `Eof`: Expected one of number, ':', '*' (line 0, column 2)\n  --> sabir.toml:4\n  hint: a JSON Pointer starts with `/`, anything else is JMESPath",
+        "exit 3\nstderr:\nerror: request `r`: select: Parse error: Expected number, ':', or '*' -- found Eof (line 0, column 2)\n  --> sabir.toml:4\n  hint: a JSON Pointer starts with `/`, anything else is JMESPath",
     );
     let api = |rest: &str| format!("[[openapi]]\nname = \"x\"\n{rest}\n");
     check(

@@ -263,7 +263,7 @@ fn mistakes_in_the_file_are_reported_with_their_places() {
         ),
         (
             "[[articles]]\npath = \"content\"\n[[articles]]\npath = \"content\"\n",
-            "error: there is a tool `list_articles` already\n  --> sabir.toml:4\n  hint: give one \
+            "error: there is a tool `list_articles` already (from articles content)\n  --> sabir.toml:4\n  hint: give one \
              of \
              the folders a `name`",
         ),

@@ -279,9 +279,9 @@ fn errors_of_the_registry_are_reported_with_their_place() {
         "tool `a b`: a name is made of letters, digits, `_`, `-` and `.`\n  --> sabir.toml:2",
     );
     let twice = "[[command]]\nrun = [\"true\"]\nname = \"a\"\n".repeat(2);
-    check(&twice, "there is a tool `a` already\n  --> sabir.toml:6");
+    check(&twice, "there is a tool `a` already (from tool a)\n  --> sabir.toml:6");
     let twice = "[[prompt]]\ntext = \"x\"\nname = \"a\"\n".repeat(2);
-    check(&twice, "there is a prompt `a` already\n  --> sabir.toml:6");
+    check(&twice, "there is a prompt `a` already (from prompt a)\n  --> sabir.toml:6");
 }
 
 #[test]

@@ -121,8 +121,14 @@ fn every_key_that_init_shows_is_read() {
     assert!(uncommented.contains("\nabort_grace ="), "{uncommented}");
     std::fs::write(folder.path().join("sabir.toml"), &uncommented).unwrap();
     let seal_key = format!("{}=", "A".repeat(43));
-    let variables =
-        [("SABIR_SEAL_KEY", seal_key.as_str()), ("SABIR_TOKEN", "one"), ("ANN_TOKEN", "two")];
+    let variables = [
+        ("SABIR_SEAL_KEY", seal_key.as_str()),
+        ("SABIR_TOKEN", "one"),
+        ("ANN_TOKEN", "two"),
+        ("SHOP_TOKEN", "three"),
+    ];
+    let description = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths: {}\n";
+    std::fs::write(folder.path().join("openapi.yaml"), description).unwrap();
     let seen = seen(&command(folder.path(), &["check"]).envs(variables).output().unwrap());
     assert!(seen.starts_with("exit 0"), "{seen}\n{uncommented}");
 }

@@ -90,7 +90,7 @@ impl Server {
     /// The most memory that it ever had stayed within the budget.
     pub(crate) fn check_peak(&self, what: &str) {
         let grown = memory(self.pid, "VmHWM").saturating_sub(self.start);
-        println!("{what}: {} MB at the most", grown / MB);
+        eprintln!("{what}: {} MB at the most", grown / MB);
         assert!(grown <= BUDGET + SLACK, "{what}: {} MB at the most", grown / MB);
     }
 
@@ -100,7 +100,7 @@ impl Server {
         loop {
             let kept = memory(self.pid, "VmRSS").saturating_sub(self.start);
             if kept <= SLACK {
-                println!("{what}: {} MB kept", kept / MB);
+                eprintln!("{what}: {} MB kept", kept / MB);
                 return;
             }
             assert!(Instant::now() < end, "{what}: {} MB kept after a minute", kept / MB);

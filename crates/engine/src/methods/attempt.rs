@@ -46,7 +46,6 @@ impl Attempt {
             arguments: arguments.cloned(),
             saved: SavedState::default(),
         };
-        let was_asked = resume.state.is_some();
         if let Some(state) = resume.state {
             let opened = context.engine.seal.open(&state, &attempt.binding());
             attempt.saved = opened.ok_or_else(|| {
@@ -55,15 +54,14 @@ impl Attempt {
                 )
             })?;
         }
-        // Whoever was asked has a state: answers without one belong to no question, and a client that
-        // lost it is asked again.
+        // A client that answers was asked, even if there was no state to keep.
+        if !resume.answers.is_empty() {
+            attempt.saved.asked = attempt.saved.asked.max(1);
+        }
         for (key, answer) in resume.answers {
             if !answer.is_object() {
                 let reason = format!("`inputResponses[\"{key}\"]` must be an object");
                 return Err(Problem::Params(reason.into()));
-            }
-            if !was_asked {
-                continue;
             }
             // A newer answer replaces an older one: the source may have asked again.
             attempt.saved.answers.retain(|(known, _)| *known != key);
@@ -96,13 +94,19 @@ impl Attempt {
             let (source, state) = (self.source.clone(), state.clone());
             self.call.park(Parked { source, state });
         }
-        // Sealed even if the source keeps nothing: it tells who was asked.
-        let asked = self.saved.asked + 1;
-        let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
-        let Some(sealed) = self.engine.seal.seal(&saved, &self.binding()) else {
-            return Outcome::Failed(Problem::Internal("Internal error".into()));
+        // Without state the answers alone are enough.
+        let nothing_saved = self.saved.asked == 0 && state.is_none();
+        let state = if nothing_saved {
+            None
+        } else {
+            let asked = self.saved.asked + 1;
+            let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
+            match self.engine.seal.seal(&saved, &self.binding()) {
+                Some(sealed) => Some(sealed),
+                None => return Outcome::Failed(Problem::Internal("Internal error".into())),
+            }
         };
-        Outcome::NeedInput(Questions { questions, state: Some(sealed), ..Questions::default() })
+        Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
     }
 
     fn binding(&self) -> Binding<'_> {

@@ -431,7 +431,8 @@ fn a_notification_of_the_host_reaches_clients_that_are_ready() {
 fn a_call_may_stay_open_for_an_hour_where_the_settings_allow_it() {
     let mut unlimited = settings();
     unlimited.limits.call_time = None;
-    let tool = Tool::new("openDiff", "Waits for the user", Raw::empty_object());
+    let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
+    let tool = Tool::new("openDiff", "Waits for the user", schema);
     let mut player =
         playing(House::offering(unlimited, Offer { tools: vec![tool], ..Offer::default() }));
     play(

@@ -219,7 +219,8 @@ fn a_wrong_value_anywhere_costs_at_most_its_operation() {
             };
             let (entries, _) = description.entries();
             let options = ReadOptions { output: Some(500), ..ReadOptions::default() };
-            (description.servers(&BTreeMap::new()), description.schemes());
+            description.servers(&BTreeMap::new());
+            description.schemes();
             for entry in &entries {
                 if let Ok(operation) = description.read(entry, Budget(500), &options) {
                     let _ =

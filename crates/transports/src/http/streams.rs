@@ -24,8 +24,8 @@ pub(crate) struct Streams {
     posted: Vec<(StreamId, Vec<Frame>)>,
     /// What belongs to no request, and came before anybody listened.
     undelivered: VecDeque<Frame>,
-    /// Numbers streams.
-    last_number: u64,
+    /// Numbers streams. By the time that it wraps, the first ones are long gone.
+    last_number: u32,
     /// One for all sessions.
     bounds: Arc<Bounds>,
     /// The sweeper looks after it.
@@ -149,8 +149,7 @@ impl Streams {
             return Err(Full::Streams);
         }
         self.check_unsent()?;
-        self.last_number += 1;
-        let stream = StreamId(self.last_number);
+        let stream = StreamId(self.next_number());
         self.posted.push((stream, Vec::new()));
         receive(&mut self.connection, stream);
         self.sort();
@@ -197,8 +196,7 @@ impl Streams {
         if self.readers() >= self.bounds.streams {
             return None;
         }
-        self.last_number += 1;
-        let mut stream = Stream::new(self.last_number, origin);
+        let mut stream = Stream::new(self.next_number(), origin);
         for frame in std::mem::take(&mut self.undelivered) {
             stream.push(frame, &self.bounds);
         }
@@ -320,6 +318,11 @@ impl Streams {
     /// Whether somebody reads, or something runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.readers() > 0 || self.connection.session().running() > 0
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.last_number = self.last_number.wrapping_add(1);
+        u64::from(self.last_number)
     }
 
     /// How many read.

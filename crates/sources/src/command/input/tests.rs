@@ -67,7 +67,7 @@ fn errors_in_the_short_form_have_a_location_and_a_hint() {
     check(json!("nubmer"), "input.a: unknown type `nubmer`; did you mean `number`?");
     check(
         json!("date"),
-        "input.a: unknown type `date`; the types are string, number, integer, boolean and object, with [] for lists and ? for optional",
+        "input.a: unknown type `date`; the types are string, number, integer, boolean, object and file, with [] for lists and ? for optional",
     );
     check(json!("string?[]"), "input.a: unknown type `string?[]`; did you mean `string[]`?");
     check(json!(5), "input.a: must be a type like \"string?\", a list of choices, or a table");
