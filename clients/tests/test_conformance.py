@@ -97,15 +97,15 @@ Run and reported, but never scored:
 """
 
     def test_the_sections_are_told_apart(self):
-        self.assertEqual(run.parse_list(self.TEXT), (["ping", "tools-list"], ["server-sse-polling"]))
+        self.assertEqual(run.parse_list(self.TEXT, "server"), (["ping", "tools-list"], ["server-sse-polling"]))
 
     def test_the_plain_list_names_revisions_behind_each_scenario(self):
         text = "Server scenarios (test against a server):\n  - ping [2025-06-18,2025-11-25]\n"
-        self.assertEqual(run.parse_list(text), (["ping"], []))
+        self.assertEqual(run.parse_list(text, "server"), (["ping"], []))
 
     def test_an_empty_list_is_an_error_and_not_a_full_score(self):
         with self.assertRaises(run.Broken):
-            run.parse_list("Client scenarios (test against a client):\n  - initialize\n")
+            run.parse_list("Client scenarios (test against a client):\n  - initialize\n", "server")
 
 
 if __name__ == "__main__":

@@ -265,7 +265,6 @@ async fn r8_no_request_is_ever_sent_to_the_client() {
         assert_eq!(response.json()["result"]["resultType"], "input_required");
         assert!(response.json()["result"]["inputRequests"]["q"]["method"].is_string());
         let mut again = params;
-        again["requestState"] = response.json()["result"]["requestState"].clone();
         again["inputResponses"] = json!({ "q": { "action": "accept", "content": {} } });
         let second = Request::modern_with(2, "tools/call", again, capabilities);
         assert_eq!(client.send(&second).await.json()["result"]["resultType"], "complete");
