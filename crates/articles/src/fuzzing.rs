@@ -9,7 +9,8 @@ pub fn frontmatter(bytes: &[u8]) {
     let file = String::from_utf8_lossy(bytes);
     let (matter, text) = split(&file);
     assert!(file.ends_with(text), "the text is not what follows the frontmatter");
-    let last = file.split('\n').count();
+    // A carriage return alone ends a line in YAML, too.
+    let last = file.replace("\r\n", "\n").split(['\n', '\r']).count();
     let lines = matter.fields.iter().map(|field| field.line);
     for line in lines.chain(matter.faults.iter().map(|fault| fault.line)) {
         assert!((1..=last).contains(&line), "line {line} of {last}");
