@@ -1,4 +1,4 @@
-//! What the process has, shared out fairly among callers.
+//! The resources of the process, shared fairly among callers.
 //!
 //! A caller is named here by its share, a number (`Caller::share` in `sabir-wire`): this crate knows
 //! nothing of MCP.

@@ -15,7 +15,7 @@ pub struct Memory {
     limit: AtomicUsize,
 }
 
-/// What counts as small, in bytes.
+/// The largest amount that counts as small, in bytes.
 const SMALL: usize = 64 << 10;
 
 /// A text that is shorter is not counted: its bound is the number of texts.
@@ -39,17 +39,17 @@ impl Memory {
         Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(limit) }
     }
 
-    /// Changes the limit. What is in use stays so.
+    /// Changes the limit. Memory that is in use stays in use.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// How many bytes may be in use.
+    /// The limit in bytes.
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// How many bytes are in use.
+    /// The number of bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

@@ -43,7 +43,7 @@ struct Shared {
 
 struct State {
     waiting: Turns<Job>,
-    /// How many threads work for each caller.
+    /// The number of threads that work for each caller.
     running: FxHashMap<u64, usize>,
     threads: usize,
     idle: usize,
@@ -67,7 +67,7 @@ pub enum ComputeError {
 #[error("the request needs too much computing (limit {0:?})")]
 pub struct Spent(pub Duration);
 
-/// How long work may go on.
+/// The time that work may take.
 #[derive(Debug)]
 pub struct TimeBudget {
     limit: Duration,
@@ -150,7 +150,7 @@ impl Pool {
             let until = Instant::now() + limit;
             let budget = TimeBudget { limit, until, is_abandoned: abandoned };
             let done = catch_unwind(AssertUnwindSafe(|| work(&budget)));
-            // Nobody may be there any more who wants it.
+            // The caller may have stopped waiting.
             drop(sender.send(done));
         });
         let place = self.0.push(share, job);

@@ -32,7 +32,7 @@ impl<T> Turns<T> {
         Self { lines: FxHashMap::default(), order: VecDeque::new(), len: 0, limit, last_ticket: 0 }
     }
 
-    /// How many items wait.
+    /// The number of waiting items.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,4 @@
-//! What came of a call, and the memory that it takes until it is rendered.
+//! The outcome of a call, and the memory that it takes until it is rendered.
 
 use sabir_budget::{Hold, MemoryFull, memory};
 use sabir_session::Outcome;

@@ -25,7 +25,7 @@ pub(crate) struct RunningCall {
     parked: Mutex<Option<Parked>>,
 }
 
-/// What a source keeps while the client is asked.
+/// The state of a source while its client is asked.
 pub(crate) struct Parked {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) state: Raw,

@@ -33,7 +33,7 @@ pub struct Connection {
     session: Session,
     /// Names the session to sources. Given with its first call of the legacy era.
     conversation: Option<u64>,
-    /// What running calls report. Made with the first call.
+    /// The events of running calls. Created with the first call.
     events: Option<Arc<EventQueue>>,
     running: Vec<Arc<RunningCall>>,
     /// Calls whose questions the client has not answered.
@@ -66,7 +66,7 @@ pub struct Frame {
     pub stream: Option<StreamId>,
     /// One JSON-RPC message, or the answers to a batch. No newline in it.
     pub text: Bytes,
-    /// What the message is.
+    /// The kind of the message.
     pub kind: MessageKind,
 }
 
@@ -149,14 +149,14 @@ impl Connection {
         self.work.pop_front()
     }
 
-    /// Nobody will read this stream any more: its calls are stopped.
+    /// The stream has no reader any more: its calls are stopped.
     pub fn abandon(&mut self, stream: StreamId) {
         self.handle(Input::Gone(stream), None);
     }
 
     /// Takes in what came of a call.
     pub fn complete(&mut self, done: Done) {
-        // What the call reported before it ended.
+        // The events that the call reported before it ended.
         self.take_events();
         self.on_finished(done.call.key, done.outcome);
     }

@@ -1,4 +1,4 @@
-//! What a method works with, and what it gives.
+//! The context of a method, and its answer.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ pub(crate) enum Answering {
     Running(Running),
 }
 
-/// What a method needs to know beside its params.
+/// Everything that a method needs besides its params.
 #[derive(Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
-    /// The call keeps this catalog, whatever changes meanwhile.
+    /// The catalog at the start of the call, which keeps it.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.

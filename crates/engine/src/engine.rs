@@ -1,4 +1,4 @@
-//! What all conversations of a server share.
+//! The state that all connections of a server share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -15,15 +15,15 @@ use crate::seal::{Seal, SealKey, random_name};
 /// How a server behaves. Every field has a good default.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who answers.
+    /// The identity of the server.
     pub server: Implementation,
     /// How to use it, for the model.
     pub instructions: Option<String>,
     /// How this deployment deviates from the specification.
     pub dialect: Dialect,
-    /// How much one client may have.
+    /// The limits of one client.
     pub limits: Limits,
-    /// How much the engine takes in.
+    /// The limits of the engine.
     pub engine_limits: EngineLimits,
     /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
     pub seal_key: Option<SealKey>,
@@ -46,7 +46,7 @@ impl Default for Settings {
     }
 }
 
-/// How much is taken in, whoever sends it.
+/// The limits of the engine, for all clients.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EngineLimits {
@@ -59,9 +59,9 @@ pub struct EngineLimits {
     /// Notifications that wait for one client. When full, further progress and log messages are
     /// dropped, and changes are told together.
     pub notifications: usize,
-    /// How many things stand on one page of a list.
+    /// The number of items on one page of a list.
     pub page_size: usize,
-    /// How long a call that nobody wants any more may clean up before it is dropped.
+    /// The time that an aborted call gets to clean up before it is dropped.
     pub abort_grace: Duration,
 }
 
@@ -86,11 +86,11 @@ pub struct ClientEvent {
     pub connection: u64,
     /// As the client named itself.
     pub client: Option<Raw>,
-    /// What happened.
+    /// The event.
     pub kind: ClientEventKind,
 }
 
-/// What happened to a client.
+/// An event of a client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientEventKind {
@@ -137,7 +137,7 @@ impl Engine {
         let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
         let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
         let announce = changes.clone();
-        // Nobody may be listening; that is no failure.
+        // Without a listener the event is dropped.
         registry.on_change(move |announcement| drop(announce.send(announcement)));
         let config = SessionConfig {
             dialect: settings.dialect.clone(),
@@ -159,7 +159,7 @@ impl Engine {
         })
     }
 
-    /// What is offered, and by whom.
+    /// The sources and their offers.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
@@ -174,7 +174,7 @@ impl Engine {
         self.stop.send_replace(true);
     }
 
-    /// How many legacy clients are there whose handshake is complete.
+    /// The number of legacy clients whose handshake is complete.
     pub fn ready_clients(&self) -> usize {
         self.ready.load(Ordering::Relaxed)
     }
@@ -246,7 +246,7 @@ impl Engine {
         }
     }
 
-    /// How long a description of the server may be kept: it may be another one after a restart.
+    /// How long clients may cache the description of the server: a restart may change it.
     pub(crate) fn discovery_cache(&self) -> CacheHint {
         CacheHint { ttl_ms: 300_000, scope: CacheScope::Public }
     }

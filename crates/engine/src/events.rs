@@ -1,4 +1,4 @@
-//! What the calls of a connection report: notifications, and how they ended.
+//! The events of the calls of a connection: notifications and outcomes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

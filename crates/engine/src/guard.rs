@@ -17,7 +17,7 @@ impl Future for Guarded {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        // Whatever the call had in its hands is dropped with it, and nobody else sees it.
+        // The state of the call is dropped with it; no other call can see it.
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
             Ok(poll) => poll,
             Err(panic) => Poll::Ready(panicked(panic.as_ref())),

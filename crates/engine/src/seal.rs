@@ -43,18 +43,18 @@ pub(crate) struct Seal {
     lifetime: Duration,
 }
 
-/// What is saved between two attempts.
+/// The state that is saved between two attempts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedState {
     /// How often the client was asked.
     pub(crate) asked: usize,
-    /// What the client has answered so far.
+    /// The client's answers so far.
     pub(crate) answers: Vec<(String, Raw)>,
     /// The source's own state.
     pub(crate) state: Option<Raw>,
 }
 
-/// What a seal is bound to.
+/// The request that a seal is bound to.
 pub(crate) struct Binding<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) method: &'a str,
@@ -87,7 +87,7 @@ impl Seal {
         Some(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat()))
     }
 
-    /// What was sealed; `None` if it is not ours, belongs to another request, or has expired.
+    /// The sealed state; `None` if the seal is invalid, belongs to another request, or has expired.
     pub(crate) fn open(&self, sealed: &str, binding: &Binding<'_>) -> Option<SavedState> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
@@ -112,7 +112,7 @@ impl Binding<'_> {
     }
 }
 
-/// The same value, whatever order a client writes its keys in.
+/// The value with sorted keys, so that their order does not matter.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Span, debug, info, info_span};
 
-/// A request that is being traced. Costs nothing where nobody collects spans.
+/// A request that is being traced. Costs nothing without a subscriber.
 #[derive(Debug)]
 pub(crate) struct Trace {
     span: Span,

@@ -28,7 +28,7 @@ pub struct Work {
     pub(crate) context: MethodContext,
 }
 
-/// How long the calls of one message may keep their thread before others get it.
+/// The time that the calls of one message may use their thread before others get it.
 const TURN: Duration = Duration::from_millis(5);
 
 /// Runs the calls of one message: the first at once, and those of a batch as long as they are quick.
@@ -59,7 +59,7 @@ pub enum Progress {
     Waiting(Waiting),
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub struct Done {
     pub(crate) call: Arc<RunningCall>,
@@ -75,7 +75,7 @@ pub struct Waiting {
     call: Arc<RunningCall>,
     /// `None` once it has ended.
     running: Option<(Guarded, Trace)>,
-    /// How long it may clean up after it was cancelled.
+    /// The time that it gets to clean up after it was cancelled.
     grace: Duration,
 }
 
@@ -120,7 +120,7 @@ impl Work {
             Ok(Answering::Done(outcome)) | Err(outcome) => return done(call, trace, outcome),
             Ok(Answering::Running(running)) => Guarded(running),
         };
-        // Whoever goes on with it polls it again, with another waker.
+        // Its next owner polls it again, with another waker.
         let mut cx = Context::from_waker(Waker::noop());
         if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut cx) {
             return done(call, trace, outcome);

@@ -70,7 +70,7 @@ impl Batches {
 }
 
 impl Batch {
-    /// How many bytes its answers have.
+    /// The size of its answers in bytes.
     pub(crate) fn size(&self) -> usize {
         self.answers.iter().map(|answer| answer.as_bytes().len()).sum()
     }

@@ -1,4 +1,4 @@
-//! What holds for all sessions of a server, and what a transport knows of one client.
+//! The configuration of all sessions of a server, and the kinds of sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 
-/// What all sessions of a server share.
+/// The configuration that all sessions of a server share.
 #[derive(Debug)]
 pub struct SessionConfig {
     /// How this deployment deviates.
     pub dialect: Dialect,
-    /// How much a client may have.
+    /// The limits of one client.
     pub limits: Limits,
-    /// Who answers, as JSON.
+    /// The identity of the server, as JSON.
     pub server: Raw,
     /// Names for the pages that users are asked to visit.
     pub elicitation_ids: ElicitationIds,
@@ -41,15 +41,15 @@ impl ElicitationIds {
     }
 }
 
-/// How much one client may have.
+/// The limits of one client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// Calls at once. One more is refused.
     pub calls: usize,
-    /// How long a call may take. Then it is aborted and answered with an error.
+    /// The time limit of a call. At the limit it is aborted and answered with an error.
     pub call_time: Option<Duration>,
-    /// How long a client may take to answer a question. Then the call is aborted.
+    /// The time limit of an answer to a question. At the limit the call is aborted.
     pub question_time: Option<Duration>,
     /// Resources and listeners at once. One more is refused.
     pub subscriptions: usize,
@@ -57,7 +57,7 @@ pub struct Limits {
     pub subscription_bytes: usize,
     /// Bytes of the answers to one batch. An answer that does not fit is replaced by an error.
     pub batch_bytes: usize,
-    /// How long running calls may go on after the client has left.
+    /// The time that running calls get after the client has left.
     pub grace: Duration,
 }
 
@@ -75,7 +75,7 @@ impl Default for Limits {
     }
 }
 
-/// What the transport knows of a client before it has said anything.
+/// The kind of a session, which the transport knows before the first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionKind {
     /// A pipe or the like, which serves both eras, request by request.

@@ -7,21 +7,21 @@ use sabir_wire::Revision;
 pub struct Dialect {
     /// The one revision that is answered to every `initialize`; all are negotiated without it.
     pub revision: Option<Revision>,
-    /// What a call of an unknown tool gets.
+    /// The answer to a call of an unknown tool.
     pub unknown_tool: UnknownTool,
-    /// What a tool's failure becomes.
+    /// The form of a tool's failure.
     pub tool_failure: ToolFailure,
-    /// What a legacy client may do before the handshake is complete; each transport has a default.
+    /// The requests that are refused before the handshake; each transport has a default.
     pub require_ready: Option<RequireReady>,
-    /// What a message without a `method` gets.
+    /// The error code for a message without a `method`.
     pub missing_method: MissingMethod,
-    /// What a request with the id `null` is.
+    /// The treatment of a request with the id `null`.
     pub null_id: NullId,
     /// Whether `name` and `version` stand at the top of the initialize result too.
     pub flat_server_info: bool,
 }
 
-/// What a call of an unknown tool gets.
+/// The answer to a call of an unknown tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownTool {
     /// The error -32602.
@@ -33,7 +33,7 @@ pub enum UnknownTool {
     Result,
 }
 
-/// What a tool's failure becomes.
+/// The form of a tool's failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolFailure {
     /// A result with `isError`.
@@ -54,7 +54,7 @@ pub enum RequireReady {
     All,
 }
 
-/// What a message without a `method` gets.
+/// The error code for a message without a `method`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingMethod {
     /// The error -32600.
@@ -64,7 +64,7 @@ pub enum MissingMethod {
     ParseError,
 }
 
-/// What a request with the id `null` is.
+/// The treatment of a request with the id `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NullId {
     /// Refused: -32600.

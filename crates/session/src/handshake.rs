@@ -9,7 +9,7 @@ use crate::io::RequestMeta;
 use crate::phase::Phase;
 use crate::words::{kept_capabilities, kept_name};
 
-/// What a handshake, or the transport, has told about a client.
+/// The metadata of a client, from its handshake or its transport.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Client {
     /// The revision that is used with it.

@@ -41,7 +41,7 @@ pub(crate) struct Restart {
     pub(crate) params: Option<Raw>,
 }
 
-/// What the success of a call changes in the session.
+/// The change in the session when a call succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Effect {
     None,

@@ -1,4 +1,4 @@
-//! What goes into a session and what comes out: the whole contract.
+//! The inputs and outputs of a session.
 
 use bytes::Bytes;
 use sabir_wire::types::{
@@ -17,7 +17,7 @@ pub enum Input {
     Received {
         /// Where replies to it are sent.
         stream: StreamId,
-        /// Who sent it.
+        /// The caller who sent it.
         caller: Caller,
         /// The frame, decoded.
         frame: Result<Incoming, Malformed>,
@@ -26,7 +26,7 @@ pub enum Input {
     Request {
         /// Where replies to it are sent.
         stream: StreamId,
-        /// Who sent it.
+        /// The caller who sent it.
         caller: Caller,
         /// The request.
         request: ParsedRequest,
@@ -35,19 +35,19 @@ pub enum Input {
     Finished {
         /// Which one.
         call: CallKey,
-        /// What came of it.
+        /// Its outcome.
         outcome: Outcome,
     },
     /// A running call has something to say.
     Notified {
         /// Which one.
         call: CallKey,
-        /// What it says.
+        /// The notification.
         note: CallNotification,
     },
     /// Something that is offered changed.
     Changed(Topic),
-    /// Nobody will read this stream any more: its calls are stopped, and nothing is answered.
+    /// The stream has no reader any more: its calls are stopped and not answered.
     Gone(StreamId),
     /// A notification that the protocol does not know, a whole message, for a legacy client whose
     /// handshake is complete.
@@ -68,7 +68,7 @@ pub enum Output {
         stream: Option<StreamId>,
         /// One JSON-RPC message, or the answers to a batch. No newline in it.
         frame: Bytes,
-        /// What the message is.
+        /// The kind of the message.
         kind: MessageKind,
     },
     /// Begin to work, and report [`Input::Finished`] with the call's key.
@@ -94,7 +94,7 @@ pub enum Output {
     Close,
 }
 
-/// What a message to the client is.
+/// The kind of a message to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// The answer to a request, or the answers to a batch; the code, where it is an error.
@@ -103,7 +103,7 @@ pub enum MessageKind {
     Refusal(i64),
     /// A request of ours. The call that asks waits for its answer.
     Question,
-    /// A notification. Where nobody takes it in time, it may be dropped.
+    /// A notification. It may be dropped if it is not delivered in time.
     Notification,
 }
 
@@ -119,35 +119,35 @@ pub struct CallKey(pub u64);
 )]
 pub struct StreamId(pub u64);
 
-/// A request that describes itself, whatever the era of the client.
+/// A self-describing request, of a client of either era.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Names the call.
     pub key: CallKey,
-    /// Who asks.
+    /// The metadata of the request.
     pub from: RequestMeta,
-    /// What for.
+    /// The request.
     pub request: Request,
 }
 
 /// The metadata of a request: who makes it, and what its client understands.
 #[derive(Clone, Debug)]
 pub struct RequestMeta {
-    /// Who makes the request, as the transport has established.
+    /// The caller, established by the transport.
     pub caller: Caller,
-    /// What the answer must be written in.
+    /// The revision of the response.
     pub revision: Revision,
-    /// What the client can be asked.
+    /// The client's declared capabilities.
     pub capabilities: ClientCapabilities,
-    /// Who the client says it is.
+    /// The client's own name for itself.
     pub client: Option<Raw>,
     /// The least of the log messages that it wants; `None` wants none.
     pub log_level: Option<Level>,
-    /// What the request says about itself.
+    /// The request's metadata object.
     pub meta: Meta,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Outcome {
     /// It is done.
@@ -160,7 +160,7 @@ pub enum Outcome {
     Failed(Problem),
 }
 
-/// What a running call may say.
+/// A notification of a running call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallNotification {
     /// How far it has come.
@@ -174,11 +174,11 @@ pub enum CallNotification {
     },
     /// Something for the log.
     Log {
-        /// How much it matters.
+        /// The level of the message.
         level: Level,
-        /// Who says it.
+        /// The name of the logger.
         logger: Option<String>,
-        /// What is said.
+        /// The message.
         data: Raw,
     },
     /// A notification of another server that has no type here.

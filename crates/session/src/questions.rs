@@ -40,7 +40,7 @@ struct OpenQuestion {
     method: Cow<'static, str>,
 }
 
-/// What an answer led to.
+/// The effect of an answer.
 #[derive(Debug)]
 pub(crate) enum Answered {
     /// It answers no open question, or more answers are awaited.

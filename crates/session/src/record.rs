@@ -19,7 +19,7 @@ use crate::subscriptions::Subscriptions;
 /// Everything that a session remembers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// Who opened the session. Only they may use it.
+    /// The caller who opened the session. No other caller may use it.
     pub(crate) owner: Caller,
     pub(crate) phase: Phase,
     pub(crate) client: Client,
@@ -40,14 +40,14 @@ pub(crate) struct State {
 /// A session at rest, to be kept outside of the process. Serializes with serde.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SessionRecord {
-    /// How long the session had lived when it was recorded.
+    /// The age of the session when it was recorded.
     pub(crate) age: Duration,
     pub(crate) kind: SessionKind,
     pub(crate) state: State,
 }
 
 impl SessionRecord {
-    /// Who opened the session. Only they may use it.
+    /// The caller who opened the session. No other caller may use it.
     pub fn owner(&self) -> &Caller {
         &self.state.owner
     }
@@ -68,13 +68,13 @@ impl Clock {
         Self { age, since: Some(now) }
     }
 
-    /// What the clock shows at `now`. It starts with the first look.
+    /// The session's time at `now`. It starts with the first call.
     pub(crate) fn start(&mut self, now: Instant) -> Duration {
         self.since.get_or_insert(now);
         self.read(now)
     }
 
-    /// What the clock shows at `now`.
+    /// The session's time at `now`.
     pub(crate) fn read(&self, now: Instant) -> Duration {
         let since = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         self.age.saturating_add(since)

@@ -110,7 +110,7 @@ impl Session {
         self.clock.when(next?)
     }
 
-    /// Who opened the session. The transport lets nobody else use it.
+    /// The caller who opened the session. The transport refuses all others.
     pub fn owner(&self) -> &Caller {
         &self.state.owner
     }
@@ -130,7 +130,7 @@ impl Session {
         self.state.client.name.as_ref()
     }
 
-    /// How many calls have not ended.
+    /// The number of running calls.
     pub fn running(&self) -> usize {
         self.state.calls.len()
     }
@@ -146,7 +146,7 @@ impl Session {
         calls.uses(stream) || subscriptions.is_listening(stream) || batches.uses(stream)
     }
 
-    /// How many bytes of URIs the session keeps for its subscriptions.
+    /// The size in bytes of the URIs of its subscriptions.
     pub fn subscription_bytes(&self) -> usize {
         self.state.subscriptions.size()
     }

@@ -1,4 +1,4 @@
-//! Who listens to what.
+//! Subscriptions of both eras.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::io::StreamId;
 
-/// What a client wants to be told of.
+/// The filter of a subscription.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Subscriptions {
     /// Legacy: resources by URI. List changes go to every legacy client that is ready.
@@ -33,7 +33,7 @@ impl Subscriptions {
         self.resources.len() + listened.sum::<usize>()
     }
 
-    /// How many bytes their URIs have.
+    /// The size of their URIs in bytes.
     pub(crate) fn size(&self) -> usize {
         let listened = self.listeners.iter().map(|listener| listener.filter.size());
         self.resources.iter().map(|uri| uri.len()).chain(listened).sum()

@@ -1,4 +1,4 @@
-//! How much of a client's own words is kept: whatever it says, a session stays small.
+//! Bounds for the client's own data, so that a session stays small.
 
 use sabir_wire::types::ClientCapabilities;
 use sabir_wire::{Id, Problem, Raw};

@@ -25,7 +25,7 @@ pub(crate) trait Link {
     /// Queues a message.
     fn send(&mut self, message: &Bytes);
 
-    /// How many bytes are queued.
+    /// The number of queued bytes.
     fn unsent(&self) -> usize;
 
     /// Writes what is queued, and reads if `reads`. Completes when either made progress.
@@ -35,7 +35,7 @@ pub(crate) trait Link {
     fn next(&mut self) -> Option<Line>;
 }
 
-/// What happened on a link.
+/// An event of a link.
 pub(crate) enum Step {
     /// Something was written or read.
     Progress,

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::pump::{self, Link, Step};
 
-/// How much is read at once.
+/// The bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Serves one client until it has left, or the engine stops, and everything is sent.

@@ -38,7 +38,7 @@ where
     let mut link = WebSocket::new(socket, ping);
     // The link never fails: an error ends it, and decides how it is closed.
     let _ = pump::serve(engine, caller, &mut link).await;
-    // Whoever does not answer the closing handshake in time is not waited for.
+    // A client that does not answer the closing handshake in time is dropped.
     let _ = tokio::time::timeout(LINGER, link.close()).await;
 }
 

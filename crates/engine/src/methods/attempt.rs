@@ -114,7 +114,7 @@ impl Attempt {
             caller: &self.caller,
             method: self.method,
             name: &self.name,
-            // What cannot be read, such as 1e400, is bound as it is written.
+            // Arguments that cannot be parsed, such as 1e400, are bound as text.
             arguments: self.arguments.as_ref().map(|arguments| {
                 arguments.read().unwrap_or_else(|_| Value::String(arguments.text().into()))
             }),
@@ -127,13 +127,13 @@ pub(crate) fn relayed(method: &str, json: Raw) -> ServerResult {
     ServerResult::Relayed(Relayed { method: Method::named(method), json })
 }
 
-/// What the source gets to know of a call that may ask its client.
+/// The context of a call that may ask its client.
 pub(crate) fn context(context: MethodContext, attempt: &Attempt) -> Context {
     let SavedState { answers, state, .. } = attempt.saved.clone();
     Context { answers, state, ..plain_context(context) }
 }
 
-/// What the source gets to know of any other call.
+/// The context of any other call.
 pub(crate) fn plain_context(context: MethodContext) -> Context {
     Context {
         caller: context.from.caller,

@@ -1,4 +1,4 @@
-//! What each method does, one module per page of the specification.
+//! The methods, one module per page of the specification.
 
 pub(crate) mod attempt;
 pub(crate) mod completion;
@@ -13,7 +13,7 @@ pub(crate) mod tools;
 use sabir_budget::ComputeError;
 use sabir_wire::Problem;
 
-/// What a method's own function gives, when it needs nobody else.
+/// The result of a method that needs no source.
 type Reply = Result<sabir_wire::types::ServerResult, Problem>;
 
 /// The pool has no result.

@@ -6,7 +6,7 @@ use sabir_wire::types::SubscriptionFilter;
 
 use crate::context::MethodContext;
 
-/// What of the wishes can be fulfilled; the session acknowledges it.
+/// The part of the requested filter that can be served; the session acknowledges it.
 pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
     let has = context.catalog.capabilities();
     let wish = listen.filter;

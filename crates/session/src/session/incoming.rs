@@ -1,4 +1,4 @@
-//! Frames, taken apart: single messages, batches, and what is neither.
+//! Incoming frames: single messages, batches and malformed ones.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl Session {
         }
     }
 
-    /// Stops the calls whose answers nobody will read.
+    /// Stops the calls whose stream has no reader.
     pub(super) fn on_gone(&mut self, stream: StreamId, out: &mut Vec<Output>) {
         for key in self.state.calls.of(stream) {
             self.drop_call(key, out);

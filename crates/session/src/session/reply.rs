@@ -121,7 +121,7 @@ fn all_text(content: &[Content]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong with a message that could not be parsed.
+/// The mistake in a message that could not be parsed.
 pub(super) fn malformed(malformed: &Malformed, dialect: &Dialect) -> Problem {
     let request = |reason: &'static str| Problem::Request(reason.into());
     match &malformed.kind {

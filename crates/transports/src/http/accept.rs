@@ -19,7 +19,7 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-/// What `MCP-Protocol-Version` says.
+/// The value of `MCP-Protocol-Version`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionHeader {
     /// It is not there.
@@ -74,7 +74,7 @@ pub(crate) fn check(
         Ok(Request::GetPrompt(get)) => encoded(headers, "Mcp-Name", &get.name),
         Ok(Request::ReadResource(read)) => encoded(headers, "Mcp-Name", &read.uri),
         Ok(_) => Ok(()),
-        // Whatever else is wrong with it, its name must be repeated.
+        // The name must be repeated even where other params are invalid.
         Err(_) => match unread_name(asked) {
             Some(name) => encoded(headers, "Mcp-Name", &name),
             None => Ok(()),
@@ -82,7 +82,7 @@ pub(crate) fn check(
     }
 }
 
-/// The name in params that are no good otherwise.
+/// The name in params that are otherwise invalid.
 fn unread_name(asked: &ParsedRequest) -> Option<String> {
     let name = match asked.method {
         Method::CallTool | Method::GetPrompt => "name",
@@ -124,7 +124,7 @@ fn plain(
         return Err(mismatch(format!("the header {name} is missing")));
     }
     let Some(body) = body else { return Ok(()) };
-    // A header that stands twice says two things, and somebody will believe the wrong one.
+    // A duplicate header is ambiguous: two parsers could use different values.
     match values.find(|value| *value != body.as_bytes()) {
         None => Ok(()),
         Some(value) => Err(differs(name, value, body)),
@@ -200,7 +200,7 @@ fn integer(text: &str) -> Option<i128> {
     })
 }
 
-/// The text that a header's value stands for. Spec: "Value Encoding".
+/// The decoded value of a header. Spec: "Value Encoding".
 fn decode<'a>(name: &str, value: &'a [u8]) -> Result<Cow<'a, str>, Problem> {
     let text = headers::text(value).ok_or_else(|| {
         mismatch(format!("the header {name} holds characters that no header may hold"))

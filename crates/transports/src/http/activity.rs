@@ -1,4 +1,4 @@
-//! How a connection is doing, for whoever looks after all of them.
+//! The activity of a connection, for the task that sweeps all of them.
 //!
 //! Timers are dear where every request would start one. A connection only notes when something
 //! began, by a clock that ticks as often as it is looked at; one task looks at all connections and
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::settings::Limits;
 
-/// A clock that stands still between two ticks. Milliseconds since it was made, never 0.
+/// A clock with coarse ticks: milliseconds since it was created, never 0.
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
@@ -44,7 +44,7 @@ pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a connection is told to do.
+/// An order to a connection.
 const RUN: u8 = 0;
 const FINISH: u8 = 1;
 const ABANDON: u8 = 2;
@@ -214,7 +214,7 @@ impl Activity {
         let mut heard = None;
         poll_fn(|cx| {
             loop {
-                // What was read before an order came is taken in before the order is.
+                // Data that was read before an order is handled before it.
                 if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                     return Poll::Ready(Some(ended));
                 }

@@ -21,7 +21,7 @@ pub(crate) struct Attachment {
     state: Arc<ServerState>,
     stored: Arc<StoredSession>,
     reader: Reader,
-    /// The client was told where it is, so it can come back.
+    /// The client knows an event id, so it can resume the stream.
     is_announced: bool,
 }
 
@@ -89,11 +89,11 @@ impl Drop for Attachment {
 
 /// How a stream begins and ends.
 pub(crate) struct Opening {
-    /// What is said first.
+    /// The first event.
     pub(crate) begun: Bytes,
     /// Nothing comes after it.
     pub(crate) is_last: bool,
-    /// When the client shall be sent away, to come back.
+    /// When the stream is closed so that the client resumes it later.
     pub(crate) poll_at: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! Who calls: the caller is established before anything of a request is parsed.
+//! Authentication: the caller is established before anything of a request is parsed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::settings::{NamedToken, Settings};
 
 /// Establishes the caller of a request from its `Authorization` header.
 pub trait Authenticate: Send + Sync {
-    /// What is already known of these credentials, without waiting. `None` if it must be found out.
+    /// The verdict on these credentials, if it is known without waiting.
     fn known(&self, authorization: Option<&[u8]>) -> Option<Result<Caller, Denied>> {
         let _ = authorization;
         None
@@ -41,7 +41,7 @@ pub(crate) enum Authentication {
     Open,
     /// One of these tokens must be there, in `Authorization` or in the header of this name.
     Tokens(Vec<(NamedToken, Caller)>, Option<Box<str>>),
-    /// As somebody else decides.
+    /// Callers are established by the application.
     Custom(Arc<dyn Authenticate>),
 }
 

@@ -157,7 +157,7 @@ where
     }
 }
 
-/// How much of an unwanted body is read, so that the next request of its connection can be.
+/// The longest unwanted body that is read, so that its connection can be used again.
 const MAX_UNWANTED: usize = 64 << 10;
 
 /// Reads a body that nobody wants. `false` if it is too long or too slow for that: then the

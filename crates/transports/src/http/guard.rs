@@ -93,7 +93,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Only names that nobody can make mean something else: a number, or the one reserved name.
+/// Only names that cannot be rebound by DNS: an IP address, or `localhost`.
 fn is_this_machine(name: &str) -> bool {
     let is_six = || {
         let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -178,7 +178,7 @@ const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 /// Whether the caller takes all of `kinds`, which are among the two that there are.
 pub(crate) fn check_accept(headers: &impl Headers, kinds: &[&str]) -> Result<(), Refusal> {
     match headers.first("accept") {
-        // Who names nothing takes anything.
+        // A client without `Accept` accepts everything.
         None => return Ok(()),
         Some(value) if value == USUAL_ACCEPT => return Ok(()),
         Some(_) => {}

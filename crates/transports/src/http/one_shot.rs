@@ -21,7 +21,7 @@ use super::state::{InFlight, OpenStream};
 /// The one stream of such a connection.
 pub(crate) const STREAM_ID: StreamId = StreamId(0);
 
-/// How an error of the protocol is told in the language of HTTP.
+/// The HTTP status for an error of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatusRules {
     /// A modern request.
@@ -150,7 +150,7 @@ fn stream(
     Box::pin(events)
 }
 
-/// How much is sent at once, and at least one message.
+/// The bytes that are sent at once; at least one message.
 const MAX_PIECE: usize = 256 << 10;
 
 /// The next piece; `None` at the end.

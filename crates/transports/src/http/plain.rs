@@ -31,18 +31,18 @@ use super::{exchange, route};
 /// The longest plain request.
 const MAX_REQUEST: usize = 64 << 10;
 
-/// How much is read at once.
+/// The bytes that are read at once.
 const ROOM: usize = 8 << 10;
 
 /// A connection on which there were only plain requests.
 pub(crate) struct Plain<S> {
     socket: Socket<S>,
     connection: Arc<HttpConnection>,
-    /// What was read and not answered.
+    /// Bytes that were read and not answered.
     read: Bytes,
     /// Where to read to.
     room: BytesMut,
-    /// What is to be written.
+    /// Bytes to be written.
     out: Vec<u8>,
     date: Date,
 }
@@ -55,7 +55,7 @@ pub(crate) enum Next {
     Other(Option<Answer>),
 }
 
-/// What became of what was read.
+/// The result of parsing the bytes that were read.
 enum Step {
     /// A request was taken in. It is so long, and this is its answer.
     Taken(usize, Answer),
@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
     /// Waits for more to read. `false` if nothing will come, or none is wanted.
     async fn read(&mut self) -> bool {
         self.read = Bytes::new();
-        // The same memory again, if nobody needs what was there.
+        // Reuses the memory if it is no longer referenced.
         if !self.room.try_reclaim(ROOM) {
             self.room = BytesMut::with_capacity(ROOM);
         }

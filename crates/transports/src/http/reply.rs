@@ -16,7 +16,7 @@ use sabir_wire::{Code, ErrorObject, write_error};
 
 use super::activity::{Activity, Untaken};
 
-/// What every request ends with.
+/// The response to a request.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     /// Beside those that tell what the body is.
@@ -24,7 +24,7 @@ pub(crate) struct Reply {
     pub(crate) body: Content,
 }
 
-/// A reply that is ready, or will be. What is ready passes through no future on its way out.
+/// A reply that is ready, or will be. A ready one needs no future.
 pub(crate) enum Answer {
     /// At once.
     Now(Reply),
@@ -96,7 +96,7 @@ impl Body {
     }
 }
 
-/// How long a peer may take nothing.
+/// The time limit for a peer that reads nothing.
 struct Timing {
     activity: Arc<Activity>,
     stall: Duration,
@@ -115,7 +115,7 @@ impl AsRef<[u8]> for Timed {
     }
 }
 
-/// What a body holds.
+/// The content of a body.
 pub(crate) enum Content {
     /// Nothing, or nothing more.
     Empty,

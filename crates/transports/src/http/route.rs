@@ -104,7 +104,7 @@ where
         }
         _ if settings.only_websocket => Err(upgrade::required()),
         (&Method::POST, _) if is_endpoint => exchange::post(in_flight, caller, head, body).await,
-        // A modern client has no use for either, and is told so.
+        // The modern era has neither GET nor DELETE.
         (&Method::GET | &Method::DELETE, _)
             if is_endpoint && named_revision(&head.headers).is_modern() =>
         {

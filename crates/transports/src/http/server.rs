@@ -53,7 +53,7 @@ pub enum BindError {
     },
 }
 
-/// How much is going on.
+/// Counts of connections, requests, streams and sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Open connections.
@@ -66,12 +66,12 @@ pub struct Stats {
     pub sessions: usize,
 }
 
-/// Counts, for whoever wants to know while the server runs.
+/// Gives the counts of a running server.
 #[derive(Clone)]
 pub struct Watcher(Arc<ServerState>);
 
 impl Watcher {
-    /// How much is going on now.
+    /// The current counts.
     pub fn stats(&self) -> Stats {
         let activities = self.0.activities();
         Stats {
@@ -90,7 +90,7 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Server {
-    /// Binds a server, which serves nobody before [`Server::run`].
+    /// Binds a server. It serves only after [`Server::run`].
     pub async fn bind(engine: Arc<Engine>, mut settings: Settings) -> Result<Self, BindError> {
         let address = settings.address;
         let is_guarded = !settings.tokens.is_empty() || settings.authenticate.is_some();
@@ -151,10 +151,10 @@ pub async fn serve<L: Listener>(
     state.table.clear();
 }
 
-/// How long a client may take to read our last words, after the grace.
+/// The time that clients get to read the last responses, after the grace period.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How long to wait when the system has no room for another connection.
+/// The pause after the system refused to accept a connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 async fn accept<L>(state: &Arc<ServerState>, listener: &mut L, room: &Arc<Semaphore>)

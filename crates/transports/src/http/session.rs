@@ -29,7 +29,7 @@ const LAST_EVENT: &str = "last-event-id";
 /// The revision whose transport had a stream for everything.
 pub(crate) const OLD_SSE: Revision = Revision::V2024_11_05;
 
-/// What a client said in one POST.
+/// The message of one POST.
 #[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
 pub(crate) enum PostedMessage {
     /// A request.
@@ -78,12 +78,12 @@ pub(crate) fn post(
     }
 }
 
-/// What a legacy client says that it speaks.
+/// The revision that a legacy client names.
 fn spoken(named: VersionHeader, is_hello: bool) -> Result<Revision, Refusal> {
     match named {
         VersionHeader::Nothing => Ok(Revision::UNNAMED),
         VersionHeader::Known(revision) if revision.era() == Era::Legacy => Ok(revision),
-        // What will be spoken is only being agreed on.
+        // The revision is still being negotiated.
         VersionHeader::Known(_) if is_hello => Ok(Revision::UNNAMED),
         _ => {
             let reason = "the MCP-Protocol-Version is not supported here";
@@ -230,7 +230,7 @@ async fn answer_later(
     let settings = &in_flight.state().settings;
     let can_come_back = can_come_back(&stored);
     let poll_after = settings.poll_after.filter(|_| can_come_back);
-    // Dropped before it is done, a task goes on with the call: a lost connection is no cancellation.
+    // If this is dropped, a task goes on with the call: a lost connection does not cancel it.
     let run = async {
         if let Some(waiting) = &mut waiting {
             let done = waiting.await;
@@ -246,7 +246,7 @@ async fn answer_later(
     };
     drop(waiting);
     let (events, is_last) = match first {
-        // Cancelled: there is no answer, and so nothing to come back for.
+        // Cancelled: there is no response, and nothing to resume.
         Some(None) => return reply::events(Bytes::new()),
         Some(Some((events, true)))
             if events.len() == 1 && events[0].frame.kind != MessageKind::Notification =>
@@ -270,7 +270,7 @@ fn can_come_back(stored: &StoredSession) -> bool {
     revision >= Some(Revision::V2025_11_25)
 }
 
-/// What a stream begins with: at once, so that the client knows where it can come back to.
+/// The first event of a stream, sent at once, so that the client can resume it.
 fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> Vec<u8> {
     match can_come_back {
         true => sse::prime(&attachment.origin().to_string(), retry.as_millis()).into(),
@@ -304,7 +304,7 @@ pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<
     let attachment = Attachment::new(in_flight.state(), &stored, reader);
     let settings = &in_flight.state().settings;
     let can_come_back = can_come_back(&stored);
-    // Whoever has come back knows its place, and the same id must not be given twice.
+    // A resumed stream has an id already, and ids must be unique.
     let begun = beginning(&attachment, settings.retry, can_come_back && last_seen.is_none());
     let polls = can_come_back && reader.origin == Origin::Post;
     let poll_at = settings.poll_after.filter(|_| polls).map(|after| Instant::now() + after);

@@ -57,9 +57,9 @@ pub struct Settings {
     /// stream is closed, and it comes back for the rest. Without it a stream lasts as long as the
     /// call. Revisions that cannot be told to come back are not affected.
     pub poll_after: Option<Duration>,
-    /// How long a legacy client shall wait before it comes back for the rest of a stream.
+    /// The time that a legacy client waits before it resumes a stream.
     pub retry: Duration,
-    /// How much is taken in and kept.
+    /// The limits of connections, sessions and streams.
     pub limits: Limits,
 }
 
@@ -93,27 +93,27 @@ impl Default for Settings {
     }
 }
 
-/// How much is taken in and kept, whoever sends it.
+/// The limits of connections, sessions and streams, for all clients.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// Connections at once. For one more, those are closed that have never made a request, or have
     /// made none for the longest time; if all are in use it waits.
     pub connections: usize,
-    /// How long a connection may be without a complete request. Then it is closed.
+    /// The time limit for a connection without a complete request. At the limit it is closed.
     pub idle: Duration,
     /// The longest head of a request, in bytes. A longer one is answered 431.
     pub head: usize,
-    /// How long the body of a request may take to arrive. Then the request is answered 408.
+    /// The time limit for the body of a request. At the limit the response is 408.
     pub body_time: Duration,
-    /// How long a client may take nothing of what it is sent. Then its connection is closed.
+    /// The time limit for a client that reads nothing. At the limit its connection is closed.
     pub stall: Duration,
     /// Legacy sessions at once, and a quarter of them of one caller. For one more, that is ended which
     /// was not used for the longest time; if all are in use it is answered 503.
     pub sessions: usize,
-    /// How long a legacy session may be unused. Then it is ended, and answered 404.
+    /// The idle time limit of a legacy session. At the limit it ends; its id is answered 404.
     pub session_idle: Duration,
-    /// How long a legacy session may be unused whose handshake is not complete. Then it is ended.
+    /// The idle time limit of a legacy session without a complete handshake.
     pub handshake_time: Duration,
     /// Bytes that one legacy session has not taken of what it is sent. With more, its next request is
     /// answered 429.
@@ -127,7 +127,7 @@ pub struct Limits {
     /// The same, in bytes, of all streams of a session that nobody reads. The newest is kept however
     /// long it is.
     pub replay_bytes: usize,
-    /// How long they are kept after the stream has ended or the client was last there.
+    /// The time that they are kept after the stream has ended or its reader has left.
     pub replay_time: Duration,
 }
 
@@ -151,14 +151,14 @@ impl Default for Limits {
     }
 }
 
-/// A static token: whoever brings it is the caller of that name.
+/// A static token, which identifies a caller by name.
 #[derive(Clone, Debug)]
 pub struct NamedToken {
     /// The subject of the caller.
     pub name: Box<str>,
     /// The secret.
     pub token: Token,
-    /// What the caller may do.
+    /// The caller's scopes.
     pub scopes: Vec<Box<str>>,
 }
 

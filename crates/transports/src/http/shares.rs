@@ -1,4 +1,4 @@
-//! How many legacy sessions each caller has: nobody can fill the table for everybody else.
+//! The legacy sessions of each caller, so that one caller cannot fill the table.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// The sessions of all callers.
 pub(crate) struct Shares<T> {
     callers: FxHashMap<u64, Share<T>>,
-    /// How many one caller may have.
+    /// The limit per caller.
     limit: usize,
 }
 
@@ -18,7 +18,7 @@ struct Share<T> {
     sessions: VecDeque<Weak<T>>,
 }
 
-/// How many sessions are compared to find the one that was not used for the longest time.
+/// The number of sessions that are compared to find the one that was idle for the longest time.
 const COMPARED: usize = 32;
 
 impl<T> Shares<T> {

@@ -13,18 +13,18 @@ use tokio::time::Sleep;
 
 use super::activity::Activity;
 
-/// How long and how much a peer may go on after our last word.
+/// The time and the bytes that a peer may still send after the last response.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 20;
 
-/// How much is copied so that it leaves in one piece.
+/// The longest body that is copied behind its head, to be sent in one write.
 pub(crate) const TOGETHER: usize = 2 << 10;
 
 /// A connection's socket.
 pub(crate) struct Socket<S> {
     stream: S,
     activity: Arc<Activity>,
-    /// What was read before, and is to be read once more.
+    /// Bytes that were read before, to be read again.
     again: Bytes,
     linger: Option<Linger>,
 }

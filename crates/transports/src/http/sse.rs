@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// Appends one event. `id` names it, where the client may come back for those after it.
+/// Appends one event. `id` lets the client resume the stream after it.
 pub(crate) fn write(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
     if let Some(id) = id {
         line(out, b"id: ", id.as_bytes());
@@ -18,17 +18,17 @@ pub(crate) fn write_kind(out: &mut Vec<u8>, kind: &str, data: &[u8]) {
     out.push(b'\n');
 }
 
-/// An event that says nothing but where a client that loses its connection may come back to.
+/// An event without data, whose id lets a client resume the stream.
 pub(crate) fn prime(id: &str, retry_ms: u128) -> Bytes {
     format!("id: {id}\nretry: {retry_ms}\ndata:\n\n").into()
 }
 
-/// Tells a client when to come back.
+/// Tells a client how long to wait before it reconnects.
 pub(crate) fn retry(retry_ms: u128) -> Bytes {
     format!("retry: {retry_ms}\n\n").into()
 }
 
-/// A comment, which nobody reads.
+/// A comment, which clients ignore.
 pub(crate) fn keep_alive() -> Bytes {
     Bytes::from_static(b":\n\n")
 }

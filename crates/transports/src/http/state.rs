@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state that all connections of a server share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,14 +16,14 @@ use super::settings::Settings;
 use super::streams::Bounds;
 use super::table::SessionTable;
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub(crate) struct ServerState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) settings: Settings,
     pub(crate) guard: Guard,
     pub(crate) authentication: Authentication,
     pub(crate) table: SessionTable,
-    /// How much is kept of the streams of one session.
+    /// The bounds of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
     /// Event streams and WebSockets that are open.
@@ -102,18 +102,18 @@ impl ServerState {
     }
 }
 
-/// One connection, or one request where somebody else has the connection.
+/// One connection, or one request where the application owns the connection.
 pub(crate) struct HttpConnection {
     pub(crate) state: Arc<ServerState>,
-    /// `None` where somebody else has the connection.
+    /// `None` where the application owns the connection.
     pub(crate) activity: Option<Arc<Activity>>,
     _place: Place,
-    /// Tells callers whom nobody vouches for from each other.
+    /// Distinguishes anonymous callers from each other.
     number: u64,
     _memory: Hold,
 }
 
-/// What a connection needs of memory before it has sent anything long.
+/// The memory of a connection without long messages.
 const CONNECTION_MEMORY: usize = 16 << 10;
 
 impl HttpConnection {

@@ -22,7 +22,7 @@ pub(crate) struct Streams {
     streams: Vec<Stream>,
     /// Messages that were just posted, with what was answered so far.
     posted: Vec<(StreamId, Vec<Frame>)>,
-    /// What belongs to no request, and came before anybody listened.
+    /// Messages that belong to no request, from before a stream was opened.
     undelivered: VecDeque<Frame>,
     /// Numbers streams. By the time that it wraps, the first ones are long gone.
     last_number: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Streams {
     is_looked_after: bool,
 }
 
-/// How much is kept.
+/// The bounds of the streams of one session.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     /// Of each stream, messages.
@@ -40,9 +40,9 @@ pub(crate) struct Bounds {
     /// Of all streams that nobody reads, bytes: when it is more, the oldest is forgotten. Of what
     /// a reader has taken, bytes.
     pub(crate) bytes: usize,
-    /// Streams that are read, and as many that nobody reads.
+    /// The number of streams with a reader, and of those without.
     pub(crate) streams: usize,
-    /// Of all streams, bytes that nobody has read: with more, no further message is taken in.
+    /// Unread bytes of all streams. At the limit no further message is accepted.
     pub(crate) unsent: usize,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Full {
     Unsent,
 }
 
-/// How much a reader gets at once, and at least one message.
+/// The bytes that a reader gets at once; at least one message.
 const MAX_READ: usize = 256 << 10;
 
 struct Stream {
@@ -68,14 +68,14 @@ struct Stream {
     taken: u64,
     /// Nothing more will be said.
     is_ended: bool,
-    /// Who reads it: readers are numbered, so that an old one knows when it was replaced.
+    /// The number of its reader, so that an old reader knows when it was replaced.
     reader: Option<u64>,
     last_reader: u64,
     /// Bytes of what no reader took.
     unsent: usize,
     /// When the last reader left.
     left_at: Option<u64>,
-    /// The client was not told how to come back.
+    /// The client has no event id to resume the stream with.
     is_lost: bool,
     /// Since when somebody might come back who has missed something; while it goes on without a
     /// reader, that has not begun.
@@ -93,7 +93,7 @@ pub(crate) struct Reader {
     pub(crate) last: u64,
 }
 
-/// What there is for a reader.
+/// The next events for a reader.
 pub(crate) enum ReadResult {
     /// These, and whether they are the last.
     Events(Vec<Event>, bool),
@@ -103,7 +103,7 @@ pub(crate) enum ReadResult {
     End,
 }
 
-/// What came of a message.
+/// The result of a posted message.
 pub(crate) enum Posted {
     /// Everything that will be said about it: mostly one answer, or nothing.
     Done(Vec<Frame>),
@@ -161,7 +161,7 @@ impl Streams {
         if unsent < self.bounds.unsent { Ok(()) } else { Err(Full::Unsent) }
     }
 
-    /// What came of a message that was posted.
+    /// The result of a posted message.
     pub(crate) fn finish_post(&mut self, id: StreamId) -> Posted {
         let at = self.posted.iter().position(|(posted, _)| *posted == id);
         let frames = at.map(|at| self.posted.swap_remove(at).1).unwrap_or_default();
@@ -222,7 +222,7 @@ impl Streams {
         })
     }
 
-    /// What there is for `reader`, after everything that has happened is handled.
+    /// The next events for `reader`, after all pending events are handled.
     pub(crate) fn read(&mut self, reader: &mut Reader) -> ReadResult {
         // First the wait, then the look, so that no event in between is missed.
         let wait = self.connection.wait();
@@ -274,7 +274,7 @@ impl Streams {
         needs_care && !std::mem::replace(&mut self.is_looked_after, needs_care)
     }
 
-    /// Handles whatever has happened.
+    /// Handles all pending events.
     pub(crate) fn advance(&mut self) {
         self.connection.advance();
         self.sort();
@@ -315,7 +315,7 @@ impl Streams {
         is_unread || self.connection.session().running() > 0
     }
 
-    /// Whether somebody reads, or something runs.
+    /// Whether it has a reader or a running call.
     pub(crate) fn is_busy(&self) -> bool {
         self.readers() > 0 || self.connection.session().running() > 0
     }
@@ -325,7 +325,7 @@ impl Streams {
         u64::from(self.last_number)
     }
 
-    /// How many read.
+    /// The number of readers.
     pub(crate) fn readers(&self) -> usize {
         self.streams.iter().filter(|stream| stream.reader.is_some()).count()
     }
@@ -351,7 +351,7 @@ impl Streams {
         self.forget_oldest();
     }
 
-    /// Of the streams that nobody reads and that nothing is awaited of, only the newest are kept.
+    /// Of the complete streams without a reader, only the newest are kept.
     fn forget_oldest(&mut self) {
         let is_old = |stream: &&Stream| stream.reader.is_none() && stream.is_complete();
         let (mut count, mut bytes) = (0, 0);
@@ -383,7 +383,7 @@ impl Streams {
                 }
                 self.streams.iter().position(|stream| stream.takes(id))
             }
-            // The newest that somebody reads; or else the newest that somebody may come back to.
+            // The newest with a reader, or else the newest that can be resumed.
             None => {
                 let hears = |stream: &Stream| stream.origin != Origin::Post;
                 let read = self.streams.iter().rposition(|s| hears(s) && s.reader.is_some());

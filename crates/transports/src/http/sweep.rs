@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::activity::millis;
 use super::state::ServerState;
 
-/// How many sessions are looked at before others get their turn, and for how long these get it.
+/// The number of sessions that are checked in one batch, and the pause after it.
 /// Merely to yield would not do: where two threads share a core, the system lets each of them run for
 /// milliseconds.
 const BATCH: usize = 128;

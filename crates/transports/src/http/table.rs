@@ -23,7 +23,7 @@ use super::settings::Limits;
 use super::shares::Shares;
 use super::streams::Streams;
 
-/// What names a session: 32 characters that nobody can guess.
+/// The id of a session: 32 random characters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionId([u8; 32]);
 
@@ -44,7 +44,7 @@ impl SessionId {
         &self.0
     }
 
-    /// What it is filed under: a part of it, as the whole stands in the session already.
+    /// Its key in the table: a hash, as the session contains the whole id.
     fn file(&self) -> u64 {
         let words = self.0.chunks_exact(8).filter_map(|word| word.try_into().ok());
         words.map(u64::from_le_bytes).fold(0, |file, word| file.rotate_left(7) ^ word)
@@ -59,7 +59,7 @@ impl SessionId {
 /// A session that outlives its connections.
 pub(crate) struct StoredSession {
     pub(crate) id: SessionId,
-    /// Who opened it. To everybody else it does not exist.
+    /// The caller who opened it. For all others it does not exist.
     owner: Caller,
     /// It is of the first revision's transport, and lives as long as its stream.
     is_old: bool,
@@ -102,11 +102,11 @@ impl StoredSession {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
-        // What was done before a panic is still true: a session is changed step by step.
+        // A poisoned lock is used: a session is changed step by step.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its handshake is complete, and whether somebody uses it now.
+    /// Whether its handshake is complete, and whether it is in use.
     fn look(&self) -> (bool, bool) {
         let streams = self.lock();
         let Some(streams) = streams.as_ref() else { return (true, false) };
@@ -122,17 +122,17 @@ impl StoredSession {
     }
 }
 
-/// What a session needs of memory before it has subscribed to anything.
+/// The memory of a session without subscriptions.
 const SESSION_MEMORY: usize = 3 << 10;
 
-/// How many sessions are looked at to find one that nobody uses.
+/// The number of sessions that are checked to find an idle one.
 const MAX_LOOKS: usize = 64;
 
 /// All sessions.
 pub(crate) struct SessionTable {
     /// By [`SessionId::file`].
     sessions: DashMap<u64, Arc<StoredSession>>,
-    /// Counts those that are being made too, so that the limit holds whoever comes at once.
+    /// Includes sessions that are being created, so that the limit holds for concurrent requests.
     count: AtomicUsize,
     limit: usize,
     idle: u64,
@@ -273,12 +273,12 @@ impl SessionTable {
         true
     }
 
-    /// Asks for a session to be looked after, because something goes on that nobody waits for.
+    /// Asks the sweeper to check a session that has running work without a reader.
     pub(crate) fn look_after(&self, stored: &Arc<StoredSession>) {
         lock(&self.unattended).push(Arc::downgrade(stored));
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Acquire)
     }
@@ -298,7 +298,7 @@ impl SessionTable {
             let Some(stored) = self.next_due(now) else { return false };
             let Some(stored) = stored.upgrade() else { continue };
             let (is_ready, is_busy) = stored.look();
-            // Without a handshake a stream alone is no use.
+            // A stream alone does not keep a session without a handshake.
             if is_busy && (is_ready || !stored.is_old) {
                 stored.seen.store(now, Relaxed);
             }

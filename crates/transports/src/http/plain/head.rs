@@ -13,9 +13,9 @@ pub(crate) type Room<'b> = [MaybeUninit<httparse::Header<'b>>; MAX_HEADERS];
 /// The head of a plain request, parsed in place.
 pub(crate) struct Head<'h, 'b> {
     headers: &'h [httparse::Header<'b>],
-    /// How long the head is.
+    /// The length of the head in bytes.
     pub(crate) length: usize,
-    /// How long the body is.
+    /// The length of the body in bytes.
     pub(crate) body: usize,
 }
 
@@ -48,7 +48,7 @@ impl Headers for Head<'_, '_> {
 
 /// The length of the body, if that is all that the headers say about body and connection.
 fn body_length(headers: &[httparse::Header<'_>]) -> Option<usize> {
-    /// What hyper must see to. A web page is among it: it may have to be allowed to read the answer.
+    /// Headers that are left to hyper. `origin` is one: the response may need CORS headers.
     const OTHERS: &[&str] = &["transfer-encoding", "expect", "upgrade", "origin"];
     let mut length = None;
     for header in headers {

@@ -2,7 +2,7 @@
 
 use sabir_engine::Frame;
 
-/// What opened a stream.
+/// The request that opened a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A POST: it ends with its answers.
@@ -30,11 +30,11 @@ pub(crate) struct EventId {
     pub(crate) event: u64,
 }
 
-/// What a message costs beside its text.
+/// The memory of a message besides its text.
 const OVERHEAD: usize = 256;
 
 impl Event {
-    /// What it costs to keep.
+    /// The memory that it needs.
     pub(crate) fn cost(&self) -> usize {
         self.frame.text.len() + OVERHEAD
     }
