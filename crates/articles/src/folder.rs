@@ -154,7 +154,7 @@ impl Folder {
         scan
     }
 
-    /// Reads a file that is not hidden or left out by rules, whatever it is.
+    /// Reads a file of any kind, unless it is hidden or excluded.
     pub(crate) fn read_file(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let hidden = |part: &str| part.is_empty() || is_hidden(part);
         let root = self.root().map_err(ReadError::Io)?;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 /// A number of bytes that may be in use at once.
 ///
-/// An eighth of it is kept for small things: whoever fills the rest with long bodies and answers
-/// keeps nobody from being served.
+/// An eighth of it is reserved for small requests, so that they are served while long bodies and
+/// answers fill the rest.
 #[derive(Debug)]
 pub struct Memory {
     used: AtomicUsize,

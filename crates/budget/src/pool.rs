@@ -62,7 +62,7 @@ pub enum ComputeError {
     Spent(#[from] Spent),
 }
 
-/// Work has used up its time, or nobody waits for its result any more.
+/// Work has used up its time, or its result is no longer awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the request needs too much computing (limit {0:?})")]
 pub struct Spent(pub Duration);
@@ -182,7 +182,7 @@ impl Shared {
             }
         }
         self.work_arrived.notify_one();
-        // What was displaced is dropped outside of the lock; whoever awaits it learns it by that.
+        // Displaced work is dropped outside of the lock, which ends its `Computing`.
         pushed.ok().map(|(place, _displaced)| place)
     }
 

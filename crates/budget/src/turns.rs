@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// A bounded queue in which callers take turns.
 ///
 /// When it is full, a caller who has far fewer items in it than another displaces the newest item of
-/// the caller who has most. So nobody can fill it for everybody else.
+/// the caller who has most. So one caller cannot fill it.
 #[derive(Debug)]
 pub struct Turns<T> {
     lines: FxHashMap<u64, VecDeque<(u64, T)>>,

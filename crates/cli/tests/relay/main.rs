@@ -118,14 +118,7 @@ async fn connect(url: &str, revision: Revision) -> (Client, Arc<Person>) {
     if revision.era() == Era::Legacy {
         config.legacy_revision = revision;
     }
-    config.capabilities = ClientCapabilities {
-        roots: true,
-        sampling: true,
-        sampling_tools: true,
-        elicitation_form: true,
-        elicitation_url: true,
-        ..ClientCapabilities::default()
-    };
+    config.capabilities = ClientCapabilities::everything();
     let transport = Arc::new(HttpTransport::new(HttpTarget::new(url).unwrap()));
     let client = Client::new(transport, config, person.clone());
     let server = tokio::time::timeout(PATIENCE, client.open()).await.unwrap().unwrap();

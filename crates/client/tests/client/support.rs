@@ -46,14 +46,7 @@ impl Answerer for Robot {
 
 /// A client that can be asked everything, of this revision.
 pub(crate) fn config(revision: Revision) -> ClientConfig {
-    let capabilities = ClientCapabilities {
-        roots: true,
-        sampling: true,
-        sampling_tools: true,
-        elicitation_form: true,
-        elicitation_url: true,
-        ..ClientCapabilities::default()
-    };
+    let capabilities = ClientCapabilities::everything();
     let mut config = ClientConfig { capabilities, ..ClientConfig::new("test", "1") };
     if revision.era() == Era::Legacy {
         config.era = Some(Era::Legacy);

@@ -145,14 +145,7 @@ impl Upstream {
     fn connect(&self) -> Client {
         // A legacy upstream is told once what may be asked: everything. Whether the client of a call
         // can be asked is found out when it is.
-        let capabilities = ClientCapabilities {
-            roots: true,
-            sampling: true,
-            sampling_tools: true,
-            elicitation_form: true,
-            elicitation_url: true,
-            ..ClientCapabilities::default()
-        };
+        let capabilities = ClientCapabilities::everything();
         let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
         // The client of each call waits as long as it likes.
         config.limits.call_time = self.settings.timeout;

@@ -27,6 +27,18 @@ pub struct ClientCapabilities {
 }
 
 impl ClientCapabilities {
+    /// A client that answers every question of the specification.
+    pub fn everything() -> Self {
+        Self {
+            roots: true,
+            sampling: true,
+            sampling_tools: true,
+            elicitation_form: true,
+            elicitation_url: true,
+            ..Self::default()
+        }
+    }
+
     /// The abilities of `needed` that are missing here, if any.
     pub fn lacks(&self, needed: &Self) -> Option<Self> {
         let missing = Self {
