@@ -113,7 +113,9 @@ async fn ask(pieces: &[&[u8]], is_plain: bool) -> String {
         serve_with_hyper(connection, &activity, &hyper, socket, None).await;
     });
     let mut answers = Vec::new();
-    for piece in pieces {
+    // hyper refuses a broken head when it begins to parse it or when the head ends, depending on how
+    // the reads fell. So every head ends.
+    for piece in pieces.iter().chain([&b"\r\n\r\n".as_slice()]) {
         // A server that has closed does not read the rest.
         let _ = client.write_all(piece).await;
         let mut quiet = 0;
