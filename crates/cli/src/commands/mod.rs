@@ -15,12 +15,11 @@ mod target;
 use std::sync::Arc;
 
 use sabir_engine::{ClientEvent, Engine};
-use sabir_registry::SourceId;
 
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Command};
-use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
+use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
 use crate::report::Failure;
 
 /// Runs a subcommand.
@@ -58,7 +57,7 @@ struct Opened {
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
     /// The sources, each with how it is written in the configuration.
-    sources: Vec<(String, SourceId)>,
+    sources: ServedSources,
 }
 
 /// Takes what happens to clients.

@@ -33,7 +33,7 @@ pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
 pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use openapi::apis;
 pub(crate) use settle::{Settings, Tables};
-pub(crate) use sources::{OpenContext, SourceDescription};
+pub(crate) use sources::{OpenContext, ServedSources, SourceDescription};
 pub(crate) use units::duration;
 
 use std::io::ErrorKind;
