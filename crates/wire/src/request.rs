@@ -143,6 +143,6 @@ pub struct Complete {
 /// The params of `subscriptions/listen`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listen {
-    /// Changes that the client wants to hear of.
+    /// Changes that the client asks to be notified of.
     pub filter: SubscriptionFilter,
 }
