@@ -27,7 +27,7 @@ pub struct Registry {
 
 type Listener = Box<dyn Fn(Announcement) + Send + Sync>;
 
-/// Something that clients are told.
+/// A change that clients are notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// Something that is offered has changed. Told to those who want to know.

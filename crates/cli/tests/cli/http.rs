@@ -191,6 +191,30 @@ fn the_log_has_one_line_per_call_and_no_token() {
 }
 
 #[test]
+fn each_request_that_is_not_let_in_is_logged_without_its_token() {
+    let server = Server::start(TOKENS, SECRETS, &[]);
+    assert_status(&server.post(HEAD, DISCOVER), 401);
+    let stranger = format!("{HEAD}Authorization: Bearer secret-of-a-stranger\r\n");
+    assert_status(&server.post(&stranger, DISCOVER), 401);
+    let page = format!("{HEAD}{ANN}Origin: https://elsewhere.example\r\n");
+    assert_status(&server.post(&page, DISCOVER), 403);
+    assert_status(&server.post(&format!("{HEAD}{ANN}"), DISCOVER), 200);
+    let said = server.stop();
+    let lines = |status: &str| {
+        let line = format!("refused a request to \"/mcp\": {status}");
+        said.iter().filter(|said| said.contains(&line)).count()
+    };
+    assert_eq!((lines("401"), lines("403")), (2, 1), "{said:?}");
+    assert!(!said.join("\n").contains("secret-of"), "{said:?}");
+}
+
+#[test]
+fn a_path_that_nothing_else_is_served_at_can_be_the_endpoint() {
+    let free = folder_with("[http]\nendpoint = \"/sse\"\nold_sse = false\n");
+    assert!(sabir(free.path(), &["check"]).status.success());
+}
+
+#[test]
 fn calls_are_not_logged_by_default() {
     let server = Server::start(TOKENS, SECRETS, &[]);
     let (head, body) = call("hello");
