@@ -13,7 +13,7 @@ mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
 
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};
-pub use context::{CallHandle, Context};
+pub use context::{CallHandle, Context, Conversation};
 pub use names::{BadName, ToolName};
 pub use registry::{Announcement, Exchanged, Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};
