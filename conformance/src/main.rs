@@ -10,6 +10,7 @@ mod questions; // tools that ask, in either era
 mod resources;
 mod rounds; // tools that ask by `input_required` results
 mod schemas; // tools whose schema is the point
+mod tasks; // tools whose calls become tasks
 
 use std::io;
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ fn offer() -> Result<Handle, BadOffer> {
     rounds::offer(&handle)?;
     schemas::offer(&handle)?;
     changes::offer(&handle)?;
+    tasks::offer(&handle)?;
     prompts::offer(&handle)?;
     resources::offer(&handle)?;
     Ok(handle)

@@ -18,7 +18,7 @@ pub(crate) enum Answering {
 }
 
 /// Everything that a method needs besides its params.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
     /// The catalog at the start of the call, which keeps it.

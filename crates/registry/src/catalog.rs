@@ -13,7 +13,7 @@ use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
-use crate::source::{BadOffer, Offer, Source};
+use crate::source::{BadOffer, Offer, Source, TaskMode, TaskPolicy};
 
 /// Everything that is offered at one time, with the source of each item.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub struct ToolEntry {
     pub output: Option<Checker>,
     /// Arguments that HTTP repeats in headers.
     pub mirrored: Vec<MirroredArgument>,
+    /// Whether a call becomes a task.
+    pub task: TaskPolicy,
     provider: Provider,
 }
 
@@ -98,9 +100,12 @@ impl CheckedOffer {
     /// Checks an offer on its own. Tools that are unchanged since `before` are not compiled again.
     pub(crate) fn check(
         source: &Arc<dyn Source>,
-        offer: Offer,
+        mut offer: Offer,
         before: Option<&Self>,
     ) -> Result<Self, BadOffer> {
+        // Another server's word on tasks is not ours.
+        let task = offer.task;
+        offer.tools.iter_mut().for_each(|tool| tool.execution = task.execution());
         let provider = Provider(source.clone());
         let mut left_out = Vec::new();
         let mut leave_out = |bad: BadOffer| match offer.tolerant {
@@ -110,11 +115,12 @@ impl CheckedOffer {
             }
             false => Err(bad),
         };
-        let known = |tool: &Tool| before?.tools.iter().find(|entry| entry.tool == *tool).cloned();
+        let is_same = |entry: &ToolEntry, tool: &Tool| entry.task == task && entry.tool == *tool;
+        let known = |tool: &Tool| before?.tools.iter().find(|entry| is_same(entry, tool)).cloned();
         let mut tools = Vec::with_capacity(offer.tools.len());
         for tool in &offer.tools {
-            let entry =
-                known(tool).map_or_else(|| ToolEntry::check(tool, &provider).map(Arc::new), Ok);
+            let entry = known(tool)
+                .map_or_else(|| ToolEntry::check(tool, task, &provider).map(Arc::new), Ok);
             match entry {
                 Ok(entry) => tools.push(entry),
                 Err(bad) => leave_out(bad)?,
@@ -143,7 +149,7 @@ impl CheckedOffer {
 }
 
 impl ToolEntry {
-    fn check(tool: &Tool, provider: &Provider) -> Result<Self, BadOffer> {
+    fn check(tool: &Tool, task: TaskPolicy, provider: &Provider) -> Result<Self, BadOffer> {
         let name = || tool.name.clone();
         ToolName::try_from(tool.name.as_str())
             .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
@@ -155,7 +161,7 @@ impl ToolEntry {
         let output = output.map_err(schema("output schema"))?;
         let mirrored = mirrored_arguments(&value)
             .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
-        Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
+        Ok(Self { tool: tool.clone(), input, output, mirrored, task, provider: provider.clone() })
     }
 
     /// The source that runs it.
@@ -399,6 +405,7 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         completions: any(|offer| offer.completes),
         logging: any(|offer| offer.logs),
         subscribe: resources && any(|offer| offer.updates),
+        tasks: any(|offer| offer.task.mode != TaskMode::Never && !offer.tools.is_empty()),
         ..ServerCapabilities::default()
     }
     .with_list_changed(changeable || any(|offer| offer.changes))

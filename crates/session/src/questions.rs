@@ -121,7 +121,10 @@ impl PendingQuestions {
 
 /// Whether a call of this method may ask the client.
 pub(crate) fn may_ask_client(method: &Method) -> bool {
-    matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
+    matches!(
+        method,
+        Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::TaskResult
+    )
 }
 
 /// Adds the client's answers to a request.
@@ -130,6 +133,7 @@ pub(crate) fn resumed(mut request: Request, resume: Resume) -> Request {
         Request::CallTool(call) => call.resume = resume,
         Request::GetPrompt(get) => get.resume = resume,
         Request::ReadResource(read) => read.resume = resume,
+        Request::TaskResult(wanted) => wanted.resume = resume,
         _ => {}
     }
     request

@@ -45,6 +45,16 @@ pub enum Request {
     SetLevel(Level),
     /// `subscriptions/listen`.
     Listen(Listen),
+    /// `tasks/get` with the id of the task.
+    GetTask(Box<str>),
+    /// `tasks/update`.
+    UpdateTask(UpdateTask),
+    /// `tasks/cancel` with the id of the task.
+    CancelTask(Box<str>),
+    /// `tasks/result`.
+    TaskResult(TaskResult),
+    /// `tasks/list`.
+    ListTasks(Page),
 }
 
 /// The params of `initialize`.
@@ -82,6 +92,27 @@ pub struct CallTool {
     /// Arguments, an object that is not yet validated; absent means empty.
     pub arguments: Option<Raw>,
     /// Answers, if the request is repeated after questions.
+    pub resume: Resume,
+    /// The wish of a client of 2025-11-25 that the call becomes a task, not yet read. No other
+    /// revision has it.
+    pub task: Option<Raw>,
+}
+
+/// The params of `tasks/update`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateTask {
+    /// Id of the task.
+    pub id: Box<str>,
+    /// Answers, by the keys of the questions.
+    pub answers: Vec<(String, Raw)>,
+}
+
+/// The params of `tasks/result`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskResult {
+    /// Id of the task.
+    pub id: Box<str>,
+    /// Answers to the questions of the task, which the session has asked meanwhile.
     pub resume: Resume,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sabir::{
     Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision,
-    SealKey,
+    SealKey, TaskSettings,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) token_env: Option<String>,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
+    /// The file in which tasks survive the process, not opened yet.
+    pub(crate) task_store: Option<PathBuf>,
     /// The sources, not opened yet.
     pub(crate) sources: Vec<SourceDescription>,
     /// The folder of the file.
@@ -90,6 +92,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     };
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text);
+    let task_store = tasks(&mut engine.tasks, &file.tasks, text);
     let (http, listens_http) = http::settle(file, text);
     let mut sources = sources(file, text, &engine.limits);
     let imported = imported(file, text, engine.limits.question_time);
@@ -107,6 +110,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         ws,
         token_env,
         stdio,
+        task_store,
         sources,
         folder,
         found: None,
@@ -240,6 +244,22 @@ fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'
     text.set(&mut limits.subscription_bytes, size(file.subscription_size.as_ref(), text));
     text.set(&mut limits.batch_bytes, size(file.batch_size.as_ref(), text));
     engine.questions = file.questions.unwrap_or(engine.questions);
+}
+
+/// Settles how calls become tasks. Gives the file in which they are kept.
+fn tasks(tasks: &mut TaskSettings, file: &file::Tasks, text: &Text<'_>) -> Option<PathBuf> {
+    let limits = &mut tasks.limits;
+    text.set(&mut tasks.after, duration(file.after.as_ref(), text));
+    text.set(&mut limits.total, positive(file.total.as_ref(), text));
+    text.set(&mut limits.per_caller, positive(file.per_caller.as_ref(), text));
+    text.set(&mut limits.result_bytes, size(file.result_size.as_ref(), text));
+    let millis = |written: &Option<Spanned<String>>| {
+        let time = text.checked(duration(written.as_ref(), text)).flatten()?;
+        u64::try_from(time.as_millis()).ok()
+    };
+    limits.ttl_ms = millis(&file.ttl).unwrap_or(limits.ttl_ms);
+    limits.poll_ms = millis(&file.poll).unwrap_or(limits.poll_ms);
+    file.store.as_ref().map(|path| text.resolve(path.get_ref()))
 }
 
 fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {

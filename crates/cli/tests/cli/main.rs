@@ -17,6 +17,7 @@ mod install;
 mod linking;
 mod mistakes;
 mod stdio;
+mod tasks;
 mod transcripts;
 mod texts;
 mod tools;

@@ -1,6 +1,7 @@
 //! The methods, one module per page of the specification.
 
 pub(crate) mod attempt;
+pub(crate) mod background;
 pub(crate) mod completion;
 pub(crate) mod discover;
 pub(crate) mod lists;
@@ -8,6 +9,7 @@ pub(crate) mod logging;
 pub(crate) mod prompts;
 pub(crate) mod resources;
 pub(crate) mod subscriptions;
+pub(crate) mod tasks;
 pub(crate) mod tools;
 
 use sabir_budget::ComputeError;

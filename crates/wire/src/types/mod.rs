@@ -14,6 +14,7 @@ mod resources;
 mod results;
 mod sampling;
 mod subscriptions;
+mod tasks;
 mod tools;
 
 pub use capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
@@ -32,4 +33,5 @@ pub use sampling::{
     ModelPreferences, Sample, Sampled, SamplingContent, SamplingMessage, ToolChoice,
 };
 pub use subscriptions::{SubscriptionFilter, Topic};
-pub use tools::{Tool, ToolAnnotations, ToolReply};
+pub use tasks::{TASKS, Task, TaskState, TaskSupport};
+pub use tools::{Tool, ToolAnnotations, ToolExecution, ToolReply};
