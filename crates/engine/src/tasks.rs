@@ -212,16 +212,17 @@ impl Tasks {
 
     /// A task has ended by itself. What is kept is written before anybody can see it.
     pub(crate) async fn end(&self, id: &str, state: TaskState) {
+        let at = self.clock.now();
         if self.settings.store.is_some() {
             let kept = self.lock().table.record(id).cloned();
             let kept = kept.filter(|record| !record.task.state.is_final());
             if let Some(mut record) = kept {
                 record.task.state = state.clone();
-                record.task.updated_ms = self.clock.now();
+                record.task.updated_ms = at;
                 self.save_or_log(record).await;
             }
         }
-        let ended = self.lock().table.end(self.clock.now(), id, state.clone());
+        let ended = self.lock().table.end(at, id, state.clone());
         // A task that was cancelled meanwhile stays so, and a result may be too long to be kept.
         let now = match ended {
             Some(record) => Some(record),
