@@ -16,8 +16,8 @@ pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
         return Outcome::Failed(missing());
     }
     let tasks = &context.engine.tasks;
-    let is_theirs = |id: &Box<str>| tasks.get(&context.from.caller, id).is_some();
-    let task_ids: Vec<_> = wish.task_ids.into_iter().filter(is_theirs).collect();
+    let mut task_ids = wish.task_ids;
+    task_ids.retain(|id| tasks.get(&context.from.caller, id).is_some());
     // What has happened before the subscription is told first.
     task_ids.iter().for_each(|id| tasks.announce(id));
     let resource_subscriptions =

@@ -72,6 +72,7 @@ pub(crate) fn resource() -> impl Strategy<Value = Resource> {
                 annotations,
                 size,
                 icons,
+                execution: None,
                 meta,
                 extra,
             }
