@@ -72,7 +72,6 @@ pub(crate) fn resource() -> impl Strategy<Value = Resource> {
                 annotations,
                 size,
                 icons,
-                execution: None,
                 meta,
                 extra,
             }
@@ -139,6 +138,7 @@ pub(crate) fn tool() -> impl Strategy<Value = Tool> {
                 output_schema,
                 annotations,
                 icons,
+                execution: None,
                 meta,
                 extra,
             }
