@@ -10,6 +10,7 @@ use sabir_wire::types::{CacheHint, CacheScope, Implementation};
 use sabir_wire::{Raw, Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
+use crate::await_result::AwaitResult;
 use crate::seal::{Seal, SealKey, random_name};
 use crate::tasks::{TaskSettings, Tasks};
 
@@ -150,10 +151,16 @@ impl Engine {
             server,
             elicitation_ids: ElicitationIds::new(random_name()),
         };
+        let tasks = Tasks::new(settings.tasks.clone());
+        if settings.tasks.in_words.is_some() {
+            // The registry is empty: the name is free.
+            let added = registry.add(Arc::new(AwaitResult(tasks.clone())));
+            debug_assert!(added.is_ok(), "{added:?}");
+        }
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),
-            tasks: Tasks::new(settings.tasks.clone()),
+            tasks,
             session_config: Arc::new(config),
             registry,
             changes,

@@ -5,6 +5,7 @@
 //! that answers it, and from there to the source that owns it.
 
 mod admitted; // an outcome that there is memory for
+mod await_result; // a tool for clients that know no tasks
 mod calls; // a running call
 mod connection; // the driver of one session
 mod context; // what a method works with, and what it gives

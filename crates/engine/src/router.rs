@@ -28,6 +28,9 @@ pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
         Request::UpdateTask(update) => methods::tasks::update(&context, update).into(),
         Request::CancelTask(id) => methods::tasks::cancel(context, id),
         Request::TaskResult(wanted) => methods::tasks::result(context, wanted),
+        Request::ListSkills(page) => list(context, List::Skills, page),
+        Request::GetSkill(uri) => methods::skills::get(&context, &uri).into(),
+        Request::ReadFolder(read) => methods::skills::read_folder(&context, &read).into(),
         Request::ListTasks(page) => methods::tasks::list(&context, &page).into(),
     }
 }

@@ -20,13 +20,18 @@ pub struct TaskSettings {
     pub limits: TaskLimits,
     /// How long a client waits for a result before it gets a handle, unless the tool says otherwise.
     pub after: Duration,
+    /// How long a client that knows no tasks waits for the result of a tool whose calls may become
+    /// tasks, before it gets a handle in words and the tool `await_result`. Without, it waits for the
+    /// result.
+    pub in_words: Option<Duration>,
     /// Where tasks survive the process; nowhere without.
     pub store: Option<Arc<dyn TaskStore>>,
 }
 
 impl Default for TaskSettings {
     fn default() -> Self {
-        Self { limits: TaskLimits::default(), after: Duration::from_secs(10), store: None }
+        let after = Duration::from_secs(10);
+        Self { limits: TaskLimits::default(), after, in_words: None, store: None }
     }
 }
 

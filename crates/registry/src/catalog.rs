@@ -6,7 +6,8 @@ use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use sabir_wire::mirror::{MirroredArgument, mirrored_arguments};
 use sabir_wire::types::{
-    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
+    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities,
+    Skill, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
@@ -30,6 +31,10 @@ pub struct Catalog {
     resource_list: Listing<Resource>,
     templates: Vec<(UriTemplate, String, Provider)>,
     template_list: Listing<ResourceTemplate>,
+    skill_list: Listing<Skill>,
+    skills: FxHashMap<Box<str>, Skill>,
+    folders: FxHashMap<Box<str>, Vec<Resource>>,
+    cache: CacheHint,
     /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
     unlisted: FxHashMap<Box<str>, Option<Provider>>,
 }
@@ -61,6 +66,8 @@ pub enum List {
     Resources,
     /// The resource templates.
     Templates,
+    /// The skills.
+    Skills,
 }
 
 /// The source of a resource, and the values of its template's variables.
@@ -194,6 +201,8 @@ impl Catalog {
         let (mut aliases, mut unlisted) = (FxHashMap::default(), FxHashMap::default());
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
+        let (mut skills, mut folders) = (FxHashMap::default(), FxHashMap::default());
+        let mut skill_list = Vec::new();
         for (nth, checked) in offers.iter().enumerate() {
             let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
@@ -229,6 +238,14 @@ impl Catalog {
             for beginning in &offer.unlisted {
                 insert_unique(&mut unlisted, beginning, provider.clone());
             }
+            for skill in &offer.skills {
+                if insert(&mut skills, &skill.uri, || skill.clone()) {
+                    skill_list.push(skill.clone());
+                }
+            }
+            for (uri, children) in &offer.folders {
+                insert(&mut folders, uri, || children.clone());
+            }
             for (parsed, template) in parsed {
                 templates.push((parsed.clone(), template.uri_template.clone(), provider.clone()));
                 template_list.push(template.clone());
@@ -247,6 +264,10 @@ impl Catalog {
             resource_list: Listing::new(resource_list, page_size, cache),
             templates,
             template_list: Listing::new(template_list, page_size, cache),
+            skill_list: Listing::new(skill_list, page_size, cache),
+            skills,
+            folders,
+            cache,
             unlisted,
         };
         (catalog, taken)
@@ -296,6 +317,21 @@ impl Catalog {
         })
     }
 
+    /// The skill whose `SKILL.md` has that URI.
+    pub fn skill(&self, uri: &str) -> Option<&Skill> {
+        self.skills.get(uri)
+    }
+
+    /// What is directly in the folder of a skill.
+    pub fn folder(&self, uri: &str) -> Option<&[Resource]> {
+        self.folders.get(uri).map(Vec::as_slice)
+    }
+
+    /// How long a client may keep what it was told.
+    pub fn cache(&self) -> CacheHint {
+        self.cache
+    }
+
     /// The source that completes arguments of the referenced item, and whether the item has such an
     /// argument.
     pub fn completer(
@@ -331,6 +367,7 @@ impl Catalog {
             List::Prompts => self.prompt_list.page(cursor, revision, server),
             List::Resources => self.resource_list.page(cursor, revision, server),
             List::Templates => self.template_list.page(cursor, revision, server),
+            List::Skills => self.skill_list.page(cursor, revision, server),
         };
         page.map_err(|bad| Problem::Params(bad.to_string().into()))
     }
@@ -342,6 +379,7 @@ impl Catalog {
             List::Prompts => self.prompt_list.is_ready(cursor, revision),
             List::Resources => self.resource_list.is_ready(cursor, revision),
             List::Templates => self.template_list.is_ready(cursor, revision),
+            List::Skills => self.skill_list.is_ready(cursor, revision),
         }
     }
 
@@ -405,6 +443,7 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         completions: any(|offer| offer.completes),
         logging: any(|offer| offer.logs),
         subscribe: resources && any(|offer| offer.updates),
+        skills: any(|offer| !offer.skills.is_empty()),
         tasks: any(|offer| offer.task.mode != TaskMode::Never && !offer.tools.is_empty()),
         ..ServerCapabilities::default()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sabir_wire::mirror::BadAnnotation;
 use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
-    ResourceReply, ResourceTemplate, TaskSupport, Tool, ToolExecution, ToolReply,
+    ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool, ToolExecution, ToolReply,
 };
 use sabir_wire::{ByteString, Problem, Raw};
 
@@ -185,6 +185,10 @@ pub struct Offer {
     pub resources: Vec<Resource>,
     /// Resource templates.
     pub templates: Vec<ResourceTemplate>,
+    /// Skills, in the order in which they are listed. Their files are resources that it reads.
+    pub skills: Vec<Skill>,
+    /// The folders of its skills by URI, each with what is directly in it.
+    pub folders: Vec<(String, Vec<Resource>)>,
     /// Further names that its tools can be called by, each with the listed name. They are not
     /// listed. A name that is listed, or that is a further name of two tools, calls no other tool.
     pub tool_aliases: Vec<(String, String)>,
@@ -270,6 +274,8 @@ impl Default for Offer {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            skills: Vec::new(),
+            folders: Vec::new(),
             tool_aliases: Vec::new(),
             unlisted: Vec::new(),
             completes: false,

@@ -46,6 +46,12 @@ pub enum Method {
     TaskResult,
     /// `tasks/list`.
     ListTasks,
+    /// `skills/list`.
+    ListSkills,
+    /// `skills/get`.
+    GetSkill,
+    /// `resources/directory/read`.
+    ReadFolder,
     /// `elicitation/create`.
     Elicit,
     /// `sampling/createMessage`.
@@ -89,7 +95,7 @@ pub enum Sender {
     Either,
 }
 
-const TABLE: [(&str, Method, Sender); 34] = [
+const TABLE: [(&str, Method, Sender); 37] = [
     ("initialize", Method::Initialize, Sender::Client),
     ("ping", Method::Ping, Sender::Either),
     ("server/discover", Method::Discover, Sender::Client),
@@ -110,6 +116,9 @@ const TABLE: [(&str, Method, Sender); 34] = [
     ("tasks/cancel", Method::CancelTask, Sender::Either),
     ("tasks/result", Method::TaskResult, Sender::Either),
     ("tasks/list", Method::ListTasks, Sender::Either),
+    ("skills/list", Method::ListSkills, Sender::Client),
+    ("skills/get", Method::GetSkill, Sender::Client),
+    ("resources/directory/read", Method::ReadFolder, Sender::Client),
     ("elicitation/create", Method::Elicit, Sender::Server),
     ("sampling/createMessage", Method::CreateMessage, Sender::Server),
     ("roots/list", Method::ListRoots, Sender::Server),

@@ -55,6 +55,12 @@ pub enum Request {
     TaskResult(TaskResult),
     /// `tasks/list`.
     ListTasks(Page),
+    /// `skills/list`.
+    ListSkills(Page),
+    /// `skills/get` with the URI.
+    GetSkill(Box<str>),
+    /// `resources/directory/read`.
+    ReadFolder(ReadFolder),
 }
 
 /// The params of `initialize`.
@@ -114,6 +120,15 @@ pub struct TaskResult {
     pub id: Box<str>,
     /// Answers to the questions of the task, which the session has asked meanwhile.
     pub resume: Resume,
+}
+
+/// The params of `resources/directory/read`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadFolder {
+    /// URI of the folder.
+    pub uri: Box<str>,
+    /// Cursor of the page; `None` for the first.
+    pub cursor: Option<Box<str>>,
 }
 
 /// The params of `prompts/get`.

@@ -9,6 +9,7 @@ use super::openapi::OpenApi;
 use super::prompt::Prompt;
 use super::request::Request;
 use super::resource::Resource;
+use super::skills::Skills;
 use super::upstream::Upstream;
 
 /// A sabir.toml.
@@ -29,6 +30,7 @@ pub(crate) struct File {
     pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
+    pub(crate) skills: Vec<Skills>,
     pub(crate) upstream: Vec<Upstream>,
     pub(crate) import: Option<Import>,
 }
@@ -141,6 +143,7 @@ pub(crate) struct Import {
 pub(crate) struct Tasks {
     pub(crate) store: Option<Spanned<String>>,
     pub(crate) after: Option<Spanned<String>>,
+    pub(crate) in_words: Option<Spanned<String>>,
     pub(crate) ttl: Option<Spanned<String>>,
     pub(crate) total: Option<Spanned<usize>>,
     pub(crate) per_caller: Option<Spanned<usize>>,

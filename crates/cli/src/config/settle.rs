@@ -15,8 +15,9 @@ use super::expand::expand;
 use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::sources::SourceDescription;
+use super::upstream;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, import, openapi, prompt, request, resource, upstream};
+use super::{articles, command, http, import, openapi, prompt, request, resource, skills};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -129,8 +130,9 @@ fn sources(file: &File, text: &Text<'_>, limits: &Limits) -> Vec<SourceDescripti
     let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
+    let skills = file.skills.iter().map(|file| skills::settle(file, text));
     let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
-    let texts = prompts.chain(resources);
+    let texts = prompts.chain(resources).chain(skills);
     let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
     all.filter_map(|source| text.checked(source)).collect()
 }
@@ -250,6 +252,7 @@ fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'
 fn tasks(tasks: &mut TaskSettings, file: &file::Tasks, text: &Text<'_>) -> Option<PathBuf> {
     let limits = &mut tasks.limits;
     text.set(&mut tasks.after, duration(file.after.as_ref(), text));
+    tasks.in_words = text.checked(duration(file.in_words.as_ref(), text)).flatten();
     text.set(&mut limits.total, positive(file.total.as_ref(), text));
     text.set(&mut limits.per_caller, positive(file.per_caller.as_ref(), text));
     text.set(&mut limits.result_bytes, size(file.result_size.as_ref(), text));

@@ -41,24 +41,24 @@ task_after = "0s"
 "#;
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server on a pipe.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
     last: u64,
 }
 
 impl Server {
-    fn start(folder: &Path) -> Self {
+    pub(crate) fn start(folder: &Path) -> Self {
         let mut command = command(folder, &["serve", "--stdio", "--log", "off"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, output, last: 0 }
     }
 
-    fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, mut params: Value) -> Value {
         self.last += 1;
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -95,7 +95,7 @@ impl Server {
         task
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::KILL).unwrap();
         self.child.wait().unwrap();

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use sabir_registry::{CallHandle as _, TaskMode, TaskPolicy};
+use sabir_registry::{CallHandle as _, TaskMode, ToolEntry};
 use sabir_session::Outcome;
 use sabir_wire::types::{ClientCapabilities, Questions, ServerResult, TASKS, TaskState};
 use sabir_wire::{Code, ErrorObject, Problem, Raw, Resume, Revision, WriteJson as _, render};
 use tracing::Instrument as _;
 
 use super::attempt::relayed;
+use crate::await_result::handle_in_words;
 use crate::context::{Answering, MethodContext};
 use crate::guard::{Guarded, Running};
 
@@ -21,6 +22,8 @@ pub(crate) struct Plan {
     ttl_ms: Option<u64>,
     /// Whether it cannot be anything else.
     is_required: bool,
+    /// Whether its client knows no tasks, and gets a handle in words.
+    in_words: bool,
 }
 
 /// Begins the work of a call, with the answers of its client.
@@ -31,29 +34,34 @@ pub(crate) type Start = Box<dyn Fn(Resume) -> Result<Answering, Problem> + Send>
 pub(crate) fn plan(
     context: &MethodContext,
     wish: Option<&Raw>,
-    policy: TaskPolicy,
+    entry: &ToolEntry,
 ) -> Result<Option<Plan>, Problem> {
+    let policy = entry.task;
     let to = context.from.revision.features();
     let knows = to.stateless && context.from.capabilities.has_extension(TASKS);
-    let at_once = |ttl_ms, is_required| Some(Plan { after: None, ttl_ms, is_required });
+    let plan = |after, is_required| Plan { after, ttl_ms: None, is_required, in_words: false };
     let unavailable = |reason| Problem::Chosen(ErrorObject::new(Code::METHOD_NOT_FOUND, reason));
     match (policy.mode, wish.filter(|_| to.core_tasks)) {
         (TaskMode::Never, Some(_)) if context.catalog.capabilities().tasks => {
             Err(unavailable("calls of this tool cannot be tasks"))
         }
         (TaskMode::Never, _) => Ok(None),
-        (_, Some(wish)) => Ok(at_once(wished_ttl(wish)?, true)),
+        (_, Some(wish)) => Ok(Some(Plan { ttl_ms: wished_ttl(wish)?, ..plan(None, true) })),
         (TaskMode::Required, None) if !knows => Err(match to.stateless {
             true => missing(),
             false => unavailable("calls of this tool must be tasks"),
         }),
-        (_, None) if !knows => Ok(None),
+        (_, None) if !knows => {
+            // Words are no structured result, which some clients insist on.
+            let after = context.engine.tasks.settings.in_words.filter(|_| entry.output.is_none());
+            Ok(after.map(|after| Plan { in_words: true, ..plan(Some(after), false) }))
+        }
         (TaskMode::Auto, None) => {
             let after = policy.after.unwrap_or(context.engine.tasks.settings.after);
-            Ok(Some(Plan { after: Some(after), ttl_ms: None, is_required: false }))
+            Ok(Some(plan(Some(after), false)))
         }
-        (TaskMode::Always, None) => Ok(at_once(None, false)),
-        (TaskMode::Required, None) => Ok(at_once(None, true)),
+        (TaskMode::Always, None) => Ok(Some(plan(None, false))),
+        (TaskMode::Required, None) => Ok(Some(plan(None, true))),
     }
 }
 
@@ -98,7 +106,10 @@ pub(crate) fn begin(
         match created {
             Ok(task) => {
                 call.detach();
-                let result = relayed("tools/call", task.created(from.revision));
+                let result = match plan.in_words {
+                    true => handle_in_words(&task.id).into(),
+                    false => relayed("tools/call", task.created(from.revision)),
+                };
                 let work = work(context, task.id, running, start);
                 tokio::spawn(work.instrument(tracing::Span::current()));
                 Outcome::Done(result)

@@ -49,7 +49,7 @@ fn start(
     arguments: Raw,
 ) -> Result<Answering, Problem> {
     let CallTool { name, resume, task, .. } = call;
-    let Some(plan) = background::plan(&context, task.as_ref(), entry.task)? else {
+    let Some(plan) = background::plan(&context, task.as_ref(), &entry)? else {
         return run(context, name, resume, entry, arguments);
     };
     let own = context.clone();

@@ -476,6 +476,45 @@ fn a_wish_for_a_task_is_refused_where_there_can_be_none_and_ignored_without_task
 }
 
 #[test]
+fn a_client_that_knows_no_tasks_can_get_a_handle_in_words() {
+    let mut settings = settings();
+    settings.tasks.in_words = Some(Duration::from_secs(50));
+    let mut player = with_settings(TaskMode::Auto, settings);
+    hello(&mut player, "2025-06-18");
+    say(&mut player, 1, "tools/call", json!({ "name": "t" }));
+    let Some(Event::Start(call)) = player.event() else { panic!("no call") };
+    player.pass(Duration::from_secs(49));
+    assert_eq!(player.hear(), None);
+    player.pass(Duration::from_secs(1));
+    let handle = answer(&mut player);
+    let told = handle["result"]["content"][0]["text"].as_str().unwrap();
+    let id = told.split_once("as task ").unwrap().1.split_once(". Call").unwrap().0.to_owned();
+    let wait = json!({ "name": "await_result", "arguments": { "task": id } });
+    say(&mut player, 2, "tools/call", wait.clone());
+    assert_eq!(player.hear(), None, "it waits");
+    player.pass(Duration::from_secs(50));
+    let later = answer(&mut player);
+    assert!(
+        later["result"]["content"][0]["text"].as_str().unwrap().contains("not done"),
+        "{later}"
+    );
+    // A question of the call is asked by whoever waits.
+    player.finish(call, asks(json!({ "a": { "method": ROOTS } })));
+    say(&mut player, 3, "tools/call", wait.clone());
+    let question = answer(&mut player);
+    assert_eq!(question["method"], ROOTS, "{question}");
+    let given = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } });
+    player.say(given.to_string().as_bytes());
+    let Some(Event::Start(again)) = player.event() else { panic!("not called again") };
+    player.finish(again, text("done"));
+    let done = answer(&mut player);
+    assert_eq!((&done["id"], &done["result"]["content"][0]["text"]), (&json!(3), &json!("done")));
+    let wrong = json!({ "name": "await_result", "arguments": { "task": "unknown" } });
+    let wrong = legacy(&mut player, "tools/call", wrong);
+    assert_eq!(wrong["result"]["isError"], true, "{wrong}");
+}
+
+#[test]
 fn the_end_of_the_server_is_the_end_of_its_tasks() {
     let mut player = with_policy(TaskMode::Always);
     let (id, call) = task(&mut player);

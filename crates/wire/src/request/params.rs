@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Page};
-use super::{ReadResource, Request, Resume, TaskResult, UpdateTask};
+use super::{ReadFolder, ReadResource, Request, Resume, TaskResult, UpdateTask};
 use crate::error::Problem;
 use crate::json::{Extra, ReadJson};
 use crate::meta::{Fields as MetaFields, Meta, present};
@@ -174,6 +174,12 @@ impl<'a> Fields<'a> {
                 Request::TaskResult(TaskResult { id: self.task_id()?, resume: Resume::default() })
             }
             Method::ListTasks => Request::ListTasks(self.page()?),
+            Method::ListSkills => Request::ListSkills(self.page()?),
+            Method::GetSkill => Request::GetSkill(self.uri()?),
+            Method::ReadFolder => {
+                let (uri, cursor) = (self.uri()?, self.page()?.cursor);
+                Request::ReadFolder(ReadFolder { uri, cursor })
+            }
             // Notifications, and requests that only a server sends.
             _ => return Err(Problem::Method(method.name().into())),
         })

@@ -35,6 +35,9 @@ impl Request {
             Self::CancelTask(_) => Method::CancelTask,
             Self::TaskResult(_) => Method::TaskResult,
             Self::ListTasks(_) => Method::ListTasks,
+            Self::ListSkills(_) => Method::ListSkills,
+            Self::GetSkill(_) => Method::GetSkill,
+            Self::ReadFolder(_) => Method::ReadFolder,
         }
     }
 
@@ -73,7 +76,8 @@ impl Request {
             | Self::ListPrompts(page)
             | Self::ListResources(page)
             | Self::ListTemplates(page)
-            | Self::ListTasks(page) => params.set("cursor", &page.cursor),
+            | Self::ListTasks(page)
+            | Self::ListSkills(page) => params.set("cursor", &page.cursor),
             Self::CallTool(call) => {
                 params.set("name", &*call.name);
                 params.set("arguments", &call.arguments);
@@ -97,7 +101,13 @@ impl Request {
                 params.set("uri", &read.uri);
                 params.resume(&read.resume);
             }
-            Self::Subscribe(uri) | Self::Unsubscribe(uri) => params.set("uri", uri),
+            Self::Subscribe(uri) | Self::Unsubscribe(uri) | Self::GetSkill(uri) => {
+                params.set("uri", uri);
+            }
+            Self::ReadFolder(read) => {
+                params.set("uri", &read.uri);
+                params.set("cursor", &read.cursor);
+            }
             Self::Complete(complete) => params.complete(complete),
             Self::SetLevel(level) => params.set("level", level),
             Self::Listen(listen) => params.set("notifications", &listen.filter),

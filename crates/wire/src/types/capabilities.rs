@@ -6,7 +6,7 @@ use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, 
 use crate::json::{deserialize, object, with_members};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
-use crate::types::{Icon, TASKS, Topic};
+use crate::types::{Icon, SKILLS, TASKS, Topic};
 
 /// The abilities of a client that a server may ask for. Others, such as `extensions`, are unknown
 /// members.
@@ -165,6 +165,8 @@ pub struct ServerCapabilities {
     /// Calls of tools can be tasks: a capability in 2025-11-25, an extension in the newest revision.
     /// It is not read: of another server it is among the unknown members.
     pub tasks: bool,
+    /// The server has skills, and lists their folders: an extension. It is not read, either.
+    pub skills: bool,
     /// Unknown members.
     pub extra: Extra,
 }
@@ -208,6 +210,7 @@ impl Object for ServerCapabilities {
             tools: tools.is_some(),
             tools_list_changed: has(&tools, "listChanged"),
             tasks: false,
+            skills: false,
             extra: members.rest(),
         })
     }
@@ -224,9 +227,10 @@ impl Object for ServerCapabilities {
         writer.maybe("resources", self.resources.then_some(&Flags(flags, "true")));
         writer.maybe("tools", self.tools.then_some(&list(self.tools_list_changed)));
         let (is_core, is_extension) = (writer.to.core_tasks, writer.to.stateless);
+        let (tasks, skills) = (self.tasks && is_extension, self.skills);
         writer.maybe("tasks", (self.tasks && is_core).then_some(&CoreTasks));
-        let extensions = Flags([(TASKS, true, false)], "{}");
-        writer.maybe("extensions", (self.tasks && is_extension).then_some(&extensions));
+        let extensions = Extensions { tasks, skills };
+        writer.maybe("extensions", (tasks || skills).then_some(&extensions));
     }
 
     fn extra(&self, _: &Features) -> &Extra {
@@ -244,6 +248,20 @@ impl ReadJson for Ability {
 
     fn keeps_text() -> bool {
         true
+    }
+}
+
+/// The extensions of a server, with their settings.
+struct Extensions {
+    tasks: bool,
+    skills: bool,
+}
+
+impl WriteJson for Extensions {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        let tasks = (TASKS, self.tasks.then_some("{}"));
+        let skills = (SKILLS, self.skills.then_some(r#"{"directoryRead":true}"#));
+        with_members(&Raw::empty_object(), &[tasks, skills], out);
     }
 }
 

@@ -13,6 +13,7 @@ mod questions;
 mod resources;
 mod results;
 mod sampling;
+mod skills;
 mod subscriptions;
 mod tasks;
 mod tools;
@@ -32,6 +33,7 @@ pub use results::{Questions, Relayed, ServerResult};
 pub use sampling::{
     ModelPreferences, Sample, Sampled, SamplingContent, SamplingMessage, ToolChoice,
 };
+pub use skills::{FOLDER, SKILLS, Skill, SkillFile, SkillFiles};
 pub use subscriptions::{SubscriptionFilter, Topic};
 pub use tasks::{TASKS, Task, TaskState, TaskSupport};
 pub use tools::{Tool, ToolAnnotations, ToolExecution, ToolReply};
