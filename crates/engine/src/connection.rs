@@ -42,6 +42,8 @@ pub struct Connection {
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Announcement>>,
+    /// The tasks that change, for a client that listens to some.
+    task_changes: Option<broadcast::Receiver<Box<str>>>,
     /// Numbers a connection whose handshake has begun; else 0.
     number: u32,
     /// For what the session keeps.
@@ -84,6 +86,7 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
+            task_changes: None,
             number: 0,
             kept: None,
             is_ready: false,
@@ -192,6 +195,7 @@ impl Connection {
         Wait {
             events: has_calls.then(|| self.events().clone()),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
+            tasks: self.task_changes.as_ref().map(broadcast::Receiver::resubscribe),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
         }
@@ -211,6 +215,27 @@ impl Connection {
                 Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
+        }
+        self.take_task_changes();
+    }
+
+    /// Tells the client what has become of the tasks that it listens to. Of several changes the last
+    /// is told.
+    fn take_task_changes(&mut self) {
+        let Some(changes) = &mut self.task_changes else { return };
+        let mut changed = Vec::new();
+        let watched = self.session.watched_tasks();
+        loop {
+            match changes.try_recv() {
+                Ok(id) if watched.contains(&id) && !changed.contains(&id) => changed.push(id),
+                Ok(_) => {}
+                Err(TryRecvError::Lagged(_)) => changed.clone_from(&watched),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        let tasks: Vec<_> = changed.iter().filter_map(|id| self.engine.tasks.current(id)).collect();
+        for task in tasks {
+            self.handle(Input::Task(Box::new(task)), None);
         }
     }
 
@@ -371,6 +396,11 @@ impl Connection {
             matches!(request, Request::Initialize(_) | Request::Listen(_) | Request::Subscribe(_));
         if listens && self.changes.is_none() {
             self.changes = Some(self.engine.changes());
+        }
+        let is_about_tasks =
+            matches!(request, Request::Listen(listen) if !listen.filter.task_ids.is_empty());
+        if is_about_tasks && self.task_changes.is_none() {
+            self.task_changes = Some(self.engine.tasks.changes());
         }
     }
 

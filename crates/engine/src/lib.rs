@@ -5,6 +5,7 @@
 //! that answers it, and from there to the source that owns it.
 
 mod admitted; // an outcome that there is memory for
+mod await_result; // a tool for clients that know no tasks
 mod calls; // a running call
 mod connection; // the driver of one session
 mod context; // what a method works with, and what it gives
@@ -14,6 +15,7 @@ mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
+mod tasks; // calls whose results are fetched later
 mod trace; // one span per request
 mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
@@ -21,5 +23,6 @@ mod work; // a call that is to be run
 pub use connection::{Connection, Frame};
 pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
 pub use seal::SealKey;
+pub use tasks::TaskSettings;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};

@@ -187,6 +187,7 @@ impl Server {
             name: format!("up_{tool}").into(),
             arguments: Some(raw(arguments.clone())),
             resume: Resume::default(),
+            task: None,
         });
         let options = CallOptions { progress: true, ..CallOptions::default() };
         let mut call = client.start(CallRequest::new(request).with(options)).await.map_err(told)?;
