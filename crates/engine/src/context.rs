@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_registry::Catalog;
+use sabir_registry::{Catalog, Conversation};
 use sabir_session::{Outcome, RequestMeta};
 
 use crate::calls::RunningCall;
@@ -25,8 +25,25 @@ pub(crate) struct MethodContext {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
-    pub(crate) conversation: Option<u64>,
+    pub(crate) conversation: Option<Arc<Conversation>>,
     pub(crate) call: Arc<RunningCall>,
+}
+
+impl Answering {
+    /// What comes of it.
+    pub(crate) async fn outcome(self) -> Outcome {
+        match self {
+            Self::Done(outcome) => outcome,
+            Self::Running(running) => running.await,
+        }
+    }
+}
+
+impl MethodContext {
+    /// The number of the conversation.
+    pub(crate) fn conversation_number(&self) -> Option<u64> {
+        self.conversation.as_ref().map(|conversation| conversation.number)
+    }
 }
 
 impl<T: Into<Outcome>> From<T> for Answering {

@@ -14,7 +14,7 @@ pub use notifications::{
     acknowledged, cancelled, changed, ended, logged, progressed, task_changed,
 };
 pub use questions::{Unsupported, question};
-pub use results::{page, response};
+pub use results::{page, response, result};
 
 #[cfg(test)]
 mod tests;
