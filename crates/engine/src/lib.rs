@@ -12,6 +12,7 @@ mod engine; // what all connections of a server share
 mod events; // what running calls report
 mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
+mod observe; // what those who watch are told
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
 mod trace; // one span per request
@@ -19,7 +20,10 @@ mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
-pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
+pub use engine::{Engine, EngineLimits, Settings};
+pub use observe::{
+    ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
+};
 pub use seal::SealKey;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};
