@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
-use sabir_registry::{Announcement, Catalog};
+use sabir_registry::{Announcement, Catalog, Conversation};
 use sabir_session::{Call, CallKey, CallNotification, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
@@ -34,7 +34,7 @@ pub struct Connection {
     session: Session,
     transport: TransportKind,
     /// Names the session to sources. Given with its first call of the legacy era.
-    conversation: Option<u64>,
+    conversation: Option<Arc<Conversation>>,
     /// The events of running calls. Created with the first call.
     events: Option<Arc<EventQueue>>,
     running: Vec<Arc<RunningCall>>,
@@ -363,7 +363,7 @@ impl Connection {
         let call = RunningCall::new(key, number, self.events().clone(), wants_progress, log_level);
         self.running.push(call.clone());
         let conversation = (from.revision.era() == Era::Legacy)
-            .then(|| *self.conversation.get_or_insert_with(next_conversation));
+            .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
         let transport = self.transport;
         let context = MethodContext { engine, catalog, from, conversation, transport, call };
@@ -410,9 +410,9 @@ impl Connection {
     }
 }
 
-fn next_conversation() -> u64 {
+fn next_conversation() -> Arc<Conversation> {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
+    Arc::new(Conversation { number: LAST.fetch_add(1, Ordering::Relaxed) + 1 })
 }
 
 /// tokio's clock, so that deadlines and timers agree and tests can pause it.

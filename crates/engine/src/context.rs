@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_registry::Catalog;
+use sabir_registry::{Catalog, Conversation};
 use sabir_session::{Outcome, RequestMeta};
 
 use crate::calls::RunningCall;
@@ -19,16 +19,26 @@ pub(crate) enum Answering {
 }
 
 /// Everything that a method needs besides its params.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
     /// The catalog at the start of the call, which keeps it.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
-    pub(crate) conversation: Option<u64>,
+    pub(crate) conversation: Option<Arc<Conversation>>,
     pub(crate) transport: TransportKind,
     pub(crate) call: Arc<RunningCall>,
+}
+
+impl Answering {
+    /// What comes of it.
+    pub(crate) async fn outcome(self) -> Outcome {
+        match self {
+            Self::Done(outcome) => outcome,
+            Self::Running(running) => running.await,
+        }
+    }
 }
 
 impl<T: Into<Outcome>> From<T> for Answering {

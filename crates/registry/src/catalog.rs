@@ -19,6 +19,7 @@ use crate::source::{BadOffer, Offer, Source};
 #[derive(Debug)]
 pub struct Catalog {
     server: Raw,
+    instructions: Option<String>,
     capabilities: ServerCapabilities,
     tools: FxHashMap<Box<str>, Arc<ToolEntry>>,
     tool_list: Listing<Tool>,
@@ -231,6 +232,7 @@ impl Catalog {
         let cache = shared_cache(offers);
         let catalog = Self {
             server,
+            instructions: instructions(offers),
             capabilities: capabilities(offers, changeable),
             tools,
             tool_list: Listing::new(tool_list, page_size, cache),
@@ -244,6 +246,11 @@ impl Catalog {
             unlisted,
         };
         (catalog, taken)
+    }
+
+    /// How a model should use what is offered, as its sources say.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 
     /// The capabilities that follow from the offers.
@@ -382,6 +389,15 @@ fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
         ttl_ms: all.ttl_ms.min(hint.ttl_ms),
         scope: if hint.scope == CacheScope::Private { hint.scope } else { all.scope },
     })
+}
+
+/// Sources whose instructions are told. Those of more would fill the context of a model.
+const MOST_INSTRUCTIONS: usize = 8;
+
+fn instructions(offers: &[&CheckedOffer]) -> Option<String> {
+    let all = offers.iter().filter_map(|checked| checked.offer.instructions.as_deref());
+    let all: Vec<&str> = all.take(MOST_INSTRUCTIONS).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {

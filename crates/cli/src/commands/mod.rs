@@ -19,7 +19,7 @@ use sabir_engine::{Engine, Observer};
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Command};
-use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
+use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
 use crate::logging::Log;
 use crate::report::Failure;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(command: Command, log: &Log) -> Result<(), Failure> {
     }
     match command {
         Command::Serve(serve) => serve::run(&serve, log),
-        Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
+        Command::Check { paths, no_config, json } => check::run(&paths, no_config, json),
         Command::Init => init::run(),
         Command::List(list) => list::run(&list),
         Command::Call(call) => call::run(&call),
@@ -61,6 +61,8 @@ fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
 struct Opened {
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
+    /// The sources, each with how it is written in the configuration.
+    sources: ServedSources,
 }
 
 impl Opened {
@@ -75,8 +77,10 @@ impl Opened {
     ) -> Result<Self, Mistakes> {
         let engine = Engine::observed(settings.engine, observers);
         let context = OpenContext::new(settings.folder);
-        SourceDescription::open_all(settings.sources, &context, engine.registry()).await?;
-        Ok(Self { engine, context })
+        let opening =
+            SourceDescription::open_all(settings.sources, &context, engine.registry(), &[]);
+        let sources = opening.await?.added;
+        Ok(Self { engine, context, sources })
     }
 
     /// Closes all sources, and stops their programs.

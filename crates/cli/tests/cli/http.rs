@@ -9,20 +9,21 @@ use std::time::Duration;
 use crate::{command, folder_with, sabir, seen};
 
 /// A server on a free port.
-struct Server {
-    _folder: tempfile::TempDir,
-    child: Child,
-    address: String,
+pub(crate) struct Server {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) child: Child,
+    pub(crate) address: String,
     /// The lines on standard error after the address.
-    lines: Receiver<String>,
+    pub(crate) lines: Receiver<String>,
 }
 
 impl Server {
-    fn start(file: &str, env: &[(&str, &str)], args: &[&str]) -> Self {
+    pub(crate) fn start(file: &str, env: &[(&str, &str)], args: &[&str]) -> Self {
         let folder = folder_with(&format!("[server]\nname = \"port\"\n{file}"));
         let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
         let mut command = command(folder.path(), &args);
-        let mut child = command.envs(env.iter().copied()).stderr(Stdio::piped()).spawn().unwrap();
+        command.envs(env.iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
@@ -32,7 +33,7 @@ impl Server {
         std::thread::spawn(move || {
             said.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        Self { _folder: folder, child, address, lines }
+        Self { folder, child, address, lines }
     }
 
     fn post(&self, head: &str, body: &str) -> String {
@@ -56,7 +57,7 @@ impl Server {
     }
 
     /// Stops the server, and returns the rest of its standard error.
-    fn stop(mut self) -> Vec<String> {
+    pub(crate) fn stop(mut self) -> Vec<String> {
         let pid = self.child.id().to_string();
         let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status();
         assert!(kill.unwrap().success());
@@ -187,6 +188,30 @@ fn the_log_has_one_line_per_call_and_no_token() {
     }
     let said = said.join("\n");
     assert!(!said.contains("secret-of") && !said.contains("server/discover"), "{said}");
+}
+
+#[test]
+fn each_request_that_is_not_let_in_is_logged_without_its_token() {
+    let server = Server::start(TOKENS, SECRETS, &[]);
+    assert_status(&server.post(HEAD, DISCOVER), 401);
+    let stranger = format!("{HEAD}Authorization: Bearer secret-of-a-stranger\r\n");
+    assert_status(&server.post(&stranger, DISCOVER), 401);
+    let page = format!("{HEAD}{ANN}Origin: https://elsewhere.example\r\n");
+    assert_status(&server.post(&page, DISCOVER), 403);
+    assert_status(&server.post(&format!("{HEAD}{ANN}"), DISCOVER), 200);
+    let said = server.stop();
+    let lines = |status: &str| {
+        let line = format!("refused a request to \"/mcp\": {status}");
+        said.iter().filter(|said| said.contains(&line)).count()
+    };
+    assert_eq!((lines("401"), lines("403")), (2, 1), "{said:?}");
+    assert!(!said.join("\n").contains("secret-of"), "{said:?}");
+}
+
+#[test]
+fn a_path_that_nothing_else_is_served_at_can_be_the_endpoint() {
+    let free = folder_with("[http]\nendpoint = \"/sse\"\nold_sse = false\n");
+    assert!(sabir(free.path(), &["check"]).status.success());
 }
 
 #[test]

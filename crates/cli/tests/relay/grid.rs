@@ -25,19 +25,38 @@ async fn everything_crosses_in_every_direction() {
     }
     let failures: Vec<_> = columns.iter().flat_map(|column| &column.failures).collect();
     assert!(failures.is_empty(), "{failures:#?}");
-    let page = page(&columns);
-    let path = super::docs().join("GRID.md");
+    let old = std::fs::read_to_string(super::docs().join("GRID.md")).unwrap_or_default();
+    let foreign = old.find(FOREIGN).map_or("", |at| &old[at..]);
+    write_page(&page(&columns), foreign);
+}
+
+/// The title of the last part, which another test writes.
+pub(crate) const FOREIGN: &str = "\n## Servers of others\n";
+
+/// Writes both parts, if they differ from what is there.
+pub(crate) fn write_page(grid: &str, foreign: &str) {
+    let (path, page) = (super::docs().join("GRID.md"), format!("{grid}{foreign}"));
     if std::fs::read_to_string(&path).unwrap_or_default() != page {
         std::fs::write(&path, page).unwrap();
         panic!("docs/GRID.md was not up to date; it has been written");
     }
 }
 
+/// A WebSocket carries the same messages as a pipe, so one revision of each era is enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_crosses_to_an_upstream_behind_a_websocket() {
+    for far in [Revision::NEWEST, Revision::NEWEST_LEGACY] {
+        let column = column("WebSocket", far).await;
+        assert!(column.failures.is_empty(), "{:#?}", column.failures);
+    }
+}
+
 async fn column(way: &str, far: Revision) -> Column {
-    let http = (way == "HTTP").then(|| http_fixture(&["http", far.date()]));
+    let http = (way != "stdio").then(|| http_fixture(&["http", far.date()]));
     let configuration = match &http {
         None => fixture("up", far),
-        Some((_, url)) => format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n"),
+        Some((_, url)) if way == "WebSocket" => at_url(&url.replacen("http", "ws", 1)),
+        Some((_, url)) => at_url(url),
     };
     let relay = Relay::start(&configuration);
     let title = format!("{way} {}", far.date());
@@ -61,6 +80,10 @@ async fn column(way: &str, far: Revision) -> Column {
         }
     }
     column
+}
+
+fn at_url(url: &str) -> String {
+    format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n")
 }
 
 fn page(columns: &[Column]) -> String {

@@ -44,7 +44,7 @@ impl Source for UpstreamSource {
         let is_known = lock(&upstream.known).catalog.is_some();
         if is_known {
             if upstream.settings.eager {
-                drop(upstream.instance_of(None));
+                drop(upstream.instance_of(None, None));
             }
             return Box::pin(async { Ok(()) });
         }
