@@ -296,7 +296,7 @@ async function checkLooks(page) {
 }
 
 const server = await start();
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 try {
   await checkGuards(server);
   await checkForeignPage(server, browser);

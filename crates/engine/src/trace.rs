@@ -85,7 +85,7 @@ impl Trace {
         let ending = Ending { duration: began.elapsed(), bytes, outcome };
         engine.observers().for_each(|observer| observer.ended(&call, &ending));
         if !self.span.is_disabled() {
-            log(&call, &ending);
+            self.span.in_scope(|| log(&call, &ending));
         }
     }
 }
