@@ -345,7 +345,8 @@ impl Connection {
             self.tell(ClientEventKind::Initializing);
         }
         self.parked.retain(|(parked, _)| *parked != key);
-        let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
+        let whole = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
+        let catalog = whole.seen_by(&from.caller);
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
         let wants_progress = from.meta.progress_token.is_some();
         let call = RunningCall::new(key, self.events().clone(), wants_progress, log_level);
@@ -353,7 +354,7 @@ impl Connection {
         let conversation = (from.revision.era() == Era::Legacy)
             .then(|| *self.conversation.get_or_insert_with(next_conversation));
         let engine = self.engine.clone();
-        let context = MethodContext { engine, catalog, from, conversation, call };
+        let context = MethodContext { engine, catalog, whole, from, conversation, call };
         self.work.push_back(Work { request, context });
     }
 

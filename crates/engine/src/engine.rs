@@ -10,6 +10,7 @@ use sabir_wire::types::{CacheHint, CacheScope, Implementation};
 use sabir_wire::{Raw, Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
+use crate::oversight::Oversee;
 use crate::seal::{Seal, SealKey, random_name};
 
 /// How a server behaves. Every field has a good default.
@@ -27,6 +28,8 @@ pub struct Settings {
     pub engine_limits: EngineLimits,
     /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
     pub seal_key: Option<SealKey>,
+    /// Decides which requests run, and learns what came of them.
+    pub overseer: Option<Arc<dyn Oversee>>,
 }
 
 impl Default for Settings {
@@ -42,6 +45,7 @@ impl Default for Settings {
             limits: Limits::default(),
             engine_limits: EngineLimits::default(),
             seal_key: None,
+            overseer: None,
         }
     }
 }

@@ -12,6 +12,8 @@ mod engine; // what all connections of a server share
 mod events; // what running calls report
 mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
+mod overseen; // requests under oversight
+mod oversight; // who decides about requests, and learns of their ends
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
 mod trace; // one span per request
@@ -20,6 +22,7 @@ mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
 pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
+pub use oversight::{CallEnd, Decision, Limited, Oversee, OverseenCall};
 pub use seal::SealKey;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};

@@ -1,13 +1,26 @@
 //! Maps a request to the work that answers it. One arm per method.
 
 use sabir_registry::List;
-use sabir_wire::Request;
+use sabir_session::Outcome;
+use sabir_wire::{Problem, Request};
 
 use crate::context::{Answering, MethodContext};
 use crate::methods;
 use crate::methods::lists::list;
+use crate::overseen::oversee;
 
+/// Answers a request, if its caller may make it.
 pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
+    if let Some(overseer) = context.engine.settings.overseer.clone() {
+        return oversee(overseer, request, context, answer);
+    }
+    if let Some(needed) = context.whole.missing_scopes(&request, &context.from.caller) {
+        return Outcome::Failed(Problem::Scopes(needed)).into();
+    }
+    answer(request, context)
+}
+
+fn answer(request: Request, context: MethodContext) -> Answering {
     match request {
         Request::Initialize(_) => methods::discover::initialize(&context).into(),
         Request::Discover => methods::discover::discover(&context).into(),

@@ -1,5 +1,7 @@
 //! The immutable snapshot of everything that is offered.
 
+mod view; // what a caller may see
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +12,8 @@ use sabir_wire::types::{
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
+use self::view::Views;
+use crate::access::{Access, Needs};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
@@ -32,6 +36,7 @@ pub struct Catalog {
     template_list: Listing<ResourceTemplate>,
     /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
     unlisted: FxHashMap<Box<str>, Option<Provider>>,
+    views: Views,
 }
 
 /// A tool with its compiled schemas and its source.
@@ -45,6 +50,7 @@ pub struct ToolEntry {
     pub output: Option<Checker>,
     /// Arguments that HTTP repeats in headers.
     pub mirrored: Vec<MirroredArgument>,
+    needs: Needs,
     provider: Provider,
 }
 
@@ -71,13 +77,18 @@ pub struct FoundResource {
     pub variables: Vec<(String, String)>,
 }
 
-/// A source, in a form that can be printed.
+/// A source, and the scopes that everything of it needs.
 #[derive(Clone)]
-pub(crate) struct Provider(Arc<dyn Source>);
+pub(crate) struct Provider {
+    source: Arc<dyn Source>,
+    /// What operators call it.
+    name: Arc<str>,
+    needs: Needs,
+}
 
 impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Source")
+        f.debug_struct("Provider").field("needs", &self.needs).finish_non_exhaustive()
     }
 }
 
@@ -85,8 +96,6 @@ impl std::fmt::Debug for Provider {
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
-    /// What operators call the source.
-    name: String,
     tools: Vec<Arc<ToolEntry>>,
     templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
@@ -99,9 +108,11 @@ impl CheckedOffer {
     pub(crate) fn check(
         source: &Arc<dyn Source>,
         offer: Offer,
+        access: &Access,
         before: Option<&Self>,
     ) -> Result<Self, BadOffer> {
-        let provider = Provider(source.clone());
+        let (name, needs) = (source.name().into(), access.of_source());
+        let provider = Provider { source: source.clone(), name, needs };
         let mut left_out = Vec::new();
         let mut leave_out = |bad: BadOffer| match offer.tolerant {
             true => {
@@ -113,8 +124,8 @@ impl CheckedOffer {
         let known = |tool: &Tool| before?.tools.iter().find(|entry| entry.tool == *tool).cloned();
         let mut tools = Vec::with_capacity(offer.tools.len());
         for tool in &offer.tools {
-            let entry =
-                known(tool).map_or_else(|| ToolEntry::check(tool, &provider).map(Arc::new), Ok);
+            let entry = known(tool)
+                .map_or_else(|| ToolEntry::check(tool, access, &provider).map(Arc::new), Ok);
             match entry {
                 Ok(entry) => tools.push(entry),
                 Err(bad) => leave_out(bad)?,
@@ -130,7 +141,7 @@ impl CheckedOffer {
                 }
             }
         }
-        Ok(Self { provider, name: source.name(), tools, templates, offer, left_out })
+        Ok(Self { provider, tools, templates, offer, left_out })
     }
 
     fn has(&self, kind: &str, name: &str) -> bool {
@@ -143,7 +154,7 @@ impl CheckedOffer {
 }
 
 impl ToolEntry {
-    fn check(tool: &Tool, provider: &Provider) -> Result<Self, BadOffer> {
+    fn check(tool: &Tool, access: &Access, provider: &Provider) -> Result<Self, BadOffer> {
         let name = || tool.name.clone();
         ToolName::try_from(tool.name.as_str())
             .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
@@ -155,19 +166,30 @@ impl ToolEntry {
         let output = output.map_err(schema("output schema"))?;
         let mirrored = mirrored_arguments(&value)
             .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
-        Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
+        let (needs, provider) = (access.of_tool(&tool.name), provider.clone());
+        Ok(Self { tool: tool.clone(), input, output, mirrored, needs, provider })
     }
 
     /// The source that runs it.
     pub fn source(&self) -> &Arc<dyn Source> {
-        &self.provider.0
+        &self.provider.source
+    }
+
+    /// What operators call the source.
+    pub fn source_name(&self) -> &Arc<str> {
+        &self.provider.name
     }
 }
 
 impl FoundResource {
     /// The source that provides it.
     pub fn source(&self) -> &Arc<dyn Source> {
-        &self.provider.0
+        &self.provider.source
+    }
+
+    /// What operators call the source.
+    pub fn source_name(&self) -> &Arc<str> {
+        &self.provider.name
     }
 }
 
@@ -192,7 +214,7 @@ impl Catalog {
             let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
                 let by = offers[..=nth].iter().find(|before| before.has(kind, name));
-                let by = by.map(|before| before.name.clone()).unwrap_or_default();
+                let by = by.map(|before| before.provider.name.to_string()).unwrap_or_default();
                 taken.push((nth, BadOffer::Taken { kind, name: name.clone(), by }))
             };
             for entry in entries {
@@ -215,7 +237,8 @@ impl Catalog {
             }
             for (alias, name) in &offer.tool_aliases {
                 let entry = tools.get(name.as_str());
-                let is_own = |entry: &&Arc<ToolEntry>| Arc::ptr_eq(entry.source(), &provider.0);
+                let is_own =
+                    |entry: &&Arc<ToolEntry>| Arc::ptr_eq(entry.source(), &provider.source);
                 if let Some(entry) = entry.filter(is_own) {
                     insert_unique(&mut aliases, alias, entry.clone());
                 }
@@ -228,7 +251,15 @@ impl Catalog {
                 template_list.push(template.clone());
             }
         }
-        let cache = shared_cache(offers);
+        let needs = offers.iter().flat_map(|checked| {
+            let of_tools = checked.tools.iter().map(|entry| &entry.needs);
+            of_tools.chain([&checked.provider.needs])
+        });
+        let views = Views::new(needs);
+        let mut cache = shared_cache(offers);
+        if !views.scopes.is_empty() {
+            cache.scope = CacheScope::Private;
+        }
         let catalog = Self {
             server,
             capabilities: capabilities(offers, changeable),
@@ -242,6 +273,7 @@ impl Catalog {
             templates,
             template_list: Listing::new(template_list, page_size, cache),
             unlisted,
+            views,
         };
         (catalog, taken)
     }
@@ -258,7 +290,7 @@ impl Catalog {
 
     /// The prompt of that name, and its source.
     pub fn prompt(&self, name: &str) -> Option<(&Prompt, &Arc<dyn Source>)> {
-        self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.0))
+        self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.source))
     }
 
     /// The resource at that URI: one that is listed, one of a family that is, or one that a source
@@ -305,9 +337,12 @@ impl Catalog {
             Reference::Resource { uri } => {
                 let known = self.templates.iter().find(|(_, text, _)| **text == **uri);
                 if let Some((template, _, provider)) = known {
-                    return Some((&provider.0, template.variables().any(|name| name == argument)));
+                    return Some((
+                        &provider.source,
+                        template.variables().any(|name| name == argument),
+                    ));
                 }
-                self.resources.get(uri).map(|provider| (&provider.0, false))
+                self.resources.get(uri).map(|provider| (&provider.source, false))
             }
         }
     }

@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "client",
             "cluster",
             "articles",
+            "auth",
             "budget",
             "openapi",
             "outbound",
@@ -38,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
+    ("auth", &["engine", "outbound", "registry", "transports", "wire"]),
     ("transports", &["budget", "engine", "session", "registry", "wire"]),
     (
         "sources",

@@ -11,6 +11,7 @@ mod openapi;
 mod secrets;
 mod serve;
 mod target;
+mod token;
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use sabir_engine::{ClientEvent, Engine};
 
 use clap::CommandFactory as _;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Token};
 use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
 use crate::report::Failure;
 
@@ -26,7 +27,10 @@ use crate::report::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
+        Command::Check { path, no_config, json, caller } => {
+            check::run(path.as_deref(), no_config, json, caller.as_ref())
+        }
+        Command::Token(Token::New { name, scope }) => token::new(&name, &scope),
         Command::Init => init::run(),
         Command::List(list) => list::run(&list),
         Command::Call(call) => call::run(&call),

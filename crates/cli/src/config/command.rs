@@ -51,6 +51,7 @@ pub(crate) struct Command {
     log_stderr: Option<bool>,
     limits: Option<Limits>,
     sandbox: Option<Spanned<Sandbox>>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 /// The default number of concurrent calls.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_registry::{Registry, Source};
+use sabir_registry::{Access, AddedSource, Registry, Source};
 use sabir_sources::command::{FindError, Finder};
 use sabir_sources::text::File as TextFile;
 use sabir_supervisor::{Supervisor, SupervisorSettings};
@@ -19,6 +19,8 @@ pub(crate) struct SourceDescription {
     place: Place,
     /// The program that it runs, as written.
     program: Option<String>,
+    /// The scopes that its callers need.
+    access: Access,
     open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
 }
 
@@ -38,13 +40,24 @@ impl SourceDescription {
             let opening = open(context);
             Box::pin(async { opening.await.map(|source| Arc::new(source) as Arc<dyn Source>) })
         };
-        Self { place, program: None, open: Box::new(open) }
+        Self { place, program: None, access: Access::default(), open: Box::new(open) }
     }
 
     /// Names the program that the source runs.
     pub(super) fn runs(mut self, program: &str) -> Self {
         self.program = Some(program.to_owned());
         self
+    }
+
+    /// Demands scopes of its callers.
+    pub(super) fn needs(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Whether its callers need any scopes.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.access != Access::default()
     }
 
     /// The program that the source runs, as written in the file.
@@ -59,8 +72,9 @@ impl SourceDescription {
         registry: &Registry,
     ) -> Result<(), Mistakes> {
         let (mut opened, mut places) = (Vec::new(), Vec::new());
-        for Self { place, open, .. } in descriptions {
-            opened.push(open(context.clone()).await);
+        for Self { place, open, access, .. } in descriptions {
+            let source = open(context.clone()).await;
+            opened.push(source.map(|source| AddedSource { source, access }));
             places.push(place);
         }
         let added = registry.add_all(Mistakes::all(opened)?).map(drop);

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::{command, folder_with, sabir, seen};
 
 /// A server on a free port.
-struct Server {
-    _folder: tempfile::TempDir,
+pub(crate) struct Server {
+    pub(crate) folder: tempfile::TempDir,
     child: Child,
     address: String,
     /// The lines on standard error after the address.
@@ -18,7 +18,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(file: &str, env: &[(&str, &str)], args: &[&str]) -> Self {
+    pub(crate) fn start(file: &str, env: &[(&str, &str)], args: &[&str]) -> Self {
         let folder = folder_with(&format!("[server]\nname = \"port\"\n{file}"));
         let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
         let mut command = command(folder.path(), &args);
@@ -32,14 +32,14 @@ impl Server {
         std::thread::spawn(move || {
             said.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        Self { _folder: folder, child, address, lines }
+        Self { folder, child, address, lines }
     }
 
-    fn post(&self, head: &str, body: &str) -> String {
+    pub(crate) fn post(&self, head: &str, body: &str) -> String {
         self.request("POST", head, body)
     }
 
-    fn request(&self, method: &str, head: &str, body: &str) -> String {
+    pub(crate) fn request(&self, method: &str, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let (address, length) = (&self.address, body.len());
@@ -56,7 +56,7 @@ impl Server {
     }
 
     /// Stops the server, and returns the rest of its standard error.
-    fn stop(mut self) -> Vec<String> {
+    pub(crate) fn stop(mut self) -> Vec<String> {
         let pid = self.child.id().to_string();
         let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status();
         assert!(kill.unwrap().success());
@@ -79,7 +79,7 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
 #[track_caller]
-fn assert_status(answer: &str, status: u16) {
+pub(crate) fn assert_status(answer: &str, status: u16) {
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
 }
 
@@ -222,8 +222,8 @@ fn tokens_are_checked_with_their_place() {
     );
     check(
         &two("bob", "ANN_AGAIN"),
-        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: set each \
-         variable to its own token",
+        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: give each \
+         caller a token of its own",
     );
     check(
         &two("bob", "NO_TOKEN"),

@@ -10,8 +10,15 @@ use crate::context::MethodContext;
 pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
     let has = context.catalog.capabilities();
     let wish = listen.filter;
-    let resource_subscriptions =
+    let mut resource_subscriptions =
         if has.subscribe { wish.resource_subscriptions } else { Vec::new() };
+    // One that exists, but not for this caller.
+    let is_hidden = |uri: &str| {
+        context.catalog.resource(uri).is_none() && context.whole.resource(uri).is_some()
+    };
+    if !std::sync::Arc::ptr_eq(&context.catalog, &context.whole) {
+        resource_subscriptions.retain(|uri| !is_hidden(uri));
+    }
     Outcome::Listening(SubscriptionFilter {
         tools_list_changed: wish.tools_list_changed && has.tools_list_changed,
         prompts_list_changed: wish.prompts_list_changed && has.prompts_list_changed,

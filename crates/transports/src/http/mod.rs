@@ -35,7 +35,7 @@ mod table; // all legacy sessions
 mod upgrade; // WebSocket
 
 pub use accept::headers_agree;
-pub use auth::{Authenticate, Authenticating, Denied};
+pub use auth::{Authenticate, Authenticating, Denied, Document};
 pub use listener::Listener;
 pub use reply::Body;
 pub use route::is_reserved;
