@@ -10,6 +10,7 @@ mod memory; // memory of sessions and streams
 mod products; // `sabir serve`
 mod start; // cold start
 mod stdio; // load over standard input and output
+mod websocket; // WebSocket compared with HTTP
 
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ pub enum Part {
     Cores,
     /// HTTP, by the size of arguments and by the number of tools.
     Growth,
+    /// WebSocket compared with HTTP.
+    WebSocket,
     /// Standard input and output.
     Stdio,
     /// Cold start.
@@ -75,10 +78,11 @@ pub enum Part {
 
 impl Part {
     /// All parts in the order of a run, with their names on the command line.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("http", Self::Http),
         ("cores", Self::Cores),
         ("growth", Self::Growth),
+        ("ws", Self::WebSocket),
         ("stdio", Self::Stdio),
         ("start", Self::Start),
         ("memory", Self::Memory),
@@ -152,6 +156,7 @@ impl<'a> Run<'a> {
                 http::by_size(self);
                 http::by_tools(self);
             }
+            Part::WebSocket => websocket::beside_http(self),
             Part::Stdio => stdio::both_ways(self),
             Part::Start => start::cold(self),
             Part::Memory => memory::all(self),

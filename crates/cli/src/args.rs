@@ -29,8 +29,10 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Read a sabir.toml or a folder of articles, and report every problem with its place
     Check {
-        /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
-        path: Option<PathBuf>,
+        /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
+        /// this folder if it holds articles]
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
 
         /// Read the articles of the folder alone, and no sabir.toml in it
         #[arg(long)]
@@ -202,8 +204,10 @@ pub(crate) struct Uninstall {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
-    pub(crate) path: Option<PathBuf>,
+    /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
+    /// this folder if it holds articles]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
 
     /// Serve the client that started this process, on standard input and output
     #[arg(long)]

@@ -18,7 +18,7 @@ pub(crate) enum Answering {
 }
 
 /// Everything that a method needs besides its params.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
     /// What the caller may see of the catalog at the start of the call, which keeps it.
@@ -29,6 +29,16 @@ pub(crate) struct MethodContext {
     /// The session of the legacy era that the call belongs to.
     pub(crate) conversation: Option<u64>,
     pub(crate) call: Arc<RunningCall>,
+}
+
+impl Answering {
+    /// What comes of it.
+    pub(crate) async fn outcome(self) -> Outcome {
+        match self {
+            Self::Done(outcome) => outcome,
+            Self::Running(running) => running.await,
+        }
+    }
 }
 
 impl<T: Into<Outcome>> From<T> for Answering {

@@ -2,10 +2,12 @@
 
 use sabir_registry::List;
 use sabir_session::Outcome;
-use sabir_wire::{Problem, Request};
+use sabir_wire::types::Questions;
+use sabir_wire::{Era, Problem, Request};
 
 use crate::context::{Answering, MethodContext};
 use crate::methods;
+use crate::methods::attempt::check_answers;
 use crate::methods::lists::list;
 use crate::overseen::oversee;
 
@@ -20,7 +22,36 @@ pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
     answer(request, context)
 }
 
-fn answer(request: Request, context: MethodContext) -> Answering {
+fn answer(mut request: Request, context: MethodContext) -> Answering {
+    let resume = request.resume_mut();
+    let has_only_answers = resume.is_some_and(|r| r.state.is_none() && !r.answers.is_empty());
+    // The session of a legacy client has asked by itself.
+    if has_only_answers && context.from.revision.era() == Era::Modern {
+        return Answering::Running(Box::pin(ask_first(request, context)));
+    }
+    start(request, context)
+}
+
+/// Runs a call whose client answers without a state. A call that keeps one must get it back with the
+/// answers, and only the call knows whether it does: it runs without the answers first, and gets
+/// those to its questions if it keeps nothing while it asks.
+async fn ask_first(mut request: Request, context: MethodContext) -> Outcome {
+    let mut resume = request.resume_mut().map(std::mem::take).unwrap_or_default();
+    if let Err(problem) = check_answers(&resume.answers) {
+        return Outcome::Failed(problem);
+    }
+    let outcome = start(request.clone(), context.clone()).outcome().await;
+    let Outcome::NeedInput(Questions { questions, state: None, .. }) = &outcome else {
+        return outcome;
+    };
+    resume.answers.retain(|(key, _)| questions.iter().any(|(asked, _)| asked == key));
+    if resume.answers.is_empty() {
+        return outcome;
+    }
+    start(request.resumed(resume), context).outcome().await
+}
+
+fn start(request: Request, context: MethodContext) -> Answering {
     match request {
         Request::Initialize(_) => methods::discover::initialize(&context).into(),
         Request::Discover => methods::discover::discover(&context).into(),

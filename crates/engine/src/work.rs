@@ -85,12 +85,7 @@ impl Work {
         let (call, grace) = (self.context.call.clone(), self.grace());
         let trace = Trace::begin(&self.request, &self.context.from);
         let Self { request, context } = self;
-        let running: Running = Box::pin(async move {
-            match route(request, context) {
-                Answering::Done(outcome) => outcome,
-                Answering::Running(running) => running.await,
-            }
-        });
+        let running: Running = Box::pin(async move { route(request, context).outcome().await });
         Waiting { call, running: Some((Guarded(running), trace)), grace }
     }
 

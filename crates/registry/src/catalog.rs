@@ -23,6 +23,7 @@ use crate::source::{BadOffer, Offer, Source};
 #[derive(Debug)]
 pub struct Catalog {
     server: Raw,
+    instructions: Option<String>,
     capabilities: ServerCapabilities,
     tools: FxHashMap<Box<str>, Arc<ToolEntry>>,
     tool_list: Listing<Tool>,
@@ -255,13 +256,22 @@ impl Catalog {
             let of_tools = checked.tools.iter().map(|entry| &entry.needs);
             of_tools.chain([&checked.provider.needs])
         });
-        let views = Views::new(needs);
+        let mut views = Views::new(needs);
+        if !views.scopes.is_empty() {
+            let told = offers.iter().filter_map(|checked| {
+                Some((checked.provider.needs.clone(), checked.offer.instructions.clone()?))
+            });
+            views.instructions = told.collect();
+        }
         let mut cache = shared_cache(offers);
         if !views.scopes.is_empty() {
             cache.scope = CacheScope::Private;
         }
         let catalog = Self {
             server,
+            instructions: instructions(
+                offers.iter().filter_map(|checked| checked.offer.instructions.as_deref()),
+            ),
             capabilities: capabilities(offers, changeable),
             tools,
             tool_list: Listing::new(tool_list, page_size, cache),
@@ -276,6 +286,11 @@ impl Catalog {
             views,
         };
         (catalog, taken)
+    }
+
+    /// How a model should use what is offered, as its sources say.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 
     /// The capabilities that follow from the offers.
@@ -417,6 +432,14 @@ fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
         ttl_ms: all.ttl_ms.min(hint.ttl_ms),
         scope: if hint.scope == CacheScope::Private { hint.scope } else { all.scope },
     })
+}
+
+/// Sources whose instructions are told. Those of more would fill the context of a model.
+const MOST_INSTRUCTIONS: usize = 8;
+
+fn instructions<'o>(all: impl Iterator<Item = &'o str>) -> Option<String> {
+    let all: Vec<&str> = all.take(MOST_INSTRUCTIONS).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {

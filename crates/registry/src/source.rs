@@ -191,6 +191,9 @@ pub struct Offer {
     /// Beginnings of URIs that it reads although it lists neither them nor a template. The longest
     /// one that fits decides; one that two sources have fits nothing.
     pub unlisted: Vec<String>,
+    /// How a model should use it. Told to clients with those of other sources, unless the operator
+    /// has written the instructions of the server.
+    pub instructions: Option<String>,
     /// Whether it completes arguments.
     pub completes: bool,
     /// Whether an invalid part is left out and reported instead of making the whole offer invalid.
@@ -227,6 +230,7 @@ impl Default for Offer {
             templates: Vec::new(),
             tool_aliases: Vec::new(),
             unlisted: Vec::new(),
+            instructions: None,
             completes: false,
             tolerant: false,
             logs: false,

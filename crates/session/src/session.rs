@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sabir_wire::types::ServerResult;
-use sabir_wire::{Caller, Cancelled, Era, Id, Method};
+use sabir_wire::{Caller, Cancelled, Era, Id, Method, Resume};
 use sabir_wire::{ParsedRequest, Problem, Raw, Request, Revision, render, write_notification};
 
 use crate::batches::Batches;
@@ -187,8 +187,12 @@ impl Session {
             .and_then(|from| Ok((from, request?)))
             .and_then(|(from, request)| self.admit(from, request));
         match admitted {
-            Ok(call) => {
+            Ok(mut call) => {
                 let can_restart = era == Era::Legacy && may_ask_client(&method);
+                if can_restart && let Some(resume) = call.request.resume_mut() {
+                    // In this era answers are responses: params of that name are not ours.
+                    *resume = Resume::default();
+                }
                 let caller = call.from.caller.clone();
                 let restart = can_restart.then(|| Restart { caller, method, params });
                 self.start(now, reply_to, id, call, restart, out);

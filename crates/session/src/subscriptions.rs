@@ -86,7 +86,7 @@ impl Subscriptions {
     }
 
     /// The messages that tell of a change. `expected` says whether a legacy client is there that
-    /// was promised to be told of its kind.
+    /// was promised notifications of its kind.
     pub(crate) fn announce(&self, topic: &Topic, expected: bool) -> Vec<(Option<StreamId>, Bytes)> {
         let legacy_wants = match topic {
             Topic::Resource(uri) => self.is_subscribed(uri),

@@ -47,6 +47,28 @@ pub enum Request {
     Listen(Listen),
 }
 
+impl Request {
+    /// What a client sends when it repeats the request after questions; `None` for a method that
+    /// never asks.
+    pub fn resume_mut(&mut self) -> Option<&mut Resume> {
+        match self {
+            Self::CallTool(call) => Some(&mut call.resume),
+            Self::GetPrompt(get) => Some(&mut get.resume),
+            Self::ReadResource(read) => Some(&mut read.resume),
+            _ => None,
+        }
+    }
+
+    /// The same request, with other answers.
+    #[must_use]
+    pub fn resumed(mut self, resume: Resume) -> Self {
+        if let Some(place) = self.resume_mut() {
+            *place = resume;
+        }
+        self
+    }
+}
+
 /// The params of `initialize`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Initialize {
@@ -121,6 +143,6 @@ pub struct Complete {
 /// The params of `subscriptions/listen`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listen {
-    /// Changes that the client wants to hear of.
+    /// Changes that the client asks to be notified of.
     pub filter: SubscriptionFilter,
 }

@@ -1,7 +1,7 @@
 //! `sabir check`: reads a configuration, starts its sources, and reports what they offer and every
 //! problem.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use sabir::Caller;
 use sabir_registry::{SourceState, SourceStatus};
@@ -18,12 +18,12 @@ use crate::report::{Failure, print, say};
 const MAX_NAMES: usize = 12;
 
 pub(crate) fn run(
-    path: Option<&Path>,
+    paths: &[PathBuf],
     no_config: bool,
     as_json: bool,
     caller: Option<&Caller>,
 ) -> Result<(), Failure> {
-    let checked = check(path, no_config, caller);
+    let checked = check(paths, no_config, caller);
     match (checked, as_json) {
         (Ok(report), false) => report.say(),
         (Ok(report), true) => report.print(),
@@ -35,8 +35,8 @@ pub(crate) fn run(
     }
 }
 
-fn check(path: Option<&Path>, no_config: bool, caller: Option<&Caller>) -> Result<Report, Failure> {
-    let mut settings = config::read(path, no_config)?;
+fn check(paths: &[PathBuf], no_config: bool, caller: Option<&Caller>) -> Result<Report, Failure> {
+    let mut settings = config::read_all(paths, no_config)?;
     let warnings = std::mem::take(&mut settings.warnings);
     // What the operator writes is what a token would say.
     let caller = caller.map(|caller| {
@@ -150,7 +150,7 @@ fn in_json<'m>(mistakes: impl Iterator<Item = &'m Mistake>) -> Vec<Value> {
     mistakes.map(Mistake::to_json).collect()
 }
 
-fn count(number: usize, what: &str) -> String {
+pub(super) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         number => format!("{number} {what}s"),

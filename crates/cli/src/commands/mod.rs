@@ -16,6 +16,7 @@ mod token;
 use std::sync::Arc;
 
 use sabir_engine::{ClientEvent, Engine};
+use sabir_registry::SourceId;
 
 use clap::CommandFactory as _;
 
@@ -27,8 +28,8 @@ use crate::report::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path, no_config, json, caller } => {
-            check::run(path.as_deref(), no_config, json, caller.as_ref())
+        Command::Check { paths, no_config, json, caller } => {
+            check::run(&paths, no_config, json, caller.as_ref())
         }
         Command::Token(Token::New { name, scope }) => token::new(&name, &scope),
         Command::Init => init::run(),
@@ -60,6 +61,8 @@ fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
 struct Opened {
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
+    /// The sources, each with how it is written in the configuration.
+    sources: Vec<(String, SourceId)>,
 }
 
 /// Takes what happens to clients.
@@ -74,8 +77,10 @@ impl Opened {
     async fn observed(settings: Settings, on_event: Option<OnEvent>) -> Result<Self, Mistakes> {
         let engine = Engine::observed(settings.engine, on_event);
         let context = OpenContext::new(settings.folder);
-        SourceDescription::open_all(settings.sources, &context, engine.registry()).await?;
-        Ok(Self { engine, context })
+        let opening =
+            SourceDescription::open_all(settings.sources, &context, engine.registry(), &[]);
+        let sources = opening.await?.added;
+        Ok(Self { engine, context, sources })
     }
 
     /// Closes all sources, and stops their programs.

@@ -2,6 +2,7 @@
 
 mod host; // the process that started us, as a source
 mod ide; // how Claude Code finds an editor
+mod reload; // a configuration that changes
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::{Engine, Oversee};
 use sabir_sources::host::{Host, HostSource};
 use tokio::runtime::{self, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use self::ide::{Ide, LockFile};
+use self::reload::{Reloader, WatchedFile};
 use super::{OnEvent, Opened, secrets};
 use crate::args::Serve;
 use crate::config::{self, Oversight, Settings};
@@ -29,12 +31,16 @@ use crate::shell;
 const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
-    let mut settings = config::read(args.path.as_deref(), args.no_config)?;
+    let mut settings = config::read_all(&args.paths, args.no_config)?;
     settings.engine.overseer = overseer(&settings)?;
     settings.process.apply();
     let mut transports = Transports::choose(args, &settings)?;
     transports.fit_file_limit();
     let notes = notes(args, &settings, &transports);
+    // On standard input and output, the client starts us anew.
+    let reloads =
+        transports.ide.is_none() && (transports.http.is_some() || transports.ws.is_some());
+    let (tables, file) = (settings.tables.clone(), settings.file.as_deref().map(WatchedFile::new));
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
         let host = args.host.then(host::connect);
@@ -49,7 +55,12 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
         let starting = tokio::spawn(async move { engine.start().await });
         // A task that is not awaited any more goes on.
         let _ = tokio::time::timeout(HEAD_START, starting).await;
+        let reloader = reloads.then(|| Reloader::new(args, tables, file, &opened));
+        let reloading = reloader.map(|reloader| tokio::spawn(reloader.run()));
         let served = serve(&opened.engine, transports, host, &notes).await;
+        if let Some(reloading) = reloading {
+            reloading.abort();
+        }
         opened.close().await;
         served
     });
@@ -155,7 +166,7 @@ fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<Stri
     let mut notes = Vec::new();
     // On stdio alone, in the current folder, these lines would only be noise in a client's log.
     if let Some(file) = &settings.found
-        && (args.path.is_some() || transports.http.is_some())
+        && (!args.paths.is_empty() || transports.http.is_some())
     {
         notes.push(format!("using {}", escaped(&file.display().to_string())));
         let programs: Vec<_> = settings.sources.iter().filter_map(|s| s.program()).collect();
@@ -334,18 +345,20 @@ async fn stop_on_signal(
 /// Waits for SIGINT or SIGTERM, or for SIGHUP.
 async fn stop_signal(with_hangup: bool) -> std::io::Result<()> {
     let mut hangup = with_hangup.then(|| signal(SignalKind::hangup())).transpose()?;
-    let hung_up = async {
-        match &mut hangup {
-            Some(hangup) => drop(hangup.recv().await),
-            None => std::future::pending().await,
-        }
-    };
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
-        () = hung_up => {}
+        () = received(&mut hangup) => {}
     }
     Ok(())
+}
+
+/// Waits for a signal, for ever if there is none to wait for.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
 }

@@ -1,5 +1,6 @@
 //! Settles a file: defaults and environment variables are filled in, values are checked.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,8 +42,12 @@ pub(crate) struct Settings {
     pub(crate) stdio: bool,
     /// The sources, not opened yet.
     pub(crate) sources: Vec<SourceDescription>,
+    /// The other tables of the file, as written.
+    pub(crate) tables: Tables,
     /// The folder of the file.
     pub(crate) folder: PathBuf,
+    /// The file, if there is one.
+    pub(crate) file: Option<PathBuf>,
     /// The file, if it was found in a folder and not named.
     pub(crate) found: Option<PathBuf>,
     /// What is probably not meant.
@@ -99,7 +104,8 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let oversight = oversight::settle(&file.limit, file.audit.as_ref(), text);
     let auth = auth::settle(&file.auth, text);
     let (http, listens_http) = http::settle(file, &auth.grants, text);
-    let mut sources = sources(file, text, &engine.limits);
+    let (tables, written) = written(text);
+    let mut sources = sources(file, text, &engine.limits, written);
     let imported = imported(file, text, engine.limits.question_time);
     sources.extend(text.checked(imported).unwrap_or_default());
     let has_scopes = auth.tokens.is_some() || http.tokens.iter().any(|one| !one.scopes.is_empty());
@@ -124,15 +130,45 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         token_env,
         stdio,
         sources,
+        tables,
         folder,
+        file: (!text.text.is_empty()).then(|| text.path.to_owned()),
         found: None,
         warnings,
         process,
     })
 }
 
+/// The tables of a file that describe no sources, by their names.
+pub(crate) type Tables = BTreeMap<String, String>;
+
+/// The kinds of sources, in the order in which they are settled.
+const KINDS: [&str; 7] =
+    ["articles", "command", "request", "openapi", "prompt", "resource", "upstream"];
+
+/// The tables of the file, and how each source is written, in the order in which they are settled.
+/// A file in another format, or none, is one text for all.
+fn written(text: &Text<'_>) -> (Tables, Vec<String>) {
+    let mut file = text.text.parse::<toml::Table>().unwrap_or_default();
+    // Its servers are sources.
+    file.remove("import");
+    let sources = KINDS.iter().flat_map(|kind| match file.remove(*kind) {
+        Some(Value::Array(all)) => {
+            all.iter().map(|one| format!("{kind} {one}")).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    });
+    let sources = sources.collect();
+    (file.into_iter().map(|(name, table)| (name, table.to_string())).collect(), sources)
+}
+
 /// Settles the descriptions of all sources, in the order of the file within each kind.
-fn sources(file: &File, text: &Text<'_>, limits: &Limits) -> Vec<SourceDescription> {
+fn sources(
+    file: &File,
+    text: &Text<'_>,
+    limits: &Limits,
+    written: Vec<String>,
+) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
     let call_time = limits.call_time;
     let needing = |scopes: Scopes<'_>, source: Result<SourceDescription, Mistake>| {
@@ -164,6 +200,8 @@ fn sources(file: &File, text: &Text<'_>, limits: &Limits) -> Vec<SourceDescripti
     });
     let texts = prompts.chain(resources);
     let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
+    let written = written.into_iter().chain(std::iter::repeat(text.text.to_owned()));
+    let all = all.zip(written).map(|(source, written)| source.map(|one| one.written(written)));
     all.filter_map(|source| text.checked(source)).collect()
 }
 
@@ -182,6 +220,9 @@ fn imported(
     let inner = Text::new(&whole, &json);
     let settled = import::upstreams(&inner).and_then(|upstreams| {
         Mistakes::all(upstream::settle_all(&upstreams, &inner, question_time))
+    });
+    let settled = settled.map(|all| {
+        all.into_iter().enumerate().map(|(nth, one)| one.written(format!("{nth} {json}"))).collect()
     });
     Ok(settled.unwrap_or_else(|mistakes| {
         mistakes.iter().for_each(|mistake| text.report(mistake.clone()));

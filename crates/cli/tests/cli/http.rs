@@ -11,10 +11,10 @@ use crate::{command, folder_with, sabir, seen};
 /// A server on a free port.
 pub(crate) struct Server {
     pub(crate) folder: tempfile::TempDir,
-    child: Child,
-    address: String,
+    pub(crate) child: Child,
+    pub(crate) address: String,
     /// The lines on standard error after the address.
-    lines: Receiver<String>,
+    pub(crate) lines: Receiver<String>,
 }
 
 impl Server {
@@ -22,7 +22,8 @@ impl Server {
         let folder = folder_with(&format!("[server]\nname = \"port\"\n{file}"));
         let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
         let mut command = command(folder.path(), &args);
-        let mut child = command.envs(env.iter().copied()).stderr(Stdio::piped()).spawn().unwrap();
+        command.envs(env.iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
@@ -187,6 +188,30 @@ fn the_log_has_one_line_per_call_and_no_token() {
     }
     let said = said.join("\n");
     assert!(!said.contains("secret-of") && !said.contains("server/discover"), "{said}");
+}
+
+#[test]
+fn each_request_that_is_not_let_in_is_logged_without_its_token() {
+    let server = Server::start(TOKENS, SECRETS, &[]);
+    assert_status(&server.post(HEAD, DISCOVER), 401);
+    let stranger = format!("{HEAD}Authorization: Bearer secret-of-a-stranger\r\n");
+    assert_status(&server.post(&stranger, DISCOVER), 401);
+    let page = format!("{HEAD}{ANN}Origin: https://elsewhere.example\r\n");
+    assert_status(&server.post(&page, DISCOVER), 403);
+    assert_status(&server.post(&format!("{HEAD}{ANN}"), DISCOVER), 200);
+    let said = server.stop();
+    let lines = |status: &str| {
+        let line = format!("refused a request to \"/mcp\": {status}");
+        said.iter().filter(|said| said.contains(&line)).count()
+    };
+    assert_eq!((lines("401"), lines("403")), (2, 1), "{said:?}");
+    assert!(!said.join("\n").contains("secret-of"), "{said:?}");
+}
+
+#[test]
+fn a_path_that_nothing_else_is_served_at_can_be_the_endpoint() {
+    let free = folder_with("[http]\nendpoint = \"/sse\"\nold_sse = false\n");
+    assert!(sabir(free.path(), &["check"]).status.success());
 }
 
 #[test]

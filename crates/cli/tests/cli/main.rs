@@ -17,6 +17,7 @@ mod install;
 #[cfg(target_os = "linux")]
 mod linking;
 mod mistakes;
+mod reload;
 mod stdio;
 mod transcripts;
 mod texts;

@@ -1,7 +1,7 @@
 //! Who we are and what we offer. Spec: server/discover; basic/lifecycle of the older revisions.
 
 use sabir_wire::Revision;
-use sabir_wire::types::{DiscoverResult, InitializeResult, ServerResult};
+use sabir_wire::types::{CacheScope, DiscoverResult, InitializeResult, ServerResult};
 
 use super::Reply;
 use crate::context::MethodContext;
@@ -13,7 +13,7 @@ pub(crate) fn initialize(context: &MethodContext) -> Reply {
         revision: context.from.revision,
         capabilities: context.catalog.capabilities().clone(),
         server: settings.server.clone(),
-        instructions: settings.instructions.clone(),
+        instructions: instructions(context),
         ..InitializeResult::default()
     };
     let result = if settings.dialect.flat_server_info { result.flat() } else { result };
@@ -26,13 +26,25 @@ pub(crate) fn discover(context: &MethodContext) -> Reply {
         Some(pinned) => vec![pinned],
         None => Revision::ALL.into_iter().rev().collect(),
     };
+    let mut cache = context.engine.discovery_cache();
+    if context.whole.is_restricted() {
+        cache.scope = CacheScope::Private;
+    }
     Ok(ServerResult::DiscoverResult(Box::new(DiscoverResult {
         revisions,
         capabilities: context.catalog.capabilities().clone(),
-        instructions: settings.instructions.clone(),
-        cache: context.engine.discovery_cache(),
+        instructions: instructions(context),
+        cache,
         ..DiscoverResult::default()
     })))
+}
+
+/// The operator's, or else those of the sources. An empty text of the operator's says that there are
+/// none.
+fn instructions(context: &MethodContext) -> Option<String> {
+    let written = context.engine.settings.instructions.clone();
+    let told = written.or_else(|| context.catalog.instructions().map(str::to_owned));
+    told.filter(|text| !text.is_empty())
 }
 
 pub(crate) fn ping() -> Reply {

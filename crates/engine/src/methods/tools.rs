@@ -31,8 +31,7 @@ fn begin(context: MethodContext, mut call: CallTool) -> Result<Answering, Proble
             return Ok(Answering::Running(Box::pin(async move {
                 let checked = checked.await.map_err(busy).and_then(|c| c.map_err(wrong));
                 match checked.and_then(|()| start(context, call, entry, arguments)) {
-                    Ok(Answering::Done(outcome)) => outcome,
-                    Ok(Answering::Running(running)) => running.await,
+                    Ok(answering) => answering.outcome().await,
                     Err(problem) => Outcome::Failed(problem),
                 }
             })));
@@ -67,7 +66,7 @@ fn start(
             Ok(outcome) => checked(share, outcome, &entry).await,
             Err(problem) => Err(problem),
         };
-        attempt.close(answer)
+        attempt.close(answer).await
     })))
 }
 

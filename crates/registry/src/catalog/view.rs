@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use sabir_wire::types::Reference;
 use sabir_wire::{Caller, Request};
 
-use super::Catalog;
+use super::{Catalog, instructions};
 use crate::access::Needs;
 
 /// How many views are kept. With more, all are made anew.
@@ -19,6 +19,8 @@ const MAX_VIEWS: usize = 64;
 pub(super) struct Views {
     /// The scopes that anything needs, in alphabetical order.
     pub(super) scopes: Vec<Box<str>>,
+    /// The instructions of sources, if anything needs scopes.
+    pub(super) instructions: Vec<(Needs, String)>,
     made: Mutex<FxHashMap<Vec<Box<str>>, Arc<Catalog>>>,
 }
 
@@ -28,7 +30,7 @@ impl Views {
         let mut scopes: Vec<_> = needs.flat_map(|needs| needs.iter().cloned()).collect();
         scopes.sort();
         scopes.dedup();
-        Self { scopes, made: Mutex::default() }
+        Self { scopes, ..Self::default() }
     }
 }
 
@@ -67,6 +69,11 @@ impl Catalog {
         (!is_granted).then(|| needs.to_vec())
     }
 
+    /// Whether it depends on the caller what is seen of it.
+    pub fn is_restricted(&self) -> bool {
+        !self.views.scopes.is_empty()
+    }
+
     fn needs(&self, request: &Request) -> Option<Needs> {
         let of_resource = |uri: &str| Some(self.resource(uri)?.provider.needs);
         let of_prompt = |name: &str| Some(self.prompts.get(name)?.1.needs.clone());
@@ -102,8 +109,10 @@ impl Catalog {
         let mut unlisted = self.unlisted.clone();
         unlisted.retain(|_, provider| provider.as_ref().is_none_or(|one| may(&one.needs)));
         let has_template = |uri: &str| templates.iter().any(|(_, text, _)| text == uri);
+        let told = self.views.instructions.iter().filter(|(needs, _)| may(needs));
         Self {
             server: self.server.clone(),
+            instructions: instructions(told.map(|(_, text)| text.as_str())),
             capabilities: self.capabilities.clone(),
             tool_list: self.tool_list.filtered(|tool| tools.contains_key(tool.name.as_str())),
             prompt_list: self.prompt_list.filtered(|one| prompts.contains_key(one.name.as_str())),

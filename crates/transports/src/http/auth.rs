@@ -77,7 +77,7 @@ impl Authentication {
         }
     }
 
-    /// The caller, where that can be told without waiting.
+    /// The caller, where it is known without waiting.
     pub(crate) fn known(&self, headers: &impl Headers) -> Option<Result<Caller, Refusal>> {
         let authorization = match headers::only(headers, "authorization") {
             Ok(authorization) => authorization,

@@ -138,7 +138,7 @@ impl Content {
         static EVENTS: [(HeaderName, HeaderValue); 3] = [
             (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
             (CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform")),
-            // Proxies that gather what passes through them would hold back what must be heard now.
+            // Buffering proxies would delay events.
             (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
         ];
         match self {
@@ -259,7 +259,7 @@ impl Refusal {
     }
 }
 
-/// The reason, as a JSON-RPC error that answers no request: who is refused here was not heard.
+/// The reason, as a JSON-RPC error without an id: the refused request was not parsed.
 impl From<Refusal> for Reply {
     fn from(refusal: Refusal) -> Self {
         let code =

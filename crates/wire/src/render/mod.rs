@@ -12,7 +12,7 @@ mod results;
 pub use errors::{error, settle};
 pub use notifications::{acknowledged, cancelled, changed, ended, logged, progressed};
 pub use questions::{Unsupported, question};
-pub use results::{page, response};
+pub use results::{page, response, result};
 
 #[cfg(test)]
 mod tests;

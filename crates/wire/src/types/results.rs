@@ -28,7 +28,7 @@ pub enum ServerResult {
     InitializeResult(Box<InitializeResult>),
     /// The result of `server/discover`.
     DiscoverResult(Box<DiscoverResult>),
-    /// A page of a list, already written in the client's revision.
+    /// A page of a list or a long result, already written in the client's revision.
     Ready(Bytes),
     /// The result of `tools/call`.
     Tool(ToolReply),

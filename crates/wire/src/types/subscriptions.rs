@@ -6,7 +6,7 @@ use crate::json::{WriteJson as _, deserialize, object};
 use crate::revision::Revision;
 
 object! {
-    /// The changes that a listener wants to hear of, or will hear of.
+    /// The changes that a listener asked for, or will be notified of.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     SubscriptionFilter {
         /// Changes in the list of tools.
@@ -58,7 +58,7 @@ impl Topic {
 }
 
 impl SubscriptionFilter {
-    /// Whether a listener with this filter hears of `topic`.
+    /// Whether a listener with this filter is notified of `topic`.
     pub fn wants(&self, topic: &Topic) -> bool {
         match topic {
             Topic::Tools => self.tools_list_changed,
