@@ -23,7 +23,7 @@ const KEYS: &[Row] = &[
     ("[listen]\nport = 7331", 2, &["unknown key `port`", "`http = \"127.0.0.1:7331\"`"]),
     (
         "[[token]]\nname = \"a\"",
-        1,
+        2,
         &["token `a`: expected either `hash` or `env`", "`sabir token new NAME` prints a token"],
     ),
     ("[[articles]]\nabout = \"a\"", 1, &["[[articles]]: `path` is missing", "`path = \".\"`"]),
