@@ -67,8 +67,7 @@ impl Rules {
         if !audiences.into_iter().any(|audience| self.is_ours(audience)) {
             return Err("the token is for another audience");
         }
-        let subject = claims.get("sub").and_then(Value::as_str).filter(|sub| !sub.is_empty());
-        let subject = subject.ok_or("the token has no `sub`")?;
+        let subject = subject(claims).ok_or("the token has no `sub`")?;
         let mut caller = Caller::new(issuer, subject).with_scopes(self.grants.of(claims));
         if let Ok(claims) = Raw::parse(text.to_owned()) {
             caller = caller.with_claims(claims);
@@ -80,6 +79,13 @@ impl Rules {
         let is_resource = || self.resource.is_some() && canonical(audience) == self.resource;
         self.audiences.contains(audience) || is_resource()
     }
+}
+
+/// The user, or the client itself where there is none: some issuers give such a token no `sub`.
+fn subject(claims: &Map<String, Value>) -> Option<String> {
+    let text = |name| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let user = claims.contains_key("sub").then(|| text("sub").map(str::to_owned));
+    user.unwrap_or_else(|| text("client_id").map(|id| format!("client:{id}")))
 }
 
 /// A time in seconds since 1970; some issuers write fractions.
@@ -187,5 +193,8 @@ mod tests {
         for bad in [json!(null), json!(""), json!(7)] {
             assert!(checked(json!({ "sub": bad })).is_err(), "{bad}");
         }
+        let machine = checked(json!({ "sub": null, "client_id": "robot" })).unwrap();
+        assert_eq!(machine.caller.subject(), "client:robot");
+        assert!(checked(json!({ "sub": "", "client_id": "robot" })).is_err());
     }
 }

@@ -252,17 +252,7 @@ impl Catalog {
                 template_list.push(template.clone());
             }
         }
-        let needs = offers.iter().flat_map(|checked| {
-            let of_tools = checked.tools.iter().map(|entry| &entry.needs);
-            of_tools.chain([&checked.provider.needs])
-        });
-        let mut views = Views::new(needs);
-        if !views.scopes.is_empty() {
-            let told = offers.iter().filter_map(|checked| {
-                Some((checked.provider.needs.clone(), checked.offer.instructions.clone()?))
-            });
-            views.instructions = told.collect();
-        }
+        let views = views(offers);
         let mut cache = shared_cache(offers);
         if !views.scopes.is_empty() {
             cache.scope = CacheScope::Private;
@@ -422,6 +412,22 @@ fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() 
 /// A name that is there twice belongs to nobody.
 fn insert_unique<T>(map: &mut FxHashMap<Box<str>, Option<T>>, name: &str, value: T) {
     map.entry(name.into()).and_modify(|taken| *taken = None).or_insert(Some(value));
+}
+
+/// What callers may see depends on what the items need.
+fn views(offers: &[&CheckedOffer]) -> Views {
+    let needs = offers.iter().flat_map(|checked| {
+        let of_tools = checked.tools.iter().map(|entry| &entry.needs);
+        of_tools.chain([&checked.provider.needs])
+    });
+    let mut views = Views::new(needs);
+    if !views.scopes.is_empty() {
+        let told = offers.iter().filter_map(|checked| {
+            Some((checked.provider.needs.clone(), checked.offer.instructions.clone()?))
+        });
+        views.instructions = told.collect();
+    }
+    views
 }
 
 /// A list may be cached for the shortest time that any of its sources allows.

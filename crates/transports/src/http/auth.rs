@@ -69,7 +69,7 @@ impl Authentication {
         let caller = |token: &NamedToken| {
             Caller::new("token", &*token.name).with_scopes(token.scopes.iter().map(|s| &**s))
         };
-        let tokens = settings.tokens.iter().map(|token| (token.token.clone(), caller(token)));
+        let tokens = settings.tokens.iter().map(|token| (token.token, caller(token)));
         Self {
             tokens: tokens.collect(),
             token_header: settings.token_header.clone(),
