@@ -1,5 +1,5 @@
-//! Stops the real binary in many ways while trees of programs run, and checks that no process is
-//! left.
+//! Stops the real binary in many ways while trees of programs and an upstream run, and checks that no
+//! process is left.
 //!
 //! The test is a subreaper, so that every escaped process is reparented to it, and the kernel
 //! reports whether any is left, zombies included. `/proc` is searched as well.
@@ -11,6 +11,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -62,10 +63,36 @@ run = ["sh", "-c", '''
 ''', "{token}"]
 input = { token = "string" }
 kill_after = "20ms"
+
+[[upstream]]
+name = "up"
+run = ["./server"]
 "#;
 
 /// The number of processes of one call of `family`.
 const FAMILY: usize = 7;
+
+/// An MCP server with children of its own, whose tool never answers. It leaves at the end of its
+/// input; its children do not. `TOKEN` is in the command line of each.
+const SERVER: &str = r#"#!/bin/sh
+exec sh -c '
+    answer() { printf "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n" "$1" "$2"; }
+    sleep 1000.$0 &
+    (env -i setsid /bin/sleep 1000.$0 &)
+    while read -r line; do
+        id=${line#*\"id\":}
+        id=${id%%,*}
+        case $line in
+        *server/discover*) answer "$id" "\"error\":{\"code\":-32601,\"message\":\"unknown\"}" ;;
+        *\"initialize\"*) answer "$id" "\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}" ;;
+        *tools/list*) answer "$id" "\"result\":{\"tools\":[{\"name\":\"wait\",\"inputSchema\":{\"type\":\"object\"}}]}" ;;
+        esac
+    done
+' TOKEN
+"#;
+
+/// The number of processes of the upstream.
+const UPSTREAM: usize = 3;
 
 /// The highest number of concurrent calls.
 const CALLS: usize = 2;
@@ -125,6 +152,7 @@ fn no_process_is_left_however_sabir_exits() {
         std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let folder = tempfile::TempDir::new().unwrap();
     fs::write(folder.path().join("sabir.toml"), CONFIGURATION).unwrap();
+    learn(folder.path());
     let (start, mut slowest) = (Instant::now(), Duration::ZERO);
     for round in 0..rounds {
         let way = WAYS[round % WAYS.len()];
@@ -137,11 +165,31 @@ fn no_process_is_left_however_sabir_exits() {
     println!("{rounds} rounds in {took:?}, nothing left; all was gone within {slowest:?}");
 }
 
+/// Lets Sabir remember the tools of the upstream, so that every round can call one at once.
+fn learn(folder: &Path) {
+    write_server(folder, "0");
+    let listed = Command::new(env!("CARGO_BIN_EXE_sabir"))
+        .arg("list")
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("up_wait"), "{listed:?}");
+}
+
+fn write_server(folder: &Path, token: &str) {
+    let path = folder.join("server");
+    fs::write(&path, SERVER.replace("TOKEN", token)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 struct Round {
     number: usize,
     way: Way,
     /// Digits that no other process has in its command line.
     token: String,
+    /// The same for the upstream.
+    upstream: String,
     /// How many programs it calls.
     calls: usize,
     sabir: Child,
@@ -154,10 +202,14 @@ impl Round {
             Way::HttpDisconnect => &["--http", "127.0.0.1:0"][..],
             _ => &["--stdio"],
         };
+        let [token, upstream] =
+            [9, 8].map(|digit| format!("{digit}{:07}{number:06}", std::process::id()));
+        write_server(folder, &upstream);
         let mut sabir = Command::new(env!("CARGO_BIN_EXE_sabir"))
             .args(["serve", "--log", "off"])
             .args(listens)
             .current_dir(folder)
+            .env("XDG_CACHE_HOME", folder.join("cache"))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -165,13 +217,24 @@ impl Round {
             .spawn()
             .unwrap();
         let output = sabir.stdout.take().map(BufReader::new);
-        let token = format!("9{:07}{number:06}", std::process::id());
         let calls = 1 + number / WAYS.len() % CALLS;
-        Self { number, way, token, calls, sabir, output }
+        Self { number, way, token, upstream, calls, sabir, output }
     }
 
     /// Plays the round, and returns the time from the stop until all processes are gone.
     fn play(mut self) -> Duration {
+        // In every third round of each way.
+        let has_upstream =
+            self.way != Way::HttpDisconnect && (self.number / WAYS.len()).is_multiple_of(3);
+        if has_upstream {
+            self.say(
+                r#"{"jsonrpc":"2.0","id":"up","method":"tools/call","params":{"name":"up_wait"}}"#,
+            );
+        }
+        if has_upstream && self.way != Way::KillEarly {
+            let what = format!("{:?}: the upstream runs", self.way);
+            wait_until(&what, || alive(&self.upstream).len() == UPSTREAM);
+        }
         let start = match self.way {
             Way::TimeOut | Way::LeaveOthers => self.wait_for_the_programs_to_end(),
             Way::HttpDisconnect => self.disconnect(),
@@ -195,7 +258,9 @@ impl Round {
         }
         drop(self.sabir.stdin.take());
         leftovers::wait_until_childless(&when, GONE_WITHIN);
-        assert_eq!(alive(&self.token), [""; 0], "{when}");
+        for token in [&self.token, &self.upstream] {
+            assert_eq!(alive(token), [""; 0], "{when}");
+        }
         start.elapsed()
     }
 

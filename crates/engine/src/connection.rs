@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
-use sabir_registry::{Announcement, Catalog};
+use sabir_registry::{Announcement, Catalog, Conversation};
 use sabir_session::{Call, CallKey, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
@@ -32,7 +32,7 @@ pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
     /// Names the session to sources. Given with its first call of the legacy era.
-    conversation: Option<u64>,
+    conversation: Option<Arc<Conversation>>,
     /// The events of running calls. Created with the first call.
     events: Option<Arc<EventQueue>>,
     running: Vec<Arc<RunningCall>>,
@@ -42,6 +42,8 @@ pub struct Connection {
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Announcement>>,
+    /// The tasks that change, for a client that listens to some.
+    task_changes: Option<broadcast::Receiver<Box<str>>>,
     /// Numbers a connection whose handshake has begun; else 0.
     number: u32,
     /// For what the session keeps.
@@ -84,6 +86,7 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
+            task_changes: None,
             number: 0,
             kept: None,
             is_ready: false,
@@ -192,6 +195,7 @@ impl Connection {
         Wait {
             events: has_calls.then(|| self.events().clone()),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
+            tasks: self.task_changes.as_ref().map(broadcast::Receiver::resubscribe),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
         }
@@ -211,6 +215,27 @@ impl Connection {
                 Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
+        }
+        self.take_task_changes();
+    }
+
+    /// Tells the client what has become of the tasks that it listens to. Of several changes the last
+    /// is told.
+    fn take_task_changes(&mut self) {
+        let Some(changes) = &mut self.task_changes else { return };
+        let mut changed = Vec::new();
+        let watched = self.session.watched_tasks();
+        loop {
+            match changes.try_recv() {
+                Ok(id) if watched.contains(&id) && !changed.contains(&id) => changed.push(id),
+                Ok(_) => {}
+                Err(TryRecvError::Lagged(_)) => changed.clone_from(&watched),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        let tasks: Vec<_> = changed.iter().filter_map(|id| self.engine.tasks.current(id)).collect();
+        for task in tasks {
+            self.handle(Input::Task(Box::new(task)), None);
         }
     }
 
@@ -352,7 +377,7 @@ impl Connection {
         let call = RunningCall::new(key, self.events().clone(), wants_progress, log_level);
         self.running.push(call.clone());
         let conversation = (from.revision.era() == Era::Legacy)
-            .then(|| *self.conversation.get_or_insert_with(next_conversation));
+            .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
         let context = MethodContext { engine, catalog, whole, from, conversation, call };
         self.work.push_back(Work { request, context });
@@ -373,6 +398,11 @@ impl Connection {
         if listens && self.changes.is_none() {
             self.changes = Some(self.engine.changes());
         }
+        let is_about_tasks =
+            matches!(request, Request::Listen(listen) if !listen.filter.task_ids.is_empty());
+        if is_about_tasks && self.task_changes.is_none() {
+            self.task_changes = Some(self.engine.tasks.changes());
+        }
     }
 
     fn abort(&mut self, key: CallKey) {
@@ -383,9 +413,9 @@ impl Connection {
     }
 }
 
-fn next_conversation() -> u64 {
+fn next_conversation() -> Arc<Conversation> {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
+    Arc::new(Conversation { number: LAST.fetch_add(1, Ordering::Relaxed) + 1 })
 }
 
 /// tokio's clock, so that deadlines and timers agree and tests can pause it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_registry::Catalog;
+use sabir_registry::{Catalog, Conversation};
 use sabir_session::{Outcome, RequestMeta};
 
 use crate::calls::RunningCall;
@@ -27,7 +27,7 @@ pub(crate) struct MethodContext {
     pub(crate) whole: Arc<Catalog>,
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
-    pub(crate) conversation: Option<u64>,
+    pub(crate) conversation: Option<Arc<Conversation>>,
     pub(crate) call: Arc<RunningCall>,
 }
 

@@ -5,6 +5,7 @@
 //! that answers it, and from there to the source that owns it.
 
 mod admitted; // an outcome that there is memory for
+mod await_result; // a tool for clients that know no tasks
 mod calls; // a running call
 mod connection; // the driver of one session
 mod context; // what a method works with, and what it gives
@@ -16,6 +17,7 @@ mod overseen; // requests under oversight
 mod oversight; // who decides about requests, and learns of their ends
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
+mod tasks; // calls whose results are fetched later
 mod trace; // one span per request
 mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
@@ -24,5 +26,6 @@ pub use connection::{Connection, Frame};
 pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
 pub use oversight::{CallEnd, Decision, Limited, Oversee, OverseenCall};
 pub use seal::SealKey;
+pub use tasks::TaskSettings;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};

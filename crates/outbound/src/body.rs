@@ -68,9 +68,13 @@ impl Body {
 
     /// The whole body.
     pub async fn read(mut self) -> Result<Bytes, Error> {
+        // So that a long one is copied once. What the server announces costs nothing until it comes.
+        let announced = http_body::Body::size_hint(&self.incoming).lower().min(self.left);
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.chunk().await? else { return Ok(first) };
-        let mut all = [first, second].concat();
+        let mut all = Vec::with_capacity((announced as usize).max(first.len() + second.len()));
+        all.extend_from_slice(&first);
+        all.extend_from_slice(&second);
         while let Some(chunk) = self.chunk().await? {
             all.extend_from_slice(&chunk);
         }

@@ -8,16 +8,17 @@ use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use sabir_wire::mirror::{MirroredArgument, mirrored_arguments};
 use sabir_wire::types::{
-    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
+    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities,
+    Skill, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
-use self::view::Views;
+use self::view::{Views, instructions};
 use crate::access::{Access, Needs};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
-use crate::source::{BadOffer, Offer, Source};
+use crate::source::{BadOffer, Offer, Source, TaskMode, TaskPolicy};
 
 /// Everything that is offered at one time, with the source of each item.
 #[derive(Debug)]
@@ -35,6 +36,10 @@ pub struct Catalog {
     resource_list: Listing<Resource>,
     templates: Vec<(UriTemplate, String, Provider)>,
     template_list: Listing<ResourceTemplate>,
+    skill_list: Listing<Skill>,
+    skills: FxHashMap<Box<str>, Skill>,
+    folders: FxHashMap<Box<str>, Vec<Resource>>,
+    cache: CacheHint,
     /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
     unlisted: FxHashMap<Box<str>, Option<Provider>>,
     views: Views,
@@ -51,6 +56,8 @@ pub struct ToolEntry {
     pub output: Option<Checker>,
     /// Arguments that HTTP repeats in headers.
     pub mirrored: Vec<MirroredArgument>,
+    /// Whether a call becomes a task.
+    pub task: TaskPolicy,
     needs: Needs,
     provider: Provider,
 }
@@ -66,6 +73,8 @@ pub enum List {
     Resources,
     /// The resource templates.
     Templates,
+    /// The skills.
+    Skills,
 }
 
 /// The source of a resource, and the values of its template's variables.
@@ -108,10 +117,13 @@ impl CheckedOffer {
     /// Checks an offer on its own. Tools that are unchanged since `before` are not compiled again.
     pub(crate) fn check(
         source: &Arc<dyn Source>,
-        offer: Offer,
+        mut offer: Offer,
         access: &Access,
         before: Option<&Self>,
     ) -> Result<Self, BadOffer> {
+        // Another server's word on tasks is not ours.
+        let task = offer.task;
+        offer.tools.iter_mut().for_each(|tool| tool.execution = task.execution());
         let (name, needs) = (source.name().into(), access.of_source());
         let provider = Provider { source: source.clone(), name, needs };
         let mut left_out = Vec::new();
@@ -122,11 +134,12 @@ impl CheckedOffer {
             }
             false => Err(bad),
         };
-        let known = |tool: &Tool| before?.tools.iter().find(|entry| entry.tool == *tool).cloned();
+        let is_same = |entry: &ToolEntry, tool: &Tool| entry.task == task && entry.tool == *tool;
+        let known = |tool: &Tool| before?.tools.iter().find(|entry| is_same(entry, tool)).cloned();
         let mut tools = Vec::with_capacity(offer.tools.len());
         for tool in &offer.tools {
             let entry = known(tool)
-                .map_or_else(|| ToolEntry::check(tool, access, &provider).map(Arc::new), Ok);
+                .map_or_else(|| ToolEntry::check(tool, task, access, &provider).map(Arc::new), Ok);
             match entry {
                 Ok(entry) => tools.push(entry),
                 Err(bad) => leave_out(bad)?,
@@ -145,6 +158,10 @@ impl CheckedOffer {
         Ok(Self { provider, tools, templates, offer, left_out })
     }
 
+    fn instructions(&self) -> Option<&str> {
+        self.offer.instructions.as_deref()
+    }
+
     fn has(&self, kind: &str, name: &str) -> bool {
         match kind {
             "tool" => self.tools.iter().any(|entry| entry.tool.name == name),
@@ -155,7 +172,12 @@ impl CheckedOffer {
 }
 
 impl ToolEntry {
-    fn check(tool: &Tool, access: &Access, provider: &Provider) -> Result<Self, BadOffer> {
+    fn check(
+        tool: &Tool,
+        task: TaskPolicy,
+        access: &Access,
+        provider: &Provider,
+    ) -> Result<Self, BadOffer> {
         let name = || tool.name.clone();
         ToolName::try_from(tool.name.as_str())
             .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
@@ -168,7 +190,11 @@ impl ToolEntry {
         let mirrored = mirrored_arguments(&value)
             .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
         let (needs, provider) = (access.of_tool(&tool.name), provider.clone());
-        Ok(Self { tool: tool.clone(), input, output, mirrored, needs, provider })
+        Ok(Self { tool: tool.clone(), input, output, mirrored, task, needs, provider })
+    }
+
+    fn is_of(&self, provider: &Provider) -> bool {
+        Arc::ptr_eq(&self.provider.source, &provider.source)
     }
 
     /// The source that runs it.
@@ -205,12 +231,13 @@ impl Catalog {
     ) -> (Self, Vec<(usize, BadOffer)>) {
         let mut taken = Vec::new();
         let mut tools = FxHashMap::default();
-        let mut prompts = FxHashMap::default();
-        let mut resources = FxHashMap::default();
+        let (mut prompts, mut resources) = (FxHashMap::default(), FxHashMap::default());
         let mut templates = Vec::new();
         let (mut aliases, mut unlisted) = (FxHashMap::default(), FxHashMap::default());
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
+        let (mut skills, mut folders) = (FxHashMap::default(), FxHashMap::default());
+        let mut skill_list = Vec::new();
         for (nth, checked) in offers.iter().enumerate() {
             let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
@@ -237,31 +264,32 @@ impl Catalog {
                 }
             }
             for (alias, name) in &offer.tool_aliases {
-                let entry = tools.get(name.as_str());
-                let is_own =
-                    |entry: &&Arc<ToolEntry>| Arc::ptr_eq(entry.source(), &provider.source);
-                if let Some(entry) = entry.filter(is_own) {
+                let entry: Option<&Arc<ToolEntry>> = tools.get(name.as_str());
+                if let Some(entry) = entry.filter(|entry| entry.is_of(provider)) {
                     insert_unique(&mut aliases, alias, entry.clone());
                 }
             }
             for beginning in &offer.unlisted {
                 insert_unique(&mut unlisted, beginning, provider.clone());
             }
+            for skill in &offer.skills {
+                if insert(&mut skills, &skill.uri, || skill.clone()) {
+                    skill_list.push(skill.clone());
+                }
+            }
+            for (uri, children) in &offer.folders {
+                insert(&mut folders, uri, || children.clone());
+            }
             for (parsed, template) in parsed {
                 templates.push((parsed.clone(), template.uri_template.clone(), provider.clone()));
                 template_list.push(template.clone());
             }
         }
-        let views = views(offers);
-        let mut cache = shared_cache(offers);
-        if !views.scopes.is_empty() {
-            cache.scope = CacheScope::Private;
-        }
+        let views = Views::of(offers);
+        let cache = views.cache(shared_cache(offers));
         let catalog = Self {
             server,
-            instructions: instructions(
-                offers.iter().filter_map(|checked| checked.offer.instructions.as_deref()),
-            ),
+            instructions: instructions(offers.iter().filter_map(|one| one.instructions())),
             capabilities: capabilities(offers, changeable),
             tools,
             tool_list: Listing::new(tool_list, page_size, cache),
@@ -272,6 +300,10 @@ impl Catalog {
             resource_list: Listing::new(resource_list, page_size, cache),
             templates,
             template_list: Listing::new(template_list, page_size, cache),
+            skill_list: Listing::new(skill_list, page_size, cache),
+            skills,
+            folders,
+            cache,
             unlisted,
             views,
         };
@@ -327,6 +359,21 @@ impl Catalog {
         })
     }
 
+    /// The skill whose `SKILL.md` has that URI.
+    pub fn skill(&self, uri: &str) -> Option<&Skill> {
+        self.skills.get(uri)
+    }
+
+    /// What is directly in the folder of a skill.
+    pub fn folder(&self, uri: &str) -> Option<&[Resource]> {
+        self.folders.get(uri).map(Vec::as_slice)
+    }
+
+    /// How long a client may keep what it was told.
+    pub fn cache(&self) -> CacheHint {
+        self.cache
+    }
+
     /// The source that completes arguments of the referenced item, and whether the item has such an
     /// argument.
     pub fn completer(
@@ -365,6 +412,7 @@ impl Catalog {
             List::Prompts => self.prompt_list.page(cursor, revision, server),
             List::Resources => self.resource_list.page(cursor, revision, server),
             List::Templates => self.template_list.page(cursor, revision, server),
+            List::Skills => self.skill_list.page(cursor, revision, server),
         };
         page.map_err(|bad| Problem::Params(bad.to_string().into()))
     }
@@ -376,6 +424,7 @@ impl Catalog {
             List::Prompts => self.prompt_list.is_ready(cursor, revision),
             List::Resources => self.resource_list.is_ready(cursor, revision),
             List::Templates => self.template_list.is_ready(cursor, revision),
+            List::Skills => self.skill_list.is_ready(cursor, revision),
         }
     }
 
@@ -414,22 +463,6 @@ fn insert_unique<T>(map: &mut FxHashMap<Box<str>, Option<T>>, name: &str, value:
     map.entry(name.into()).and_modify(|taken| *taken = None).or_insert(Some(value));
 }
 
-/// What callers may see depends on what the items need.
-fn views(offers: &[&CheckedOffer]) -> Views {
-    let needs = offers.iter().flat_map(|checked| {
-        let of_tools = checked.tools.iter().map(|entry| &entry.needs);
-        of_tools.chain([&checked.provider.needs])
-    });
-    let mut views = Views::new(needs);
-    if !views.scopes.is_empty() {
-        let told = offers.iter().filter_map(|checked| {
-            Some((checked.provider.needs.clone(), checked.offer.instructions.clone()?))
-        });
-        views.instructions = told.collect();
-    }
-    views
-}
-
 /// A list may be cached for the shortest time that any of its sources allows.
 fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
     let hints = offers.iter().map(|checked| checked.offer.cache);
@@ -438,14 +471,6 @@ fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
         ttl_ms: all.ttl_ms.min(hint.ttl_ms),
         scope: if hint.scope == CacheScope::Private { hint.scope } else { all.scope },
     })
-}
-
-/// Sources whose instructions are told. Those of more would fill the context of a model.
-const MOST_INSTRUCTIONS: usize = 8;
-
-fn instructions<'o>(all: impl Iterator<Item = &'o str>) -> Option<String> {
-    let all: Vec<&str> = all.take(MOST_INSTRUCTIONS).collect();
-    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {
@@ -463,6 +488,8 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         completions: any(|offer| offer.completes),
         logging: any(|offer| offer.logs),
         subscribe: resources && any(|offer| offer.updates),
+        skills: any(|offer| !offer.skills.is_empty()),
+        tasks: any(|offer| offer.task.mode != TaskMode::Never && !offer.tools.is_empty()),
         ..ServerCapabilities::default()
     }
     .with_list_changed(changeable || any(|offer| offer.changes))

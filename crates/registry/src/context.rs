@@ -34,6 +34,14 @@ pub trait CallHandle: Send + Sync {
     fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
+/// Names a session of the legacy era to sources. It is dropped when the session and its calls have
+/// ended: a source that keeps something for a session holds a `Weak` to it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Conversation {
+    /// No two sessions of a process have the same number.
+    pub number: u64,
+}
+
 /// Everything that a source knows about a call besides its arguments.
 #[derive(Clone)]
 pub struct Context {
@@ -41,7 +49,7 @@ pub struct Context {
     pub caller: Caller,
     /// The conversation that the call belongs to: the same for all calls of one session of the
     /// legacy era. A request of the modern era belongs to none.
-    pub conversation: Option<u64>,
+    pub conversation: Option<Arc<Conversation>>,
     /// The client's declared capabilities.
     pub capabilities: ClientCapabilities,
     /// The client's own name for itself. For display only: it is not verified.

@@ -16,12 +16,11 @@ mod token;
 use std::sync::Arc;
 
 use sabir_engine::{ClientEvent, Engine};
-use sabir_registry::SourceId;
 
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Command, Token};
-use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
+use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
 use crate::report::Failure;
 
 /// Runs a subcommand.
@@ -62,7 +61,7 @@ struct Opened {
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
     /// The sources, each with how it is written in the configuration.
-    sources: Vec<(String, SourceId)>,
+    sources: ServedSources,
 }
 
 /// Takes what happens to clients.

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir::{Authenticate, HttpServer, HttpSettings};
+use sabir::{Authenticate, DiskStore, HttpServer, HttpSettings};
 use sabir_auth::{Overseer, ResourceServer};
 use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::{Engine, Oversee};
@@ -30,6 +30,15 @@ use crate::shell;
 /// only once. Sources that are not ready by then are served as far as they are.
 const HEAD_START: Duration = Duration::from_secs(2);
 
+/// Opens the file in which tasks survive the process. Only a server does: one process has it open.
+fn with_task_store(mut settings: Settings) -> Result<Settings, Failure> {
+    if let Some(path) = settings.task_store.take() {
+        let store = DiskStore::open(&path).map_err(|error| Failure::new(error.to_string()))?;
+        settings.engine.tasks.store = Some(Arc::new(store));
+    }
+    Ok(settings)
+}
+
 pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let mut settings = config::read_all(&args.paths, args.no_config)?;
     settings.engine.overseer = overseer(&settings)?;
@@ -46,7 +55,7 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
         let host = args.host.then(host::connect);
         let told = host.clone();
         let on_event = told.map(|host| Box::new(move |event| host::tell(&host, event)) as OnEvent);
-        let opened = Opened::observed(settings, on_event).await?;
+        let opened = Opened::observed(with_task_store(settings)?, on_event).await?;
         let engine = opened.engine.clone();
         if let Some(host) = host.clone() {
             let added = engine.registry().add(Arc::new(HostSource(host)));

@@ -71,8 +71,10 @@ impl Connected {
             Err(error) => {
                 let stderr = connected.client.stderr();
                 connected.close().await;
-                let last = stderr.iter().rev().take(10).rev();
-                let last: String = last.map(|line| format!("\n  | {line}")).collect();
+                // The error names the last line.
+                let shown = if stderr.len() > 1 { 10 } else { 0 };
+                let last = stderr.iter().rev().take(shown).rev();
+                let last: String = last.map(|line| format!("\n  stderr: {line}")).collect();
                 Err(Failure::new(format!("{error}{last}")))
             }
         }

@@ -24,6 +24,7 @@ mod reach; // hosts, credentials and limits of outgoing requests
 mod request; // an HTTP request as a tool
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
+mod skills; // `[[skills]]`
 mod sources; // describing and opening sources
 mod trust; // files that were found, not named
 mod upstream; // another MCP server
@@ -37,7 +38,7 @@ pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use openapi::apis;
 pub(crate) use oversight::Oversight;
 pub(crate) use settle::{Settings, Tables};
-pub(crate) use sources::{OpenContext, SourceDescription};
+pub(crate) use sources::{OpenContext, ServedSources, SourceDescription};
 pub(crate) use units::duration;
 
 use std::io::ErrorKind;

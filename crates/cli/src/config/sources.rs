@@ -98,8 +98,8 @@ impl SourceDescription {
     /// and still described, and those that are not any more.
     pub(crate) fn take_served(
         descriptions: &mut Vec<Self>,
-        mut served: Vec<(String, SourceId)>,
-    ) -> (Vec<(String, SourceId)>, Vec<(String, SourceId)>) {
+        mut served: ServedSources,
+    ) -> (ServedSources, ServedSources) {
         let mut kept = Vec::new();
         descriptions.retain(|one| {
             let known = served.iter().position(|(written, _)| *written == one.written);
@@ -110,9 +110,12 @@ impl SourceDescription {
     }
 }
 
-/// The sources that were opened, each with how it is written, and those whose place they took.
+/// Sources, each with how it is written.
+pub(crate) type ServedSources = Vec<(String, SourceId)>;
+
+/// The sources that were opened, and those whose place they took.
 pub(crate) struct OpenedSources {
-    pub(crate) added: Vec<(String, SourceId)>,
+    pub(crate) added: ServedSources,
     pub(crate) removed: Vec<Arc<dyn Source>>,
 }
 

@@ -1,10 +1,13 @@
 //! The relay: the real binary between our client and real upstream processes.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod callers;
 mod crashes;
 mod crowd;
+mod foreign;
 mod grid;
 mod hostile;
+mod lifetimes;
 mod memory;
 mod naming;
 mod rows;
@@ -25,6 +28,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 const FIXTURE: &str = env!("CARGO_BIN_EXE_relay-fixture");
+
+/// The tokens of two callers, by the variables that hold them.
+const TOKENS: [(&str, &str); 2] = [("ANN", "secret-of-ann"), ("BOB", "secret-of-bob")];
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,6 +71,7 @@ impl Relay {
             .args(["serve", "--http", "127.0.0.1:0"])
             .current_dir(folder.path())
             .env("XDG_CACHE_HOME", folder.path().join("cache"))
+            .envs(TOKENS)
             .env_remove("SABIR_LOG")
             .stdin(Stdio::null())
             .stderr(Stdio::piped());
@@ -91,7 +98,7 @@ impl Relay {
     }
 
     async fn client(&self, revision: Revision) -> (Client, Arc<Person>) {
-        connect(&self.url, revision).await
+        connect(HttpTarget::new(&*self.url).unwrap(), revision).await
     }
 }
 
@@ -117,19 +124,24 @@ fn http_fixture(args: &[&str]) -> (Process, String) {
 }
 
 /// A client of one revision.
-async fn connect(url: &str, revision: Revision) -> (Client, Arc<Person>) {
+async fn connect(target: HttpTarget, revision: Revision) -> (Client, Arc<Person>) {
     let person = Arc::new(Person::default());
+    let transport = Arc::new(HttpTransport::new(target));
+    let client = Client::new(transport, config(revision), person.clone());
+    let server = tokio::time::timeout(PATIENCE, client.open()).await.unwrap().unwrap();
+    assert_eq!(server.revision, revision);
+    (client, person)
+}
+
+/// A client of one revision that can be asked everything.
+fn config(revision: Revision) -> ClientConfig {
     let mut config = ClientConfig::new("test", "0");
     config.era = Some(revision.era());
     if revision.era() == Era::Legacy {
         config.legacy_revision = revision;
     }
     config.capabilities = ClientCapabilities::everything();
-    let transport = Arc::new(HttpTransport::new(HttpTarget::new(url).unwrap()));
-    let client = Client::new(transport, config, person.clone());
-    let server = tokio::time::timeout(PATIENCE, client.open()).await.unwrap().unwrap();
-    assert_eq!(server.revision, revision);
-    (client, person)
+    config
 }
 
 /// The user of a client: answers every question, and remembers what it was told.

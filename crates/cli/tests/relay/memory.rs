@@ -9,26 +9,34 @@ use tempfile::TempDir;
 
 use super::{FIXTURE, Relay, text, until};
 
-const CONFIGURATION: &str = "[[upstream]]\nname = \"up\"\nrun = [\"./server\"]\n";
+pub(crate) const CONFIGURATION: &str = "[[upstream]]\nname = \"up\"\nrun = [\"./server\"]\n";
 
-fn program(folder: &Path, script: &str) {
+/// Writes the program of the upstream.
+pub(crate) fn program(folder: &Path, script: &str) {
     let path = folder.join("server");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tools_of_a_cold_upstream_are_listed_and_calls_say_why_it_is_down() {
+/// A folder with the program of an upstream, whose catalog is remembered.
+pub(crate) async fn remembered() -> TempDir {
     let folder = TempDir::new().unwrap();
     program(folder.path(), &format!("exec {FIXTURE} stdio 2025-06-18"));
     let relay = Relay::start_in(folder, CONFIGURATION);
     let (client, _) = relay.client(Revision::NEWEST).await;
     until("it is listed", async || client.list_tools().await.unwrap().len() > 5).await;
-    let remembered = relay.folder.path().join("cache/sabir/upstreams");
-    until("it is remembered", async || remembered.exists()).await;
+    let cache = relay.folder.path().join("cache/sabir/upstreams");
+    until("it is remembered", async || {
+        let files = fs::read_dir(&cache).into_iter().flatten().flatten();
+        files.into_iter().any(|file| file.path().extension().is_some_and(|end| end == "json"))
+    })
+    .await;
+    relay.folder
+}
 
-    let Relay { process, folder, .. } = relay;
-    drop(process);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_of_a_cold_upstream_are_listed_and_calls_say_why_it_is_down() {
+    let folder = remembered().await;
     program(folder.path(), "echo started > started\necho 'the disk is full' >&2\nexit 3");
     let relay = Relay::start_in(folder, CONFIGURATION);
     let (client, _) = relay.client(Revision::NEWEST).await;

@@ -7,6 +7,7 @@ mod resources;
 mod questions;
 mod running;
 mod seeds;
+mod tasks;
 mod tools;
 
 use sabir_engine::Settings;

@@ -5,10 +5,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
-use sabir_wire::types::Reference;
+use sabir_wire::types::{CacheHint, CacheScope, Reference};
 use sabir_wire::{Caller, Request};
 
-use super::{Catalog, instructions};
+use super::{Catalog, CheckedOffer};
 use crate::access::Needs;
 
 /// How many views are kept. With more, all are made anew.
@@ -21,16 +21,42 @@ pub(super) struct Views {
     pub(super) scopes: Vec<Box<str>>,
     /// The instructions of sources, if anything needs scopes.
     pub(super) instructions: Vec<(Needs, String)>,
+    /// What skills and their folders need, by their URIs.
+    skills: FxHashMap<Box<str>, Needs>,
     made: Mutex<FxHashMap<Vec<Box<str>>, Arc<Catalog>>>,
 }
 
 impl Views {
-    /// Of a catalog in which items have these needs.
-    pub(super) fn new<'n>(needs: impl Iterator<Item = &'n Needs>) -> Self {
+    /// Of a catalog of these offers.
+    pub(super) fn of(offers: &[&CheckedOffer]) -> Self {
+        let needs = offers.iter().flat_map(|checked| {
+            let of_tools = checked.tools.iter().map(|entry| &entry.needs);
+            of_tools.chain([&checked.provider.needs])
+        });
         let mut scopes: Vec<_> = needs.flat_map(|needs| needs.iter().cloned()).collect();
         scopes.sort();
         scopes.dedup();
-        Self { scopes, ..Self::default() }
+        if scopes.is_empty() {
+            return Self::default();
+        }
+        let (mut instructions, mut skills) = (Vec::new(), FxHashMap::default());
+        for CheckedOffer { provider, offer, .. } in offers {
+            let told = offer.instructions.iter();
+            instructions.extend(told.map(|text| (provider.needs.clone(), text.clone())));
+            let uris = offer.skills.iter().map(|skill| skill.uri.as_str());
+            for uri in uris.chain(offer.folders.iter().map(|(uri, _)| uri.as_str())) {
+                skills.entry(uri.into()).or_insert_with(|| provider.needs.clone());
+            }
+        }
+        Self { scopes, instructions, skills, made: Mutex::default() }
+    }
+
+    /// How long clients may cache lists, and for whom: what depends on the caller is private.
+    pub(super) fn cache(&self, mut hint: CacheHint) -> CacheHint {
+        if !self.scopes.is_empty() {
+            hint.scope = CacheScope::Private;
+        }
+        hint
     }
 }
 
@@ -82,6 +108,8 @@ impl Catalog {
             Request::GetPrompt(get) => of_prompt(&get.name),
             Request::ReadResource(read) => of_resource(&read.uri),
             Request::Subscribe(uri) => of_resource(uri),
+            Request::GetSkill(uri) => self.views.skills.get(uri).cloned(),
+            Request::ReadFolder(read) => self.views.skills.get(&read.uri).cloned(),
             Request::Complete(complete) => match &complete.reference {
                 Reference::Prompt { name } => of_prompt(name),
                 Reference::Resource { uri } => {
@@ -108,6 +136,11 @@ impl Catalog {
         templates.retain(|(_, _, provider)| may(&provider.needs));
         let mut unlisted = self.unlisted.clone();
         unlisted.retain(|_, provider| provider.as_ref().is_none_or(|one| may(&one.needs)));
+        let of_skill = |uri: &str| self.views.skills.get(uri).is_none_or(may);
+        let mut skills = self.skills.clone();
+        skills.retain(|uri, _| of_skill(uri));
+        let mut folders = self.folders.clone();
+        folders.retain(|uri, _| of_skill(uri));
         let has_template = |uri: &str| templates.iter().any(|(_, text, _)| text == uri);
         let told = self.views.instructions.iter().filter(|(needs, _)| may(needs));
         Self {
@@ -120,6 +153,10 @@ impl Catalog {
                 .resource_list
                 .filtered(|one| resources.contains_key(one.uri.as_str())),
             template_list: self.template_list.filtered(|one| has_template(&one.uri_template)),
+            skill_list: self.skill_list.filtered(|skill| of_skill(&skill.uri)),
+            skills,
+            folders,
+            cache: self.cache,
             tools,
             aliases,
             prompts,
@@ -129,6 +166,15 @@ impl Catalog {
             views: Views::default(),
         }
     }
+}
+
+/// Sources whose instructions are told. Those of more would fill the context of a model.
+const MOST_INSTRUCTIONS: usize = 8;
+
+/// The instructions of sources, as one text.
+pub(super) fn instructions<'o>(all: impl Iterator<Item = &'o str>) -> Option<String> {
+    let all: Vec<&str> = all.take(MOST_INSTRUCTIONS).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 #[cfg(test)]

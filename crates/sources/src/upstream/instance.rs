@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use sabir_budget::RunningCall;
 use sabir_client::{Asked, CallError, CallKey, CallRequest, Client};
-use sabir_registry::Context;
+use sabir_registry::{Context, Conversation};
 use sabir_wire::types::{ClientCapabilities, Level, LogMessage};
 use sabir_wire::{Caller, Code, Era, ErrorObject, Raw, Request};
 use tokio::sync::mpsc;
@@ -24,6 +24,8 @@ const MAX_ROUTED: usize = 64;
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) client: Client,
+    /// The session of the legacy era that alone uses it.
+    conversation: Option<Weak<Conversation>>,
     state: Mutex<State>,
     has_refused: AtomicBool,
 }
@@ -58,7 +60,7 @@ pub(super) enum Routed {
 }
 
 impl Instance {
-    pub(super) fn new(client: Client) -> Arc<Self> {
+    pub(super) fn new(client: Client, conversation: Option<Weak<Conversation>>) -> Arc<Self> {
         let state = State {
             calls: BTreeMap::new(),
             users: 0,
@@ -66,7 +68,8 @@ impl Instance {
             level: None,
             follower: None,
         };
-        Arc::new(Self { client, state: Mutex::new(state), has_refused: AtomicBool::new(false) })
+        let (state, has_refused) = (Mutex::new(state), AtomicBool::new(false));
+        Arc::new(Self { client, conversation, state, has_refused })
     }
 
     /// The task that ends with the instance.
@@ -129,7 +132,8 @@ impl Instance {
         };
         if !candidates.all(|(_, route)| route.caller.is_same_as(&first.caller)) {
             drop(state);
-            let reason = "calls of several callers could have asked (the upstream needs `scope = \"session\"`)";
+            let reason = "calls of several callers are running, and the server does not say which of \
+                          them asks (the upstream needs `scope = \"session\"`)";
             return self.refuse(routed, reason);
         }
         let can_answer = |route: &Route| match &routed {
@@ -175,6 +179,11 @@ impl Instance {
     /// The link was opened anew: the upstream knows nothing of what it was told before.
     pub(super) fn on_opened(&self) {
         self.lock().level = None;
+    }
+
+    /// Whether the session that it was started for has ended.
+    pub(super) fn is_left(&self) -> bool {
+        self.conversation.as_ref().is_some_and(|one| one.strong_count() == 0)
     }
 
     /// How long nobody has used it; `None` while somebody does.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use sabir_budget::CallQueue;
 use sabir_client::{Client, ClientConfig, ClientEvent, ServerInfo};
-use sabir_registry::{Context, SourceHandle, StartError};
+use sabir_registry::{Context, Conversation, SourceHandle, StartError};
 use sabir_supervisor::Supervisor;
 use sabir_wire::Problem;
 use sabir_wire::types::{ClientCapabilities, SubscriptionFilter, Topic};
@@ -114,14 +114,15 @@ impl Upstream {
         let session = (self.settings.scope == Scope::Session).then(|| Session {
             issuer: context.caller.issuer().into(),
             subject: context.caller.subject().into(),
-            conversation: context.conversation,
+            conversation: context.conversation.as_ref().map(|conversation| conversation.number),
         });
-        self.instance_of(session)
+        self.instance_of(session, context.conversation.as_ref())
     }
 
     pub(super) fn instance_of(
         self: &Arc<Self>,
         session: Option<Session>,
+        conversation: Option<&Arc<Conversation>>,
     ) -> Result<Arc<Instance>, Problem> {
         let mut instances = lock(&self.instances);
         if let Some(instance) = instances.get(&session) {
@@ -139,7 +140,8 @@ impl Upstream {
             let key = key.clone();
             stopped = instances.remove(&key);
         }
-        let instance = Instance::new(self.connect());
+        let conversation = conversation.filter(|_| session.is_some()).map(Arc::downgrade);
+        let instance = Instance::new(self.connect(), conversation);
         instances.insert(session.clone(), instance.clone());
         drop(instances);
         drop(stopped);
@@ -176,7 +178,7 @@ impl Upstream {
                 };
                 match event {
                     Some(event) => upstream.on_event(&instance, event),
-                    None if upstream.stop_idle(session.as_ref(), &instance) => return,
+                    None if upstream.stop_unused(session.as_ref(), &instance) => return,
                     None => {}
                 }
             }
@@ -184,19 +186,24 @@ impl Upstream {
         instance.set_follower(task.abort_handle());
     }
 
-    /// Stops an instance that nobody has used for long.
-    fn stop_idle(&self, session: Option<&Session>, instance: &Arc<Instance>) -> bool {
-        let Some(limit) = self.settings.idle_time() else { return false };
+    /// Stops an instance whose session has ended, or that nobody has used for long.
+    fn stop_unused(&self, session: Option<&Session>, instance: &Arc<Instance>) -> bool {
         let mut instances = lock(&self.instances);
-        let is_idle = instance.idle_time().is_some_and(|idle| idle >= limit);
-        let is_needed = self.settings.eager || !lock(&self.watched).is_empty();
-        if !is_idle || is_needed || instance.client.server().is_none() {
+        if !instance.is_left() && !self.is_idle(instance) {
             return false;
         }
         let removed = instances.remove(&session.cloned());
         drop(instances);
         drop(removed);
         true
+    }
+
+    fn is_idle(&self, instance: &Instance) -> bool {
+        let Some((limit, idle)) = self.settings.idle_time().zip(instance.idle_time()) else {
+            return false;
+        };
+        let is_needed = self.settings.eager || !lock(&self.watched).is_empty();
+        idle >= limit && !is_needed && instance.client.server().is_some()
     }
 
     fn on_event(self: &Arc<Self>, instance: &Arc<Instance>, event: ClientEvent) {
@@ -322,7 +329,7 @@ impl Upstream {
     /// What is watched has changed. Whoever watches wants the upstream to run.
     pub(super) fn rewatch(self: &Arc<Self>) {
         let instances: Vec<_> = match self.settings.scope {
-            Scope::Shared => self.instance_of(None).into_iter().collect(),
+            Scope::Shared => self.instance_of(None, None).into_iter().collect(),
             Scope::Session => lock(&self.instances).values().cloned().collect(),
         };
         for instance in instances {
@@ -355,7 +362,7 @@ impl Upstream {
         tokio::pin!(learned);
         learned.as_mut().enable();
         let instance = self
-            .instance_of(None)
+            .instance_of(None, None)
             .map_err(|problem| StartError::new(problem.to_error().message))?;
         match instance.client.server() {
             // It was opened before, and could not be listed.

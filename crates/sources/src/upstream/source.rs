@@ -44,7 +44,7 @@ impl Source for UpstreamSource {
         let is_known = lock(&upstream.known).catalog.is_some();
         if is_known {
             if upstream.settings.eager {
-                drop(upstream.instance_of(None));
+                drop(upstream.instance_of(None, None));
             }
             return Box::pin(async { Ok(()) });
         }
@@ -77,6 +77,7 @@ impl Source for UpstreamSource {
             name: name.into(),
             arguments: Some(call.arguments),
             resume: Resume::default(),
+            task: None,
         });
         self.0.relay(request, call.context)
     }

@@ -30,7 +30,14 @@ fn requests() -> Vec<Request> {
             name: "t\"".into(),
             arguments: Some(raw(r#"{"n":12345678901234567890123}"#)),
             resume: resume.clone(),
+            task: None,
         }),
+        Request::GetTask("i\"".into()),
+        Request::UpdateTask(sabir_wire::UpdateTask {
+            id: "i".into(),
+            answers: resume.answers.clone(),
+        }),
+        Request::CancelTask("i".into()),
         Request::GetPrompt(GetPrompt {
             name: "p".into(),
             arguments: given.clone().into(),

@@ -34,6 +34,46 @@ impl Terminal {
             None => say(text),
         }
     }
+
+    /// Asks for one value after the other.
+    async fn fill_in(&self, schema: &Raw) -> Value {
+        let required = schema.member("required").and_then(|names| names.read::<Vec<String>>().ok());
+        let required = required.unwrap_or_default();
+        let properties = schema.member("properties").map(|all| all.members()).unwrap_or_default();
+        let mut content = Map::new();
+        for (name, property) in properties {
+            let property: Value = property.read().unwrap_or_default();
+            loop {
+                self.say(&prompt(&name, &property, required.contains(&name)));
+                let Some(line) = read_line().await else { return json!({ "action": "cancel" }) };
+                if line.is_empty() {
+                    match property.get("default") {
+                        Some(default) => content.insert(name.clone(), default.clone()),
+                        None if required.contains(&name) => return json!({ "action": "decline" }),
+                        None => None,
+                    };
+                    break;
+                }
+                match parse(&line, &property) {
+                    Ok(value) => {
+                        content.insert(name.clone(), value);
+                        break;
+                    }
+                    Err(expected) => self.say(&format!("invalid value (expected {expected})")),
+                }
+            }
+        }
+        json!({ "action": "accept", "content": content })
+    }
+
+    async fn visit(&self) -> Value {
+        self.say("open the page, then press Enter to go on, or type n to decline:");
+        match read_line().await.as_deref() {
+            None => json!({ "action": "cancel" }),
+            Some("n" | "no") => json!({ "action": "decline" }),
+            Some(_) => json!({ "action": "accept" }),
+        }
+    }
 }
 
 impl Answerer for Terminal {
@@ -47,13 +87,10 @@ impl Answerer for Terminal {
                 Elicit::Url { message, url, .. } => (message, format!("\n  {url}")),
             };
             self.say(&format!("the server asks: {message}{rest}"));
-            // A thread may wait for the user; the call may end meanwhile.
-            let asked = tokio::task::spawn_blocking(move || match elicit {
-                Elicit::Form { schema, .. } => fill_in(&schema),
-                Elicit::Url { .. } => visit(),
-            });
-            let failed = |_| ErrorObject::new(Code::INTERNAL, "the terminal failed");
-            asked.await.map(Raw::from).map_err(failed)
+            Ok(Raw::from(match elicit {
+                Elicit::Form { schema, .. } => self.fill_in(&schema).await,
+                Elicit::Url { .. } => self.visit().await,
+            }))
         })
     }
 
@@ -82,51 +119,15 @@ impl Answerer for Terminal {
     }
 }
 
-/// Asks for one value after the other.
-fn fill_in(schema: &Raw) -> Value {
-    let required = schema.member("required").and_then(|names| names.read::<Vec<String>>().ok());
-    let required = required.unwrap_or_default();
-    let mut content = Map::new();
-    for (name, property) in schema.member("properties").map(|all| all.members()).unwrap_or_default()
-    {
-        let property: Value = property.read().unwrap_or_default();
-        loop {
-            say(&prompt(&name, &property, required.contains(&name)));
-            let Some(line) = read_line() else { return json!({ "action": "cancel" }) };
-            if line.is_empty() {
-                match property.get("default") {
-                    Some(default) => content.insert(name.clone(), default.clone()),
-                    None if required.contains(&name) => return json!({ "action": "decline" }),
-                    None => None,
-                };
-                break;
-            }
-            match parse(&line, &property) {
-                Ok(value) => {
-                    content.insert(name.clone(), value);
-                    break;
-                }
-                Err(expected) => say(&format!("invalid value (expected {expected})")),
-            }
-        }
-    }
-    json!({ "action": "accept", "content": content })
-}
-
-fn visit() -> Value {
-    say("open the page, then press Enter to go on, or type n to decline:");
-    match read_line().as_deref() {
-        None => json!({ "action": "cancel" }),
-        Some("n" | "no") => json!({ "action": "decline" }),
-        Some(_) => json!({ "action": "accept" }),
-    }
-}
-
-/// The next line of standard input; `None` at its end.
-fn read_line() -> Option<String> {
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    read.is_ok_and(|read| read > 0).then(|| line.trim().to_owned())
+/// The next line of standard input; `None` at its end. Only a thread can wait for the user: the call
+/// may end meanwhile, and nothing is written after that.
+async fn read_line() -> Option<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        let read = std::io::stdin().lock().read_line(&mut line);
+        read.is_ok_and(|read| read > 0).then(|| line.trim().to_owned())
+    });
+    read.await.unwrap_or_default()
 }
 
 fn prompt(name: &str, property: &Value, is_required: bool) -> String {

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use sabir_engine::Engine;
-use sabir_registry::{Source, SourceId, SourceState};
+use sabir_registry::{Source, SourceState};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::{Opened, Serve, received};
 use crate::commands::check::count;
-use crate::config::{self, Mistakes, OpenContext, Settings, SourceDescription, Tables};
+use crate::config::{
+    self, Mistakes, OpenContext, ServedSources, Settings, SourceDescription, Tables,
+};
 use crate::escape::escaped;
 use crate::report::say;
 
@@ -30,7 +32,7 @@ pub(super) struct Reloader {
     tables: Tables,
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
-    sources: Vec<(String, SourceId)>,
+    sources: ServedSources,
     hangups: Option<Signal>,
 }
 
@@ -98,7 +100,7 @@ impl Reloader {
 }
 
 /// Starts new sources. What fails is reported.
-async fn start(engine: Arc<Engine>, added: Vec<(String, SourceId)>) {
+async fn start(engine: Arc<Engine>, added: ServedSources) {
     let starting: JoinSet<_> = engine.registry().start().into_iter().collect();
     starting.join_all().await;
     for source in engine.registry().status() {

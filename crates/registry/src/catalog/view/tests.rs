@@ -59,6 +59,7 @@ fn names(catalog: &Catalog, list: List) -> Vec<String> {
         List::Prompts => (&page["prompts"], "name"),
         List::Resources => (&page["resources"], "uri"),
         List::Templates => (&page["resourceTemplates"], "uriTemplate"),
+        List::Skills => (&page["skills"], "uri"),
     };
     assert_eq!(page["cacheScope"], "private");
     items.as_array().unwrap().iter().map(|item| item[key].as_str().unwrap().to_owned()).collect()
@@ -69,6 +70,7 @@ fn call(name: &str) -> Request {
         name: ByteString::from(name),
         arguments: None,
         resume: Default::default(),
+        task: None,
     })
 }
 

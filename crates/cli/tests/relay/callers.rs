@@ -1,0 +1,122 @@
+//! Questions and their callers: two callers of one upstream, and clients that do not answer.
+
+use std::sync::Arc;
+
+use sabir_client::{Answerer, Answering, CallRequest, Client, HttpTarget, HttpTransport};
+use sabir_wire::types::Question;
+use sabir_wire::{CallTool, Raw, Request, Resume, Revision};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::lifetimes::{pid, wait};
+use super::{Person, Relay, TOKENS, config, connect, fixture, raw, text, until};
+
+/// `[[token]]` for both callers.
+fn tokens() -> String {
+    let token = |(env, _): (&str, &str)| format!("[[token]]\nname = \"{env}\"\nenv = \"{env}\"\n");
+    TOKENS.map(token).concat()
+}
+
+async fn both(relay: &Relay) -> [(Client, Arc<Person>); 2] {
+    let [ann, bob] = TOKENS.map(|(_, token)| {
+        let target = HttpTarget::new(&*relay.url).unwrap();
+        target.with_header("authorization", &format!("Bearer {token}")).unwrap()
+    });
+    [connect(ann, Revision::NEWEST).await, connect(bob, Revision::NEWEST).await]
+}
+
+/// The answer to a question in a call of `up_elicit`, or why there is none.
+async fn elicit(client: &Client) -> String {
+    match client.call_tool("up_elicit", raw(json!({ "word": "w" }))).await {
+        Ok(reply) => text(&reply),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_could_be_another_callers_is_refused_with_the_remedy() {
+    let relay = Relay::start(&(tokens() + &fixture("up", Revision::NEWEST_LEGACY)));
+    let [(ann, asked), (bob, _)] = both(&relay).await;
+    super::listed(&ann, "up_elicit").await;
+    let waiting = wait(&ann).await;
+    let refused = elicit(&bob).await;
+    for part in ["calls of several callers are running", "scope = \"session\""] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    drop(waiting);
+    until("the question is certain", async || elicit(&bob).await.contains(r#"Who? \"w\""#)).await;
+    assert_eq!(asked.asked.lock().unwrap().len(), 0, "another caller was asked");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_with_instances_of_their_own_are_asked_at_the_same_time() {
+    let upstream = fixture("up", Revision::NEWEST_LEGACY) + "scope = \"session\"\n";
+    let relay = Relay::start(&(tokens() + &upstream));
+    let [(ann, _), (bob, _)] = both(&relay).await;
+    super::listed(&ann, "up_elicit").await;
+    let _waiting = wait(&ann).await;
+    let answer = elicit(&bob).await;
+    assert!(answer.contains(r#"Who? \"w\""#), "{answer}");
+    assert_ne!(pid(&ann).await, pid(&bob).await);
+}
+
+/// Waits until the upstream has learned that nobody will answer.
+async fn abandoned(client: &Client) {
+    until("the upstream is told", async || {
+        text(&client.call_tool("up_abandoned", Raw::default()).await.unwrap()) == "1"
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_is_not_answered_in_time_ends_its_call() {
+    let upstream = fixture("up", Revision::NEWEST_LEGACY);
+    let relay = Relay::start(&format!("[limits]\nquestion_time = \"1s\"\n{upstream}"));
+    let (client, _) = relay.client(Revision::NEWEST).await;
+    super::listed(&client, "up_elicit").await;
+    let request = |resume| {
+        let call = CallTool { name: "up_elicit".into(), arguments: None, resume, task: None };
+        CallRequest::new(Request::CallTool(call))
+    };
+    let asked = client.call(request(Resume::default())).await.unwrap();
+    let asked = asked.questions().unwrap().unwrap();
+    abandoned(&client).await;
+    let answers = vec![(asked.questions[0].0.clone(), raw(json!({ "action": "decline" })))];
+    let late = Resume { answers, state: asked.state.map(Into::into) };
+    let error = client.call(request(late)).await.unwrap_err();
+    assert!(error.to_string().contains("requestState"), "{error}");
+}
+
+/// Never answers; tells that it was asked.
+#[derive(Debug, Default)]
+struct Silent(Notify);
+
+impl Answerer for Silent {
+    fn answer(&self, _question: Question) -> Answering<'_> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_legacy_client_that_leaves_abandons_its_question() {
+    for far in [Revision::NEWEST_LEGACY, Revision::NEWEST] {
+        let relay = Relay::start(&fixture("up", far));
+        let (other, _) = relay.client(Revision::NEWEST).await;
+        super::listed(&other, "up_elicit").await;
+        let silent = Arc::new(Silent::default());
+        let transport = HttpTransport::new(HttpTarget::new(&*relay.url).unwrap());
+        let config = config(Revision::NEWEST_LEGACY);
+        let client = Client::new(Arc::new(transport), config, silent.clone());
+        let caller = client.clone();
+        let call = tokio::spawn(async move { elicit(&caller).await });
+        silent.0.notified().await;
+        client.close().await;
+        call.await.unwrap();
+        if far == Revision::NEWEST_LEGACY {
+            // The call of a modern upstream has ended before its client is asked.
+            abandoned(&other).await;
+        }
+        assert!(elicit(&other).await.contains("Who?"), "it serves others");
+    }
+}

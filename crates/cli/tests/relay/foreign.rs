@@ -1,0 +1,215 @@
+//! Servers of others behind the relay, for clients of every revision. `./test relay` installs them
+//! and sets `SABIR_UPSTREAM_RMCP`; without it there is nothing to test. The test writes the last part
+//! of `docs/GRID.md`.
+
+use std::fmt::Write as _;
+
+use sabir_client::{CallEvent, CallOptions, CallRequest, Client};
+use sabir_wire::types::ToolReply;
+use sabir_wire::{CallTool, Request, Resume, Revision};
+use serde_json::{Value, json};
+
+use super::grid::{FOREIGN, write_page};
+use super::{Relay, docs, raw, text};
+
+/// A tool with its arguments, and a part of its answer.
+type Called = (&'static str, Value, &'static str);
+
+/// A server, and how each row is tried with it; `None` if it does not offer that.
+struct Server {
+    title: &'static str,
+    run: Vec<String>,
+    tool: Called,
+    structured: Called,
+    failed: Called,
+    progress: Called,
+    /// The prompt, its argument and the value of that.
+    prompt: (&'static str, &'static str, &'static str),
+    resource: &'static str,
+    elicit: Called,
+    sample: Option<Called>,
+}
+
+fn servers(rmcp: &str) -> [Server; 4] {
+    let rmcp = |title, era: &str| Server {
+        title,
+        run: vec![rmcp.to_owned(), era.to_owned()],
+        tool: ("echo", json!({ "message": "hello" }), "hello"),
+        structured: ("add", json!({ "a": 2, "b": 3 }), r#"{"result":5}"#),
+        failed: ("fail", json!({}), "on purpose"),
+        progress: ("count", json!({}), "done"),
+        prompt: ("review", "code", "x = 1"),
+        resource: "motto://en",
+        elicit: ("ask", json!({}), "Who are you?"),
+        sample: Some(("sample", json!({}), "test-model")),
+    };
+    let everything = Server {
+        title: "server-everything 2026.8.31 (legacy)",
+        run: vec!["mcp-server-everything".into()],
+        tool: ("echo", json!({ "message": "hello" }), "hello"),
+        structured: ("get-structured-content", json!({ "location": "Chicago" }), "temperature"),
+        failed: ("get-resource-reference", json!({ "resourceId": -1 }), "Invalid resourceId"),
+        progress: (
+            "trigger-long-running-operation",
+            json!({ "duration": 0.03, "steps": 3 }),
+            "completed",
+        ),
+        prompt: ("args-prompt", "city", "Chicago"),
+        resource: "demo://resource/dynamic/text/1",
+        elicit: ("trigger-elicitation-request", json!({}), "accept"),
+        sample: Some((
+            "trigger-sampling-request",
+            json!({ "prompt": "hello", "maxTokens": 10 }),
+            "test-model",
+        )),
+    };
+    let python = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/relay/server.py");
+    let python = Server {
+        title: "Python mcp 2.3.0 (modern)",
+        run: vec!["python3".into(), python.into()],
+        tool: ("add", json!({ "a": 2, "b": 3 }), "5"),
+        failed: ("translate", json!({ "word": "x" }), "translate"),
+        elicit: ("greet", json!({}), "Hello Who are you?"),
+        sample: None,
+        ..rmcp("", "")
+    };
+    [
+        everything,
+        python,
+        rmcp("rmcp 3.8.0 (legacy)", "legacy"),
+        rmcp("rmcp 3.8.0 (modern)", "modern"),
+    ]
+}
+
+/// Rows, and the index of the first revision of clients that has them.
+const ROWS: [(&str, usize); 8] = [
+    ("tool", 0),
+    ("structured output", 2),
+    ("failed tool", 0),
+    ("progress", 0),
+    ("prompts", 0),
+    ("resources", 0),
+    ("elicitation: form", 2),
+    ("sampling", 0),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_others_are_relayed_to_every_client() {
+    let Ok(rmcp) = std::env::var("SABIR_UPSTREAM_RMCP") else { return };
+    let servers = servers(&rmcp);
+    let mut cells = vec![vec![String::new(); servers.len()]; ROWS.len()];
+    let mut failures = Vec::new();
+    for (column, server) in servers.iter().enumerate() {
+        let relay = Relay::start(&format!("[[upstream]]\nname = \"up\"\nrun = {:?}\n", server.run));
+        for near in Revision::ALL {
+            let (client, _) = relay.client(near).await;
+            super::listed(&client, &format!("up_{}", server.tool.0)).await;
+            for (row, (name, since)) in ROWS.iter().enumerate() {
+                let mark = match near.index() < *since {
+                    true => '–',
+                    false => match server.check(&client, name).await {
+                        None => '·',
+                        Some(Ok(())) => '✓',
+                        Some(Err(why)) => {
+                            let (date, title) = (near.date(), server.title);
+                            failures.push(format!("{date} -> {title}, {name}: {why}"));
+                            '✗'
+                        }
+                    },
+                };
+                cells[row][column].push(mark);
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures:#?}");
+    let titles: Vec<_> = servers.iter().map(|server| server.title).collect();
+    let mut page = format!(
+        "{FOREIGN}\nWritten by `./test relay`. Each server is a child process; a client has the era \
+         that the grid names, the server its own. `·`: it does not offer that.\n\n| what | {} |\n",
+        titles.join(" | ")
+    );
+    let _ = writeln!(page, "|---|{}", "---|".repeat(servers.len()));
+    for ((name, _), cells) in ROWS.iter().zip(&cells) {
+        let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
+    }
+    let old = std::fs::read_to_string(docs().join("GRID.md")).unwrap();
+    write_page(old.split(FOREIGN).next().unwrap_or_default(), &page);
+}
+
+impl Server {
+    async fn check(&self, client: &Client, row: &str) -> Option<Result<(), String>> {
+        let checked = match row {
+            "tool" => self.call(client, &self.tool, |reply| text(&reply)).await,
+            "structured output" => {
+                let structured = |reply: ToolReply| reply.structured.unwrap_or_default();
+                self.call(client, &self.structured, |reply| structured(reply).text().into()).await
+            }
+            "failed tool" => {
+                let (tool, arguments, part) = &self.failed;
+                let reply = client.call_tool(&format!("up_{tool}"), raw(arguments.clone())).await;
+                reply.map_err(told).and_then(|reply| match reply.is_error {
+                    true => holds(&text(&reply), part),
+                    false => Err("not an error".into()),
+                })
+            }
+            "progress" => self.progress(client).await,
+            "prompts" => {
+                let (name, argument, value) = self.prompt;
+                let reply = client.get_prompt(&format!("up_{name}"), [(argument, value)]).await;
+                reply.map_err(told).and_then(|reply| holds(&format!("{:?}", reply.messages), value))
+            }
+            "resources" => {
+                let reply = client.read_resource(self.resource).await.map_err(told);
+                reply.and_then(|reply| holds(&reply.contents[0].uri, self.resource))
+            }
+            "elicitation: form" => self.call(client, &self.elicit, |reply| text(&reply)).await,
+            _ => {
+                let sample = self.sample.as_ref()?;
+                self.call(client, sample, |reply| text(&reply)).await
+            }
+        };
+        Some(checked)
+    }
+
+    async fn call(
+        &self,
+        client: &Client,
+        (tool, arguments, part): &Called,
+        seen: impl Fn(ToolReply) -> String,
+    ) -> Result<(), String> {
+        let reply = client.call_tool(&format!("up_{tool}"), raw(arguments.clone())).await;
+        holds(&seen(reply.map_err(told)?), part)
+    }
+
+    async fn progress(&self, client: &Client) -> Result<(), String> {
+        let (tool, arguments, part) = &self.progress;
+        let request = Request::CallTool(CallTool {
+            name: format!("up_{tool}").into(),
+            arguments: Some(raw(arguments.clone())),
+            resume: Resume::default(),
+            task: None,
+        });
+        let options = CallOptions { progress: true, ..CallOptions::default() };
+        let mut call = client.start(CallRequest::new(request).with(options)).await.map_err(told)?;
+        let mut reports = 0;
+        loop {
+            match call.next().await {
+                CallEvent::Progress(_) => reports += 1,
+                CallEvent::Done(reply) => {
+                    let reply: ToolReply = reply.map_err(told)?.read().map_err(told)?;
+                    holds(&format!("{reports} reports, {}", text(&reply)), part)?;
+                    return if reports > 0 { Ok(()) } else { Err("no progress".into()) };
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn holds(seen: &str, part: &str) -> Result<(), String> {
+    if seen.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {seen:?}")) }
+}
