@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use sabir::Caller;
 
 use crate::clients::{Client, Scope};
 use crate::config::{ADDRESSES, parse_address};
@@ -40,7 +41,14 @@ pub(crate) enum Command {
         /// Print the result as JSON on standard output
         #[arg(long)]
         json: bool,
+
+        /// Show only what such a caller may use, e.g. 'sub=ann,scope=notes:read files'
+        #[arg(long = "as", value_name = "CALLER", value_parser = caller)]
+        caller: Option<Caller>,
     },
+    /// Bearer tokens for HTTP clients
+    #[command(subcommand)]
+    Token(Token),
     /// Write a commented sabir.toml into the current folder
     Init,
     /// List the tools, prompts and resources of any MCP server
@@ -71,6 +79,33 @@ pub(crate) enum Command {
     /// Print the manual page
     #[command(hide = true)]
     Man,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Token {
+    /// Print a new token once, and the lines for sabir.toml that contain only its digest
+    New {
+        /// The name of the caller to whom it belongs
+        name: String,
+
+        /// A scope of the caller; may be repeated
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
+    },
+}
+
+/// Reads `sub=…,scope=…`; scopes are separated by spaces.
+fn caller(text: &str) -> Result<Caller, String> {
+    let (mut issuer, mut subject, mut scopes) = ("check", None, Vec::new());
+    for pair in text.split(',') {
+        match pair.trim().split_once('=') {
+            Some(("iss", value)) => issuer = value,
+            Some(("sub", value)) => subject = Some(value),
+            Some(("scope", value)) => scopes.extend(value.split_ascii_whitespace()),
+            _ => return Err(format!("unknown part `{pair}` (expected sub=…, iss=… or scope=…)")),
+        }
+    }
+    Ok(Caller::new(issuer, subject.unwrap_or("anybody")).with_scopes(scopes))
 }
 
 #[derive(Debug, clap::Args)]

@@ -381,7 +381,8 @@ impl Connection {
             self.tell(ClientEventKind::Initializing);
         }
         self.parked.retain(|(parked, _)| *parked != key);
-        let catalog = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
+        let whole = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
+        let catalog = whole.seen_by(&from.caller);
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
         let wants_progress = from.meta.progress_token.is_some();
         let number = self.engine.number_call();
@@ -391,7 +392,7 @@ impl Connection {
             .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
         let transport = self.transport;
-        let context = MethodContext { engine, catalog, from, conversation, transport, call };
+        let context = MethodContext { engine, catalog, whole, from, conversation, transport, call };
         self.work.push_back(Work { request, context });
     }
 

@@ -22,8 +22,10 @@ pub(crate) enum Answering {
 #[derive(Clone, Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
-    /// The catalog at the start of the call, which keeps it.
+    /// What the caller may see of the catalog at the start of the call, which keeps it.
     pub(crate) catalog: Arc<Catalog>,
+    /// The whole catalog, of which `catalog` is what the caller may see.
+    pub(crate) whole: Arc<Catalog>,
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
     pub(crate) conversation: Option<Arc<Conversation>>,

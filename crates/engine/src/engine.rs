@@ -12,6 +12,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::await_result::AwaitResult;
 use crate::observe::{ClientEvent, Observer};
+use crate::oversight::Oversee;
 use crate::seal::{Seal, SealKey, random_name};
 use crate::tasks::{TaskSettings, Tasks};
 
@@ -30,6 +31,8 @@ pub struct Settings {
     pub engine_limits: EngineLimits,
     /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
     pub seal_key: Option<SealKey>,
+    /// Decides which requests run, and learns what came of them.
+    pub overseer: Option<Arc<dyn Oversee>>,
     /// How calls become tasks.
     pub tasks: TaskSettings,
 }
@@ -47,6 +50,7 @@ impl Default for Settings {
             limits: Limits::default(),
             engine_limits: EngineLimits::default(),
             seal_key: None,
+            overseer: None,
             tasks: TaskSettings::default(),
         }
     }

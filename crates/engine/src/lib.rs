@@ -14,6 +14,8 @@ mod events; // what running calls report
 mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
 mod observe; // what those who watch are told
+mod overseen; // requests under oversight
+mod oversight; // who decides about requests, and learns of their ends
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
 mod tasks; // calls whose results are fetched later
@@ -26,6 +28,7 @@ pub use engine::{Engine, EngineLimits, Settings};
 pub use observe::{
     ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
 };
+pub use oversight::{CallEnd, Decision, Limited, Oversee, OverseenCall};
 pub use seal::SealKey;
 pub use tasks::TaskSettings;
 pub use wait::Wait;

@@ -3,14 +3,26 @@
 use sabir_registry::List;
 use sabir_session::Outcome;
 use sabir_wire::types::Questions;
-use sabir_wire::{Era, Request};
+use sabir_wire::{Era, Problem, Request};
 
 use crate::context::{Answering, MethodContext};
 use crate::methods;
 use crate::methods::attempt::check_answers;
 use crate::methods::lists::list;
+use crate::overseen::oversee;
 
-pub(crate) fn route(mut request: Request, context: MethodContext) -> Answering {
+/// Answers a request, if its caller may make it.
+pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
+    if let Some(overseer) = context.engine.settings.overseer.clone() {
+        return oversee(overseer, request, context, answer);
+    }
+    if let Some(needed) = context.whole.missing_scopes(&request, &context.from.caller) {
+        return Outcome::Failed(Problem::Scopes(needed)).into();
+    }
+    answer(request, context)
+}
+
+fn answer(mut request: Request, context: MethodContext) -> Answering {
     let resume = request.resume_mut();
     let has_only_answers = resume.is_some_and(|r| r.state.is_none() && !r.answers.is_empty());
     // The session of a legacy client has asked by itself.

@@ -1,5 +1,7 @@
 //! The immutable snapshot of everything that is offered.
 
+mod view; // what a caller may see
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,6 +13,8 @@ use sabir_wire::types::{
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
+use self::view::{Views, instructions};
+use crate::access::{Access, Needs};
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
@@ -38,6 +42,7 @@ pub struct Catalog {
     cache: CacheHint,
     /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
     unlisted: FxHashMap<Box<str>, Option<Provider>>,
+    views: Views,
 }
 
 /// A tool with its compiled schemas and its source.
@@ -53,6 +58,7 @@ pub struct ToolEntry {
     pub mirrored: Vec<MirroredArgument>,
     /// Whether a call becomes a task.
     pub task: TaskPolicy,
+    needs: Needs,
     provider: Provider,
 }
 
@@ -81,13 +87,18 @@ pub struct FoundResource {
     pub variables: Vec<(String, String)>,
 }
 
-/// A source, in a form that can be printed.
+/// A source, and the scopes that everything of it needs.
 #[derive(Clone)]
-pub(crate) struct Provider(Arc<dyn Source>);
+pub(crate) struct Provider {
+    source: Arc<dyn Source>,
+    /// What operators call it.
+    name: Arc<str>,
+    needs: Needs,
+}
 
 impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Source")
+        f.debug_struct("Provider").field("needs", &self.needs).finish_non_exhaustive()
     }
 }
 
@@ -95,8 +106,6 @@ impl std::fmt::Debug for Provider {
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
     provider: Provider,
-    /// What operators call the source.
-    name: String,
     tools: Vec<Arc<ToolEntry>>,
     templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
@@ -109,12 +118,14 @@ impl CheckedOffer {
     pub(crate) fn check(
         source: &Arc<dyn Source>,
         mut offer: Offer,
+        access: &Access,
         before: Option<&Self>,
     ) -> Result<Self, BadOffer> {
         // Another server's word on tasks is not ours.
         let task = offer.task;
         offer.tools.iter_mut().for_each(|tool| tool.execution = task.execution());
-        let provider = Provider(source.clone());
+        let (name, needs) = (source.name().into(), access.of_source());
+        let provider = Provider { source: source.clone(), name, needs };
         let mut left_out = Vec::new();
         let mut leave_out = |bad: BadOffer| match offer.tolerant {
             true => {
@@ -128,7 +139,7 @@ impl CheckedOffer {
         let mut tools = Vec::with_capacity(offer.tools.len());
         for tool in &offer.tools {
             let entry = known(tool)
-                .map_or_else(|| ToolEntry::check(tool, task, &provider).map(Arc::new), Ok);
+                .map_or_else(|| ToolEntry::check(tool, task, access, &provider).map(Arc::new), Ok);
             match entry {
                 Ok(entry) => tools.push(entry),
                 Err(bad) => leave_out(bad)?,
@@ -144,7 +155,11 @@ impl CheckedOffer {
                 }
             }
         }
-        Ok(Self { provider, name: source.name(), tools, templates, offer, left_out })
+        Ok(Self { provider, tools, templates, offer, left_out })
+    }
+
+    fn instructions(&self) -> Option<&str> {
+        self.offer.instructions.as_deref()
     }
 
     fn has(&self, kind: &str, name: &str) -> bool {
@@ -157,7 +172,12 @@ impl CheckedOffer {
 }
 
 impl ToolEntry {
-    fn check(tool: &Tool, task: TaskPolicy, provider: &Provider) -> Result<Self, BadOffer> {
+    fn check(
+        tool: &Tool,
+        task: TaskPolicy,
+        access: &Access,
+        provider: &Provider,
+    ) -> Result<Self, BadOffer> {
         let name = || tool.name.clone();
         ToolName::try_from(tool.name.as_str())
             .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
@@ -169,19 +189,34 @@ impl ToolEntry {
         let output = output.map_err(schema("output schema"))?;
         let mirrored = mirrored_arguments(&value)
             .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
-        Ok(Self { tool: tool.clone(), input, output, mirrored, task, provider: provider.clone() })
+        let (needs, provider) = (access.of_tool(&tool.name), provider.clone());
+        Ok(Self { tool: tool.clone(), input, output, mirrored, task, needs, provider })
+    }
+
+    fn is_of(&self, provider: &Provider) -> bool {
+        Arc::ptr_eq(&self.provider.source, &provider.source)
     }
 
     /// The source that runs it.
     pub fn source(&self) -> &Arc<dyn Source> {
-        &self.provider.0
+        &self.provider.source
+    }
+
+    /// What operators call the source.
+    pub fn source_name(&self) -> &Arc<str> {
+        &self.provider.name
     }
 }
 
 impl FoundResource {
     /// The source that provides it.
     pub fn source(&self) -> &Arc<dyn Source> {
-        &self.provider.0
+        &self.provider.source
+    }
+
+    /// What operators call the source.
+    pub fn source_name(&self) -> &Arc<str> {
+        &self.provider.name
     }
 }
 
@@ -196,8 +231,7 @@ impl Catalog {
     ) -> (Self, Vec<(usize, BadOffer)>) {
         let mut taken = Vec::new();
         let mut tools = FxHashMap::default();
-        let mut prompts = FxHashMap::default();
-        let mut resources = FxHashMap::default();
+        let (mut prompts, mut resources) = (FxHashMap::default(), FxHashMap::default());
         let mut templates = Vec::new();
         let (mut aliases, mut unlisted) = (FxHashMap::default(), FxHashMap::default());
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
@@ -208,7 +242,7 @@ impl Catalog {
             let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
                 let by = offers[..=nth].iter().find(|before| before.has(kind, name));
-                let by = by.map(|before| before.name.clone()).unwrap_or_default();
+                let by = by.map(|before| before.provider.name.to_string()).unwrap_or_default();
                 taken.push((nth, BadOffer::Taken { kind, name: name.clone(), by }))
             };
             for entry in entries {
@@ -230,9 +264,8 @@ impl Catalog {
                 }
             }
             for (alias, name) in &offer.tool_aliases {
-                let entry = tools.get(name.as_str());
-                let is_own = |entry: &&Arc<ToolEntry>| Arc::ptr_eq(entry.source(), &provider.0);
-                if let Some(entry) = entry.filter(is_own) {
+                let entry: Option<&Arc<ToolEntry>> = tools.get(name.as_str());
+                if let Some(entry) = entry.filter(|entry| entry.is_of(provider)) {
                     insert_unique(&mut aliases, alias, entry.clone());
                 }
             }
@@ -252,10 +285,11 @@ impl Catalog {
                 template_list.push(template.clone());
             }
         }
-        let cache = shared_cache(offers);
+        let views = Views::of(offers);
+        let cache = views.cache(shared_cache(offers));
         let catalog = Self {
             server,
-            instructions: instructions(offers),
+            instructions: instructions(offers.iter().filter_map(|one| one.instructions())),
             capabilities: capabilities(offers, changeable),
             tools,
             tool_list: Listing::new(tool_list, page_size, cache),
@@ -271,6 +305,7 @@ impl Catalog {
             folders,
             cache,
             unlisted,
+            views,
         };
         (catalog, taken)
     }
@@ -292,7 +327,7 @@ impl Catalog {
 
     /// The prompt of that name, and its source.
     pub fn prompt(&self, name: &str) -> Option<(&Prompt, &Arc<dyn Source>)> {
-        self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.0))
+        self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.source))
     }
 
     /// The resource at that URI: one that is listed, one of a family that is, or one that a source
@@ -354,9 +389,12 @@ impl Catalog {
             Reference::Resource { uri } => {
                 let known = self.templates.iter().find(|(_, text, _)| **text == **uri);
                 if let Some((template, _, provider)) = known {
-                    return Some((&provider.0, template.variables().any(|name| name == argument)));
+                    return Some((
+                        &provider.source,
+                        template.variables().any(|name| name == argument),
+                    ));
                 }
-                self.resources.get(uri).map(|provider| (&provider.0, false))
+                self.resources.get(uri).map(|provider| (&provider.source, false))
             }
         }
     }
@@ -433,15 +471,6 @@ fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
         ttl_ms: all.ttl_ms.min(hint.ttl_ms),
         scope: if hint.scope == CacheScope::Private { hint.scope } else { all.scope },
     })
-}
-
-/// Sources whose instructions are told. Those of more would fill the context of a model.
-const MOST_INSTRUCTIONS: usize = 8;
-
-fn instructions(offers: &[&CheckedOffer]) -> Option<String> {
-    let all = offers.iter().filter_map(|checked| checked.offer.instructions.as_deref());
-    let all: Vec<&str> = all.take(MOST_INSTRUCTIONS).collect();
-    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {

@@ -4,6 +4,7 @@
 //! one pointer, the immutable [`Catalog`] of everything that they offer; a call keeps the catalog that it
 //! started with. Nothing here knows a session, a transport or the clock.
 
+mod access; // the scopes that callers need
 mod catalog; // the immutable snapshot: look up, list
 mod context; // what a source knows about a call, and how it reports
 mod listing; // a list in pages, rendered once per revision
@@ -12,6 +13,7 @@ mod registry; // replaces the snapshot, notifies listeners
 mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
 
+pub use access::{Access, AddedSource};
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};
 pub use context::{CallHandle, Context, Conversation};
 pub use names::{BadName, ToolName};

@@ -77,6 +77,15 @@ impl<T> Listing<T> {
         Self { items, page_size, cache, rendered }
     }
 
+    /// The list of those that are wanted.
+    pub(crate) fn filtered(&self, is_wanted: impl Fn(&T) -> bool) -> Self
+    where
+        T: Clone,
+    {
+        let items = self.items.iter().filter(|item| is_wanted(item)).cloned().collect();
+        Self::new(items, self.page_size, self.cache)
+    }
+
     /// All of them.
     pub(crate) fn items(&self) -> &[T] {
         &self.items

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use sabir_wire::types::Topic;
 use sabir_wire::{Raw, write_notification};
 
+use crate::access::{Access, AddedSource};
 use crate::catalog::{Catalog, CheckedOffer};
 use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
 
@@ -48,6 +49,7 @@ struct Sources {
 struct Entry {
     id: SourceId,
     source: Arc<dyn Source>,
+    access: Access,
     checked: Arc<CheckedOffer>,
     state: SourceState,
     /// Names that it lost to another source.
@@ -122,15 +124,19 @@ impl Registry {
 
     /// Adds sources in their order, all of them or none. An error names the source by its place in
     /// the list.
-    pub fn add_all(&self, added: Vec<Arc<dyn Source>>) -> Result<Vec<SourceId>, (usize, BadOffer)> {
+    pub fn add_all<A: Into<AddedSource>>(
+        &self,
+        added: Vec<A>,
+    ) -> Result<Vec<SourceId>, (usize, BadOffer)> {
         self.exchange(&[], added).map(|(ids, _)| ids)
     }
 
     /// The same, and removes others at the same moment, whose names may be those of the new ones.
     /// Also gives the sources that were removed. The caller closes them.
-    pub fn exchange(&self, removed: &[SourceId], added: Vec<Arc<dyn Source>>) -> Exchanged {
-        let checked = added.iter().enumerate().map(|(nth, source)| {
-            let checked = CheckedOffer::check(source, source.offer(), None);
+    pub fn exchange<A: Into<AddedSource>>(&self, removed: &[SourceId], added: Vec<A>) -> Exchanged {
+        let added: Vec<AddedSource> = added.into_iter().map(Into::into).collect();
+        let checked = added.iter().enumerate().map(|(nth, AddedSource { source, access })| {
+            let checked = CheckedOffer::check(source, source.offer(), access, None);
             checked.map(Arc::new).map_err(|bad| (nth, bad))
         });
         let checked = checked.collect::<Result<Vec<_>, _>>()?;
@@ -155,12 +161,21 @@ impl Registry {
         let (kept, gone): (Vec<_>, Vec<_>) = entries.partition(|entry| stays(&entry));
         sources.entries = kept;
         let mut ids = Vec::new();
-        for (source, checked) in added.into_iter().zip(checked) {
+        for (AddedSource { source, access }, checked) in added.into_iter().zip(checked) {
             sources.last_id += 1;
             let id = SourceId(sources.last_id);
             let (state, collisions) = (SourceState::Added, Vec::new());
-            let entry = Entry { id, source, checked, state, collisions, last_asked: 0, current: 0 };
-            sources.entries.push(entry);
+            let (last_asked, current) = (0, 0);
+            sources.entries.push(Entry {
+                id,
+                source,
+                access,
+                checked,
+                state,
+                collisions,
+                last_asked,
+                current,
+            });
             ids.push(id);
         }
         self.replace(catalog, taken, sources);
@@ -279,7 +294,14 @@ impl Registry {
             .iter()
             .map(|entry| {
                 let left_out = entry.checked.left_out.iter().chain(&entry.collisions);
-                let problems: Vec<_> = left_out.map(|bad| format!("left out: {bad}")).collect();
+                let mut problems: Vec<_> = left_out.map(|bad| format!("left out: {bad}")).collect();
+                let has =
+                    |name: &String| entry.checked.offer.tools.iter().any(|tool| tool.name == *name);
+                let unused = entry.access.tools.keys().filter(|name| !has(name));
+                problems.extend(
+                    unused
+                        .map(|name| format!("scopes of the tool `{name}`: there is no such tool")),
+                );
                 (entry.id, entry.source.clone(), entry.state.clone(), problems)
             })
             .collect();
@@ -307,8 +329,10 @@ impl Registry {
         entry.last_asked += 1;
         let asked = entry.last_asked;
         let (source, before) = (entry.source.clone(), entry.checked.clone());
+        let access = entry.access.clone();
         drop(sources);
-        let checked = Arc::new(CheckedOffer::check(&source, source.offer(), Some(&before))?);
+        let checked = CheckedOffer::check(&source, source.offer(), &access, Some(&before))?;
+        let checked = Arc::new(checked);
 
         let mut sources = self.lock();
         let place = sources.entries.iter().position(|entry| entry.id == id);

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::{Sink as _, Stream as _, StreamExt as _};
@@ -35,11 +35,15 @@ where
         .max_message_size(limit)
         .max_frame_size(limit);
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
-    let mut link = WebSocket::new(socket, ping);
+    let mut link = WebSocket::new(socket, ping, caller.expires());
     // The link never fails: an error ends it, and decides how it is closed.
     let _ = pump::serve(engine, caller, &mut link).await;
     // A client that does not answer the closing handshake in time is dropped.
     let _ = tokio::time::timeout(LINGER, link.close()).await;
+}
+
+fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// A WebSocket as a link.
@@ -48,6 +52,8 @@ struct WebSocket<S> {
     pings: Interval,
     /// Something came since the last ping.
     was_heard: bool,
+    /// Until when the client's credentials are valid, in seconds since 1970.
+    expires: Option<u64>,
     /// Bytes that were queued since everything was last flushed.
     unsent: usize,
     received: Option<Bytes>,
@@ -57,11 +63,12 @@ struct WebSocket<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
-    fn new(socket: WebSocketStream<S>, ping: Duration) -> Self {
+    fn new(socket: WebSocketStream<S>, ping: Duration, expires: Option<u64>) -> Self {
         let mut pings = tokio::time::interval_at(Instant::now() + ping, ping);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (was_heard, unsent, is_broken) = (true, 0, false);
-        Self { socket, pings, was_heard, unsent, received: None, reason: None, is_broken }
+        let (received, reason) = (None, None);
+        Self { socket, pings, was_heard, expires, unsent, received, reason, is_broken }
     }
 
     fn queue(&mut self, message: Message) {
@@ -79,6 +86,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             let next = std::task::ready!(Pin::new(&mut self.socket).poll_next(cx));
             self.was_heard = true;
             match next {
+                // Running calls may end; a new message needs credentials that are still valid.
+                Some(Ok(Message::Text(_))) if self.expires.is_some_and(|at| at <= unix_time()) => {
+                    return self.fail(CloseCode::Policy, "the token has expired");
+                }
                 Some(Ok(Message::Text(text))) => {
                     self.received = Some(text.into());
                     return Poll::Ready(Step::Progress);

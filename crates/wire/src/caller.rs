@@ -41,6 +41,9 @@ struct Identity {
     scopes: BTreeSet<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claims: Option<Raw>,
+    /// Until when its credentials are valid, in seconds since 1970.
+    #[serde(skip)]
+    expires: Option<u64>,
 }
 
 /// The issuer of [`Caller::local`] and [`Caller::anonymous`].
@@ -53,13 +56,19 @@ impl Caller {
     /// A caller without scopes and claims.
     pub fn new(issuer: impl Into<Box<str>>, subject: impl Into<Box<str>>) -> Self {
         let (issuer, subject) = (issuer.into(), subject.into());
-        let identity = Identity { issuer, subject, scopes: BTreeSet::new(), claims: None };
+        let identity =
+            Identity { issuer, subject, scopes: BTreeSet::new(), claims: None, expires: None };
         Self { identity: Arc::new(identity), connection: 0 }
     }
 
     /// The user of this machine who started the process: the caller on stdio.
     pub fn local() -> Self {
         LOCAL.clone()
+    }
+
+    /// Whether this is the user who started the process.
+    pub fn is_local(&self) -> bool {
+        self.is_same_as(&LOCAL)
     }
 
     /// The caller on an HTTP endpoint that demands no authentication.
@@ -111,6 +120,18 @@ impl Caller {
     #[must_use]
     pub fn on(self, connection: u64) -> Self {
         Self { connection, ..self }
+    }
+
+    /// The same caller, with credentials that are valid until then, in seconds since 1970.
+    #[must_use]
+    pub fn until(mut self, expires: u64) -> Self {
+        Arc::make_mut(&mut self.identity).expires = Some(expires);
+        self
+    }
+
+    /// Until when its credentials are valid, in seconds since 1970; `None` if they do not expire.
+    pub fn expires(&self) -> Option<u64> {
+        self.identity.expires
     }
 
     /// A number for queues in which callers take turns. Callers whom nobody vouches for are told

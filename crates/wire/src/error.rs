@@ -48,6 +48,8 @@ impl Code {
     pub const MISSING_CAPABILITY: i64 = -32021;
     /// The request names a revision that is not served.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// The caller may not do this: a code of our own, outside of what JSON-RPC reserves.
+    pub const FORBIDDEN: i64 = 403;
 }
 
 /// A reason for which a request fails.
@@ -80,6 +82,8 @@ pub enum Problem {
         /// The revisions that are served.
         supported: Vec<&'static str>,
     },
+    /// The caller was not granted all of these scopes.
+    Scopes(Vec<Box<str>>),
     /// The server failed, or reached a limit. The client sees the reason.
     Internal(Cow<'static, str>),
     /// An error that a source chose.
@@ -125,6 +129,11 @@ impl Problem {
                 ErrorObject::new(Code::UNSUPPORTED_VERSION, "Unsupported protocol version")
                     .with_data(&json!({ "supported": supported, "requested": requested }))
             }
+            Self::Scopes(needed) => ErrorObject::new(
+                Code::FORBIDDEN,
+                format!("Insufficient scope (expected {})", needed.join(", ")),
+            )
+            .with_data(&json!({ "requiredScopes": needed })),
             Self::Internal(reason) => ErrorObject::new(Code::INTERNAL, reason.clone()),
             Self::Chosen(error) => error.clone(),
         }

@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "client",
             "cluster",
             "articles",
+            "auth",
             "budget",
             "observe",
             "openapi",
@@ -41,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
+    ("auth", &["engine", "outbound", "registry", "transports", "wire"]),
     ("transports", &["budget", "engine", "session", "registry", "wire"]),
     (
         "sources",

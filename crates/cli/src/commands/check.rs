@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use sabir::Caller;
 use sabir_registry::{SourceState, SourceStatus};
 use serde_json::{Value, json};
 use tokio::runtime;
@@ -16,8 +17,13 @@ use crate::report::{Failure, print, say};
 /// How many names of one kind are printed. `--json` prints all.
 const MAX_NAMES: usize = 12;
 
-pub(crate) fn run(paths: &[PathBuf], no_config: bool, as_json: bool) -> Result<(), Failure> {
-    let checked = check(paths, no_config);
+pub(crate) fn run(
+    paths: &[PathBuf],
+    no_config: bool,
+    as_json: bool,
+    caller: Option<&Caller>,
+) -> Result<(), Failure> {
+    let checked = check(paths, no_config, caller);
     match (checked, as_json) {
         (Ok(report), false) => report.say(),
         (Ok(report), true) => report.print(),
@@ -29,9 +35,13 @@ pub(crate) fn run(paths: &[PathBuf], no_config: bool, as_json: bool) -> Result<(
     }
 }
 
-fn check(paths: &[PathBuf], no_config: bool) -> Result<Report, Failure> {
+fn check(paths: &[PathBuf], no_config: bool, caller: Option<&Caller>) -> Result<Report, Failure> {
     let mut settings = config::read_all(paths, no_config)?;
     let warnings = std::mem::take(&mut settings.warnings);
+    // What the operator writes is what a token would say.
+    let caller = caller.map(|caller| {
+        caller.clone().with_scopes(settings.auth.grants.with_covered(caller.scopes()))
+    });
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let opened = Opened::new(settings).await?;
@@ -39,7 +49,8 @@ fn check(paths: &[PathBuf], no_config: bool) -> Result<Report, Failure> {
         let registry = opened.engine.registry();
         let starting: JoinSet<_> = registry.start().into_iter().collect();
         starting.join_all().await;
-        let offered = registry.snapshot();
+        let whole = registry.snapshot();
+        let offered = caller.map_or_else(|| whole.clone(), |caller| whole.seen_by(&caller));
         let owned = |name: &str| name.to_owned();
         let report = Report {
             name: opened.engine.settings().server.name.clone(),

@@ -11,6 +11,7 @@ mod openapi;
 mod secrets;
 mod serve;
 mod target;
+mod token;
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use sabir_engine::{Engine, Observer};
 
 use clap::CommandFactory as _;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Token};
 use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
 use crate::logging::Log;
 use crate::report::Failure;
@@ -31,7 +32,10 @@ pub(crate) fn run(command: Command, log: &Log) -> Result<(), Failure> {
     }
     match command {
         Command::Serve(serve) => serve::run(&serve, log),
-        Command::Check { paths, no_config, json } => check::run(&paths, no_config, json),
+        Command::Check { paths, no_config, json, caller } => {
+            check::run(&paths, no_config, json, caller.as_ref())
+        }
+        Command::Token(Token::New { name, scope }) => token::new(&name, &scope),
         Command::Init => init::run(),
         Command::List(list) => list::run(&list),
         Command::Call(call) => call::run(&call),

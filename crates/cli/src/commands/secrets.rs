@@ -49,8 +49,11 @@ fn read(path: &Path) -> Result<String, Failure> {
 /// Closes this process to the other processes of the user if it has secrets: they can read neither
 /// its memory nor its environment, unless they are root. Without secrets it can be inspected.
 pub(super) fn protect(settings: &Settings, token: Option<&NamedToken>) -> Result<(), Failure> {
-    let has_secrets =
-        token.is_some() || !settings.http.tokens.is_empty() || settings.engine.seal_key.is_some();
+    let introspection = settings.auth.tokens.as_ref().and_then(|auth| auth.introspection.as_ref());
+    let has_secrets = token.is_some()
+        || !settings.http.tokens.is_empty()
+        || settings.engine.seal_key.is_some()
+        || introspection.is_some();
     #[cfg(target_os = "linux")]
     if has_secrets {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};

@@ -9,9 +9,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir::{DiskStore, HttpServer, HttpSettings};
+use sabir::{Authenticate, DiskStore, HttpServer, HttpSettings};
+use sabir_auth::{Overseer, ResourceServer};
 use sabir_budget::{files_for_connections, raise_file_limit};
-use sabir_engine::{Engine, Observer};
+use sabir_engine::{Engine, Observer, Oversee};
 use sabir_sources::host::{Host, HostSource};
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -22,7 +23,7 @@ use self::operator::Operator;
 use self::reload::{Reloader, WatchedFile};
 use super::{Opened, secrets};
 use crate::args::Serve;
-use crate::config::{self, Settings};
+use crate::config::{self, Oversight, Settings};
 use crate::escape::escaped;
 use crate::logging::Log;
 use crate::report::{Failure, say};
@@ -42,7 +43,8 @@ fn with_task_store(mut settings: Settings) -> Result<Settings, Failure> {
 }
 
 pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
-    let settings = config::read_all(&args.paths, args.no_config)?;
+    let mut settings = config::read_all(&args.paths, args.no_config)?;
+    settings.engine.overseer = overseer(&settings)?;
     settings.process.apply();
     let mut transports = Transports::choose(args, &settings)?;
     log.start(transports.has_many());
@@ -127,6 +129,9 @@ impl Transports {
             (true, Some(parent)) => parent.as_raw_nonzero().get().unsigned_abs(),
             _ => std::process::id(),
         };
+        if listens_http || ws_address.is_some() {
+            http.authenticate = authenticator(settings, &http)?;
+        }
         let ide = args.ide.as_deref().map(|name| Ide::new(name, &args.workspace, pid));
         let ide = ide.transpose()?;
         let any_port = ide.as_ref().map(|_| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
@@ -140,6 +145,37 @@ impl Transports {
         }
         Ok(Self { stdio, http: listens_http.then_some(http), ws, ide, token_env })
     }
+}
+
+/// Limits calls and logs them, if the file says so.
+fn overseer(settings: &Settings) -> Result<Option<Arc<dyn Oversee>>, Failure> {
+    let Oversight { limits, audit } = &settings.oversight;
+    if limits.is_empty() && audit.is_none() {
+        return Ok(None);
+    }
+    let overseer = Overseer::new(limits.clone(), audit.as_ref());
+    let failed = |error| Failure::new(format!("cannot open the audit log: {error}"));
+    Ok(Some(Arc::new(overseer.map_err(failed)?)))
+}
+
+/// Establishes callers by the access tokens of the issuers that the file names.
+fn authenticator(
+    settings: &Settings,
+    http: &HttpSettings,
+) -> Result<Option<Arc<dyn Authenticate>>, Failure> {
+    let Some(mut tokens) = settings.auth.tokens.clone() else { return Ok(None) };
+    if tokens.resource.is_empty() {
+        let HttpSettings { address, endpoint, .. } = http;
+        if address.port() == 0 || !address.ip().is_loopback() {
+            let what = format!("[auth]: no `resource` for {address} (expected the server's URL)");
+            let hint = Some("add e.g. `resource = \"https://mcp.example.com/mcp\"` to [auth]");
+            return Err(Failure::Other { what, hint });
+        }
+        tokens.resource = format!("http://{address}{endpoint}");
+    }
+    let server =
+        ResourceServer::new(&tokens).map_err(|bad| Failure::new(format!("auth: {bad}")))?;
+    Ok(Some(Arc::new(server)))
 }
 
 /// How many programs are named. The others are counted.
@@ -265,7 +301,8 @@ async fn bind(
     settings: HttpSettings,
     token_env: Option<&str>,
 ) -> Result<HttpServer, Failure> {
-    let (endpoint, is_open) = (settings.endpoint.clone(), settings.tokens.is_empty());
+    let is_open = settings.tokens.is_empty() && settings.authenticate.is_none();
+    let endpoint = settings.endpoint.clone();
     let is_websocket = settings.only_websocket;
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
         let hint = match error {

@@ -33,6 +33,7 @@ pub(crate) struct Articles {
     watch: Option<bool>,
     cache: Option<String>,
     not_found: Option<Spanned<toml::Value>>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 impl Articles {
@@ -62,6 +63,7 @@ impl Articles {
             watch: None,
             cache: None,
             not_found: None,
+            scopes: None,
         }
     }
 }

@@ -53,6 +53,7 @@ pub(crate) struct Command {
     task_after: Option<Spanned<String>>,
     limits: Option<Limits>,
     sandbox: Option<Spanned<Sandbox>>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 /// The default number of concurrent calls.

@@ -4,8 +4,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::articles::Articles;
+use super::auth::Auth;
 use super::command::Command;
 use super::openapi::OpenApi;
+use super::oversight::{AuditEntry, LimitEntry};
 use super::prompt::Prompt;
 use super::request::Request;
 use super::resource::Resource;
@@ -24,6 +26,9 @@ pub(crate) struct File {
     pub(crate) tasks: Tasks,
     pub(crate) http: Http,
     pub(crate) token: Vec<Token>,
+    pub(crate) auth: Auth,
+    pub(crate) limit: Vec<LimitEntry>,
+    pub(crate) audit: Option<AuditEntry>,
     pub(crate) articles: Vec<Articles>,
     pub(crate) command: Vec<Command>,
     pub(crate) request: Vec<Request>,
@@ -91,7 +96,8 @@ pub(crate) struct Http {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Token {
     pub(crate) name: Spanned<String>,
-    pub(crate) env: Spanned<String>,
+    pub(crate) env: Option<Spanned<String>>,
+    pub(crate) hash: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) scopes: Vec<Spanned<String>>,
 }

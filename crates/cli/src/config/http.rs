@@ -3,9 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use sabir::{HttpSettings, NamedToken, Token};
+use sabir_auth::Grants;
 use sabir_transports::http::is_reserved;
 use toml::Spanned;
 
+use super::auth::is_plain;
 use super::file::{self, File, Http};
 use super::mistake::{Mistake, Text};
 use super::values::{duration, positive, size, variable};
@@ -13,6 +15,7 @@ use super::values::{duration, positive, size, variable};
 /// Settles how HTTP clients are served, and whether the file contains an address for them.
 pub(super) fn settle(
     File { listen, http: file, token, .. }: &File,
+    grants: &Grants,
     text: &Text<'_>,
 ) -> (HttpSettings, bool) {
     let mut http = HttpSettings::default();
@@ -34,7 +37,7 @@ pub(super) fn settle(
     http.allow_public = file.allow_public.as_ref().is_some_and(|allowed| *allowed.get_ref());
     http.origins = file.origins.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
     http.hosts = file.hosts.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
-    http.tokens = tokens(file.token_env.as_ref(), token, text);
+    http.tokens = tokens(file.token_env.as_ref(), token, grants, text);
     text.set(&mut http.keep_alive, duration(file.keep_alive.as_ref(), text));
     text.set(&mut http.retry, duration(file.retry.as_ref(), text));
     http.poll_after = text.checked(duration(file.poll_after.as_ref(), text)).flatten();
@@ -90,26 +93,29 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) {
 fn tokens(
     env: Option<&Spanned<String>>,
     named: &[file::Token],
+    grants: &Grants,
     text: &Text<'_>,
 ) -> Vec<NamedToken> {
-    let shared = env.and_then(|env| text.checked(token(env, text)));
+    let shared = env.and_then(|env| text.checked(secret(env, text)));
     let mut tokens = Vec::from_iter(shared.map(|token| NamedToken::new("token", token)));
-    for file::Token { name, env, scopes } in named {
+    for file in named {
+        let file::Token { name, scopes, .. } = file;
         let mut words = std::iter::once(name).chain(scopes);
-        let is_plain = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
         if let Some(word) = words.find(|word| !is_plain(word.get_ref())) {
             text.report(text.invalid(word, "name or scope", TOKEN_CHARACTERS));
         }
-        let Some(secret) = text.checked(token(env, text)) else { continue };
+        let Some(secret) = text.checked(token(file, text)) else { continue };
         let mut added = NamedToken::new(name.get_ref().as_str(), secret);
-        added.scopes = scopes.iter().map(|scope| scope.get_ref().as_str().into()).collect();
+        let scopes = scopes.iter().map(|scope| scope.get_ref().as_str());
+        added.scopes = grants.with_covered(scopes).into_iter().collect();
         if let Some(known) = tokens.iter().find(|known| known.name == added.name) {
             let what = format!("duplicate token name `{}`", known.name);
             text.report(text.mistake(name.span(), what).hint("give each token its own name"));
         }
         if let Some(known) = tokens.iter().find(|known| known.token.is_same_as(&added.token)) {
             let what = format!("token `{}` is the same as token `{}`", added.name, known.name);
-            text.report(text.mistake(env.span(), what).hint("set each variable to its own token"));
+            let place = file.env.as_ref().or(file.hash.as_ref()).unwrap_or(name).span();
+            text.report(text.mistake(place, what).hint("give each caller a token of its own"));
         }
         tokens.push(added);
     }
@@ -119,7 +125,23 @@ fn tokens(
 /// What a token, its name and its scopes consist of.
 pub(crate) const TOKEN_CHARACTERS: &str = "printable ASCII characters without spaces";
 
-fn token(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
+/// The token of a `[[token]]`, by its digest or in a variable.
+fn token(file: &file::Token, text: &Text<'_>) -> Result<Token, Mistake> {
+    match (&file.env, &file.hash) {
+        (Some(env), None) => secret(env, text),
+        (None, Some(hash)) => Token::from_hash(hash.get_ref()).ok_or_else(|| {
+            let expected = "\"sha256:…\", as `sabir token new` prints it";
+            text.invalid(hash, "hash of a token", expected)
+        }),
+        _ => {
+            let what = format!("token `{}`: expected either `hash` or `env`", file.name.get_ref());
+            let hint = "`sabir token new NAME` prints a token and the lines for this file";
+            Err(text.mistake(file.name.span(), what).hint(hint))
+        }
+    }
+}
+
+fn secret(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
     let hint = "`openssl rand -hex 32` prints a token";
     let secret = variable(env, text).map_err(|mistake| mistake.hint(hint))?;
     Token::new(&secret).ok_or_else(|| {

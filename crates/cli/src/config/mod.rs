@@ -4,6 +4,7 @@
 //! Sources are only described here. [`SourceDescription::open_all`] opens them.
 
 mod articles; // a folder of Markdown
+mod auth; // who issues tokens, and what scopes cover
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
 mod expand; // references to variables
@@ -16,6 +17,7 @@ mod input; // the arguments of a tool or a prompt
 mod json; // tables as JSON
 mod mistake; // what is wrong, where, and a hint
 mod openapi; // an HTTP API as tools
+mod oversight; // how often callers may call, and the audit log
 mod prompt; // messages with placeholders
 mod reader; // TOML into types, with all mistakes
 mod reach; // hosts, credentials and limits of outgoing requests
@@ -29,10 +31,12 @@ mod upstream; // another MCP server
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
+pub(crate) use auth::is_plain;
 pub(crate) use expected::TEMPLATE;
 pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
 pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use openapi::apis;
+pub(crate) use oversight::Oversight;
 pub(crate) use settle::{Settings, Tables};
 pub(crate) use sources::{OpenContext, ServedSources, SourceDescription};
 pub(crate) use units::duration;

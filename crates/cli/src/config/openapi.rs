@@ -1,5 +1,6 @@
 //! `[[openapi]]`: an HTTP API as tools.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,6 +44,9 @@ pub(crate) struct OpenApi {
     timeout: Option<Spanned<String>>,
     max_response: Option<Spanned<String>>,
     concurrency: Option<Spanned<usize>>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub(super) tool_scopes: BTreeMap<String, Vec<Spanned<String>>>,
 }
 
 /// `include` or `exclude`, as written.

@@ -25,6 +25,7 @@ pub(crate) struct Prompt {
     input: Option<Entries>,
     text: Option<Spanned<String>>,
     messages: Option<Spanned<Vec<Spanned<Written>>>>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 /// One of its `messages`.

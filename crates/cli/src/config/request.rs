@@ -47,6 +47,7 @@ pub(crate) struct Request {
     read_only: Option<bool>,
     destructive: Option<bool>,
     idempotent: Option<bool>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 /// Settles a request. Its timeout must not be longer than `call_time`.

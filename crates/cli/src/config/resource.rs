@@ -18,6 +18,7 @@ pub(crate) struct Resource {
     mime_type: Option<String>,
     text: Option<String>,
     file: Option<Spanned<String>>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 /// Settles a resource.

@@ -12,9 +12,11 @@ use sabir::{
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
 
+use super::auth::{self, AuthSettings, Scopes};
 use super::expand::expand;
 use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
+use super::oversight::{self, Oversight};
 use super::sources::SourceDescription;
 use super::upstream;
 use super::values::{duration, one_of, positive, size, time, variable};
@@ -27,6 +29,10 @@ pub(crate) struct Settings {
     pub(crate) engine: sabir_engine::Settings,
     /// How HTTP clients are served.
     pub(crate) http: HttpSettings,
+    /// Who issues tokens for them, and what scopes cover.
+    pub(crate) auth: AuthSettings,
+    /// How often callers may call, and the audit log.
+    pub(crate) oversight: Oversight,
     /// Whether the file contains an address for them.
     pub(crate) listens_http: bool,
     /// Where WebSocket clients are served, if the file contains an address for them.
@@ -99,20 +105,30 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text);
     let task_store = tasks(&mut engine.tasks, &file.tasks, text);
-    let (http, listens_http) = http::settle(file, text);
+    let oversight = oversight::settle(&file.limit, file.audit.as_ref(), text);
+    let auth = auth::settle(&file.auth, text);
+    let (http, listens_http) = http::settle(file, &auth.grants, text);
     let (tables, written) = written(text);
     let mut sources = sources(file, text, &engine.limits, written);
     let imported = imported(file, text, engine.limits.question_time);
     sources.extend(text.checked(imported).unwrap_or_default());
+    let has_scopes = auth.tokens.is_some() || http.tokens.iter().any(|one| !one.scopes.is_empty());
+    if !has_scopes && sources.iter().any(SourceDescription::is_restricted) {
+        let what = "`scopes` are demanded, but no HTTP client can have any";
+        let hint = "add a [[token]] with `scopes`, or [auth] with an `issuer`";
+        text.warn(Mistake::of_file(text.path, what).hint(hint));
+    }
     let ws = text.checked(http::address(file.listen.ws.as_ref(), text)).flatten();
     let stdio = file.listen.stdio.unwrap_or(false);
-    let first = file.token.first().map(|token| &token.env);
+    let first = file.token.first().and_then(|token| token.env.as_ref());
     let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
     let process = text.checked(ProcessLimits::settle(&file.limits, text)).unwrap_or_default();
     let (folder, warnings) = (text.folder(), text.finish()?);
     Ok(Settings {
         engine,
         http,
+        auth,
+        oversight,
         listens_http,
         ws,
         token_env,
@@ -132,8 +148,8 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
 pub(crate) type Tables = BTreeMap<String, String>;
 
 /// The kinds of sources, in the order in which they are settled.
-const KINDS: [&str; 7] =
-    ["articles", "command", "request", "openapi", "prompt", "resource", "upstream"];
+const KINDS: [&str; 8] =
+    ["articles", "command", "request", "openapi", "prompt", "resource", "skills", "upstream"];
 
 /// The tables of the file, and how each source is written, in the order in which they are settled.
 /// A file in another format, or none, is one text for all.
@@ -160,14 +176,35 @@ fn sources(
 ) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
     let call_time = limits.call_time;
-    let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
-    let commands = file.command.iter().map(|file| command::settle(file, text, call_time));
-    let requests = file.request.iter().map(|file| request::settle(file, text, call_time));
-    let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
-    let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
-    let resources = file.resource.iter().map(|file| resource::settle(file, text));
-    let skills = file.skills.iter().map(|file| skills::settle(file, text));
+    let needing = |scopes: Scopes<'_>, source: Result<SourceDescription, Mistake>| {
+        let access = scopes.settle(text);
+        source.map(|source| source.needs(access))
+    };
+    let all = Scopes::of_all;
+    let articles = file.articles.iter();
+    let articles =
+        articles.map(|file| needing(all(&file.scopes), articles::settle(file, text, is_only)));
+    let commands = file.command.iter();
+    let commands =
+        commands.map(|file| needing(all(&file.scopes), command::settle(file, text, call_time)));
+    let requests = file.request.iter();
+    let requests =
+        requests.map(|file| needing(all(&file.scopes), request::settle(file, text, call_time)));
+    let apis = file.openapi.iter().map(|file| {
+        let scopes = Scopes { all: &file.scopes, tools: Some(&file.tool_scopes) };
+        needing(scopes, openapi::settle(file, text, call_time))
+    });
+    let prompts = file.prompt.iter();
+    let prompts = prompts.map(|file| needing(all(&file.scopes), prompt::settle(file, text)));
+    let resources = file.resource.iter();
+    let resources = resources.map(|file| needing(all(&file.scopes), resource::settle(file, text)));
     let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
+    let upstreams = file.upstream.iter().zip(upstreams).map(|(file, settled)| {
+        let scopes = Scopes { all: &file.scopes, tools: Some(&file.tool_scopes) };
+        needing(scopes, settled)
+    });
+    let skills = file.skills.iter();
+    let skills = skills.map(|file| needing(all(&file.scopes), skills::settle(file, text)));
     let texts = prompts.chain(resources).chain(skills);
     let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
     let written = written.into_iter().chain(std::iter::repeat(text.text.to_owned()));

@@ -12,6 +12,7 @@ use super::sources::SourceDescription;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Skills {
     pub(crate) path: Spanned<String>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
 }
 
 /// Settles a folder of skills.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_registry::{Registry, Source, SourceId};
+use sabir_registry::{Access, AddedSource, Registry, Source, SourceId};
 use sabir_sources::command::{FindError, Finder};
 use sabir_sources::text::File as TextFile;
 use sabir_supervisor::{Supervisor, SupervisorSettings};
@@ -21,6 +21,8 @@ pub(crate) struct SourceDescription {
     program: Option<String>,
     /// How it is written. Two that are written alike are the same source.
     written: String,
+    /// The scopes that its callers need.
+    access: Access,
     open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
 }
 
@@ -40,13 +42,25 @@ impl SourceDescription {
             let opening = open(context);
             Box::pin(async { opening.await.map(|source| Arc::new(source) as Arc<dyn Source>) })
         };
-        Self { place, program: None, written: String::new(), open: Box::new(open) }
+        let (program, written, access) = (None, String::new(), Access::default());
+        Self { place, program, written, access, open: Box::new(open) }
     }
 
     /// Names the program that the source runs.
     pub(super) fn runs(mut self, program: &str) -> Self {
         self.program = Some(program.to_owned());
         self
+    }
+
+    /// Demands scopes of its callers.
+    pub(super) fn needs(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Whether its callers need any scopes.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.access != Access::default()
     }
 
     /// The program that the source runs, as written in the file.
@@ -68,8 +82,9 @@ impl SourceDescription {
         removed: &[SourceId],
     ) -> Result<OpenedSources, Mistakes> {
         let (mut opened, mut places, mut all_written) = (Vec::new(), Vec::new(), Vec::new());
-        for Self { place, open, written, .. } in descriptions {
-            opened.push(open(context.clone()).await);
+        for Self { place, open, written, access, .. } in descriptions {
+            let source = open(context.clone()).await;
+            opened.push(source.map(|source| AddedSource { source, access }));
             places.push(place);
             all_written.push(written);
         }

@@ -41,6 +41,9 @@ pub(crate) struct Upstream {
     concurrency: Option<Spanned<usize>>,
     scope: Option<Spanned<toml::Value>>,
     memory: Option<String>,
+    pub(super) scopes: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub(super) tool_scopes: BTreeMap<String, Vec<Spanned<String>>>,
 }
 
 /// Which names are passed on.
@@ -73,6 +76,8 @@ impl Upstream {
             concurrency: None,
             scope: None,
             memory: None,
+            scopes: None,
+            tool_scopes: BTreeMap::new(),
         }
     }
 }

@@ -36,11 +36,11 @@ impl Server {
         Self { folder, child, address, lines }
     }
 
-    fn post(&self, head: &str, body: &str) -> String {
+    pub(crate) fn post(&self, head: &str, body: &str) -> String {
         self.request("POST", head, body)
     }
 
-    fn request(&self, method: &str, head: &str, body: &str) -> String {
+    pub(crate) fn request(&self, method: &str, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let (address, length) = (&self.address, body.len());
@@ -80,7 +80,7 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
 #[track_caller]
-fn assert_status(answer: &str, status: u16) {
+pub(crate) fn assert_status(answer: &str, status: u16) {
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
 }
 
@@ -247,8 +247,8 @@ fn tokens_are_checked_with_their_place() {
     );
     check(
         &two("bob", "ANN_AGAIN"),
-        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: set each \
-         variable to its own token",
+        "token `bob` is the same as token `ann`\n  --> sabir.toml:6\n  hint: give each \
+         caller a token of its own",
     );
     check(
         &two("bob", "NO_TOKEN"),

@@ -4,6 +4,7 @@
 mod apis;
 mod articles;
 mod asdlc;
+mod auth;
 mod calling;
 mod children;
 mod client;

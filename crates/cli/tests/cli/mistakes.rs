@@ -21,7 +21,11 @@ const KEYS: &[Row] = &[
     ("[server]\ntimeout = \"1s\"", 2, &["`timeout` is a key of [[command]]"]),
     ("[server]\nzzz = 1", 2, &["`zzz`", "the keys are name, version, title"]),
     ("[listen]\nport = 7331", 2, &["unknown key `port`", "`http = \"127.0.0.1:7331\"`"]),
-    ("[[token]]\nname = \"a\"", 1, &["[[token]]: `env` is missing", "`env = \"ANN_TOKEN\"`"]),
+    (
+        "[[token]]\nname = \"a\"",
+        2,
+        &["token `a`: expected either `hash` or `env`", "`sabir token new NAME` prints a token"],
+    ),
     ("[[articles]]\nabout = \"a\"", 1, &["[[articles]]: `path` is missing", "`path = \".\"`"]),
     ("[[articles]]\npath = \".\"\nwach = true", 3, &["`wach`", "`watch = true`"]),
     ("[[command]]\nrun = [\"true\"]", 1, &["`name` is missing", "`name = \"disk_usage\"`"]),

@@ -1,7 +1,7 @@
 //! Who we are and what we offer. Spec: server/discover; basic/lifecycle of the older revisions.
 
 use sabir_wire::Revision;
-use sabir_wire::types::{DiscoverResult, InitializeResult, ServerResult};
+use sabir_wire::types::{CacheScope, DiscoverResult, InitializeResult, ServerResult};
 
 use super::Reply;
 use crate::context::MethodContext;
@@ -26,11 +26,15 @@ pub(crate) fn discover(context: &MethodContext) -> Reply {
         Some(pinned) => vec![pinned],
         None => Revision::ALL.into_iter().rev().collect(),
     };
+    let mut cache = context.engine.discovery_cache();
+    if context.whole.is_restricted() {
+        cache.scope = CacheScope::Private;
+    }
     Ok(ServerResult::DiscoverResult(Box::new(DiscoverResult {
         revisions,
         capabilities: context.catalog.capabilities().clone(),
         instructions: instructions(context),
-        cache: context.engine.discovery_cache(),
+        cache,
         ..DiscoverResult::default()
     })))
 }

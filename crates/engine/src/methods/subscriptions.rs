@@ -20,8 +20,15 @@ pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
     task_ids.retain(|id| tasks.get(&context.from.caller, id).is_some());
     // What has happened before the subscription is told first.
     task_ids.iter().for_each(|id| tasks.announce(id));
-    let resource_subscriptions =
+    let mut resource_subscriptions =
         if has.subscribe { wish.resource_subscriptions } else { Vec::new() };
+    // One that exists, but not for this caller.
+    let is_hidden = |uri: &str| {
+        context.catalog.resource(uri).is_none() && context.whole.resource(uri).is_some()
+    };
+    if !std::sync::Arc::ptr_eq(&context.catalog, &context.whole) {
+        resource_subscriptions.retain(|uri| !is_hidden(uri));
+    }
     Outcome::Listening(SubscriptionFilter {
         tools_list_changed: wish.tools_list_changed && has.tools_list_changed,
         prompts_list_changed: wish.prompts_list_changed && has.prompts_list_changed,

@@ -3,13 +3,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use http::{HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
 use sabir_wire::Caller;
-use subtle::ConstantTimeEq as _;
 
 use super::headers::{self, Headers};
 use super::reply::Refusal;
-use super::settings::{NamedToken, Settings};
+use super::settings::{NamedToken, Settings, Token};
 
 /// Establishes the caller of a request from its `Authorization` header.
 pub trait Authenticate: Send + Sync {
@@ -21,60 +22,77 @@ pub trait Authenticate: Send + Sync {
 
     /// Finds out who calls.
     fn authenticate(&self, authorization: Option<&[u8]>) -> Authenticating;
+
+    /// What a client that was denied is told in `WWW-Authenticate`.
+    fn challenge(&self, denied: &Denied) -> String {
+        plain_challenge(denied)
+    }
+
+    /// The document about authorization at a path below `/.well-known/`, which everybody may read.
+    /// `None` if there is none.
+    fn document(&self, path: &str) -> Option<Document> {
+        let _ = path;
+        None
+    }
 }
 
 /// A caller that is being established.
 pub type Authenticating = Pin<Box<dyn Future<Output = Result<Caller, Denied>> + Send>>;
 
+/// A JSON document that is being read; `None` if that is not possible at present.
+pub type Document = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
+
 /// Why a request is not let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
     /// It brings no credentials: 401, with a plain challenge.
     Missing,
-    /// Its credentials are not accepted: 401, `invalid_token`.
-    Invalid,
+    /// Its credentials are not accepted, and why: 401, `invalid_token`.
+    Invalid(&'static str),
+    /// Its caller may not do this without these scopes: 403, `insufficient_scope`.
+    Scopes(Vec<Box<str>>),
+    /// Whether its credentials are good cannot be found out at present: 503.
+    Unavailable,
 }
 
-/// How a server establishes callers.
-pub(crate) enum Authentication {
-    /// Everybody is anonymous.
-    Open,
-    /// One of these tokens must be there, in `Authorization` or in the header of this name.
-    Tokens(Vec<(NamedToken, Caller)>, Option<Box<str>>),
-    /// Callers are established by the application.
-    Custom(Arc<dyn Authenticate>),
+/// How a server establishes callers. Without tokens and an authenticator everybody is anonymous.
+pub(crate) struct Authentication {
+    tokens: Vec<(Token, Caller)>,
+    /// A header that may carry a token instead of `Authorization`.
+    token_header: Option<Box<str>>,
+    /// Establishes callers whom no token identifies.
+    custom: Option<Arc<dyn Authenticate>>,
 }
 
 impl Authentication {
     pub(crate) fn new(settings: &Settings) -> Self {
-        if let Some(custom) = &settings.authenticate {
-            return Self::Custom(custom.clone());
-        }
-        if settings.tokens.is_empty() {
-            return Self::Open;
-        }
         let caller = |token: &NamedToken| {
             Caller::new("token", &*token.name).with_scopes(token.scopes.iter().map(|s| &**s))
         };
-        let tokens = settings.tokens.iter().map(|token| (token.clone(), caller(token)));
-        Self::Tokens(tokens.collect(), settings.token_header.clone())
+        let tokens = settings.tokens.iter().map(|token| (token.token, caller(token)));
+        Self {
+            tokens: tokens.collect(),
+            token_header: settings.token_header.clone(),
+            custom: settings.authenticate.clone(),
+        }
     }
 
     /// The caller, where it is known without waiting.
     pub(crate) fn known(&self, headers: &impl Headers) -> Option<Result<Caller, Refusal>> {
         let authorization = match headers::only(headers, "authorization") {
             Ok(authorization) => authorization,
-            Err(refusal) => return Some(Err(refusal)),
+            Err(refusal) => return Some(Err(self.with_challenge(refusal, INVALID_REQUEST))),
         };
-        let known = match self {
-            Self::Open => Ok(Caller::anonymous()),
-            Self::Tokens(tokens, header) => {
-                let bare = header.as_deref().and_then(|name| headers.first(name));
-                among(tokens, authorization, bare)
-            }
-            Self::Custom(custom) => custom.known(authorization)?,
+        if self.tokens.is_empty() && self.custom.is_none() {
+            return Some(Ok(Caller::anonymous()));
+        }
+        let bare = self.token_header.as_deref().and_then(|name| headers.first(name));
+        let known = match (self.among_tokens(authorization, bare), &self.custom) {
+            (Ok(caller), _) => Ok(caller),
+            (Err(_), Some(custom)) => custom.known(authorization)?,
+            (Err(denied), None) => Err(denied),
         };
-        Some(known.map_err(refusal))
+        Some(known.map_err(|denied| self.refusal(&denied)))
     }
 
     /// The caller.
@@ -82,35 +100,78 @@ impl Authentication {
         if let Some(known) = self.known(headers) {
             return known;
         }
-        match self {
-            Self::Custom(custom) => {
-                let found = custom.authenticate(headers.first("authorization"));
-                found.await.map_err(refusal)
+        let found = match &self.custom {
+            Some(custom) => custom.authenticate(headers.first("authorization")).await,
+            None => Err(Denied::Missing),
+        };
+        found.map_err(|denied| self.refusal(&denied))
+    }
+
+    /// The document about authorization at this path.
+    pub(crate) fn document(&self, path: &str) -> Option<Document> {
+        self.custom.as_ref()?.document(path)
+    }
+
+    /// Refuses a request, and tells what would help.
+    pub(crate) fn refusal(&self, denied: &Denied) -> Refusal {
+        let (status, reason) = match denied {
+            Denied::Missing => (
+                StatusCode::UNAUTHORIZED,
+                "authentication required (expected a bearer token)".to_owned(),
+            ),
+            Denied::Invalid(reason) => {
+                (StatusCode::UNAUTHORIZED, format!("authentication failed: {reason}"))
             }
-            Self::Open | Self::Tokens(..) => Err(refusal(Denied::Invalid)),
+            Denied::Scopes(needed) => {
+                let needed = needed.join(", ");
+                (StatusCode::FORBIDDEN, format!("insufficient scope (expected {needed})"))
+            }
+            Denied::Unavailable => {
+                let reason = "the issuer of the token cannot be reached; try again later";
+                let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason);
+                return refusal.with(RETRY_AFTER, HeaderValue::from_static("10"));
+            }
+        };
+        let refusal = Refusal::new(status, reason);
+        match &self.custom {
+            Some(custom) => self.with_challenge(refusal, &custom.challenge(denied)),
+            None => self.with_challenge(refusal, &plain_challenge(denied)),
         }
+    }
+
+    fn with_challenge(&self, refusal: Refusal, challenge: &str) -> Refusal {
+        let is_open = self.tokens.is_empty() && self.custom.is_none();
+        match HeaderValue::from_str(challenge) {
+            Ok(challenge) if !is_open => refusal.with(WWW_AUTHENTICATE, challenge),
+            _ => refusal,
+        }
+    }
+
+    /// Compares with every token, each in constant time.
+    fn among_tokens(
+        &self,
+        authorization: Option<&[u8]>,
+        bare: Option<&[u8]>,
+    ) -> Result<Caller, Denied> {
+        const UNKNOWN: Denied = Denied::Invalid("the token is unknown");
+        let given = match (authorization, bare) {
+            (None, None) => return Err(Denied::Missing),
+            (Some(authorization), _) => bearer(authorization).ok_or(UNKNOWN)?,
+            (None, Some(bare)) => bare,
+        };
+        let given = std::str::from_utf8(given).ok().and_then(Token::new).ok_or(UNKNOWN)?;
+        let mut found = None;
+        for (token, caller) in &self.tokens {
+            if token.is_same_as(&given) {
+                found = Some(caller);
+            }
+        }
+        found.cloned().ok_or(UNKNOWN)
     }
 }
 
-/// Compares with every token, each in constant time.
-fn among(
-    tokens: &[(NamedToken, Caller)],
-    authorization: Option<&[u8]>,
-    bare: Option<&[u8]>,
-) -> Result<Caller, Denied> {
-    let given = match (authorization, bare) {
-        (None, None) => return Err(Denied::Missing),
-        (Some(authorization), _) => bearer(authorization).ok_or(Denied::Invalid)?,
-        (None, Some(bare)) => bare,
-    };
-    let mut found = None;
-    for (token, caller) in tokens {
-        if bool::from(given.ct_eq(token.token.secret())) {
-            found = Some(caller);
-        }
-    }
-    found.cloned().ok_or(Denied::Invalid)
-}
+/// The challenge of a request with two credentials.
+const INVALID_REQUEST: &str = "Bearer error=\"invalid_request\"";
 
 /// The token of a `Bearer` credential.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -118,21 +179,22 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
-fn refusal(denied: Denied) -> Refusal {
-    let challenge = match denied {
-        Denied::Missing => "Bearer",
-        Denied::Invalid => "Bearer error=\"invalid_token\"",
-    };
-    Refusal::new(StatusCode::UNAUTHORIZED, "authentication required (expected a bearer token)")
-        .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+/// The challenge of a server whose clients have got their tokens from its operator.
+fn plain_challenge(denied: &Denied) -> String {
+    match denied {
+        Denied::Missing | Denied::Unavailable => "Bearer".to_owned(),
+        Denied::Invalid(_) => "Bearer error=\"invalid_token\"".to_owned(),
+        Denied::Scopes(needed) => {
+            format!("Bearer error=\"insufficient_scope\", scope=\"{}\"", needed.join(" "))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
+    use http::{HeaderMap, header};
 
     use super::*;
-    use crate::http::settings::Token;
 
     fn named(name: &str, secret: &str, scopes: &[&str]) -> NamedToken {
         let scopes = scopes.iter().map(|scope| (*scope).into()).collect();

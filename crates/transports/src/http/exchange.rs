@@ -16,6 +16,7 @@ use sabir_wire::{Caller, Era, Incoming, Malformed, Message, Meta, Method, Parsed
 use sabir_wire::{decode, write_error};
 
 use super::accept::{self, VersionHeader, named_revision};
+use super::auth::Denied;
 use super::guard;
 use super::headers::Headers;
 use super::one_shot::{self, STREAM_ID, StatusRules};
@@ -53,9 +54,11 @@ pub(crate) fn answer(
     headers: &impl Headers,
     message: PostedMessage,
 ) -> Answer {
-    let settings = in_flight.state().engine.settings();
+    let state = in_flight.state().clone();
+    let settings = state.engine.settings();
     let named = named_revision(headers);
-    match message {
+    let denied = denied(&state, &caller, &message);
+    let answer = match message {
         PostedMessage::Request(request) if is_modern(&settings.dialect, named, &request) => {
             modern(in_flight, caller, headers, named, request)
         }
@@ -63,7 +66,26 @@ pub(crate) fn answer(
             modern_other(&in_flight, caller, frame).into()
         }
         message => session::post(in_flight, caller, headers, named, message),
+    };
+    match (denied, answer) {
+        // The error says so too; the status and the challenge tell the client what to ask for.
+        (Some(denied), Answer::Now(mut reply)) if reply.status == StatusCode::OK => {
+            let refusal = Reply::from(state.authentication.refusal(&denied));
+            reply.status = refusal.status;
+            reply.headers.extend(refusal.headers);
+            reply.into()
+        }
+        (_, answer) => answer,
     }
+}
+
+/// Whether the caller lacks scopes for a request. The engine refuses it.
+fn denied(state: &ServerState, caller: &Caller, message: &PostedMessage) -> Option<Denied> {
+    let PostedMessage::Request(ParsedRequest { request: Ok(request), .. }) = message else {
+        return None;
+    };
+    let catalog = state.engine.registry().snapshot();
+    catalog.missing_scopes(request, caller).map(Denied::Scopes)
 }
 
 /// A body that is longer is parsed by the pool.

@@ -36,7 +36,7 @@ mod table; // all legacy sessions
 mod upgrade; // WebSocket
 
 pub use accept::headers_agree;
-pub use auth::{Authenticate, Authenticating, Denied};
+pub use auth::{Authenticate, Authenticating, Denied, Document};
 pub use listener::Listener;
 pub use pages::{Access, Page, PageRequest, Pages};
 pub use reply::{Body, EventStream};

@@ -24,9 +24,13 @@ const HEALTH: &str = "/healthz";
 /// Whether all sources are ready, for load balancers.
 const READY: &str = "/readyz";
 
+/// Where documents about this server are, which everybody may read.
+const WELL_KNOWN: &str = "/.well-known/";
+
 /// Whether something else is served at `path`, so that the endpoint cannot be.
 pub fn is_reserved(path: &str, old_sse: bool) -> bool {
     [HEALTH, READY, "/metrics"].contains(&path)
+        || path.starts_with(WELL_KNOWN)
         || (old_sse && [old_sse::STREAM, old_sse::MESSAGES].contains(&path))
 }
 
@@ -40,12 +44,20 @@ where
     let mut body = pin!(body);
     let (state, version) = (&connection.state, head.version);
     let uri = head.uri.clone();
-    let guarded = guard::check_size(&head, state.settings.limits.head)
-        .and_then(|()| state.guard.check_origin(head.uri.authority(), version, &head.headers));
+    let is_document = uri.path().starts_with(WELL_KNOWN);
+    let guarded = guard::check_size(&head, state.settings.limits.head).and_then(|()| {
+        // Pages of every origin may read a document: a client in a browser begins with them.
+        if is_document {
+            return Ok(());
+        }
+        state.guard.check_origin(head.uri.authority(), version, &head.headers)
+    });
     // A page must be allowed to read the response; one that was refused must not.
-    let origin = head.headers.get(header::ORIGIN).filter(|_| guarded.is_ok()).cloned();
+    let is_read = guarded.is_ok() && !is_document;
+    let origin = head.headers.get(header::ORIGIN).filter(|_| is_read).cloned();
     let origin = origin.filter(|_| page_access(state, uri.path()).is_none());
     let answered = match guarded {
+        Ok(()) if is_document => document(state, &head).await,
         Ok(()) => dispatch(in_flight, head, body.as_mut()).await,
         Err(refusal) => Err(refusal),
     };
@@ -133,6 +145,27 @@ where
         (&Method::POST, old_sse::MESSAGES) => old_sse::post(in_flight, caller, &head, body).await,
         _ => Err(guard::wrong_method(&head.method, allowed)),
     }
+}
+
+/// A document about this server.
+async fn document(state: &ServerState, head: &Parts) -> Result<Reply, Refusal> {
+    const ALLOWED: &str = "GET, HEAD, OPTIONS";
+    let not_found = || Refusal::new(StatusCode::NOT_FOUND, "not found");
+    let document = state.authentication.document(head.uri.path()).ok_or_else(not_found)?;
+    let mut reply = match head.method {
+        Method::OPTIONS => {
+            let mut reply = reply::empty(StatusCode::NO_CONTENT);
+            guard::allow_methods(&head.headers, ALLOWED, &mut reply);
+            reply
+        }
+        Method::GET | Method::HEAD => {
+            reply::json(StatusCode::OK, document.await.ok_or_else(not_found)?)
+        }
+        _ => return Err(guard::wrong_method(&head.method, ALLOWED)),
+    };
+    let everybody = HeaderValue::from_static("*");
+    reply.headers.push((header::ACCESS_CONTROL_ALLOW_ORIGIN, everybody));
+    Ok(reply)
 }
 
 /// Refuses a request while the server stops.

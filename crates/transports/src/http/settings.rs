@@ -4,6 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest as sha256};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use subtle::ConstantTimeEq as _;
 
 use super::auth::Authenticate;
@@ -43,7 +46,7 @@ pub struct Settings {
     pub tokens: Vec<NamedToken>,
     /// A header, in lower case, that may carry a token as it is, in place of `Authorization`.
     pub token_header: Option<Box<str>>,
-    /// Establishes callers instead of `tokens`.
+    /// Establishes callers whom none of `tokens` identifies.
     pub authenticate: Option<Arc<dyn Authenticate>>,
     /// Web origins that may call, beside those of this machine if only this machine can reach us.
     /// `*` allows all.
@@ -179,29 +182,59 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// A secret that is never printed.
-#[derive(Clone)]
-pub struct Token(Box<str>);
+/// A secret token, of which only the digest is kept: it can be recognized, but not be read.
+#[derive(Clone, Copy)]
+pub struct Token([u8; 32]);
+
+/// The beginning of a written digest.
+const SHA256_PREFIX: &str = "sha256:";
 
 impl Token {
     /// `None` if it is empty or holds what no header can carry.
     pub fn new(secret: &str) -> Option<Self> {
         let fits = !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_graphic());
-        fits.then(|| Self(secret.into()))
+        fits.then(|| {
+            let mut digest = [0; 32];
+            digest.copy_from_slice(sha256(&SHA256, secret.as_bytes()).as_ref());
+            Self(digest)
+        })
+    }
+
+    /// The token whose digest was written by [`Token::hash`]; `None` if the text is no such digest.
+    pub fn from_hash(text: &str) -> Option<Self> {
+        let digest = STANDARD.decode(text.strip_prefix(SHA256_PREFIX)?).ok()?;
+        digest.try_into().ok().map(Self)
+    }
+
+    /// The digest, `sha256:` and 32 bytes in Base64. It is no secret, as long as the token is random.
+    pub fn hash(&self) -> String {
+        format!("{SHA256_PREFIX}{}", STANDARD.encode(self.0))
     }
 
     /// Whether both are the same secret, in constant time.
     pub fn is_same_as(&self, other: &Self) -> bool {
-        self.secret().ct_eq(other.secret()).into()
-    }
-
-    pub(crate) fn secret(&self) -> &[u8] {
-        self.0.as_bytes()
+        self.0.ct_eq(&other.0).into()
     }
 }
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_recognized_by_its_digest() {
+        let token = Token::new("s3cret").unwrap();
+        let read = Token::from_hash(&token.hash()).unwrap();
+        assert!(read.is_same_as(&token) && !read.is_same_as(&Token::new("s3cret2").unwrap()));
+        assert!(!token.hash().contains("s3cret"));
+        for bad in ["", "sha256:", "sha256:AAAA", "s3cret", "sha512:AAAA", "sha256:?"] {
+            assert!(Token::from_hash(bad).is_none(), "{bad}");
+        }
     }
 }

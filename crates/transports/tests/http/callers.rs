@@ -94,7 +94,11 @@ impl Authenticate for Directory {
         let is_slow = authorization == Some(b"Bearer slow");
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            if is_slow { Ok(Caller::new("https://i", "slow")) } else { Err(Denied::Invalid) }
+            if is_slow {
+                Ok(Caller::new("https://i", "slow"))
+            } else {
+                Err(Denied::Invalid("unknown"))
+            }
         })
     }
 }

@@ -52,6 +52,7 @@ impl Ide {
             .map(|token| NamedToken::new("ide", token))
             .into_iter()
             .collect();
+        settings.authenticate = None;
         settings.token_header = Some(TOKEN_HEADER.into());
         Ok(())
     }

@@ -1,0 +1,236 @@
+//! The metadata and the keys of an issuer: fetched when they are needed, and kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use jsonwebtoken::Header;
+use sabir_outbound::{HttpClient, Limits};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::keys::KeySet;
+
+/// Keys that are older are fetched again when they are next used, so that withdrawn ones are noticed.
+const MAX_AGE: Duration = Duration::from_secs(3600);
+
+/// The bounds of one exchange with an issuer.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        head: Duration::from_secs(10),
+        idle: Some(Duration::from_secs(10)),
+        total: Some(Duration::from_secs(15)),
+        body: 1 << 20,
+    }
+}
+
+/// An issuer of tokens.
+#[derive(Debug)]
+pub(crate) struct Issuer {
+    url: String,
+    client: HttpClient,
+    /// The shortest time between two fetches.
+    interval: Duration,
+    state: ArcSwap<State>,
+    /// One fetch at a time.
+    fetching: Mutex<()>,
+}
+
+/// What is known of an issuer.
+#[derive(Clone, Debug, Default)]
+struct State {
+    metadata: Option<Arc<Metadata>>,
+    keys: Arc<KeySet>,
+    /// When the keys were fetched.
+    fetched: Option<Instant>,
+    /// When a fetch was last begun.
+    tried: Option<Instant>,
+}
+
+/// The metadata of an issuer. Spec: RFC 8414, OpenID Connect Discovery.
+#[derive(Debug)]
+pub(crate) struct Metadata {
+    /// The whole document.
+    pub(crate) text: Bytes,
+    keys: Option<String>,
+    /// Where it is asked about tokens.
+    pub(crate) introspection: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Document {
+    issuer: String,
+    jwks_uri: Option<String>,
+    introspection_endpoint: Option<String>,
+}
+
+/// An issuer that has not answered, or not usefully. The reason is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unavailable;
+
+impl Issuer {
+    pub(crate) fn new(url: &str, client: HttpClient, interval: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            url: url.to_owned(),
+            client,
+            interval,
+            state: ArcSwap::default(),
+            fetching: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The keys for a token, if they are at hand. Old ones are used while they are fetched again.
+    pub(crate) fn known_keys(self: &Arc<Self>, header: &Header) -> Option<Arc<KeySet>> {
+        let state = self.state.load_full();
+        if !state.keys.fits(header) {
+            return None;
+        }
+        let keys = state.keys.clone();
+        if self.is_old(&state)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let issuer = self.clone();
+            runtime.spawn(async move { issuer.refresh(&state).await });
+        }
+        Some(keys)
+    }
+
+    /// The keys for a token. They are fetched if none of those that are known fits it.
+    pub(crate) async fn keys(
+        self: &Arc<Self>,
+        header: &Header,
+    ) -> Result<Arc<KeySet>, Unavailable> {
+        if let Some(keys) = self.known_keys(header) {
+            return Ok(keys);
+        }
+        let before = self.state.load_full();
+        let state = self.refresh(&before).await;
+        if state.fetched.is_none() { Err(Unavailable) } else { Ok(state.keys.clone()) }
+    }
+
+    /// The metadata. It is fetched if it is not known.
+    pub(crate) async fn metadata(self: &Arc<Self>) -> Result<Arc<Metadata>, Unavailable> {
+        let mut state = self.state.load_full();
+        if state.metadata.is_none() {
+            state = self.refresh(&state).await;
+        }
+        state.metadata.clone().ok_or(Unavailable)
+    }
+
+    fn is_old(&self, state: &State) -> bool {
+        state.fetched.is_none_or(|at| at.elapsed() > MAX_AGE)
+            && state.tried.is_none_or(|at| at.elapsed() >= self.interval)
+    }
+
+    /// Fetches everything, unless somebody has since `before` was read, or the last try was a moment
+    /// ago. If it fails, what is known stays.
+    async fn refresh(&self, before: &Arc<State>) -> Arc<State> {
+        let _one = self.fetching.lock().await;
+        let known = self.state.load_full();
+        let is_new = !Arc::ptr_eq(before, &known);
+        if is_new || known.tried.is_some_and(|at| at.elapsed() < self.interval) {
+            return known;
+        }
+        let tried = Some(Instant::now());
+        let state = match self.fetch().await {
+            Ok((metadata, keys)) => {
+                let (metadata, keys) = (Some(Arc::new(metadata)), Arc::new(keys));
+                State { metadata, keys, fetched: Some(Instant::now()), tried }
+            }
+            Err(reason) => {
+                tracing::warn!("issuer {}: {reason}", self.url);
+                State { tried, ..State::clone(&known) }
+            }
+        };
+        let state = Arc::new(state);
+        self.state.store(state.clone());
+        state
+    }
+
+    async fn fetch(&self) -> Result<(Metadata, KeySet), String> {
+        let metadata = self.discover().await?;
+        let url = metadata.keys.as_deref().ok_or("its metadata has no `jwks_uri`")?;
+        let json = self.get(url).await?.ok_or("its keys were not found")?;
+        let keys = KeySet::parse(&json).map_err(|error| format!("invalid keys: {error}"))?;
+        Ok((metadata, keys))
+    }
+
+    /// Looks for the metadata at each of its places, in the order of the specification.
+    async fn discover(&self) -> Result<Metadata, String> {
+        for place in places(&self.url) {
+            let Some(text) = self.get(&place).await? else { continue };
+            let document: Document = serde_json::from_slice(&text)
+                .map_err(|error| format!("invalid metadata at {place}: {error}"))?;
+            // Or one issuer could speak for another.
+            if document.issuer != self.url {
+                let named = &document.issuer;
+                return Err(format!("its metadata names the issuer `{named}` (expected this one)"));
+            }
+            let (keys, introspection) = (document.jwks_uri, document.introspection_endpoint);
+            return Ok(Metadata { text, keys, introspection });
+        }
+        Err("no metadata at any of its well-known places".to_owned())
+    }
+
+    /// `None` if there is no such document.
+    async fn get(&self, url: &str) -> Result<Option<Bytes>, String> {
+        let request = Request::get(url).header("accept", "application/json").body(Bytes::new());
+        let request = request.map_err(|_| format!("invalid URL `{url}`"))?;
+        let response = self.client.send(request, &limits()).await.map_err(|e| e.to_string())?;
+        match response.status() {
+            StatusCode::OK => {
+                let body = response.into_body().read().await;
+                body.map(Some).map_err(|error| error.to_string())
+            }
+            status if status.is_client_error() => Ok(None),
+            status => Err(format!("{url} answers {status}")),
+        }
+    }
+}
+
+/// The places of an issuer's metadata.
+fn places(issuer: &str) -> Vec<String> {
+    let Ok(url) = Url::parse(issuer) else { return Vec::new() };
+    let origin = url.origin().ascii_serialization();
+    let path = url.path().trim_end_matches('/');
+    let mut places = vec![
+        format!("{origin}/.well-known/oauth-authorization-server{path}"),
+        format!("{origin}/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        places.push(format!("{origin}{path}/.well-known/openid-configuration"));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_metadata() {
+        assert_eq!(
+            places("https://a.example/realms/x/"),
+            [
+                "https://a.example/.well-known/oauth-authorization-server/realms/x",
+                "https://a.example/.well-known/openid-configuration/realms/x",
+                "https://a.example/realms/x/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(
+            places("http://127.0.0.1:9"),
+            [
+                "http://127.0.0.1:9/.well-known/oauth-authorization-server",
+                "http://127.0.0.1:9/.well-known/openid-configuration",
+            ]
+        );
+    }
+}

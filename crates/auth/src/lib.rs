@@ -1,0 +1,29 @@
+//! Callers of an HTTP server by OAuth access tokens: an MCP server as a resource server. Start at
+//! [`ResourceServer`].
+//!
+//! Access tokens are JSON Web Tokens that an issuer signs, or opaque ones that it is asked about.
+//! `claims`, `keys`, `scopes` and `documents` decide and do no I/O; `issuer` and `introspection` talk
+//! to the issuer. Tokens are never kept: verdicts are cached under their digests.
+//!
+//! What callers then do is limited and logged by an [`Overseer`].
+
+mod audit; // one line per call
+mod cache; // verdicts on tokens, bounded
+mod claims; // what a token says, and whether it holds
+mod documents; // metadata and challenges for clients
+mod introspection; // asking the issuer about an opaque token
+mod issuer; // the issuer's metadata and keys, fetched and kept
+mod keys; // the keys of an issuer
+mod limits; // how often callers may call
+mod overseer; // limits and audit, as the engine sees them
+mod resource_server; // finds out who calls
+mod scopes; // broad scopes, and roles
+mod settings; // how tokens are checked, as decided
+mod token; // a JSON Web Token, taken apart
+
+pub use audit::AuditSettings;
+pub use limits::{Limit, Per, Rate};
+pub use overseer::Overseer;
+pub use resource_server::ResourceServer;
+pub use scopes::{BadHierarchy, Grants, Role};
+pub use settings::{BadSettings, Introspection, Settings, is_algorithm};

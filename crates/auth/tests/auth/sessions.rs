@@ -1,0 +1,40 @@
+//! Whose session it is: rows 10, 25 and 26.
+
+use serde_json::json;
+
+use crate::issuer::{Issuer, ec};
+use crate::server::{send, start};
+
+const LEGACY: &str = "POST /mcp HTTP/1.1\ncontent-type: application/json\n\
+     accept: application/json, text/event-stream";
+
+#[tokio::test]
+async fn a_session_belongs_to_its_caller_not_to_a_token() {
+    let key = ec();
+    let issuer = Issuer::start(std::slice::from_ref(&key)).await;
+    let address = start(&issuer).await;
+    let token =
+        |sub: &str, jti: u8| key.sign(&issuer.claims_with(json!({ "sub": sub, "jti": jti })));
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" },
+    }});
+    let lines = format!("{LEGACY}\nauthorization: Bearer {}", token("ann", 1));
+    let opened = send(address, &lines, &hello.to_string()).await;
+    let id = opened.header("mcp-session-id").unwrap_or_else(|| panic!("{opened:?}")).to_owned();
+    let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }).to_string();
+    let with = |lines: &str, token: Option<String>| {
+        let token = token.map(|token| format!("\nauthorization: Bearer {token}"));
+        format!("{lines}\nmcp-session-id: {id}{}", token.unwrap_or_default())
+    };
+    let get = "GET /mcp HTTP/1.1\naccept: text/event-stream";
+    let delete = "DELETE /mcp HTTP/1.1";
+    for (lines, body) in [(LEGACY, &*ping), (get, ""), (delete, "")] {
+        let foreign = send(address, &with(lines, Some(token("bob", 1))), body).await;
+        assert_eq!(foreign.status, 404, "{lines}");
+        assert_eq!(send(address, &with(lines, None), body).await.status, 401, "{lines}");
+    }
+    let refreshed = send(address, &with(LEGACY, Some(token("ann", 2))), &ping).await;
+    assert_eq!(refreshed.status, 200, "a refreshed token goes on: {refreshed:?}");
+    assert_eq!(send(address, &with(delete, Some(token("ann", 3))), "").await.status, 204);
+}

@@ -1,0 +1,109 @@
+//! `[[limit]]` and `[audit]`: how often callers may call, and what is written down about it.
+
+use std::time::Duration;
+
+use sabir_auth::{AuditSettings, Limit, Per, Rate};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::mistake::{Mistake, Text};
+use super::values::{positive, size};
+
+/// A `[[limit]]`, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitEntry {
+    rate: Option<Spanned<String>>,
+    burst: Option<Spanned<usize>>,
+    quota: Option<Spanned<usize>>,
+    #[serde(default)]
+    per: Vec<Spanned<String>>,
+    #[serde(default)]
+    tools: Vec<String>,
+    source: Option<String>,
+}
+
+/// An `[audit]`, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AuditEntry {
+    file: Spanned<String>,
+    rotate: Option<Spanned<String>>,
+    keep: Option<Spanned<usize>>,
+    arguments: Option<bool>,
+}
+
+/// Who may call how often, and the audit log.
+#[derive(Debug, Default)]
+pub(crate) struct Oversight {
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) audit: Option<AuditSettings>,
+}
+
+/// Settles limits and the audit log.
+pub(super) fn settle(
+    limits: &[LimitEntry],
+    audit: Option<&AuditEntry>,
+    text: &Text<'_>,
+) -> Oversight {
+    let limits = limits.iter().filter_map(|file| text.checked(limit(file, text)));
+    let limits = limits.collect();
+    Oversight { limits, audit: audit.and_then(|file| text.checked(audited(file, text))) }
+}
+
+fn limit(file: &LimitEntry, text: &Text<'_>) -> Result<Limit, Mistake> {
+    let rate = match &file.rate {
+        None => None,
+        Some(written) => {
+            let expected = "e.g. \"10/s\", \"100/m\" or \"1000/h\"";
+            let (calls, period) =
+                rate(written.get_ref()).ok_or_else(|| text.invalid(written, "rate", expected))?;
+            let burst = positive(file.burst.as_ref(), text)?;
+            let burst = burst.map_or(calls, |burst| u32::try_from(burst).unwrap_or(u32::MAX));
+            Some(Rate { calls, period, burst })
+        }
+    };
+    let quota = file.quota.as_ref().map(|quota| *quota.get_ref() as u64);
+    let mut per = Vec::new();
+    for written in &file.per {
+        per.push(match written.get_ref().as_str() {
+            "caller" => Per::Caller,
+            "tool" => Per::Tool,
+            "source" => Per::Source,
+            _ => return Err(text.invalid(written, "`per`", "\"caller\", \"tool\" or \"source\"")),
+        });
+    }
+    let limit = Limit { per, tools: file.tools.clone(), source: file.source.clone(), rate, quota };
+    if limit.rate.is_none() && limit.quota.is_none() {
+        let what = "[[limit]]: neither `rate` nor `quota` (expected at least one)";
+        return Err(Mistake::of_file(text.path, what));
+    }
+    Ok(limit)
+}
+
+/// `10/s`: so many calls in a second, a minute or an hour.
+fn rate(written: &str) -> Option<(u32, Duration)> {
+    let (calls, unit) = written.split_once('/')?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    let calls = calls.parse().ok().filter(|calls| *calls > 0)?;
+    Some((calls, Duration::from_secs(seconds)))
+}
+
+fn audited(file: &AuditEntry, text: &Text<'_>) -> Result<AuditSettings, Mistake> {
+    let default = AuditSettings::default();
+    let keep = file.keep.as_ref().map(|keep| *keep.get_ref());
+    Ok(AuditSettings {
+        file: match file.file.get_ref().as_str() {
+            "stderr" => None,
+            path => Some(text.resolve(path)),
+        },
+        rotate: size(file.rotate.as_ref(), text)?.map_or(default.rotate, |size| size as u64),
+        keep: keep.map_or(default.keep, |keep| u32::try_from(keep).unwrap_or(u32::MAX)),
+        arguments: file.arguments.unwrap_or(false),
+    })
+}
