@@ -32,7 +32,6 @@ use crate::work::{Done, Progress, Turn, Waiting, Work};
 pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
-    transport: TransportKind,
     /// Names the session to sources. Given with its first call of the legacy era.
     conversation: Option<Arc<Conversation>>,
     /// The events of running calls. Created with the first call.
@@ -44,6 +43,8 @@ pub struct Connection {
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Announcement>>,
+    /// The tasks that change, for a client that listens to some.
+    task_changes: Option<broadcast::Receiver<Box<str>>>,
     /// Numbers a connection whose handshake has begun; else 0.
     number: u32,
     /// For what the session keeps.
@@ -76,7 +77,6 @@ impl Connection {
     /// A connection without any input so far. `owner` is who opens it.
     pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
         Self {
-            transport: TransportKind::of(kind, &owner),
             session: Session::new(engine.session_config.clone(), kind, owner),
             engine: engine.clone(),
             conversation: None,
@@ -87,6 +87,7 @@ impl Connection {
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
+            task_changes: None,
             number: 0,
             kept: None,
             is_ready: false,
@@ -195,6 +196,7 @@ impl Connection {
         Wait {
             events: has_calls.then(|| self.events().clone()),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
+            tasks: self.task_changes.as_ref().map(broadcast::Receiver::resubscribe),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
         }
@@ -214,6 +216,27 @@ impl Connection {
                 Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
+        }
+        self.take_task_changes();
+    }
+
+    /// Tells the client what has become of the tasks that it listens to. Of several changes the last
+    /// is told.
+    fn take_task_changes(&mut self) {
+        let Some(changes) = &mut self.task_changes else { return };
+        let mut changed = Vec::new();
+        let watched = self.session.watched_tasks();
+        loop {
+            match changes.try_recv() {
+                Ok(id) if watched.contains(&id) && !changed.contains(&id) => changed.push(id),
+                Ok(_) => {}
+                Err(TryRecvError::Lagged(_)) => changed.clone_from(&watched),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        let tasks: Vec<_> = changed.iter().filter_map(|id| self.engine.tasks.current(id)).collect();
+        for task in tasks {
+            self.handle(Input::Task(Box::new(task)), None);
         }
     }
 
@@ -365,7 +388,7 @@ impl Connection {
         let conversation = (from.revision.era() == Era::Legacy)
             .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
-        let transport = self.transport;
+        let transport = TransportKind::of(self.session.kind(), self.session.owner());
         let context = MethodContext { engine, catalog, from, conversation, transport, call };
         self.work.push_back(Work { request, context });
     }
@@ -399,6 +422,11 @@ impl Connection {
             matches!(request, Request::Initialize(_) | Request::Listen(_) | Request::Subscribe(_));
         if listens && self.changes.is_none() {
             self.changes = Some(self.engine.changes());
+        }
+        let is_about_tasks =
+            matches!(request, Request::Listen(listen) if !listen.filter.task_ids.is_empty());
+        if is_about_tasks && self.task_changes.is_none() {
+            self.task_changes = Some(self.engine.tasks.changes());
         }
     }
 

@@ -41,6 +41,13 @@ impl Answering {
     }
 }
 
+impl MethodContext {
+    /// The number of the conversation.
+    pub(crate) fn conversation_number(&self) -> Option<u64> {
+        self.conversation.as_ref().map(|conversation| conversation.number)
+    }
+}
+
 impl<T: Into<Outcome>> From<T> for Answering {
     fn from(outcome: T) -> Self {
         Self::Done(outcome.into())

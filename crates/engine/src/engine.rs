@@ -10,8 +10,10 @@ use sabir_wire::types::{CacheHint, CacheScope, Implementation};
 use sabir_wire::{Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
+use crate::await_result::AwaitResult;
 use crate::observe::{ClientEvent, Observer};
 use crate::seal::{Seal, SealKey, random_name};
+use crate::tasks::{TaskSettings, Tasks};
 
 /// How a server behaves. Every field has a good default.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct Settings {
     pub engine_limits: EngineLimits,
     /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
     pub seal_key: Option<SealKey>,
+    /// How calls become tasks.
+    pub tasks: TaskSettings,
 }
 
 impl Default for Settings {
@@ -43,6 +47,7 @@ impl Default for Settings {
             limits: Limits::default(),
             engine_limits: EngineLimits::default(),
             seal_key: None,
+            tasks: TaskSettings::default(),
         }
     }
 }
@@ -85,6 +90,7 @@ pub struct Engine {
     pub(crate) session_config: Arc<SessionConfig>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) seal: Seal,
+    pub(crate) tasks: Arc<Tasks>,
     changes: broadcast::Sender<Announcement>,
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
@@ -113,9 +119,16 @@ impl Engine {
             server,
             elicitation_ids: ElicitationIds::new(random_name()),
         };
+        let tasks = Tasks::new(settings.tasks.clone());
+        if settings.tasks.in_words.is_some() {
+            // The registry is empty: the name is free.
+            let added = registry.add(Arc::new(AwaitResult(tasks.clone())));
+            debug_assert!(added.is_ok(), "{added:?}");
+        }
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),
+            tasks,
             session_config: Arc::new(config),
             registry,
             changes,
@@ -160,6 +173,7 @@ impl Engine {
     /// Starts all sources that were added and not started, and waits until each is ready or has
     /// failed. Serving does not depend on it: what is offered is listed before.
     pub async fn start(&self) -> Vec<SourceStatus> {
+        self.tasks.sweep();
         // As tasks, so that they go on if the caller does not wait.
         let tasks: Vec<_> = self.registry.start().into_iter().map(tokio::spawn).collect();
         for task in tasks {
@@ -178,8 +192,9 @@ impl Engine {
         status
     }
 
-    /// Closes all sources, within the grace period.
+    /// Ends all tasks, and closes all sources, within the grace period.
     pub async fn close(&self) {
+        self.tasks.stop().await;
         let grace = self.settings.limits.grace;
         let closing: Vec<_> = self.registry.close(grace).into_iter().map(tokio::spawn).collect();
         let closed = async {

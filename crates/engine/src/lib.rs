@@ -5,6 +5,7 @@
 //! that answers it, and from there to the source that owns it.
 
 mod admitted; // an outcome that there is memory for
+mod await_result; // a tool for clients that know no tasks
 mod calls; // a running call
 mod connection; // the driver of one session
 mod context; // what a method works with, and what it gives
@@ -15,6 +16,7 @@ mod methods; // one module per page of the specification
 mod observe; // what those who watch are told
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
+mod tasks; // calls whose results are fetched later
 mod trace; // one span per request
 mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
@@ -25,5 +27,6 @@ pub use observe::{
     ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
 };
 pub use seal::SealKey;
+pub use tasks::TaskSettings;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};

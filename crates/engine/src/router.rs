@@ -56,5 +56,13 @@ fn start(request: Request, context: MethodContext) -> Answering {
         Request::Unsubscribe(_) => methods::resources::unsubscribe(&context).into(),
         Request::Complete(complete) => methods::completion::complete(context, complete),
         Request::Listen(listen) => methods::subscriptions::listen(&context, listen).into(),
+        Request::GetTask(id) => methods::tasks::get(&context, &id).into(),
+        Request::UpdateTask(update) => methods::tasks::update(&context, update).into(),
+        Request::CancelTask(id) => methods::tasks::cancel(context, id),
+        Request::TaskResult(wanted) => methods::tasks::result(context, wanted),
+        Request::ListSkills(page) => list(context, List::Skills, page),
+        Request::GetSkill(uri) => methods::skills::get(&context, &uri).into(),
+        Request::ReadFolder(read) => methods::skills::read_folder(&context, &read).into(),
+        Request::ListTasks(page) => methods::tasks::list(&context, &page).into(),
     }
 }

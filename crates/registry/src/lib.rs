@@ -18,4 +18,5 @@ pub use names::{BadName, ToolName};
 pub use registry::{Announcement, Exchanged, Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};
 pub use source::{Answer, Ask, BadOffer, Closing, CompleteCall, Offer, Outcome, Pending};
-pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting, ToolCall};
+pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting};
+pub use source::{TaskMode, TaskPolicy, ToolCall};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_engine::{ClientEvent, Engine, EngineLimits, Observer, SealKey, Settings};
+use sabir_engine::{ClientEvent, Engine, EngineLimits, Observer, SealKey, Settings, TaskSettings};
 use sabir_registry::{BadOffer, Source};
 use sabir_session::{Dialect, Limits};
 use sabir_sources::function::{
@@ -116,6 +116,22 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
     /// Changes the limits of messages and lists, which are the same for all clients.
     pub fn engine_limits(mut self, change: impl FnOnce(&mut EngineLimits)) -> Self {
         change(&mut self.settings.engine_limits);
+        self
+    }
+
+    /// Changes how calls become tasks, and where these are kept. Which tools' calls do, the tools say:
+    /// see [`ToolFunction::task`].
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use sabir::{DiskStore, Server};
+    ///
+    /// let store = DiskStore::open("tasks.redb".as_ref())?;
+    /// let server = Server::new("builder", "1.0.0").tasks(|tasks| tasks.store = Some(Arc::new(store)));
+    /// # Ok::<(), sabir::StoreError>(())
+    /// ```
+    pub fn tasks(mut self, change: impl FnOnce(&mut TaskSettings)) -> Self {
+        change(&mut self.settings.tasks);
         self
     }
 

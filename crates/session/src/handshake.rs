@@ -143,8 +143,10 @@ pub(crate) fn check_method(method: &Method, era: Era) -> Result<(), Problem> {
                 | Method::SetLevel
                 | Method::Subscribe
                 | Method::Unsubscribe
+                | Method::TaskResult
+                | Method::ListTasks
         ),
-        Era::Legacy => matches!(method, Method::Discover | Method::Listen),
+        Era::Legacy => matches!(method, Method::Discover | Method::Listen | Method::UpdateTask),
     };
     if is_of_the_other_era { Err(Problem::Method(method.name().into())) } else { Ok(()) }
 }

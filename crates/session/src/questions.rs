@@ -119,5 +119,8 @@ impl PendingQuestions {
 
 /// Whether a call of this method may ask the client.
 pub(crate) fn may_ask_client(method: &Method) -> bool {
-    matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
+    matches!(
+        method,
+        Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::TaskResult
+    )
 }

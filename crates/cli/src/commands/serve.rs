@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir::{HttpServer, HttpSettings};
+use sabir::{DiskStore, HttpServer, HttpSettings};
 use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::{Engine, Observer};
 use sabir_sources::host::{Host, HostSource};
@@ -32,6 +32,15 @@ use crate::shell;
 /// only once. Sources that are not ready by then are served as far as they are.
 const HEAD_START: Duration = Duration::from_secs(2);
 
+/// Opens the file in which tasks survive the process. Only a server does: one process has it open.
+fn with_task_store(mut settings: Settings) -> Result<Settings, Failure> {
+    if let Some(path) = settings.task_store.take() {
+        let store = DiskStore::open(&path).map_err(|error| Failure::new(error.to_string()))?;
+        settings.engine.tasks.store = Some(Arc::new(store));
+    }
+    Ok(settings)
+}
+
 pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
     let settings = config::read_all(&args.paths, args.no_config)?;
     settings.process.apply();
@@ -52,8 +61,8 @@ pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
         let told =
             told.map(|host| Arc::new(move |event| host::tell(&host, event)) as Arc<dyn Observer>);
         let operating = operator.iter().flat_map(Operator::observers);
-        let opened =
-            Opened::observed(settings, told.into_iter().chain(operating).collect()).await?;
+        let observers = told.into_iter().chain(operating).collect();
+        let opened = Opened::observed(with_task_store(settings)?, observers).await?;
         let engine = opened.engine.clone();
         if let Some(host) = host.clone() {
             let added = engine.registry().add(Arc::new(HostSource(host)));

@@ -22,6 +22,7 @@ mod reach; // hosts, credentials and limits of outgoing requests
 mod request; // an HTTP request as a tool
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
+mod skills; // `[[skills]]`
 mod sources; // describing and opening sources
 mod trust; // files that were found, not named
 mod upstream; // another MCP server

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sabir::{
     Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision,
-    SealKey,
+    SealKey, TaskSettings,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
@@ -16,8 +16,9 @@ use super::expand::expand;
 use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::sources::SourceDescription;
+use super::upstream;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, import, openapi, prompt, request, resource, upstream};
+use super::{articles, command, http, import, openapi, prompt, request, resource, skills};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) token_env: Option<String>,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
+    /// The file in which tasks survive the process, not opened yet.
+    pub(crate) task_store: Option<PathBuf>,
     /// The sources, not opened yet.
     pub(crate) sources: Vec<SourceDescription>,
     /// The other tables of the file, as written.
@@ -95,6 +98,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     };
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text);
+    let task_store = tasks(&mut engine.tasks, &file.tasks, text);
     let (http, listens_http) = http::settle(file, text);
     let (tables, written) = written(text);
     let mut sources = sources(file, text, &engine.limits, written);
@@ -113,6 +117,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         ws,
         token_env,
         stdio,
+        task_store,
         sources,
         tables,
         folder,
@@ -161,8 +166,9 @@ fn sources(
     let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
+    let skills = file.skills.iter().map(|file| skills::settle(file, text));
     let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
-    let texts = prompts.chain(resources);
+    let texts = prompts.chain(resources).chain(skills);
     let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
     let written = written.into_iter().chain(std::iter::repeat(text.text.to_owned()));
     let all = all.zip(written).map(|(source, written)| source.map(|one| one.written(written)));
@@ -281,6 +287,23 @@ fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'
     text.set(&mut limits.subscription_bytes, size(file.subscription_size.as_ref(), text));
     text.set(&mut limits.batch_bytes, size(file.batch_size.as_ref(), text));
     engine.questions = file.questions.unwrap_or(engine.questions);
+}
+
+/// Settles how calls become tasks. Gives the file in which they are kept.
+fn tasks(tasks: &mut TaskSettings, file: &file::Tasks, text: &Text<'_>) -> Option<PathBuf> {
+    let limits = &mut tasks.limits;
+    text.set(&mut tasks.after, duration(file.after.as_ref(), text));
+    tasks.in_words = text.checked(duration(file.in_words.as_ref(), text)).flatten();
+    text.set(&mut limits.total, positive(file.total.as_ref(), text));
+    text.set(&mut limits.per_caller, positive(file.per_caller.as_ref(), text));
+    text.set(&mut limits.result_bytes, size(file.result_size.as_ref(), text));
+    let millis = |written: &Option<Spanned<String>>| {
+        let time = text.checked(duration(written.as_ref(), text)).flatten()?;
+        u64::try_from(time.as_millis()).ok()
+    };
+    limits.ttl_ms = millis(&file.ttl).unwrap_or(limits.ttl_ms);
+    limits.poll_ms = millis(&file.poll).unwrap_or(limits.poll_ms);
+    file.store.as_ref().map(|path| text.resolve(path.get_ref()))
 }
 
 fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {

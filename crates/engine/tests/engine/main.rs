@@ -8,6 +8,7 @@ mod resources;
 mod questions;
 mod running;
 mod seeds;
+mod tasks;
 mod tools;
 
 use sabir_engine::Settings;

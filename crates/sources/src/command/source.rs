@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sabir_budget::{CallQueue, ComputeError, QueueFull, QueuedCall, compute};
-use sabir_registry::{Answer, CallHandle, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_registry::{Answer, CallHandle, Offer, Outcome, Pending, Source, TaskPolicy, ToolCall};
 use sabir_supervisor::{StartError, Supervisor};
 use sabir_wire::types::{Level, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw};
@@ -59,6 +59,8 @@ pub struct Command {
     pub log_stderr: bool,
     /// Files, a folder and progress.
     pub extras: Extras,
+    /// Whether calls become tasks.
+    pub task: TaskPolicy,
 }
 
 /// Serves a command.
@@ -129,7 +131,8 @@ impl Source for CommandSource {
             annotations: (*annotations != ToolAnnotations::default()).then(|| annotations.clone()),
             ..Tool::new(&command.name, "", raw(command.input.schema()))
         };
-        Offer { tools: vec![tool], logs: command.log_stderr, ..Offer::default() }
+        let (logs, task) = (command.log_stderr, command.task);
+        Offer { tools: vec![tool], logs, task, ..Offer::default() }
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {

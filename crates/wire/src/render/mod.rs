@@ -10,7 +10,9 @@ mod questions;
 mod results;
 
 pub use errors::{error, settle};
-pub use notifications::{acknowledged, cancelled, changed, ended, logged, progressed};
+pub use notifications::{
+    acknowledged, cancelled, changed, ended, logged, progressed, task_changed,
+};
 pub use questions::{Unsupported, question};
 pub use results::{page, response, result};
 

@@ -17,6 +17,8 @@ object! {
         resources_list_changed: bool = optional "resourcesListChanged";
         /// Changes in the contents of the resources with these URIs.
         resource_subscriptions: Vec<Box<str>> = optional "resourceSubscriptions";
+        /// Changes in the state of the tasks with these ids; of the tasks extension.
+        task_ids: Vec<Box<str>> = optional "taskIds";
     }
 }
 
@@ -68,13 +70,17 @@ impl SubscriptionFilter {
         }
     }
 
-    /// What it counts towards a limit: one for the filter and one for each resource.
+    /// What it counts towards a limit: one for the filter and one for each resource and task.
     pub fn weight(&self) -> usize {
-        1 + self.resource_subscriptions.len()
+        1 + self.names().count()
     }
 
-    /// How many bytes its resources have.
+    /// How many bytes the names of its resources and tasks have.
     pub fn size(&self) -> usize {
-        self.resource_subscriptions.iter().map(|uri| uri.len()).sum()
+        self.names().map(|name| name.len()).sum()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &Box<str>> {
+        self.resource_subscriptions.iter().chain(&self.task_ids)
     }
 }
