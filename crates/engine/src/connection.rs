@@ -32,7 +32,6 @@ use crate::work::{Done, Progress, Turn, Waiting, Work};
 pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
-    transport: TransportKind,
     /// Names the session to sources. Given with its first call of the legacy era.
     conversation: Option<Arc<Conversation>>,
     /// The events of running calls. Created with the first call.
@@ -78,7 +77,6 @@ impl Connection {
     /// A connection without any input so far. `owner` is who opens it.
     pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
         Self {
-            transport: TransportKind::of(kind, &owner),
             session: Session::new(engine.session_config.clone(), kind, owner),
             engine: engine.clone(),
             conversation: None,
@@ -391,7 +389,7 @@ impl Connection {
         let conversation = (from.revision.era() == Era::Legacy)
             .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
-        let transport = self.transport;
+        let transport = TransportKind::of(self.session.kind(), self.session.owner());
         let context = MethodContext { engine, catalog, whole, from, conversation, transport, call };
         self.work.push_back(Work { request, context });
     }

@@ -107,6 +107,11 @@ impl Session {
         self.clock.when(next?)
     }
 
+    /// What kind of session it is.
+    pub fn kind(&self) -> SessionKind {
+        self.kind
+    }
+
     /// The caller who opened the session. The transport refuses all others.
     pub fn owner(&self) -> &Caller {
         &self.state.owner

@@ -63,11 +63,8 @@ pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
         let told =
             told.map(|host| Arc::new(move |event| host::tell(&host, event)) as Arc<dyn Observer>);
         let operating = operator.iter().flat_map(Operator::observers);
-        let opened = Opened::observed(
-            with_task_store(settings)?,
-            told.into_iter().chain(operating).collect(),
-        )
-        .await?;
+        let observers = told.into_iter().chain(operating).collect();
+        let opened = Opened::observed(with_task_store(settings)?, observers).await?;
         let engine = opened.engine.clone();
         if let Some(host) = host.clone() {
             let added = engine.registry().add(Arc::new(HostSource(host)));
