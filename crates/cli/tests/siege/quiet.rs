@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::server::Server;
 
 /// How long a quiet client may wait while an attack goes on, on a machine that does much else, and
-/// in a binary that is not optimized. The table of docs/limits.md has what was measured.
+/// in a binary that is not optimized.
 const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 
 /// How long each request took, in order of time.
@@ -18,7 +18,7 @@ impl Waits {
         self.0[(self.0.len() - 1) * percent / 100]
     }
 
-    /// Prints a row of the table of docs/limits.md, and checks that nobody was stopped.
+    /// Prints the number of requests, p50, p99 and the longest, and checks that nobody was stopped.
     pub(crate) fn check(&self, what: &str) {
         let ms = |percent| format!("{:.1} ms", self.percentile(percent).as_secs_f64() * 1e3);
         let (p50, p99, max) = (ms(50), ms(99), ms(100));

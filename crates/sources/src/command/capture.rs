@@ -76,7 +76,8 @@ impl Capture {
 
     /// The bytes that were kept: the first of standard output, the last of standard error. And what
     /// they take from the memory of the process.
-    pub(super) fn into_kept(self) -> (Vec<u8>, Hold) {
+    pub(super) fn into_kept(mut self) -> (Vec<u8>, Hold) {
+        self.hold.shrink_to(self.kept.len());
         (self.kept.into(), self.hold)
     }
 
@@ -99,7 +100,8 @@ impl Capture {
                 let room = self.max_bytes - self.kept.len();
                 let bytes = &bytes[..read.min(room)];
                 if self.full.is_none() {
-                    self.full = self.hold.grow(bytes.len()).err();
+                    // Twice: as its buffer grows it is copied.
+                    self.full = self.hold.grow(2 * bytes.len()).err();
                 }
                 if self.full.is_none() {
                     self.kept.extend(bytes);
@@ -214,12 +216,12 @@ mod tests {
 
     #[test]
     fn output_takes_from_the_memory_of_the_process() {
-        let memory: &'static Memory = Box::leak(Box::new(Memory::new(10)));
+        let memory: &'static Memory = Box::leak(Box::new(Memory::new(20)));
         let mut output = Capture::new(Stream::Output, None, 100, memory);
         output.take(Ok(10), None);
-        assert_eq!((output.full(), memory.used()), (None, 10));
+        assert_eq!((output.full(), memory.used()), (None, 20));
         output.take(Ok(1), None);
-        assert_eq!((output.full(), memory.used()), (Some(MemoryFull(10)), 10));
+        assert_eq!((output.full(), memory.used()), (Some(MemoryFull(20)), 20));
         let (kept, hold) = output.into_kept();
         assert_eq!((kept.len(), memory.used()), (10, 10));
         drop(hold);
