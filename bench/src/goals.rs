@@ -8,6 +8,8 @@ const FLOOR: &str = "floor";
 const OURS: &str = "sabir";
 const BINARY: &str = "sabir serve";
 const DIRECT: &str = "direct";
+/// The name of Sabir's row where it is called over WebSocket.
+pub const OVER_WEBSOCKET: &str = "sabir over WebSocket";
 
 /// The numbers of connections that goals name.
 const CONNECTIONS: [f64; 2] = [16.0, 64.0];
@@ -58,6 +60,16 @@ pub fn all(figures: &Figures) -> Vec<Goal> {
     let by_era = |way: &str, value: &dyn Fn(&str) -> Option<f64>| {
         Era::ALL.map(|era| (era.name().to_owned(), value(&format!("{} {way}", era.name()))))
     };
+    let name = "WebSocket: a call costs at most 1.2 times the CPU time of the same call over HTTP";
+    let values = CALLS.iter().flat_map(|(label, call)| {
+        Era::ALL.map(|era| {
+            let case = format!("{} {call}", era.name());
+            let found = figures.find("ws", &case, 16.0, OVER_WEBSOCKET, Measure::CpuUs);
+            (format!("{} {label}", era.name()), found.and_then(of_floor))
+        })
+    });
+    let values: Vec<_> = values.collect();
+    goals.push(goal(name.into(), Limit::AtMost(1.2), &values, number));
     let slower = |case: &str| part_of_floor(figures, "stdio", case, 0.0).map(|part| 1.0 / part);
     let name = "stdio, sequential: at most 1.15 times the time of the bare loop";
     goals.push(goal(name.into(), Limit::AtMost(1.15), &by_era("in sequence", &slower), number));
@@ -323,6 +335,21 @@ mod tests {
         assert_eq!(verdict(&with(1.2, 0.7), name), "limited by the load generator");
         assert_eq!(verdict(&with(1.2, 0.2), name), "no");
         assert_eq!(verdict(&figures(Vec::new()), name), "not measured");
+    }
+
+    #[test]
+    fn a_websocket_is_compared_with_http() {
+        let with = |ratio: f64| {
+            let cases = CALLS
+                .iter()
+                .flat_map(|(_, call)| Era::ALL.map(|era| format!("{} {call}", era.name())));
+            let of = |case: String| {
+                figure(("ws", &case, 16.0), OVER_WEBSOCKET, Measure::CpuUs, 9.0, Some(ratio))
+            };
+            figures(cases.map(of).collect())
+        };
+        assert_eq!(verdict(&with(1.2), "WebSocket"), "yes");
+        assert_eq!(verdict(&with(1.21), "WebSocket"), "no");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The load generator as a command: `load http ADDRESS ERA ASK CONNECTIONS SECONDS`. ERA is `modern`
-//! or `legacy`; ASK is `echo:BYTES`, `wait:BYTES` or `list:TOOLS`.
+//! The load generator as a command: `load http|ws ADDRESS ERA ASK CONNECTIONS SECONDS`. ERA is
+//! `modern` or `legacy`; ASK is `echo:BYTES`, `wait:BYTES` or `list:TOOLS`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is its job")]
 
@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use sabir_bench::load::exchange::{Ask, Era};
-use sabir_bench::load::http::{self, Job};
+use sabir_bench::load::http::{self, Job, Way};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(job) = read(&args) else {
         eprintln!(
-            "usage: load http ADDRESS modern|legacy echo:BYTES|wait:BYTES|list:TOOLS \
+            "usage: load http|ws ADDRESS modern|legacy echo:BYTES|wait:BYTES|list:TOOLS \
              CONNECTIONS SECONDS"
         );
         return ExitCode::from(2);
@@ -35,7 +35,12 @@ fn read(args: &[String]) -> Option<Job> {
     let [kind, address, era, ask, connections, seconds] = args else { return None };
     let (what, number) = ask.split_once(':')?;
     Some(Job {
-        address: address.parse().ok().filter(|_| kind == "http")?,
+        address: address.parse().ok()?,
+        way: match kind.as_str() {
+            "http" => Way::Http,
+            "ws" => Way::WebSocket,
+            _ => return None,
+        },
         era: Era::ALL.into_iter().find(|known| known.name() == era)?,
         ask: match what {
             "echo" => Ask::Echo(number.parse().ok()?),

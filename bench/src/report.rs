@@ -32,6 +32,9 @@ pub fn markdown(figures: &Figures) -> String {
     out += &cost(figures, "size", "bytes", bytes);
     out += "\nHere a bold number is the ratio to 21 tools:\n\n";
     out += &cost(figures, "tools", "connections", number);
+    out += "\n### WebSocket\n\n";
+    out += "A bold number is the ratio to the same call over HTTP.\n\n";
+    out += &cost(figures, "ws", "connections", number);
     out += "\n### stdio\n\n";
     out += &stdio(figures);
     out += "\n### Cold start\n\n";

@@ -11,6 +11,7 @@ mod products; // `sabir serve`
 mod relay; // `sabir serve` between a client and an upstream
 mod start; // cold start
 mod stdio; // load over standard input and output
+mod websocket; // WebSocket compared with HTTP
 
 use std::time::Duration;
 
@@ -62,6 +63,8 @@ pub enum Part {
     Cores,
     /// HTTP, by the size of arguments and by the number of tools.
     Growth,
+    /// WebSocket compared with HTTP.
+    WebSocket,
     /// Standard input and output.
     Stdio,
     /// Cold start.
@@ -78,10 +81,11 @@ pub enum Part {
 
 impl Part {
     /// All parts in the order of a run, with their names on the command line.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("http", Self::Http),
         ("cores", Self::Cores),
         ("growth", Self::Growth),
+        ("ws", Self::WebSocket),
         ("stdio", Self::Stdio),
         ("start", Self::Start),
         ("memory", Self::Memory),
@@ -156,6 +160,7 @@ impl<'a> Run<'a> {
                 http::by_size(self);
                 http::by_tools(self);
             }
+            Part::WebSocket => websocket::beside_http(self),
             Part::Stdio => stdio::both_ways(self),
             Part::Start => start::cold(self),
             Part::Memory => memory::all(self),

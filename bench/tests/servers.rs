@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sabir_bench::load::exchange::{Ask, Era};
-use sabir_bench::load::http::{Client, Job, Until};
+use sabir_bench::load::http::{Client, Job, Until, Way};
 use sabir_bench::load::pipe::Pipe;
 use sabir_bench::process::{CommandLine, Cores, Process, Streams, unused_address};
 
@@ -13,11 +13,21 @@ const FLOOR: &str = env!("CARGO_BIN_EXE_floor");
 const COUNTED: &str = env!("CARGO_BIN_EXE_echo-server-counted");
 
 fn ask_http(program: &str, further: &[&str], era: Era, ask: Ask) -> Result<usize, String> {
+    ask_over(Way::Http, program, further, era, ask)
+}
+
+fn ask_over(
+    way: Way,
+    program: &str,
+    further: &[&str],
+    era: Era,
+    ask: Ask,
+) -> Result<usize, String> {
     let address = unused_address().map_err(|error| error.to_string())?;
     let line = CommandLine::new(Path::new(program), &["http", &address.to_string()]).and(further);
     let mut process = Process::start(Cores::shared(), &line, Streams::Closed)?;
     process.wait_for(address)?;
-    let job = Job { address, era, ask, connections: 3, time: Duration::ZERO };
+    let job = Job { address, era, ask, connections: 3, time: Duration::ZERO, way };
     let measured = Client::open(&job)?.run(Until::Answers(7))?;
     assert!(process.resident() > 100_000, "{}", process.resident());
     Ok(measured.answers)
@@ -34,6 +44,17 @@ fn all_servers_answer_over_http_in_both_eras() {
             }
         }
     }
+}
+
+#[test]
+fn sabir_answers_over_websocket_in_both_eras() {
+    for era in Era::ALL {
+        for ask in [Ask::Echo(50), Ask::Wait(50), Ask::Echo(100_000), Ask::List(21)] {
+            assert_eq!(ask_over(Way::WebSocket, OURS, &[], era, ask.clone()), Ok(7), "{ask:?}");
+        }
+    }
+    let why = ask_over(Way::WebSocket, FLOOR, &[], Era::Modern, Ask::Echo(50)).unwrap_err();
+    assert!(why.starts_with("connection error"), "{why}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-"""A model API on loopback that knows one trick: to call a given tool.
+"""A model API on loopback that knows one trick: to call a given tool, and then others.
 
 It answers a conversation that offers the tool with a `tool_use` block, and the
-conversation that comes back with a `tool_result` by quoting it. So a real
+conversation that comes back with the last `tool_result` by quoting it. So a real
 client makes a real `tools/call` without an account or a model, and
 `tool_results` holds, byte for byte, what that client passed on.
 
@@ -11,17 +11,21 @@ streamed, and the counting of tokens.
 
 import json
 import threading
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-CALL_ID = "toolu_sabir_1"
+CALL_IDS = "toolu_sabir_"
+CALL_ID = f"{CALL_IDS}1"
+# What is called next, and with which arguments, after these results.
+Next = Callable[[list[str]], tuple[str, dict]]
 
 
 class FakeModel:
     """Serves from `with` to its end; `url` is where."""
 
-    def __init__(self, tool: str, arguments: dict):
+    def __init__(self, tool: str, arguments: dict, then: Sequence[Next] = ()):
         self.tool = tool
-        self.arguments = arguments
+        self.calls: list[Next] = [lambda _results: (tool, arguments), *then]
         self.offered: set[str] = set()
         self.tool_results: list[dict] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -45,15 +49,18 @@ class FakeModel:
             for message in request.get("messages", [])
             if isinstance(message.get("content"), list)
             for block in message["content"]
-            if block.get("type") == "tool_result" and block.get("tool_use_id") == CALL_ID
+            if block.get("type") == "tool_result" and block.get("tool_use_id", "").startswith(CALL_IDS)
         ]
         if results:
             self.tool_results = results
+        if len(results) == len(self.calls):
             return {"type": "text", "text": f"The tool said: {text_of(results[-1])}"}, "end_turn"
-        if self.tool in names:
-            call = {"type": "tool_use", "id": CALL_ID, "name": self.tool, "input": self.arguments}
+        tool, arguments = self.calls[len(results)]([text_of(result) for result in results])
+        if tool in names:
+            call_id = f"{CALL_IDS}{len(results) + 1}"
+            call = {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
             return call, "tool_use"
-        return {"type": "text", "text": f"No tool {self.tool} was offered."}, "end_turn"
+        return {"type": "text", "text": f"No tool {tool} was offered."}, "end_turn"
 
 
 def text_of(tool_result: dict) -> str:

@@ -180,6 +180,21 @@ class Model(unittest.TestCase):
             self.assertEqual(last["content"][0]["text"], "The tool said: <cba>")
             self.assertEqual(fake_model.text_of(model.tool_results[-1]), "<cba>")
 
+    def test_each_further_call_follows_from_the_results(self):
+        follow = lambda results: ("mcp__s__stamp", {"word": results[-1] + "!"})  # noqa: E731
+        with fake_model.FakeModel("mcp__s__stamp", {"word": "abc"}, [follow]) as model:
+            said = []
+            for number, content in enumerate(["cba", "!cba"], 1):
+                call_id = f"{fake_model.CALL_IDS}{number}"
+                said.append({"type": "tool_result", "tool_use_id": call_id, "content": content})
+                messages = [{"role": "user", "content": [result]} for result in said]
+                answer = json.loads(self.ask(model, tools=self.tools, messages=messages))
+                if number == 1:
+                    self.assertEqual(answer["content"][0]["input"], {"word": "cba!"})
+                    self.assertEqual(answer["content"][0]["id"], f"{fake_model.CALL_IDS}2")
+            self.assertEqual(answer["content"][0]["text"], "The tool said: !cba")
+            self.assertEqual(len(model.tool_results), 2)
+
     def test_without_its_tool_it_only_talks(self):
         with fake_model.FakeModel("mcp__s__stamp", {}) as model:
             self.assertEqual(json.loads(self.ask(model))["stop_reason"], "end_turn")

@@ -10,12 +10,15 @@ mod questions; // tools that ask, in either era
 mod resources;
 mod rounds; // tools that ask by `input_required` results
 mod schemas; // tools whose schema is the point
+mod tasks; // tools whose calls become tasks
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use sabir::{BadOffer, Handle, HttpSettings, ServeError, Server};
+use sabir_sources::skills::SkillsSource;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -26,12 +29,21 @@ async fn main() -> ExitCode {
         Ok(handle) => handle,
         Err(error) => return failed(&error.to_string()),
     };
+    let skills = SkillsSource::open(Path::new(SKILLS), "skills");
+    let skills = skills.map_err(|error| error.to_string());
+    let added = skills.and_then(|skills| handle.add_source(skills).map_err(|bad| bad.to_string()));
+    if let Err(reason) = added {
+        return failed(&reason);
+    }
     let served = match place.as_str() {
         "--stdio" => handle.serve_stdio().await,
         address => serve_http(&handle, address).await,
     };
     served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS)
 }
+
+/// The skills that it serves.
+const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
 
 /// How long a legacy client may wait on one connection before it is told to come back.
 const STREAM_TIME: Duration = Duration::from_millis(700);
@@ -54,6 +66,7 @@ fn offer() -> Result<Handle, BadOffer> {
     rounds::offer(&handle)?;
     schemas::offer(&handle)?;
     changes::offer(&handle)?;
+    tasks::offer(&handle)?;
     prompts::offer(&handle)?;
     resources::offer(&handle)?;
     Ok(handle)

@@ -1,7 +1,8 @@
-//! One HTTP client with many connections on one thread. Each connection sends its next request when
+//! One client of HTTP or WebSocket with many connections on one thread. Each connection sends its next request when
 //! the previous one is answered; every answer is checked.
 
 mod answer; // parse a response
+mod frames; // the same over WebSocket
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream as Blocking};
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use self::answer::read_answer;
+use self::answer::{Answer, read_answer};
+use self::frames::{frame, read_frame, shake_hands};
 use super::Measured;
 use super::exchange::{Ask, Checker, Era, FIRST_ID, Template};
 
@@ -27,6 +29,17 @@ pub struct Job {
     pub connections: usize,
     /// How long requests are sent.
     pub time: Duration,
+    /// How requests are sent.
+    pub way: Way,
+}
+
+/// How requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Each as a POST, on a connection that is kept alive.
+    Http,
+    /// Each as a frame of a WebSocket.
+    WebSocket,
 }
 
 /// A connection and the request in flight.
@@ -38,6 +51,7 @@ struct Connection {
     length: usize,
     sent: Instant,
     input: Vec<u8>,
+    read: Reader,
 }
 
 /// When a load ends.
@@ -159,13 +173,25 @@ impl Connection {
         let mut stream = Blocking::connect(job.address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let session = match job.era {
-            Era::Legacy => initialize(&mut stream, job.address)?,
-            Era::Modern => None,
+        let message = job.ask.message(job.era);
+        let (request, read): (_, Reader) = match (job.way, job.era) {
+            (Way::Http, era) => {
+                let session = match era {
+                    Era::Legacy => initialize(&mut stream, job.address)?,
+                    Era::Modern => None,
+                };
+                (http_post(job.address, &headers(job, session.as_deref()), &message), read_answer)
+            }
+            (Way::WebSocket, era) => {
+                shake_hands(&mut stream, job.address)?;
+                if era == Era::Legacy {
+                    exchange(&mut stream, &frame(INITIALIZE), 1, read_frame)?;
+                    stream.write_all(&frame(INITIALIZED))?;
+                }
+                (frame(&message), read_frame)
+            }
         };
         stream.set_nonblocking(true)?;
-        let message = job.ask.message(job.era);
-        let request = http_post(job.address, &headers(job, session.as_deref()), &message);
         Ok(Self {
             stream: TcpStream::from_std(stream),
             length: request.len(),
@@ -174,6 +200,7 @@ impl Connection {
             written: 0,
             sent: Instant::now(),
             input: Vec::with_capacity(64 << 10),
+            read,
         })
     }
 
@@ -210,7 +237,7 @@ impl Connection {
                 Err(error) => return Err(lost(error)),
             }
         }
-        let Some(answer) = read_answer(&self.input)? else { return Ok(false) };
+        let Some(answer) = (self.read)(&self.input)? else { return Ok(false) };
         if answer.status != 200 {
             return Err(format!("{}: {}", answer.status, String::from_utf8_lossy(&answer.body)));
         }
@@ -249,13 +276,12 @@ pub fn http_post(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
 
 /// Performs the legacy handshake. Returns the session id, if the server keeps sessions.
 pub fn initialize(stream: &mut Blocking, address: SocketAddr) -> io::Result<Option<String>> {
-    let session = exchange(stream, &http_post(address, "", INITIALIZE), 1)?;
+    let session = exchange(stream, &http_post(address, "", INITIALIZE), 1, read_answer)?;
     let mut headers = "MCP-Protocol-Version: 2025-11-25\r\n".to_owned();
     if let Some(session) = &session {
         headers += &format!("Mcp-Session-Id: {session}\r\n");
     }
-    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    exchange(stream, &http_post(address, &headers, ready), 1)?;
+    exchange(stream, &http_post(address, &headers, INITIALIZED), 1, read_answer)?;
     Ok(session)
 }
 
@@ -269,7 +295,7 @@ pub fn open_sessions(
     let requests = http_post(address, "", INITIALIZE).repeat(BATCH);
     let mut last = None;
     for _ in 0..count.div_ceil(BATCH) {
-        last = exchange(stream, &requests, BATCH)?;
+        last = exchange(stream, &requests, BATCH, read_answer)?;
     }
     Ok(last)
 }
@@ -280,8 +306,18 @@ const INITIALIZE: &str = concat!(
     r#""clientInfo":{"name":"bench","version":"1.0.0"}}}"#
 );
 
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// Parses the answer at the beginning of the bytes; `None` if it is not complete.
+type Reader = fn(&[u8]) -> Result<Option<Answer<'_>>, String>;
+
 /// Sends requests and reads `answers` responses. Returns the session id of the last response.
-fn exchange(stream: &mut Blocking, requests: &[u8], answers: usize) -> io::Result<Option<String>> {
+fn exchange(
+    stream: &mut Blocking,
+    requests: &[u8],
+    answers: usize,
+    read_next: Reader,
+) -> io::Result<Option<String>> {
     stream.write_all(requests)?;
     let (mut input, mut chunk) = (Vec::new(), [0; 16 << 10]);
     let (mut session, mut left) = (None, answers);
@@ -291,7 +327,7 @@ fn exchange(stream: &mut Blocking, requests: &[u8], answers: usize) -> io::Resul
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         input.extend_from_slice(&chunk[..read]);
-        while let Some(answer) = read_answer(&input).map_err(io::Error::other)? {
+        while let Some(answer) = read_next(&input).map_err(io::Error::other)? {
             if answer.status >= 300 {
                 let body = String::from_utf8_lossy(&answer.body).into_owned();
                 return Err(io::Error::other(format!("{}: {body}", answer.status)));

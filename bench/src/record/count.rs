@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use super::{Cost, Costs};
 use crate::load::exchange::{Ask, Era};
-use crate::load::http::{Client, Job, Until};
+use crate::load::http::{Client, Job, Until, Way};
 use crate::load::pipe::Pipe;
 use crate::process::{CommandLine, Cores, Process, Streams, is_installed, unused_address};
 
@@ -106,7 +106,7 @@ fn serve(
     let _guard = process.guard(LIMIT);
     process.wait_for(address)?;
     let time = Duration::ZERO;
-    let job = Job { address, era: *era, ask: ask.clone(), connections: 1, time };
+    let job = Job { address, era: *era, ask: ask.clone(), connections: 1, time, way: Way::Http };
     let mut client = Client::open(&job)?;
     client.run(Until::Answers(count))?;
     // The server ends while the connection is open, so that no run counts its closing.

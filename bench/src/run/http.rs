@@ -6,7 +6,7 @@ use super::{Run, Sample, Schedule, Series};
 use crate::figures::Measure;
 use crate::load::Measured;
 use crate::load::exchange::{Ask, Era};
-use crate::load::http::{Client, Job, Until};
+use crate::load::http::{Client, Job, Until, Way};
 use crate::process::{CommandLine, Cores, Process, thread_cpu_time};
 use crate::servers::{Kind, Server};
 
@@ -133,7 +133,7 @@ fn series_with<'a>(
 /// A job without its address and time.
 pub(super) fn job(era: Era, ask: Ask, connections: usize) -> Job {
     let address = ([127, 0, 0, 1], 0).into();
-    Job { address, era, ask, connections, time: Duration::ZERO }
+    Job { address, era, ask, connections, time: Duration::ZERO, way: Way::Http }
 }
 
 /// All servers: small calls that answer at once and that wait, by the number of connections; large

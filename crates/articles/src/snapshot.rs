@@ -98,7 +98,7 @@ impl Shared {
         })
     }
 
-    /// Ends the first indexing. Those who wait for it hear of later changes only.
+    /// Ends the first indexing. Its waiters are notified of later changes only.
     pub(crate) fn finish(&self, change: Change) {
         let mut indexing = self.lock();
         *indexing = None;

@@ -6,9 +6,10 @@
 mod files; // how many may be open
 mod memory; // how much may be in use
 mod pool; // threads for work that computes
+mod queue; // calls that run at once, and those that wait
 mod turns; // a queue in which callers take turns
 
 pub use files::{files_for_connections, raise_file_limit};
 pub use memory::{Hold, Memory, MemoryFull, memory};
 pub use pool::{ComputeError, Computing, Pool, Spent, TimeBudget, compute, set_compute_time};
-pub use turns::{Place, Turns};
+pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};

@@ -111,6 +111,11 @@ impl Hold {
         self.memory.used.fetch_sub(less, Ordering::Relaxed);
     }
 
+    /// Gives all but so many of the bytes back.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.shrink(self.bytes.saturating_sub(bytes));
+    }
+
     /// Takes over the bytes of another, of the same budget.
     pub fn absorb(&mut self, mut other: Self) {
         self.bytes += std::mem::take(&mut other.bytes);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 /// When it is full, a caller who has far fewer items in it than another displaces the newest item of
 /// the caller who has most. So one caller cannot fill it.
 #[derive(Debug)]
-pub struct Turns<T> {
+pub(crate) struct Turns<T> {
     lines: FxHashMap<u64, VecDeque<(u64, T)>>,
     /// The callers who have a line; the first is next.
     order: VecDeque<u64>,
@@ -20,31 +20,26 @@ pub struct Turns<T> {
 
 /// An item's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Whose item it is.
-    pub share: u64,
+    pub(crate) share: u64,
     ticket: u64,
 }
 
 impl<T> Turns<T> {
     /// A queue of at most `limit` items.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { lines: FxHashMap::default(), order: VecDeque::new(), len: 0, limit, last_ticket: 0 }
     }
 
     /// The number of waiting items.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Adds an item of the caller `share`. With its place comes the item that it displaced, if any;
     /// the error is the item itself, if there is no room.
-    pub fn push(&mut self, share: u64, item: T) -> Result<(Place, Option<T>), T> {
+    pub(crate) fn push(&mut self, share: u64, item: T) -> Result<(Place, Option<T>), T> {
         let mut displaced = None;
         if self.len >= self.limit {
             let own = self.lines.get(&share).map_or(0, VecDeque::len);
@@ -70,12 +65,12 @@ impl<T> Turns<T> {
     }
 
     /// Takes the next item out.
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         self.pop_of(|_| true).map(|(_, item)| item)
     }
 
     /// Takes the next item of a caller whose turn it may be, and tells whose it was.
-    pub fn pop_of(&mut self, may: impl Fn(u64) -> bool) -> Option<(u64, T)> {
+    pub(crate) fn pop_of(&mut self, may: impl Fn(u64) -> bool) -> Option<(u64, T)> {
         let at = self.order.iter().position(|share| may(*share))?;
         let share = self.order.remove(at)?;
         let line = self.lines.get_mut(&share)?;
@@ -90,7 +85,7 @@ impl<T> Turns<T> {
     }
 
     /// Takes out the item at `place`, if it is still there.
-    pub fn remove(&mut self, place: Place) -> Option<T> {
+    pub(crate) fn remove(&mut self, place: Place) -> Option<T> {
         let line = self.lines.get_mut(&place.share)?;
         let at = line.binary_search_by_key(&place.ticket, |(ticket, _)| *ticket).ok()?;
         let (_, item) = line.remove(at)?;
@@ -116,7 +111,7 @@ mod tests {
         }
         let order: Vec<_> = std::iter::from_fn(|| turns.pop()).collect();
         assert_eq!(order, ["a1", "b1", "c1", "a2", "c2", "a3"]);
-        assert!(turns.is_empty());
+        assert_eq!(turns.len(), 0);
     }
 
     #[test]

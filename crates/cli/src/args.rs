@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::clients::{Client, Scope};
 use crate::config::{ADDRESSES, parse_address};
+use crate::logging::Log;
 
 /// Serve what you have to every MCP client
 #[derive(Debug, Parser)]
@@ -17,9 +18,8 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// The level of the log on standard error; `info` has one line per call
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", env = "SABIR_LOG")]
-    pub(crate) log: LogLevel,
+    #[command(flatten)]
+    pub(crate) log: Log,
 }
 
 #[derive(Debug, Subcommand)]
@@ -28,8 +28,10 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Read a sabir.toml or a folder of articles, and report every problem with its place
     Check {
-        /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
-        path: Option<PathBuf>,
+        /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
+        /// this folder if it holds articles]
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
 
         /// Read the articles of the folder alone, and no sabir.toml in it
         #[arg(long)]
@@ -167,8 +169,10 @@ pub(crate) struct Uninstall {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// A sabir.toml, a folder that holds one, or a folder of articles [default: ./sabir.toml]
-    pub(crate) path: Option<PathBuf>,
+    /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
+    /// this folder if it holds articles]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
 
     /// Serve the client that started this process, on standard input and output
     #[arg(long)]
@@ -215,6 +219,18 @@ pub(crate) struct Serve {
     /// Listen on an address that other hosts can reach, without authentication
     #[arg(long)]
     pub(crate) allow_public: bool,
+
+    /// Serve the console at / of a loopback address; `auto` does if standard error is a terminal
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) console: When,
+}
+
+/// When something is done that suits a person at a terminal.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
 }
 
 fn address(written: &str) -> Result<SocketAddr, String> {
@@ -233,14 +249,4 @@ pub(crate) struct OpenApi {
     /// Print JSON, with the full definitions
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LogLevel {
-    Off,
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use sabir_wire::types::{LogMessage, Progress, Question};
 use sabir_wire::{Code, ErrorObject, Raw};
 
-/// Answers the questions of servers, and hears what calls say meanwhile.
+/// Answers the questions of servers, and receives the progress and log messages of calls.
 pub trait Answerer: std::fmt::Debug + Send + Sync + 'static {
     /// Answers a question with the result that the protocol demands: that of `elicitation/create`,
     /// `sampling/createMessage` or `roots/list`. The future is dropped if no answer is wanted any

@@ -26,7 +26,7 @@ pub struct ClientConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of one message. A longer one is dropped; its call fails if it can be told which it is.
+    /// Bytes of one message. A longer one is dropped; its call fails if its id can be read.
     pub message_size: usize,
     /// Nesting of a message. A deeper one is dropped.
     pub message_depth: usize,

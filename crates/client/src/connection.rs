@@ -38,7 +38,7 @@ pub(crate) enum Notice {
     Notification { method: String, params: Option<Raw> },
 }
 
-/// What the owner of the connection is told.
+/// Events for the owner of the connection.
 #[derive(Debug)]
 pub(crate) enum Announcement {
     Changed(Topic),
@@ -320,7 +320,7 @@ impl Connection {
         self.released.notified().await;
     }
 
-    /// Ends the link: every call is told.
+    /// Ends the link and fails every call.
     pub(crate) fn finish(&self, reason: OpenError, unsent: &[CallKey]) {
         let mut core = self.lock();
         if core.orders.take().is_none() {
@@ -345,7 +345,7 @@ impl Connection {
         self.room.notify_waiters();
     }
 
-    /// When time must be told, and what says that this has changed; `None` after the end.
+    /// The next deadline, and a signal that it has changed; `None` after the end.
     fn alarm(&self) -> Option<(Option<std::time::Instant>, Arc<Notify>)> {
         let core = self.lock();
         core.orders.as_ref()?;

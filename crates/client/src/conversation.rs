@@ -83,7 +83,7 @@ impl Conversation {
         CallKey(self.last)
     }
 
-    /// When time must be told; never too late.
+    /// The next deadline at which the state machine needs the time; may be early, never late.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         self.wake
     }

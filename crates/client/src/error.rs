@@ -11,7 +11,7 @@ pub enum CallError {
     /// The server answered with an error.
     #[error("{} (code {})", .0.message, .0.code)]
     Rpc(ErrorObject),
-    /// The server did not answer in time. It was told to stop.
+    /// The server did not answer in time. The call was cancelled.
     #[error("no answer within {} ms", .0.as_millis())]
     Timeout(Duration),
     /// The link ended before the answer came. The call may have happened.
@@ -91,7 +91,7 @@ pub enum OpenError {
     /// The server answered the handshake with an error.
     #[error("the server refused the handshake: {} (code {})", .0.message, .0.code)]
     Rpc(ErrorObject),
-    /// The server speaks no revision that we know.
+    /// The server supports no protocol revision that this client knows.
     #[error("the server speaks no protocol revision known here (it offers: {0})")]
     Unsupported(String),
     /// The server did not answer in time.

@@ -5,6 +5,7 @@ mod old_sse; // HTTP+SSE of 2024-11-05
 mod remote; // the server's address, and the session of the legacy era
 mod stream; // server-sent events, resumed where the server allows it
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -40,6 +41,12 @@ impl HttpTarget {
         Ok(Self { url: url.into(), headers: HeaderMap::new(), http })
     }
 
+    /// Whether the URL may be reached, as far as can be said before its name is resolved.
+    pub fn check(&self) -> Result<(), OpenError> {
+        let checked = self.http.check(&web_url(&self.url));
+        checked.map_err(|error| OpenError::Impossible(error.to_string()))
+    }
+
     /// Adds a secret header.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, OpenError> {
         let invalid = || OpenError::Impossible(format!("invalid header `{name}`"));
@@ -48,6 +55,14 @@ impl HttpTarget {
         value.set_sensitive(true);
         self.headers.insert(header, value);
         Ok(self)
+    }
+}
+
+/// The URL of the first request: `ws` is `http` with another name.
+pub(crate) fn web_url(url: &str) -> Cow<'_, str> {
+    match url.starts_with("ws://") || url.starts_with("wss://") {
+        true => Cow::Owned(url.replacen("ws", "http", 1)),
+        false => Cow::Borrowed(url),
     }
 }
 
@@ -69,8 +84,7 @@ impl Transport for HttpTransport {
 
     fn open(&self, link: Link) -> Opening<'_> {
         Box::pin(async move {
-            let allowed = self.0.http.check(&self.0.url);
-            allowed.map_err(|error| OpenError::Impossible(error.to_string()))?;
+            self.0.check()?;
             let Link { orders, inbox } = link;
             let remote = Arc::new(Remote::new(self.0.clone(), inbox));
             tokio::spawn(run(remote, orders));

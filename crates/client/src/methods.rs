@@ -81,7 +81,7 @@ impl Client {
         let arguments = arguments.into();
         let request = |resume| {
             let (name, arguments) = (name.into(), Some(arguments.clone()));
-            Request::CallTool(CallTool { name, arguments, resume })
+            Request::CallTool(CallTool { name, arguments, resume, task: None })
         };
         let called = self.ask(request, &options).await;
         if !called.as_ref().is_err_and(CallError::is_header_mismatch) {

@@ -79,7 +79,11 @@ impl CallRequest {
             RequestBody::Known(Request::CallTool(call)) => Some(Cow::Borrowed(&*call.name)),
             RequestBody::Known(Request::GetPrompt(get)) => Some(Cow::Borrowed(&*get.name)),
             RequestBody::Known(Request::ReadResource(read)) => Some(Cow::Borrowed(&*read.uri)),
-            // The tasks extension names its tasks there.
+            RequestBody::Known(Request::GetTask(id) | Request::CancelTask(id)) => {
+                Some(Cow::Borrowed(&**id))
+            }
+            RequestBody::Known(Request::UpdateTask(update)) => Some(Cow::Borrowed(&*update.id)),
+            // Whoever writes the params of a task method himself must name the task, too.
             RequestBody::Other { method, params: Some(params) } if method.starts_with("tasks/") => {
                 params.member("taskId")?.read::<String>().ok().map(Cow::Owned)
             }
@@ -92,7 +96,10 @@ impl CallRequest {
         match &self.body {
             RequestBody::Known(request) => matches!(
                 request,
-                Request::CallTool(_) | Request::GetPrompt(_) | Request::ReadResource(_)
+                Request::CallTool(_)
+                    | Request::GetPrompt(_)
+                    | Request::ReadResource(_)
+                    | Request::TaskResult(_)
             ),
             RequestBody::Other { .. } => true,
         }
@@ -102,12 +109,14 @@ impl CallRequest {
     pub(crate) fn is_in(&self, era: Era) -> bool {
         let RequestBody::Known(request) = &self.body else { return true };
         match request {
-            Request::Discover | Request::Listen(_) => era == Era::Modern,
+            Request::Discover | Request::Listen(_) | Request::UpdateTask(_) => era == Era::Modern,
             Request::Initialize(_)
             | Request::Ping
             | Request::SetLevel(_)
             | Request::Subscribe(_)
-            | Request::Unsubscribe(_) => era == Era::Legacy,
+            | Request::Unsubscribe(_)
+            | Request::TaskResult(_)
+            | Request::ListTasks(_) => era == Era::Legacy,
             _ => true,
         }
     }

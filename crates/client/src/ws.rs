@@ -1,5 +1,6 @@
 //! WebSocket, one message a text frame.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::error::OpenError;
-use crate::http::{HttpTarget, HttpTransport};
+use crate::http::{HttpTarget, HttpTransport, web_url};
 use crate::io::{CallKey, LinkKind, Order};
 use crate::link::{Inbox, Link, Opening, Transport};
 use crate::pipe::call_of;
@@ -39,9 +40,9 @@ impl WsTransport {
 impl HttpTarget {
     /// The transport that the URL names: WebSocket for `ws://` and `wss://`, else HTTP.
     pub fn transport(self) -> Arc<dyn Transport> {
-        match self.url.starts_with("ws://") || self.url.starts_with("wss://") {
-            true => Arc::new(WsTransport::new(self)),
-            false => Arc::new(HttpTransport::new(self)),
+        match web_url(&self.url) {
+            Cow::Owned(_) => Arc::new(WsTransport::new(self)),
+            Cow::Borrowed(_) => Arc::new(HttpTransport::new(self)),
         }
     }
 }
@@ -74,11 +75,9 @@ async fn shake_hands(
     time: std::time::Duration,
 ) -> Result<Upgraded, OpenError> {
     let start = |error: &dyn std::fmt::Display| OpenError::Start(error.to_string());
-    // `ws` is `http` with another name.
-    let url = target.url.replacen("ws", "http", 1);
     let key = generate_key();
-    let mut request =
-        Request::get(url).body(Bytes::new()).map_err(|e| OpenError::Impossible(e.to_string()))?;
+    let request = Request::get(&*web_url(&target.url)).body(Bytes::new());
+    let mut request = request.map_err(|e| OpenError::Impossible(e.to_string()))?;
     let headers = request.headers_mut();
     headers.extend(target.headers.clone());
     for (name, value) in [

@@ -3,6 +3,7 @@
 use sabir_budget::{Hold, MemoryFull, memory};
 use sabir_session::Outcome;
 use sabir_wire::Problem;
+use sabir_wire::types::ServerResult;
 
 /// An outcome that there is memory for.
 #[derive(Debug)]
@@ -25,8 +26,13 @@ impl Admitted {
         if size < COUNTED {
             return Self { outcome, hold: None };
         }
-        // As it is, and as it is written.
-        match memory().take(2 * size) {
+        let copies = match &outcome {
+            // It is counted where it is kept.
+            Outcome::Done(ServerResult::Ready(_)) => 1,
+            // As it is, and as it is written.
+            _ => 2,
+        };
+        match memory().take(copies * size) {
             Ok(hold) => Self { outcome, hold: Some(hold) },
             Err(full) => Self { outcome: refused(full), hold: None },
         }

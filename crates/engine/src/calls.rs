@@ -16,12 +16,16 @@ use crate::events::EventQueue;
 /// A running call.
 pub(crate) struct RunningCall {
     pub(crate) key: CallKey,
+    /// Names it to observers.
+    pub(crate) number: u64,
     events: Arc<EventQueue>,
     wants_progress: bool,
     /// The least severe log messages that are wanted.
     log_level: Option<Level>,
     cancelled: AtomicBool,
     cancellation: Notify,
+    /// It has become a task: its connection has an answer, and hears nothing more of it.
+    detached: AtomicBool,
     parked: Mutex<Option<Parked>>,
 }
 
@@ -41,17 +45,20 @@ impl Parked {
 impl RunningCall {
     pub(crate) fn new(
         key: CallKey,
+        number: u64,
         events: Arc<EventQueue>,
         wants_progress: bool,
         log_level: Option<Level>,
     ) -> Arc<Self> {
         Arc::new(Self {
             key,
+            number,
             events,
             wants_progress,
             log_level,
             cancelled: AtomicBool::new(false),
             cancellation: Notify::new(),
+            detached: AtomicBool::new(false),
             parked: Mutex::default(),
         })
     }
@@ -64,6 +71,17 @@ impl RunningCall {
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.cancellation.notify_waiters();
+    }
+
+    /// The call goes on without its connection.
+    pub(crate) fn detach(&self) {
+        self.detached.store(true, Ordering::Release);
+    }
+
+    fn notified(&self, note: CallNotification) {
+        if !self.detached.load(Ordering::Acquire) {
+            self.events.notified(self.key, note);
+        }
     }
 
     /// The source has asked the client, and keeps `parked` meanwhile.
@@ -81,20 +99,18 @@ impl CallHandle for RunningCall {
         // NaN and infinities cannot be written as JSON.
         let is_number = progress.is_finite() && total.is_none_or(f64::is_finite);
         if self.wants_progress && is_number {
-            let note = CallNotification::Progress { progress, total, message };
-            self.events.notified(self.key, note);
+            self.notified(CallNotification::Progress { progress, total, message });
         }
     }
 
     fn log(&self, level: Level, logger: Option<String>, data: Raw) {
         if self.log_level.is_some_and(|least| level >= least) {
-            self.events.notified(self.key, CallNotification::Log { level, logger, data });
+            self.notified(CallNotification::Log { level, logger, data });
         }
     }
 
     fn notify(&self, method: &str, params: Option<Raw>) {
-        let method = method.into();
-        self.events.notified(self.key, CallNotification::Other { method, params });
+        self.notified(CallNotification::Other { method: method.into(), params });
     }
 
     fn log_level(&self) -> Option<Level> {

@@ -8,6 +8,7 @@ use sabir_session::{Outcome, RequestMeta};
 use crate::calls::RunningCall;
 use crate::engine::Engine;
 use crate::guard::Running;
+use crate::observe::TransportKind;
 
 /// The answer to a request, complete or under way.
 pub(crate) enum Answering {
@@ -18,7 +19,7 @@ pub(crate) enum Answering {
 }
 
 /// Everything that a method needs besides its params.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
     /// The catalog at the start of the call, which keeps it.
@@ -26,7 +27,25 @@ pub(crate) struct MethodContext {
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
     pub(crate) conversation: Option<Arc<Conversation>>,
+    pub(crate) transport: TransportKind,
     pub(crate) call: Arc<RunningCall>,
+}
+
+impl Answering {
+    /// What comes of it.
+    pub(crate) async fn outcome(self) -> Outcome {
+        match self {
+            Self::Done(outcome) => outcome,
+            Self::Running(running) => running.await,
+        }
+    }
+}
+
+impl MethodContext {
+    /// The number of the conversation.
+    pub(crate) fn conversation_number(&self) -> Option<u64> {
+        self.conversation.as_ref().map(|conversation| conversation.number)
+    }
 }
 
 impl<T: Into<Outcome>> From<T> for Answering {

@@ -1,16 +1,19 @@
 //! The state that all connections of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_registry::{Announcement, Registry, SourceState, SourceStatus};
 use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation};
-use sabir_wire::{Raw, Revision, WriteJson};
+use sabir_wire::{Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
+use crate::await_result::AwaitResult;
+use crate::observe::{ClientEvent, Observer};
 use crate::seal::{Seal, SealKey, random_name};
+use crate::tasks::{TaskSettings, Tasks};
 
 /// How a server behaves. Every field has a good default.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct Settings {
     pub engine_limits: EngineLimits,
     /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
     pub seal_key: Option<SealKey>,
+    /// How calls become tasks.
+    pub tasks: TaskSettings,
 }
 
 impl Default for Settings {
@@ -42,6 +47,7 @@ impl Default for Settings {
             limits: Limits::default(),
             engine_limits: EngineLimits::default(),
             seal_key: None,
+            tasks: TaskSettings::default(),
         }
     }
 }
@@ -78,61 +84,29 @@ impl Default for EngineLimits {
     }
 }
 
-/// Something that happened to a legacy client.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ClientEvent {
-    /// Numbers the connection: all events of one client have the same.
-    pub connection: u64,
-    /// As the client named itself.
-    pub client: Option<Raw>,
-    /// The event.
-    pub kind: ClientEventKind,
-}
-
-/// An event of a client.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum ClientEventKind {
-    /// Its handshake began.
-    Initializing,
-    /// Its handshake is complete.
-    Ready,
-    /// It sent a notification that the protocol does not know.
-    Notified {
-        /// The method of the notification.
-        method: Box<str>,
-        /// The params of the notification.
-        params: Option<Raw>,
-    },
-    /// It has left; its handshake had begun.
-    Left,
-}
-
 /// A server, without its transports.
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) session_config: Arc<SessionConfig>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) seal: Seal,
+    pub(crate) tasks: Arc<Tasks>,
     changes: broadcast::Sender<Announcement>,
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
     last_connection: AtomicU32,
-    on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
+    last_call: AtomicU64,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl Engine {
     /// A server that offers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
-        Self::observed(settings, None)
+        Self::observed(settings, Vec::new())
     }
 
-    /// The same, which tells `on_event` what happens to its clients.
-    pub fn observed(
-        settings: Settings,
-        on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
-    ) -> Arc<Self> {
+    /// The same, which tells these what happens.
+    pub fn observed(settings: Settings, observers: Vec<Arc<dyn Observer>>) -> Arc<Self> {
         let server = settings.server.to_raw(Revision::NEWEST);
         let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
         let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
@@ -145,16 +119,24 @@ impl Engine {
             server,
             elicitation_ids: ElicitationIds::new(random_name()),
         };
+        let tasks = Tasks::new(settings.tasks.clone());
+        if settings.tasks.in_words.is_some() {
+            // The registry is empty: the name is free.
+            let added = registry.add(Arc::new(AwaitResult(tasks.clone())));
+            debug_assert!(added.is_ok(), "{added:?}");
+        }
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),
+            tasks,
             session_config: Arc::new(config),
             registry,
             changes,
             stop: watch::Sender::new(false),
             ready: AtomicUsize::new(0),
             last_connection: AtomicU32::new(0),
-            on_event,
+            last_call: AtomicU64::new(0),
+            observers,
             settings,
         })
     }
@@ -191,6 +173,7 @@ impl Engine {
     /// Starts all sources that were added and not started, and waits until each is ready or has
     /// failed. Serving does not depend on it: what is offered is listed before.
     pub async fn start(&self) -> Vec<SourceStatus> {
+        self.tasks.sweep();
         // As tasks, so that they go on if the caller does not wait.
         let tasks: Vec<_> = self.registry.start().into_iter().map(tokio::spawn).collect();
         for task in tasks {
@@ -209,8 +192,9 @@ impl Engine {
         status
     }
 
-    /// Closes all sources, within the grace period.
+    /// Ends all tasks, and closes all sources, within the grace period.
     pub async fn close(&self) {
+        self.tasks.stop().await;
         let grace = self.settings.limits.grace;
         let closing: Vec<_> = self.registry.close(grace).into_iter().map(tokio::spawn).collect();
         let closed = async {
@@ -241,8 +225,22 @@ impl Engine {
     }
 
     pub(crate) fn tell(&self, event: ClientEvent) {
-        if let Some(on_event) = &self.on_event {
-            on_event(event);
+        self.observers().for_each(|observer| observer.client(event.clone()));
+    }
+
+    pub(crate) fn observers(&self) -> impl Iterator<Item = &dyn Observer> {
+        self.observers.iter().map(|observer| &**observer)
+    }
+
+    pub(crate) fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// A number for a call; 0 where nobody observes calls.
+    pub(crate) fn number_call(&self) -> u64 {
+        match self.is_observed() {
+            true => self.last_call.fetch_add(1, Ordering::Relaxed) + 1,
+            false => 0,
         }
     }
 

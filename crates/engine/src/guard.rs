@@ -36,7 +36,7 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Outcome> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(panic.as_ref()))
 }
 
-/// The log gets the reason; the client hears only that it was our fault.
+/// The log gets the reason; the client gets an internal error.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
     let reason = panic
         .downcast_ref::<&str>()

@@ -5,6 +5,7 @@
 //! that answers it, and from there to the source that owns it.
 
 mod admitted; // an outcome that there is memory for
+mod await_result; // a tool for clients that know no tasks
 mod calls; // a running call
 mod connection; // the driver of one session
 mod context; // what a method works with, and what it gives
@@ -12,14 +13,20 @@ mod engine; // what all connections of a server share
 mod events; // what running calls report
 mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
+mod observe; // what those who watch are told
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
+mod tasks; // calls whose results are fetched later
 mod trace; // one span per request
 mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
-pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
+pub use engine::{Engine, EngineLimits, Settings};
+pub use observe::{
+    ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
+};
 pub use seal::SealKey;
+pub use tasks::TaskSettings;
 pub use wait::Wait;
 pub use work::{Done, Progress, Turn, Waiting, Work};

@@ -1,13 +1,45 @@
 //! Maps a request to the work that answers it. One arm per method.
 
 use sabir_registry::List;
-use sabir_wire::Request;
+use sabir_session::Outcome;
+use sabir_wire::types::Questions;
+use sabir_wire::{Era, Request};
 
 use crate::context::{Answering, MethodContext};
 use crate::methods;
+use crate::methods::attempt::check_answers;
 use crate::methods::lists::list;
 
-pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
+pub(crate) fn route(mut request: Request, context: MethodContext) -> Answering {
+    let resume = request.resume_mut();
+    let has_only_answers = resume.is_some_and(|r| r.state.is_none() && !r.answers.is_empty());
+    // The session of a legacy client has asked by itself.
+    if has_only_answers && context.from.revision.era() == Era::Modern {
+        return Answering::Running(Box::pin(ask_first(request, context)));
+    }
+    start(request, context)
+}
+
+/// Runs a call whose client answers without a state. A call that keeps one must get it back with the
+/// answers, and only the call knows whether it does: it runs without the answers first, and gets
+/// those to its questions if it keeps nothing while it asks.
+async fn ask_first(mut request: Request, context: MethodContext) -> Outcome {
+    let mut resume = request.resume_mut().map(std::mem::take).unwrap_or_default();
+    if let Err(problem) = check_answers(&resume.answers) {
+        return Outcome::Failed(problem);
+    }
+    let outcome = start(request.clone(), context.clone()).outcome().await;
+    let Outcome::NeedInput(Questions { questions, state: None, .. }) = &outcome else {
+        return outcome;
+    };
+    resume.answers.retain(|(key, _)| questions.iter().any(|(asked, _)| asked == key));
+    if resume.answers.is_empty() {
+        return outcome;
+    }
+    start(request.resumed(resume), context).outcome().await
+}
+
+fn start(request: Request, context: MethodContext) -> Answering {
     match request {
         Request::Initialize(_) => methods::discover::initialize(&context).into(),
         Request::Discover => methods::discover::discover(&context).into(),
@@ -24,5 +56,13 @@ pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
         Request::Unsubscribe(_) => methods::resources::unsubscribe(&context).into(),
         Request::Complete(complete) => methods::completion::complete(context, complete),
         Request::Listen(listen) => methods::subscriptions::listen(&context, listen).into(),
+        Request::GetTask(id) => methods::tasks::get(&context, &id).into(),
+        Request::UpdateTask(update) => methods::tasks::update(&context, update).into(),
+        Request::CancelTask(id) => methods::tasks::cancel(context, id),
+        Request::TaskResult(wanted) => methods::tasks::result(context, wanted),
+        Request::ListSkills(page) => list(context, List::Skills, page),
+        Request::GetSkill(uri) => methods::skills::get(&context, &uri).into(),
+        Request::ReadFolder(read) => methods::skills::read_folder(&context, &read).into(),
+        Request::ListTasks(page) => methods::tasks::list(&context, &page).into(),
     }
 }

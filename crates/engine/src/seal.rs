@@ -131,7 +131,16 @@ fn unix_time() -> u64 {
 
 /// A name that no other server has.
 pub(crate) fn random_name() -> String {
-    let mut bytes = [0; 12];
+    random_text::<12>()
+}
+
+/// A name that cannot be guessed.
+pub(crate) fn random_secret() -> String {
+    random_text::<24>()
+}
+
+fn random_text<const BYTES: usize>() -> String {
+    let mut bytes = [0; BYTES];
     fill_random(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
 }

@@ -15,6 +15,7 @@ use crate::events::EventQueue;
 pub struct Wait {
     pub(crate) events: Option<Arc<EventQueue>>,
     pub(crate) changes: Option<broadcast::Receiver<Announcement>>,
+    pub(crate) tasks: Option<broadcast::Receiver<Box<str>>>,
     pub(crate) stopping: Option<watch::Receiver<bool>>,
     pub(crate) wake_at: Option<Instant>,
 }
@@ -23,7 +24,7 @@ impl Wait {
     /// The same, but only for deadlines and a stop of the engine.
     #[must_use]
     pub fn for_time_only(self) -> Self {
-        Self { events: None, changes: None, ..self }
+        Self { events: None, changes: None, tasks: None, ..self }
     }
 
     /// The same, but completes at `at` if nothing has happened before.
@@ -34,7 +35,7 @@ impl Wait {
 
     /// Waits. Dropping the future loses no event.
     pub async fn happened(self) {
-        let Self { events, mut changes, mut stopping, wake_at } = self;
+        let Self { events, mut changes, mut tasks, mut stopping, wake_at } = self;
         let event = async {
             match &events {
                 Some(events) => events.arrival().await,
@@ -44,6 +45,12 @@ impl Wait {
         let changed = async {
             match &mut changes {
                 Some(changes) => drop(changes.recv().await),
+                None => pending().await,
+            }
+        };
+        let task_changed = async {
+            match &mut tasks {
+                Some(tasks) => drop(tasks.recv().await),
                 None => pending().await,
             }
         };
@@ -66,6 +73,7 @@ impl Wait {
             biased;
             () = event => {}
             () = changed => {}
+            () = task_changed => {}
             () = stopped => {}
             () = due => {}
         }

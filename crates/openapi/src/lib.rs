@@ -47,3 +47,4 @@ pub use security::{KeyPlace, Scheme};
 pub use uri::{is_absolute, join};
 pub use values::ArgumentError;
 pub use words::shortened;
+pub use yaml::parse as parse_yaml;

@@ -16,7 +16,7 @@ const MAX_VALUES: usize = 4_000_000;
 const MAX_DEPTH: usize = 128;
 
 /// Parses the first document of a text. The error has the line.
-pub(crate) fn parse(text: &str) -> Result<Value, String> {
+pub fn parse(text: &str) -> Result<Value, String> {
     let mut builder = Builder::default();
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| error.to_string())?;

@@ -6,19 +6,21 @@ use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use sabir_wire::mirror::{MirroredArgument, mirrored_arguments};
 use sabir_wire::types::{
-    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities, Tool,
+    CacheHint, CacheScope, Prompt, Reference, Resource, ResourceTemplate, ServerCapabilities,
+    Skill, Tool,
 };
 use sabir_wire::{Problem, Raw, Revision, UriTemplate};
 
 use crate::listing::Listing;
 use crate::names::ToolName;
 use crate::schema::{BadSchema, Checker};
-use crate::source::{BadOffer, Offer, Source};
+use crate::source::{BadOffer, Offer, Source, TaskMode, TaskPolicy};
 
 /// Everything that is offered at one time, with the source of each item.
 #[derive(Debug)]
 pub struct Catalog {
     server: Raw,
+    instructions: Option<String>,
     capabilities: ServerCapabilities,
     tools: FxHashMap<Box<str>, Arc<ToolEntry>>,
     tool_list: Listing<Tool>,
@@ -30,6 +32,10 @@ pub struct Catalog {
     resource_list: Listing<Resource>,
     templates: Vec<(UriTemplate, String, Provider)>,
     template_list: Listing<ResourceTemplate>,
+    skill_list: Listing<Skill>,
+    skills: FxHashMap<Box<str>, Skill>,
+    folders: FxHashMap<Box<str>, Vec<Resource>>,
+    cache: CacheHint,
     /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
     unlisted: FxHashMap<Box<str>, Option<Provider>>,
 }
@@ -45,6 +51,8 @@ pub struct ToolEntry {
     pub output: Option<Checker>,
     /// Arguments that HTTP repeats in headers.
     pub mirrored: Vec<MirroredArgument>,
+    /// Whether a call becomes a task.
+    pub task: TaskPolicy,
     provider: Provider,
 }
 
@@ -59,6 +67,8 @@ pub enum List {
     Resources,
     /// The resource templates.
     Templates,
+    /// The skills.
+    Skills,
 }
 
 /// The source of a resource, and the values of its template's variables.
@@ -98,9 +108,12 @@ impl CheckedOffer {
     /// Checks an offer on its own. Tools that are unchanged since `before` are not compiled again.
     pub(crate) fn check(
         source: &Arc<dyn Source>,
-        offer: Offer,
+        mut offer: Offer,
         before: Option<&Self>,
     ) -> Result<Self, BadOffer> {
+        // Another server's word on tasks is not ours.
+        let task = offer.task;
+        offer.tools.iter_mut().for_each(|tool| tool.execution = task.execution());
         let provider = Provider(source.clone());
         let mut left_out = Vec::new();
         let mut leave_out = |bad: BadOffer| match offer.tolerant {
@@ -110,11 +123,12 @@ impl CheckedOffer {
             }
             false => Err(bad),
         };
-        let known = |tool: &Tool| before?.tools.iter().find(|entry| entry.tool == *tool).cloned();
+        let is_same = |entry: &ToolEntry, tool: &Tool| entry.task == task && entry.tool == *tool;
+        let known = |tool: &Tool| before?.tools.iter().find(|entry| is_same(entry, tool)).cloned();
         let mut tools = Vec::with_capacity(offer.tools.len());
         for tool in &offer.tools {
-            let entry =
-                known(tool).map_or_else(|| ToolEntry::check(tool, &provider).map(Arc::new), Ok);
+            let entry = known(tool)
+                .map_or_else(|| ToolEntry::check(tool, task, &provider).map(Arc::new), Ok);
             match entry {
                 Ok(entry) => tools.push(entry),
                 Err(bad) => leave_out(bad)?,
@@ -143,7 +157,7 @@ impl CheckedOffer {
 }
 
 impl ToolEntry {
-    fn check(tool: &Tool, provider: &Provider) -> Result<Self, BadOffer> {
+    fn check(tool: &Tool, task: TaskPolicy, provider: &Provider) -> Result<Self, BadOffer> {
         let name = || tool.name.clone();
         ToolName::try_from(tool.name.as_str())
             .map_err(|reason| BadOffer::Name { tool: name(), reason })?;
@@ -155,7 +169,7 @@ impl ToolEntry {
         let output = output.map_err(schema("output schema"))?;
         let mirrored = mirrored_arguments(&value)
             .map_err(|reason| BadOffer::Header { tool: name(), reason })?;
-        Ok(Self { tool: tool.clone(), input, output, mirrored, provider: provider.clone() })
+        Ok(Self { tool: tool.clone(), input, output, mirrored, task, provider: provider.clone() })
     }
 
     /// The source that runs it.
@@ -188,6 +202,8 @@ impl Catalog {
         let (mut aliases, mut unlisted) = (FxHashMap::default(), FxHashMap::default());
         let (mut tool_list, mut prompt_list) = (Vec::new(), Vec::new());
         let (mut resource_list, mut template_list) = (Vec::new(), Vec::new());
+        let (mut skills, mut folders) = (FxHashMap::default(), FxHashMap::default());
+        let mut skill_list = Vec::new();
         for (nth, checked) in offers.iter().enumerate() {
             let CheckedOffer { provider, tools: entries, templates: parsed, offer, .. } = checked;
             let mut lost = |kind, name: &String| {
@@ -223,6 +239,14 @@ impl Catalog {
             for beginning in &offer.unlisted {
                 insert_unique(&mut unlisted, beginning, provider.clone());
             }
+            for skill in &offer.skills {
+                if insert(&mut skills, &skill.uri, || skill.clone()) {
+                    skill_list.push(skill.clone());
+                }
+            }
+            for (uri, children) in &offer.folders {
+                insert(&mut folders, uri, || children.clone());
+            }
             for (parsed, template) in parsed {
                 templates.push((parsed.clone(), template.uri_template.clone(), provider.clone()));
                 template_list.push(template.clone());
@@ -231,6 +255,7 @@ impl Catalog {
         let cache = shared_cache(offers);
         let catalog = Self {
             server,
+            instructions: instructions(offers),
             capabilities: capabilities(offers, changeable),
             tools,
             tool_list: Listing::new(tool_list, page_size, cache),
@@ -241,9 +266,18 @@ impl Catalog {
             resource_list: Listing::new(resource_list, page_size, cache),
             templates,
             template_list: Listing::new(template_list, page_size, cache),
+            skill_list: Listing::new(skill_list, page_size, cache),
+            skills,
+            folders,
+            cache,
             unlisted,
         };
         (catalog, taken)
+    }
+
+    /// How a model should use what is offered, as its sources say.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 
     /// The capabilities that follow from the offers.
@@ -290,6 +324,21 @@ impl Catalog {
         })
     }
 
+    /// The skill whose `SKILL.md` has that URI.
+    pub fn skill(&self, uri: &str) -> Option<&Skill> {
+        self.skills.get(uri)
+    }
+
+    /// What is directly in the folder of a skill.
+    pub fn folder(&self, uri: &str) -> Option<&[Resource]> {
+        self.folders.get(uri).map(Vec::as_slice)
+    }
+
+    /// How long a client may keep what it was told.
+    pub fn cache(&self) -> CacheHint {
+        self.cache
+    }
+
     /// The source that completes arguments of the referenced item, and whether the item has such an
     /// argument.
     pub fn completer(
@@ -325,6 +374,7 @@ impl Catalog {
             List::Prompts => self.prompt_list.page(cursor, revision, server),
             List::Resources => self.resource_list.page(cursor, revision, server),
             List::Templates => self.template_list.page(cursor, revision, server),
+            List::Skills => self.skill_list.page(cursor, revision, server),
         };
         page.map_err(|bad| Problem::Params(bad.to_string().into()))
     }
@@ -336,6 +386,7 @@ impl Catalog {
             List::Prompts => self.prompt_list.is_ready(cursor, revision),
             List::Resources => self.resource_list.is_ready(cursor, revision),
             List::Templates => self.template_list.is_ready(cursor, revision),
+            List::Skills => self.skill_list.is_ready(cursor, revision),
         }
     }
 
@@ -384,6 +435,15 @@ fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
     })
 }
 
+/// Sources whose instructions are told. Those of more would fill the context of a model.
+const MOST_INSTRUCTIONS: usize = 8;
+
+fn instructions(offers: &[&CheckedOffer]) -> Option<String> {
+    let all = offers.iter().filter_map(|checked| checked.offer.instructions.as_deref());
+    let all: Vec<&str> = all.take(MOST_INSTRUCTIONS).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
+}
+
 fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {
     let any = |has: fn(&Offer) -> bool| offers.iter().any(|checked| has(&checked.offer));
     let tools = any(|offer| !offer.tools.is_empty());
@@ -399,6 +459,8 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         completions: any(|offer| offer.completes),
         logging: any(|offer| offer.logs),
         subscribe: resources && any(|offer| offer.updates),
+        skills: any(|offer| !offer.skills.is_empty()),
+        tasks: any(|offer| offer.task.mode != TaskMode::Never && !offer.tools.is_empty()),
         ..ServerCapabilities::default()
     }
     .with_list_changed(changeable || any(|offer| offer.changes))

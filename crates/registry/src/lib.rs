@@ -15,7 +15,8 @@ mod source; // the trait, and what goes through it
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};
 pub use context::{CallHandle, Context, Conversation};
 pub use names::{BadName, ToolName};
-pub use registry::{Announcement, Registry, SourceId, SourceState, SourceStatus};
+pub use registry::{Announcement, Exchanged, Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};
 pub use source::{Answer, Ask, BadOffer, Closing, CompleteCall, Offer, Outcome, Pending};
-pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting, ToolCall};
+pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting};
+pub use source::{TaskMode, TaskPolicy, ToolCall};

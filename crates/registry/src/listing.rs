@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use sabir_wire::render;
-use sabir_wire::types::{CacheHint, ListPage, Listed, Prompt, Resource, ResourceTemplate, Tool};
+use sabir_wire::types::{CacheHint, ListPage, Listed, Prompt, Resource, ResourceTemplate};
+use sabir_wire::types::{Skill, Tool};
 use sabir_wire::{Raw, Revision};
 
 /// All items of one kind, in a stable order.
@@ -52,6 +53,12 @@ impl Item for Resource {
 impl Item for ResourceTemplate {
     fn key(&self) -> &str {
         &self.uri_template
+    }
+}
+
+impl Item for Skill {
+    fn key(&self) -> &str {
+        &self.uri
     }
 }
 

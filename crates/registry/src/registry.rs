@@ -27,7 +27,7 @@ pub struct Registry {
 
 type Listener = Box<dyn Fn(Announcement) + Send + Sync>;
 
-/// Something that clients are told.
+/// A change that clients are notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// Something that is offered has changed. Told to those who want to know.
@@ -66,6 +66,9 @@ struct Watched {
 /// Names a source that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceId(u64);
+
+/// The ids of the sources that were added, and the sources that were removed.
+pub type Exchanged = Result<(Vec<SourceId>, Vec<Arc<dyn Source>>), (usize, BadOffer)>;
 
 /// The state of a source's life cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,17 +123,24 @@ impl Registry {
     /// Adds sources in their order, all of them or none. An error names the source by its place in
     /// the list.
     pub fn add_all(&self, added: Vec<Arc<dyn Source>>) -> Result<Vec<SourceId>, (usize, BadOffer)> {
+        self.exchange(&[], added).map(|(ids, _)| ids)
+    }
+
+    /// The same, and removes others at the same moment, whose names may be those of the new ones.
+    /// Also gives the sources that were removed. The caller closes them.
+    pub fn exchange(&self, removed: &[SourceId], added: Vec<Arc<dyn Source>>) -> Exchanged {
         let checked = added.iter().enumerate().map(|(nth, source)| {
             let checked = CheckedOffer::check(source, source.offer(), None);
             checked.map(Arc::new).map_err(|bad| (nth, bad))
         });
         let checked = checked.collect::<Result<Vec<_>, _>>()?;
         let mut sources = self.lock();
-        let known = sources.entries.iter().map(|entry| &*entry.checked);
+        let stays = |entry: &&Entry| !removed.contains(&entry.id);
+        let known = sources.entries.iter().filter(stays).map(|entry| &*entry.checked);
         let offers: Vec<_> = known.chain(checked.iter().map(|checked| &**checked)).collect();
         let (catalog, taken) = self.build(&offers, sources.changeable);
         // Sources that were there before may have lost a name to each other.
-        let before = sources.entries.len();
+        let before = offers.len() - checked.len();
         let is_strict =
             |nth: &usize| offers.get(*nth).is_some_and(|checked| !checked.offer.tolerant);
         // Names of tools and prompts are the operator's to choose, also those of another server.
@@ -141,6 +151,9 @@ impl Registry {
         if let Some((nth, bad)) = refused.next() {
             return Err((nth - before, bad.clone()));
         }
+        let entries = std::mem::take(&mut sources.entries).into_iter();
+        let (kept, gone): (Vec<_>, Vec<_>) = entries.partition(|entry| stays(&entry));
+        sources.entries = kept;
         let mut ids = Vec::new();
         for (source, checked) in added.into_iter().zip(checked) {
             sources.last_id += 1;
@@ -151,7 +164,7 @@ impl Registry {
             ids.push(id);
         }
         self.replace(catalog, taken, sources);
-        Ok(ids)
+        Ok((ids, gone.into_iter().map(|entry| entry.source).collect()))
     }
 
     /// Starts all sources that were added and not started. Each future must be driven, inside the

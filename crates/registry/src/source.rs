@@ -8,7 +8,7 @@ use std::time::Duration;
 use sabir_wire::mirror::BadAnnotation;
 use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
-    ResourceReply, ResourceTemplate, Tool, ToolReply,
+    ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool, ToolExecution, ToolReply,
 };
 use sabir_wire::{ByteString, Problem, Raw};
 
@@ -185,12 +185,19 @@ pub struct Offer {
     pub resources: Vec<Resource>,
     /// Resource templates.
     pub templates: Vec<ResourceTemplate>,
+    /// Skills, in the order in which they are listed. Their files are resources that it reads.
+    pub skills: Vec<Skill>,
+    /// The folders of its skills by URI, each with what is directly in it.
+    pub folders: Vec<(String, Vec<Resource>)>,
     /// Further names that its tools can be called by, each with the listed name. They are not
     /// listed. A name that is listed, or that is a further name of two tools, calls no other tool.
     pub tool_aliases: Vec<(String, String)>,
     /// Beginnings of URIs that it reads although it lists neither them nor a template. The longest
     /// one that fits decides; one that two sources have fits nothing.
     pub unlisted: Vec<String>,
+    /// How a model should use it. Told to clients with those of other sources, unless the operator
+    /// has written the instructions of the server.
+    pub instructions: Option<String>,
     /// Whether it completes arguments.
     pub completes: bool,
     /// Whether an invalid part is left out and reported instead of making the whole offer invalid.
@@ -204,6 +211,51 @@ pub struct Offer {
     pub changes: bool,
     /// How long clients may cache its part of a list.
     pub cache: CacheHint,
+    /// Whether calls of its tools may become tasks.
+    pub task: TaskPolicy,
+}
+
+/// Whether a call of a tool becomes a task: its client gets a handle, and fetches the result later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskPolicy {
+    /// When it does.
+    pub mode: TaskMode,
+    /// With [`TaskMode::Auto`], how long the client waits for the result before it gets a handle;
+    /// that of the server without.
+    pub after: Option<Duration>,
+}
+
+/// When a call of a tool becomes a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskMode {
+    /// Never.
+    #[default]
+    Never,
+    /// When it has not ended after some time and its client can take a task. A client of 2025-11-25
+    /// decides itself, for each call.
+    Auto,
+    /// At once, if its client can take a task. Others wait for the result.
+    Always,
+    /// At once. A client that cannot take a task gets an error.
+    Required,
+}
+
+impl TaskPolicy {
+    /// How clients of 2025-11-25 are told.
+    pub(crate) fn execution(self) -> Option<ToolExecution> {
+        let task_support = match self.mode {
+            TaskMode::Never => return None,
+            TaskMode::Auto | TaskMode::Always => TaskSupport::Optional,
+            TaskMode::Required => TaskSupport::Required,
+        };
+        Some(ToolExecution { task_support: Some(task_support), ..ToolExecution::default() })
+    }
+}
+
+impl From<TaskMode> for TaskPolicy {
+    fn from(mode: TaskMode) -> Self {
+        Self { mode, after: None }
+    }
 }
 
 impl Offer {
@@ -225,14 +277,18 @@ impl Default for Offer {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            skills: Vec::new(),
+            folders: Vec::new(),
             tool_aliases: Vec::new(),
             unlisted: Vec::new(),
+            instructions: None,
             completes: false,
             tolerant: false,
             logs: false,
             updates: false,
             changes: false,
             cache: CacheHint { ttl_ms: 300_000, scope: CacheScope::Public },
+            task: TaskPolicy::default(),
         }
     }
 }

@@ -57,7 +57,7 @@
 //! # Below
 //!
 //! [`Client::start`] gives a [`Call`], with its progress, log messages and questions as they come;
-//! [`Client::events`] what the server says outside of calls; [`Client::watch`] the changes to hear of.
+//! [`Client::events`] what the server sends outside of calls; [`Client::watch`] selects the changes to be notified of.
 
 pub use sabir_client::{
     Answerer, Answering, Asked, Call, CallError, CallEvent, CallOptions, CallRequest,

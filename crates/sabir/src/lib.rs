@@ -226,13 +226,14 @@ pub mod client; // a client for any server
 pub mod test; // a client in memory
 
 pub use handle::{Handle, ServeError};
-pub use sabir_engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, SealKey};
-pub use sabir_registry::{BadOffer, Source, SourceId};
+pub use sabir_engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, SealKey, TaskSettings};
+pub use sabir_registry::{BadOffer, Source, SourceId, TaskMode, TaskPolicy};
 pub use sabir_session::{Dialect, Limits};
 pub use sabir_session::{MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 pub use sabir_sources::function::{Args, Call, FromCall, FromRef, State, Uri};
 pub use sabir_sources::function::{Context, Elicited, Error, Handler, IntoReply, IntoSource, Json};
 pub use sabir_sources::function::{PromptFunction, ResourceFunction, ToolFunction};
+pub use sabir_tasks::{DiskStore, StoreError, TaskLimits, TaskRecord, TaskStore};
 pub use sabir_transports::http::{
     Authenticate, BindError, HttpService, Limits as HttpLimits, Listener, NamedToken,
     Server as HttpServer, Settings as HttpSettings, Token,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_engine::{ClientEvent, Engine, EngineLimits, SealKey, Settings};
+use sabir_engine::{ClientEvent, Engine, EngineLimits, Observer, SealKey, Settings, TaskSettings};
 use sabir_registry::{BadOffer, Source};
 use sabir_session::{Dialect, Limits};
 use sabir_sources::function::{
@@ -24,7 +24,7 @@ pub struct Server<S = ()> {
     state: S,
     options: FunctionOptions,
     sources: Vec<Unbuilt>,
-    on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
+    on_event: Option<Arc<dyn Observer>>,
 }
 
 /// A source that waits for the options of the whole server.
@@ -119,6 +119,22 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
         self
     }
 
+    /// Changes how calls become tasks, and where these are kept. Which tools' calls do, the tools say:
+    /// see [`ToolFunction::task`].
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use sabir::{DiskStore, Server};
+    ///
+    /// let store = DiskStore::open("tasks.redb".as_ref())?;
+    /// let server = Server::new("builder", "1.0.0").tasks(|tasks| tasks.store = Some(Arc::new(store)));
+    /// # Ok::<(), sabir::StoreError>(())
+    /// ```
+    pub fn tasks(mut self, change: impl FnOnce(&mut TaskSettings)) -> Self {
+        change(&mut self.settings.tasks);
+        self
+    }
+
     /// Changes how [`Server::serve`] serves HTTP. The `address` says who can reach the listener: if
     /// it is a loopback address, as by default, only requests to `localhost` are answered.
     pub fn http(mut self, change: impl FnOnce(&mut HttpSettings)) -> Self {
@@ -154,7 +170,7 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
     /// });
     /// ```
     pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
-        self.on_event = Some(Box::new(on_event));
+        self.on_event = Some(Arc::new(on_event));
         self
     }
 
@@ -254,7 +270,7 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
 
     fn into_handle(self) -> Result<Handle<S>, BadOffer> {
         let Self { settings, http, state, options, sources, on_event } = self;
-        let engine = Engine::observed(settings, on_event);
+        let engine = Engine::observed(settings, on_event.into_iter().collect());
         let sources = sources.into_iter().map(|source| source(options)).collect();
         engine.registry().add_all(sources).map_err(|(_, bad)| bad)?;
         Ok(Handle { engine, http, state, options })

@@ -103,7 +103,7 @@ impl Client {
 pub fn era(is_handshake: bool, meta: &Meta, transport_says_modern: bool, dialect: &Dialect) -> Era {
     let says_so = meta.version.is_some() || transport_says_modern;
     match dialect.revision.map(Revision::era) {
-        // A handshake is always answered: it is told which revision is served here.
+        // A handshake is always answered, with the revision that is served here.
         Some(Era::Modern) if is_handshake && !says_so => Era::Legacy,
         Some(pinned) => pinned,
         None if says_so => Era::Modern,
@@ -143,8 +143,10 @@ pub(crate) fn check_method(method: &Method, era: Era) -> Result<(), Problem> {
                 | Method::SetLevel
                 | Method::Subscribe
                 | Method::Unsubscribe
+                | Method::TaskResult
+                | Method::ListTasks
         ),
-        Era::Legacy => matches!(method, Method::Discover | Method::Listen),
+        Era::Legacy => matches!(method, Method::Discover | Method::Listen | Method::UpdateTask),
     };
     if is_of_the_other_era { Err(Problem::Method(method.name().into())) } else { Ok(()) }
 }

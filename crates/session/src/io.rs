@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sabir_wire::types::{
-    ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
+    ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Task, Topic,
 };
 use sabir_wire::{
     Caller, Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision,
@@ -47,6 +47,8 @@ pub enum Input {
     },
     /// Something that is offered changed.
     Changed(Topic),
+    /// The state of a task changed. Told to those who listen to it.
+    Task(Box<Task>),
     /// The stream has no reader any more: its calls are stopped and not answered.
     Gone(StreamId),
     /// A notification that the protocol does not know, a whole message, for a legacy client whose

@@ -8,9 +8,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use sabir_wire::types::Questions;
-use sabir_wire::{
-    ErrorObject, Id, Method, Problem, Raw, Request, Resume, Revision, render, write_request,
-};
+use sabir_wire::{ErrorObject, Id, Method, Problem, Raw, Resume, Revision, render, write_request};
 use serde::{Deserialize, Serialize};
 
 use crate::config::ElicitationIds;
@@ -121,16 +119,8 @@ impl PendingQuestions {
 
 /// Whether a call of this method may ask the client.
 pub(crate) fn may_ask_client(method: &Method) -> bool {
-    matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
-}
-
-/// Adds the client's answers to a request.
-pub(crate) fn resumed(mut request: Request, resume: Resume) -> Request {
-    match &mut request {
-        Request::CallTool(call) => call.resume = resume,
-        Request::GetPrompt(get) => get.resume = resume,
-        Request::ReadResource(read) => read.resume = resume,
-        _ => {}
-    }
-    request
+    matches!(
+        method,
+        Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::TaskResult
+    )
 }

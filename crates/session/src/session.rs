@@ -3,12 +3,13 @@
 mod asking; // questions to the client
 mod incoming; // frames, taken apart
 mod reply; // responses
+mod watching; // what the client is told of
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sabir_wire::types::ServerResult;
-use sabir_wire::{Caller, Cancelled, Era, Id, Method};
+use sabir_wire::{Caller, Cancelled, Era, Id, Method, Resume};
 use sabir_wire::{ParsedRequest, Problem, Raw, Request, Revision, render, write_notification};
 
 use crate::batches::Batches;
@@ -84,12 +85,8 @@ impl Session {
             }
             Input::Finished { call, outcome } => self.on_finished(now, call, outcome, out),
             Input::Notified { call, note } => self.on_notification_of(call, note, out),
-            Input::Changed(topic) => {
-                let is_ready = self.state.phase == Phase::Ready;
-                let is_announced = is_ready && self.state.client.announced.includes(&topic);
-                let changes = self.state.subscriptions.announce(&topic, is_announced);
-                out.extend(changes.into_iter().map(|(stream, frame)| notify(stream, frame)));
-            }
+            Input::Changed(topic) => self.on_change(&topic, out),
+            Input::Task(task) => self.on_task(&task, out),
             Input::Gone(stream) => self.on_gone(stream, out),
             Input::Announced(frame) => {
                 out.extend((self.state.phase == Phase::Ready).then(|| notify(None, frame)));
@@ -146,19 +143,9 @@ impl Session {
         calls.uses(stream) || subscriptions.is_listening(stream) || batches.uses(stream)
     }
 
-    /// The size in bytes of the URIs of its subscriptions.
-    pub fn subscription_bytes(&self) -> usize {
-        self.state.subscriptions.size()
-    }
-
     /// Whether answers to a batch are kept until the last of them is there.
     pub fn has_batch(&self) -> bool {
         !self.state.batches.is_unused()
-    }
-
-    /// The resources whose changes the client wants to know of.
-    pub fn watched(&self) -> Vec<Box<str>> {
-        self.state.subscriptions.watched()
     }
 
     fn on_request(
@@ -187,8 +174,12 @@ impl Session {
             .and_then(|from| Ok((from, request?)))
             .and_then(|(from, request)| self.admit(from, request));
         match admitted {
-            Ok(call) => {
+            Ok(mut call) => {
                 let can_restart = era == Era::Legacy && may_ask_client(&method);
+                if can_restart && let Some(resume) = call.request.resume_mut() {
+                    // In this era answers are responses: params of that name are not ours.
+                    *resume = Resume::default();
+                }
                 let caller = call.from.caller.clone();
                 let restart = can_restart.then(|| Restart { caller, method, params });
                 self.start(now, reply_to, id, call, restart, out);
@@ -393,21 +384,6 @@ impl Session {
             Effect::Unsubscribe(uri) => self.change_subscriptions(out, |all| all.unsubscribe(&uri)),
             Effect::SetLevel(level) => self.state.client.log_level = level,
         }
-    }
-
-    /// Changes the subscriptions, and says which resources are watched or no longer watched then.
-    fn change_subscriptions(
-        &mut self,
-        out: &mut Vec<Output>,
-        change: impl FnOnce(&mut Subscriptions),
-    ) {
-        let before = self.watched();
-        change(&mut self.state.subscriptions);
-        let after = self.watched();
-        let added = after.iter().filter(|uri| !before.contains(uri));
-        out.extend(added.map(|uri| Output::Watch(uri.clone())));
-        let removed = before.iter().filter(|uri| !after.contains(uri));
-        out.extend(removed.map(|uri| Output::Unwatch(uri.clone())));
     }
 
     /// A running call reports progress, or logs something.

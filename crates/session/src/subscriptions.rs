@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use sabir_wire::types::{SubscriptionFilter, Topic};
+use sabir_wire::types::{SubscriptionFilter, Task, Topic};
 use sabir_wire::{Id, render};
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ impl Subscriptions {
     }
 
     /// The messages that tell of a change. `expected` says whether a legacy client is there that
-    /// was promised to be told of its kind.
+    /// was promised notifications of its kind.
     pub(crate) fn announce(&self, topic: &Topic, expected: bool) -> Vec<(Option<StreamId>, Bytes)> {
         let legacy_wants = match topic {
             Topic::Resource(uri) => self.is_subscribed(uri),
@@ -100,6 +100,23 @@ impl Subscriptions {
             .into_iter()
             .chain(modern)
             .collect()
+    }
+
+    /// The tasks that anybody listens to, each once.
+    pub(crate) fn watched_tasks(&self) -> Vec<Box<str>> {
+        let all: BTreeSet<_> = self.listeners.iter().flat_map(|l| &l.filter.task_ids).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// The messages that tell of the state of a task.
+    pub(crate) fn announce_task(&self, task: &Task) -> Vec<(StreamId, Bytes)> {
+        let wants = |listener: &&Listener| listener.filter.task_ids.contains(&task.id);
+        let told = self
+            .listeners
+            .iter()
+            .filter(wants)
+            .map(|listener| (listener.stream, render::task_changed(task, &listener.id)));
+        told.collect()
     }
 
     /// Whether there is none.

@@ -2,7 +2,7 @@
 //!
 //! A [`Command`] is checked once, when the configuration is read: its [`CommandLine`], its
 //! [`Input`], that their names match, and its [`Program`]. A call of its [`CommandSource`] renders
-//! its [`Values`], waits in the [`CallQueue`], and is [`run()`] by the supervisor.
+//! its [`Values`], waits in the [`CallQueue`](sabir_budget::CallQueue), and is [`run()`] by the supervisor.
 //!
 //! A value never reaches a shell, never becomes a second argument, and never becomes a flag unless
 //! the author of the command allows it.
@@ -15,7 +15,6 @@ mod exec; // applies limits and the sandbox
 pub mod fuzzing; // what fuzzers run
 mod input; // the arguments
 mod program; // the program and its limits
-mod queue; // concurrent and waiting calls
 mod reply; // the result for the client
 mod run; // one call
 mod sandbox; // Landlock and seccomp
@@ -28,7 +27,6 @@ pub use definition::{DefinitionError, Location, Place};
 pub use extras::{Extras, OUTPUT_FILE};
 pub use input::{Input, nearest};
 pub use program::{Files, FindError, Finder, Limits, Program, Sandbox, Sockets, find_program};
-pub use queue::{CallQueue, QueueFull, QueuedCall, RunningCall};
 pub use reply::{BadMimeType, MimeType, Output};
 pub use run::{Finish, Limit, RunError, run, run_until};
 pub use source::{Command, CommandSource};

@@ -165,3 +165,6 @@ impl std::fmt::Debug for Host {
         f.debug_struct("Host").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,8 @@ pub mod http; // HTTP APIs
 mod hidden; // hidden modes of the executable
 #[cfg(feature = "host")]
 pub mod host; // the process that started us
+#[cfg(feature = "skills")]
+pub mod skills; // a folder of skills
 #[cfg(feature = "upstreams")]
 pub mod upstream; // another MCP server
 #[cfg(feature = "commands")]

@@ -22,6 +22,8 @@ mod settings; // the settings of a script
 mod source; // a source whose calls are ended by a script
 mod server; // the stand-in as a server
 mod stand_in; // a source that offers one of everything
+#[cfg(feature = "tls")]
+mod tls; // TLS before a server that has none
 mod transcript; // the text of a connection, taken apart
 
 pub use connection::ConnectionPlayer;
@@ -37,4 +39,6 @@ pub use session::SessionPlayer;
 pub use settings::{BadSetting, apply_setting};
 pub use source::{Called, ScriptedSource};
 pub use stand_in::StandIn;
+#[cfg(feature = "tls")]
+pub use tls::TlsFront;
 pub use transcript::{Step, Transcript};

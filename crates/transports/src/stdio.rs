@@ -1,4 +1,4 @@
-//! The standard streams of this process: a client started us, and speaks through our pipes.
+//! The standard streams of this process, which a client has started.
 
 use std::io;
 use std::sync::Arc;

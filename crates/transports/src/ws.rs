@@ -133,7 +133,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link for WebSocket<S> {
 
     fn poll(&mut self, cx: &mut Context<'_>, reads: bool) -> Poll<io::Result<Step>> {
         while self.pings.poll_tick(cx).is_ready() {
-            // A client that is not read from cannot be heard.
+            // Pongs are seen only while we read.
             if reads && !self.was_heard {
                 return self.fail(CloseCode::Error, "no answer to a ping").map(Ok);
             }

@@ -116,12 +116,17 @@ impl Caller {
     /// A number for queues in which callers take turns. Callers whom nobody vouches for are told
     /// apart by their connections; for all others it does not matter how many they open.
     pub fn share(&self) -> u64 {
-        if self.issuer() == BUILT_IN {
+        if !self.is_vouched_for() {
             return self.connection;
         }
         let mut hasher = DefaultHasher::new();
         (self.issuer(), self.subject()).hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// Whether an issuer vouches for the caller. All others are told apart by their connections only.
+    pub fn is_vouched_for(&self) -> bool {
+        self.issuer() != BUILT_IN
     }
 
     /// Whether both are the same subject of the same issuer. Scopes and claims may differ: a token
@@ -145,7 +150,7 @@ impl Eq for Caller {}
 impl std::fmt::Display for Caller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.subject())?;
-        if self.issuer() != BUILT_IN { write!(f, "@{}", self.issuer()) } else { Ok(()) }
+        if self.is_vouched_for() { write!(f, "@{}", self.issuer()) } else { Ok(()) }
     }
 }
 

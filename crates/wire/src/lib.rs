@@ -37,7 +37,7 @@ pub use method::{Method, Sender};
 pub use parsed::ParsedRequest;
 pub use raw::Raw;
 pub use request::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
-pub use request::{Request, Resume};
+pub use request::{ReadFolder, Request, Resume, TaskResult, UpdateTask};
 pub use revision::{Era, Features, Revision};
 pub use types::Cancelled;
 pub use uri::{BadTemplate, UriTemplate};

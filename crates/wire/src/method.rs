@@ -36,6 +36,22 @@ pub enum Method {
     SetLevel,
     /// `subscriptions/listen`.
     Listen,
+    /// `tasks/get`.
+    GetTask,
+    /// `tasks/update`.
+    UpdateTask,
+    /// `tasks/cancel`.
+    CancelTask,
+    /// `tasks/result`.
+    TaskResult,
+    /// `tasks/list`.
+    ListTasks,
+    /// `skills/list`.
+    ListSkills,
+    /// `skills/get`.
+    GetSkill,
+    /// `resources/directory/read`.
+    ReadFolder,
     /// `elicitation/create`.
     Elicit,
     /// `sampling/createMessage`.
@@ -79,7 +95,7 @@ pub enum Sender {
     Either,
 }
 
-const TABLE: [(&str, Method, Sender); 29] = [
+const TABLE: [(&str, Method, Sender); 37] = [
     ("initialize", Method::Initialize, Sender::Client),
     ("ping", Method::Ping, Sender::Either),
     ("server/discover", Method::Discover, Sender::Client),
@@ -95,6 +111,14 @@ const TABLE: [(&str, Method, Sender); 29] = [
     ("completion/complete", Method::Complete, Sender::Client),
     ("logging/setLevel", Method::SetLevel, Sender::Client),
     ("subscriptions/listen", Method::Listen, Sender::Client),
+    ("tasks/get", Method::GetTask, Sender::Either),
+    ("tasks/update", Method::UpdateTask, Sender::Client),
+    ("tasks/cancel", Method::CancelTask, Sender::Either),
+    ("tasks/result", Method::TaskResult, Sender::Either),
+    ("tasks/list", Method::ListTasks, Sender::Either),
+    ("skills/list", Method::ListSkills, Sender::Client),
+    ("skills/get", Method::GetSkill, Sender::Client),
+    ("resources/directory/read", Method::ReadFolder, Sender::Client),
     ("elicitation/create", Method::Elicit, Sender::Server),
     ("sampling/createMessage", Method::CreateMessage, Sender::Server),
     ("roots/list", Method::ListRoots, Sender::Server),

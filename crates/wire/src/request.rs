@@ -45,6 +45,45 @@ pub enum Request {
     SetLevel(Level),
     /// `subscriptions/listen`.
     Listen(Listen),
+    /// `tasks/get` with the id of the task.
+    GetTask(Box<str>),
+    /// `tasks/update`.
+    UpdateTask(UpdateTask),
+    /// `tasks/cancel` with the id of the task.
+    CancelTask(Box<str>),
+    /// `tasks/result`.
+    TaskResult(TaskResult),
+    /// `tasks/list`.
+    ListTasks(Page),
+    /// `skills/list`.
+    ListSkills(Page),
+    /// `skills/get` with the URI.
+    GetSkill(Box<str>),
+    /// `resources/directory/read`.
+    ReadFolder(ReadFolder),
+}
+
+impl Request {
+    /// What a client sends when it repeats the request after questions; `None` for a method that
+    /// never asks.
+    pub fn resume_mut(&mut self) -> Option<&mut Resume> {
+        match self {
+            Self::CallTool(call) => Some(&mut call.resume),
+            Self::GetPrompt(get) => Some(&mut get.resume),
+            Self::ReadResource(read) => Some(&mut read.resume),
+            Self::TaskResult(wanted) => Some(&mut wanted.resume),
+            _ => None,
+        }
+    }
+
+    /// The same request, with other answers.
+    #[must_use]
+    pub fn resumed(mut self, resume: Resume) -> Self {
+        if let Some(place) = self.resume_mut() {
+            *place = resume;
+        }
+        self
+    }
 }
 
 /// The params of `initialize`.
@@ -83,6 +122,36 @@ pub struct CallTool {
     pub arguments: Option<Raw>,
     /// Answers, if the request is repeated after questions.
     pub resume: Resume,
+    /// The wish of a client of 2025-11-25 that the call becomes a task, not yet read. No other
+    /// revision has it.
+    pub task: Option<Raw>,
+}
+
+/// The params of `tasks/update`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateTask {
+    /// Id of the task.
+    pub id: Box<str>,
+    /// Answers, by the keys of the questions.
+    pub answers: Vec<(String, Raw)>,
+}
+
+/// The params of `tasks/result`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskResult {
+    /// Id of the task.
+    pub id: Box<str>,
+    /// Answers to the questions of the task, which the session has asked meanwhile.
+    pub resume: Resume,
+}
+
+/// The params of `resources/directory/read`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadFolder {
+    /// URI of the folder.
+    pub uri: Box<str>,
+    /// Cursor of the page; `None` for the first.
+    pub cursor: Option<Box<str>>,
 }
 
 /// The params of `prompts/get`.
@@ -121,6 +190,6 @@ pub struct Complete {
 /// The params of `subscriptions/listen`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listen {
-    /// Changes that the client wants to hear of.
+    /// Changes that the client asks to be notified of.
     pub filter: SubscriptionFilter,
 }

@@ -119,6 +119,9 @@ pub struct Features {
     /// by URL, sampling with tools; an error without an id is written without one; arguments that
     /// break the schema are a result of the tool, not an error of the protocol.
     pub icons: bool,
+    /// Tasks of the core: `execution` of a tool, `tasks/result`, `tasks/list`. The next revision has
+    /// them as an extension, in another form.
+    pub core_tasks: bool,
     /// `resultType`, cache hints, structured content of any type, `serverInfo` in every result,
     /// no code of its own for a missing resource.
     pub stateless: bool,
@@ -131,6 +134,7 @@ const FEATURES: [Features; 5] = [
         structured: false,
         elicitation: false,
         icons: false,
+        core_tasks: false,
         stateless: false,
     },
     Features {
@@ -139,6 +143,7 @@ const FEATURES: [Features; 5] = [
         structured: false,
         elicitation: false,
         icons: false,
+        core_tasks: false,
         stateless: false,
     },
     Features {
@@ -147,6 +152,7 @@ const FEATURES: [Features; 5] = [
         structured: true,
         elicitation: true,
         icons: false,
+        core_tasks: false,
         stateless: false,
     },
     Features {
@@ -155,6 +161,7 @@ const FEATURES: [Features; 5] = [
         structured: true,
         elicitation: true,
         icons: true,
+        core_tasks: true,
         stateless: false,
     },
     Features {
@@ -163,6 +170,7 @@ const FEATURES: [Features; 5] = [
         structured: true,
         elicitation: true,
         icons: true,
+        core_tasks: false,
         stateless: true,
     },
 ];

@@ -1,7 +1,7 @@
 //! `sabir check`: reads a configuration, starts its sources, and reports what they offer and every
 //! problem.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use sabir_registry::{SourceState, SourceStatus};
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use crate::report::{Failure, print, say};
 /// How many names of one kind are printed. `--json` prints all.
 const MAX_NAMES: usize = 12;
 
-pub(crate) fn run(path: Option<&Path>, no_config: bool, as_json: bool) -> Result<(), Failure> {
-    let checked = check(path, no_config);
+pub(crate) fn run(paths: &[PathBuf], no_config: bool, as_json: bool) -> Result<(), Failure> {
+    let checked = check(paths, no_config);
     match (checked, as_json) {
         (Ok(report), false) => report.say(),
         (Ok(report), true) => report.print(),
@@ -29,8 +29,8 @@ pub(crate) fn run(path: Option<&Path>, no_config: bool, as_json: bool) -> Result
     }
 }
 
-fn check(path: Option<&Path>, no_config: bool) -> Result<Report, Failure> {
-    let mut settings = config::read(path, no_config)?;
+fn check(paths: &[PathBuf], no_config: bool) -> Result<Report, Failure> {
+    let mut settings = config::read_all(paths, no_config)?;
     let warnings = std::mem::take(&mut settings.warnings);
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -139,7 +139,7 @@ fn in_json<'m>(mistakes: impl Iterator<Item = &'m Mistake>) -> Vec<Value> {
     mistakes.map(Mistake::to_json).collect()
 }
 
-fn count(number: usize, what: &str) -> String {
+pub(super) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         number => format!("{number} {what}s"),

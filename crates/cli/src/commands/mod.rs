@@ -14,19 +14,24 @@ mod target;
 
 use std::sync::Arc;
 
-use sabir_engine::{ClientEvent, Engine};
+use sabir_engine::{Engine, Observer};
 
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Command};
-use crate::config::{Mistakes, OpenContext, Settings, SourceDescription};
+use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
+use crate::logging::Log;
 use crate::report::Failure;
 
 /// Runs a subcommand.
-pub(crate) fn run(command: Command) -> Result<(), Failure> {
+pub(crate) fn run(command: Command, log: &Log) -> Result<(), Failure> {
+    // What is served decides what is logged.
+    if !matches!(command, Command::Serve(_)) {
+        log.start(false);
+    }
     match command {
-        Command::Serve(serve) => serve::run(&serve),
-        Command::Check { path, no_config, json } => check::run(path.as_deref(), no_config, json),
+        Command::Serve(serve) => serve::run(&serve, log),
+        Command::Check { paths, no_config, json } => check::run(&paths, no_config, json),
         Command::Init => init::run(),
         Command::List(list) => list::run(&list),
         Command::Call(call) => call::run(&call),
@@ -56,22 +61,26 @@ fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
 struct Opened {
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
+    /// The sources, each with how it is written in the configuration.
+    sources: ServedSources,
 }
-
-/// Takes what happens to clients.
-type OnEvent = Box<dyn Fn(ClientEvent) + Send + Sync>;
 
 impl Opened {
     async fn new(settings: Settings) -> Result<Self, Mistakes> {
-        Self::observed(settings, None).await
+        Self::observed(settings, Vec::new()).await
     }
 
-    /// The same, which tells `on_event` what happens to clients.
-    async fn observed(settings: Settings, on_event: Option<OnEvent>) -> Result<Self, Mistakes> {
-        let engine = Engine::observed(settings.engine, on_event);
+    /// The same, which tells `observers` what happens.
+    async fn observed(
+        settings: Settings,
+        observers: Vec<Arc<dyn Observer>>,
+    ) -> Result<Self, Mistakes> {
+        let engine = Engine::observed(settings.engine, observers);
         let context = OpenContext::new(settings.folder);
-        SourceDescription::open_all(settings.sources, &context, engine.registry()).await?;
-        Ok(Self { engine, context })
+        let opening =
+            SourceDescription::open_all(settings.sources, &context, engine.registry(), &[]);
+        let sources = opening.await?.added;
+        Ok(Self { engine, context, sources })
     }
 
     /// Closes all sources, and stops their programs.

@@ -38,9 +38,18 @@ pub(crate) struct Articles {
 impl Articles {
     /// The folder of the configuration file, with all defaults.
     pub(super) fn here() -> Self {
+        Self::with(".", None)
+    }
+
+    /// A folder with a name.
+    pub(super) fn named(path: &str, name: String) -> Self {
+        Self::with(path, Some(Spanned::new(0..0, name)))
+    }
+
+    fn with(path: &str, name: Option<Spanned<String>>) -> Self {
         Self {
-            path: Spanned::new(0..0, ".".to_owned()),
-            name: None,
+            path: Spanned::new(0..0, path.to_owned()),
+            name,
             about: None,
             statuses: None,
             include: None,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex::Regex;
-use sabir::ToolAnnotations;
+use sabir::{TaskMode, TaskPolicy, ToolAnnotations};
 use sabir_sources::command::{
     self, CommandLine, CommandSource, DefinitionError, Extras, FindError, Location, MimeType,
     OUTPUT_FILE, Output, Place, Program, RunItem, Stdin, TextTemplate,
@@ -19,7 +19,7 @@ use super::input::{Described, input, read_schema};
 use super::json::Entries;
 use super::mistake::{Mistake, Place as FilePlace, RELATIVE, Text};
 use super::sources::SourceDescription;
-use super::values::{duration, positive, size};
+use super::values::{duration, one_of, positive, size};
 
 /// A `[[command]]`, as written.
 #[derive(Debug, Deserialize)]
@@ -49,6 +49,8 @@ pub(crate) struct Command {
     idempotent: Option<bool>,
     open_world: Option<bool>,
     log_stderr: Option<bool>,
+    task: Option<Spanned<toml::Value>>,
+    task_after: Option<Spanned<String>>,
     limits: Option<Limits>,
     sandbox: Option<Spanned<Sandbox>>,
 }
@@ -73,6 +75,7 @@ pub(super) fn settle(
     let output = text.checked(output(file, &owner, text)).unwrap_or(Output::Text);
     let concurrency = text.checked(positive(file.concurrency.as_ref(), text)).flatten();
     let extras = extras(file, &owner, text);
+    let task = task(file, &owner, text);
     let mut described = described?;
     if extras.output_file.is_some() {
         described.input = described.input.with_placeholder(OUTPUT_FILE);
@@ -98,6 +101,7 @@ pub(super) fn settle(
         max_waiting: MAX_WAITING,
         log_stderr: file.log_stderr.unwrap_or(false),
         extras,
+        task,
     };
     let run = text.place(place(file, Some(Place::Run(0, None))));
     let runs = name.clone();
@@ -248,6 +252,22 @@ fn extras(file: &Command, owner: &str, text: &Text<'_>) -> Extras {
     Extras { output_file, folder, progress }
 }
 
+/// Whether calls become tasks.
+fn task(file: &Command, owner: &str, text: &Text<'_>) -> TaskPolicy {
+    let modes = [
+        ("\"auto\"", TaskMode::Auto),
+        ("\"always\"", TaskMode::Always),
+        ("\"never\"", TaskMode::Never),
+    ];
+    let mode = text.checked(one_of(file.task.as_ref(), text, &modes)).flatten().unwrap_or_default();
+    let after = text.checked(duration(file.task_after.as_ref(), text)).flatten();
+    if let Some(written) = file.task_after.as_ref().filter(|_| mode != TaskMode::Auto) {
+        let what = format!("{owner}: `task_after` without `task = \"auto\"`");
+        text.report(text.mistake(written.span(), what).hint("add `task = \"auto\"`"));
+    }
+    TaskPolicy { mode, after }
+}
+
 fn timeout(
     file: &Command,
     call_time: Option<Duration>,
@@ -260,7 +280,10 @@ fn timeout(
         if timeout.is_zero() {
             return Err(wrong("timeout must be greater than zero"));
         }
-        if let Some(limit) = call_time.filter(|limit| timeout > *limit) {
+        // Only who waits for the result is bound by the time of a call.
+        let may_be_task =
+            file.task.as_ref().is_some_and(|task| task.get_ref().as_str() != Some("never"));
+        if let Some(limit) = call_time.filter(|limit| timeout > *limit && !may_be_task) {
             return Err(wrong(&format!("timeout is longer than `call_time` (limit {limit:?})"))
                 .hint("set a longer `call_time` in [limits]"));
         }

@@ -9,6 +9,7 @@ use super::openapi::OpenApi;
 use super::prompt::Prompt;
 use super::request::Request;
 use super::resource::Resource;
+use super::skills::Skills;
 use super::upstream::Upstream;
 
 /// A sabir.toml.
@@ -20,6 +21,7 @@ pub(crate) struct File {
     pub(crate) dialect: Dialect,
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
+    pub(crate) tasks: Tasks,
     pub(crate) http: Http,
     pub(crate) token: Vec<Token>,
     pub(crate) articles: Vec<Articles>,
@@ -28,6 +30,7 @@ pub(crate) struct File {
     pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
+    pub(crate) skills: Vec<Skills>,
     pub(crate) upstream: Vec<Upstream>,
     pub(crate) import: Option<Import>,
 }
@@ -132,6 +135,20 @@ pub(crate) struct Limits {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Import {
     pub(crate) path: Spanned<String>,
+}
+
+/// `[tasks]`: calls whose results are fetched later.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Tasks {
+    pub(crate) store: Option<Spanned<String>>,
+    pub(crate) after: Option<Spanned<String>>,
+    pub(crate) in_words: Option<Spanned<String>>,
+    pub(crate) ttl: Option<Spanned<String>>,
+    pub(crate) total: Option<Spanned<usize>>,
+    pub(crate) per_caller: Option<Spanned<usize>>,
+    pub(crate) result_size: Option<Spanned<String>>,
+    pub(crate) poll: Option<Spanned<String>>,
 }
 
 /// `[seal]`: the key that seals the state which clients keep for us. Replicas share it.

@@ -9,6 +9,7 @@ mod confine; // the limits and the sandbox of a program
 mod expand; // references to variables
 mod expected; // what a wrong key or type should have been
 mod file; // the file, as written
+mod folders; // several folders of articles
 mod import; // servers of other clients' files
 mod http; // how HTTP clients are served
 mod input; // the arguments of a tool or a prompt
@@ -21,6 +22,7 @@ mod reach; // hosts, credentials and limits of outgoing requests
 mod request; // an HTTP request as a tool
 mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
+mod skills; // `[[skills]]`
 mod sources; // describing and opening sources
 mod trust; // files that were found, not named
 mod upstream; // another MCP server
@@ -31,18 +33,27 @@ pub(crate) use expected::TEMPLATE;
 pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
 pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use openapi::apis;
-pub(crate) use settle::Settings;
-pub(crate) use sources::{OpenContext, SourceDescription};
+pub(crate) use settle::{Settings, Tables};
+pub(crate) use sources::{OpenContext, ServedSources, SourceDescription};
 pub(crate) use units::duration;
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mistake::Text;
 use settle::settle;
 
 /// The name of the file.
 pub(crate) const FILE_NAME: &str = "sabir.toml";
+
+/// Reads the configuration at `paths`: none, one, or several folders of articles.
+pub(crate) fn read_all(paths: &[PathBuf], ignore_found: bool) -> Result<Settings, Mistakes> {
+    match paths {
+        [] => read(None, ignore_found),
+        [path] => read(Some(path), ignore_found),
+        several => folders::settle_folders(several, ignore_found),
+    }
+}
 
 /// Reads the configuration at `path`, which is a file, or a folder in which it may be found. A
 /// folder without one is a folder of articles, and so is every folder if `ignore_found`. Without a

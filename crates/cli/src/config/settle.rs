@@ -1,12 +1,13 @@
 //! Settles a file: defaults and environment variables are filled in, values are checked.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sabir::{
     Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision,
-    SealKey,
+    SealKey, TaskSettings,
 };
 use sabir::{ToolFailure, UnknownTool};
 use toml::{Spanned, Value};
@@ -15,8 +16,9 @@ use super::expand::expand;
 use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
 use super::sources::SourceDescription;
+use super::upstream;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, import, openapi, prompt, request, resource, upstream};
+use super::{articles, command, http, import, openapi, prompt, request, resource, skills};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -33,10 +35,16 @@ pub(crate) struct Settings {
     pub(crate) token_env: Option<String>,
     /// Whether the file asks for stdio.
     pub(crate) stdio: bool,
+    /// The file in which tasks survive the process, not opened yet.
+    pub(crate) task_store: Option<PathBuf>,
     /// The sources, not opened yet.
     pub(crate) sources: Vec<SourceDescription>,
+    /// The other tables of the file, as written.
+    pub(crate) tables: Tables,
     /// The folder of the file.
     pub(crate) folder: PathBuf,
+    /// The file, if there is one.
+    pub(crate) file: Option<PathBuf>,
     /// The file, if it was found in a folder and not named.
     pub(crate) found: Option<PathBuf>,
     /// What is probably not meant.
@@ -90,8 +98,10 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     };
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text);
+    let task_store = tasks(&mut engine.tasks, &file.tasks, text);
     let (http, listens_http) = http::settle(file, text);
-    let mut sources = sources(file, text, &engine.limits);
+    let (tables, written) = written(text);
+    let mut sources = sources(file, text, &engine.limits, written);
     let imported = imported(file, text, engine.limits.question_time);
     sources.extend(text.checked(imported).unwrap_or_default());
     let ws = text.checked(http::address(file.listen.ws.as_ref(), text)).flatten();
@@ -107,16 +117,47 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         ws,
         token_env,
         stdio,
+        task_store,
         sources,
+        tables,
         folder,
+        file: (!text.text.is_empty()).then(|| text.path.to_owned()),
         found: None,
         warnings,
         process,
     })
 }
 
+/// The tables of a file that describe no sources, by their names.
+pub(crate) type Tables = BTreeMap<String, String>;
+
+/// The kinds of sources, in the order in which they are settled.
+const KINDS: [&str; 7] =
+    ["articles", "command", "request", "openapi", "prompt", "resource", "upstream"];
+
+/// The tables of the file, and how each source is written, in the order in which they are settled.
+/// A file in another format, or none, is one text for all.
+fn written(text: &Text<'_>) -> (Tables, Vec<String>) {
+    let mut file = text.text.parse::<toml::Table>().unwrap_or_default();
+    // Its servers are sources.
+    file.remove("import");
+    let sources = KINDS.iter().flat_map(|kind| match file.remove(*kind) {
+        Some(Value::Array(all)) => {
+            all.iter().map(|one| format!("{kind} {one}")).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    });
+    let sources = sources.collect();
+    (file.into_iter().map(|(name, table)| (name, table.to_string())).collect(), sources)
+}
+
 /// Settles the descriptions of all sources, in the order of the file within each kind.
-fn sources(file: &File, text: &Text<'_>, limits: &Limits) -> Vec<SourceDescription> {
+fn sources(
+    file: &File,
+    text: &Text<'_>,
+    limits: &Limits,
+    written: Vec<String>,
+) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
     let call_time = limits.call_time;
     let articles = file.articles.iter().map(|file| articles::settle(file, text, is_only));
@@ -125,9 +166,12 @@ fn sources(file: &File, text: &Text<'_>, limits: &Limits) -> Vec<SourceDescripti
     let apis = file.openapi.iter().map(|file| openapi::settle(file, text, call_time));
     let prompts = file.prompt.iter().map(|file| prompt::settle(file, text));
     let resources = file.resource.iter().map(|file| resource::settle(file, text));
+    let skills = file.skills.iter().map(|file| skills::settle(file, text));
     let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
-    let texts = prompts.chain(resources);
+    let texts = prompts.chain(resources).chain(skills);
     let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
+    let written = written.into_iter().chain(std::iter::repeat(text.text.to_owned()));
+    let all = all.zip(written).map(|(source, written)| source.map(|one| one.written(written)));
     all.filter_map(|source| text.checked(source)).collect()
 }
 
@@ -146,6 +190,9 @@ fn imported(
     let inner = Text::new(&whole, &json);
     let settled = import::upstreams(&inner).and_then(|upstreams| {
         Mistakes::all(upstream::settle_all(&upstreams, &inner, question_time))
+    });
+    let settled = settled.map(|all| {
+        all.into_iter().enumerate().map(|(nth, one)| one.written(format!("{nth} {json}"))).collect()
     });
     Ok(settled.unwrap_or_else(|mistakes| {
         mistakes.iter().for_each(|mistake| text.report(mistake.clone()));
@@ -240,6 +287,23 @@ fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'
     text.set(&mut limits.subscription_bytes, size(file.subscription_size.as_ref(), text));
     text.set(&mut limits.batch_bytes, size(file.batch_size.as_ref(), text));
     engine.questions = file.questions.unwrap_or(engine.questions);
+}
+
+/// Settles how calls become tasks. Gives the file in which they are kept.
+fn tasks(tasks: &mut TaskSettings, file: &file::Tasks, text: &Text<'_>) -> Option<PathBuf> {
+    let limits = &mut tasks.limits;
+    text.set(&mut tasks.after, duration(file.after.as_ref(), text));
+    tasks.in_words = text.checked(duration(file.in_words.as_ref(), text)).flatten();
+    text.set(&mut limits.total, positive(file.total.as_ref(), text));
+    text.set(&mut limits.per_caller, positive(file.per_caller.as_ref(), text));
+    text.set(&mut limits.result_bytes, size(file.result_size.as_ref(), text));
+    let millis = |written: &Option<Spanned<String>>| {
+        let time = text.checked(duration(written.as_ref(), text)).flatten()?;
+        u64::try_from(time.as_millis()).ok()
+    };
+    limits.ttl_ms = millis(&file.ttl).unwrap_or(limits.ttl_ms);
+    limits.poll_ms = millis(&file.poll).unwrap_or(limits.poll_ms);
+    file.store.as_ref().map(|path| text.resolve(path.get_ref()))
 }
 
 fn seal_key(file: &file::Seal, text: &Text<'_>) -> Result<Option<SealKey>, Mistake> {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_registry::{Registry, Source};
+use sabir_registry::{Registry, Source, SourceId};
 use sabir_sources::command::{FindError, Finder};
 use sabir_sources::text::File as TextFile;
 use sabir_supervisor::{Supervisor, SupervisorSettings};
@@ -19,6 +19,8 @@ pub(crate) struct SourceDescription {
     place: Place,
     /// The program that it runs, as written.
     program: Option<String>,
+    /// How it is written. Two that are written alike are the same source.
+    written: String,
     open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
 }
 
@@ -38,7 +40,7 @@ impl SourceDescription {
             let opening = open(context);
             Box::pin(async { opening.await.map(|source| Arc::new(source) as Arc<dyn Source>) })
         };
-        Self { place, program: None, open: Box::new(open) }
+        Self { place, program: None, written: String::new(), open: Box::new(open) }
     }
 
     /// Names the program that the source runs.
@@ -52,20 +54,54 @@ impl SourceDescription {
         self.program.as_deref()
     }
 
-    /// Opens all sources, in their order, and adds them to `registry`.
+    /// Says how the source is written.
+    pub(super) fn written(mut self, written: String) -> Self {
+        self.written = written;
+        self
+    }
+
+    /// Opens all sources, in their order, and puts them into `registry` in the place of `removed`.
     pub(crate) async fn open_all(
         descriptions: Vec<Self>,
         context: &Arc<OpenContext>,
         registry: &Registry,
-    ) -> Result<(), Mistakes> {
-        let (mut opened, mut places) = (Vec::new(), Vec::new());
-        for Self { place, open, .. } in descriptions {
+        removed: &[SourceId],
+    ) -> Result<OpenedSources, Mistakes> {
+        let (mut opened, mut places, mut all_written) = (Vec::new(), Vec::new(), Vec::new());
+        for Self { place, open, written, .. } in descriptions {
             opened.push(open(context.clone()).await);
             places.push(place);
+            all_written.push(written);
         }
-        let added = registry.add_all(Mistakes::all(opened)?).map(drop);
-        added.map_err(|(nth, bad)| places.swap_remove(nth).mistake(bad.to_string()).into())
+        let exchanged = registry.exchange(removed, Mistakes::all(opened)?);
+        let (ids, removed) =
+            exchanged.map_err(|(nth, bad)| places.swap_remove(nth).mistake(bad.to_string()))?;
+        Ok(OpenedSources { added: all_written.into_iter().zip(ids).collect(), removed })
     }
+
+    /// Takes out the sources that are served already, as `served` says. Gives those that are served
+    /// and still described, and those that are not any more.
+    pub(crate) fn take_served(
+        descriptions: &mut Vec<Self>,
+        mut served: ServedSources,
+    ) -> (ServedSources, ServedSources) {
+        let mut kept = Vec::new();
+        descriptions.retain(|one| {
+            let known = served.iter().position(|(written, _)| *written == one.written);
+            kept.extend(known.map(|at| served.remove(at)));
+            known.is_none()
+        });
+        (kept, served)
+    }
+}
+
+/// Sources, each with how it is written.
+pub(crate) type ServedSources = Vec<(String, SourceId)>;
+
+/// The sources that were opened, and those whose place they took.
+pub(crate) struct OpenedSources {
+    pub(crate) added: ServedSources,
+    pub(crate) removed: Vec<Arc<dyn Source>>,
 }
 
 impl std::fmt::Debug for SourceDescription {

@@ -282,3 +282,53 @@ fn the_handbook_has_no_problems() {
     assert!(told.ends_with("\n`handbook` offers 3 tools, 0 prompts and 28 resources"), "{told}");
     assert!(!told.contains("warning"), "{told}");
 }
+
+#[test]
+fn several_folders_are_served_by_their_titles() {
+    let place = TempDir::new().unwrap();
+    write(place.path(), "rust/src/README.md", "# The Rust Book\n\nA book.\n");
+    write(place.path(), "rust/src/ownership.md", "# Ownership\n\nBorrow it.\n");
+    write(place.path(), "notes/todo.md", "# To do\n\nBorrow a ladder.\n");
+    let output = sabir(place.path(), &["check", "rust/src", "notes"]);
+    let expected = "exit 0\nstderr:\narticles rust/src: 2 articles, 0 hidden\n\
+        articles notes: 1 article, 0 hidden\n\
+        tools: the_rust_book_list_articles, the_rust_book_get_article, \
+        the_rust_book_search_articles, notes_list_articles, notes_get_article, notes_search_articles\n\
+        resources: article://the_rust_book/README, article://the_rust_book/ownership, \
+        article://notes/todo\n\
+        `the_rust_book-notes` offers 6 tools, 0 prompts and 5 resources";
+    assert_eq!(seen(&output), expected);
+    // Twice the same, and what is no folder of articles.
+    let output = sabir(place.path(), &["check", "notes", "./notes"]);
+    assert!(seen(&output).contains("notes_2_get_article"), "{}", seen(&output));
+    write(place.path(), "rust/src/sabir.toml", "");
+    let output = sabir(place.path(), &["check", "rust/src", "notes", "notes/todo.md", "nowhere"]);
+    let seen_all = seen(&output);
+    assert!(seen_all.starts_with("exit 3"), "{seen_all}");
+    for mistake in [
+        "one of several folders has a configuration (expected folders of articles)\n  --> \
+         rust/src/sabir.toml",
+        "not a folder (expected folders of articles, or one file)\n  --> notes/todo.md",
+        "not a folder (expected folders of articles, or one file)\n  --> nowhere",
+    ] {
+        assert!(seen_all.contains(mistake), "{seen_all}");
+    }
+    let output = sabir(place.path(), &["check", "--no-config", "rust/src", "notes"]);
+    assert_eq!(output.status.code(), Some(0), "{}", seen(&output));
+}
+
+#[test]
+fn instructions_say_what_is_there_and_how_to_find_it() {
+    let mut client = Client::start_in(folder(FILE));
+    let told = client.initialize()["instructions"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("Articles about protocols.\n"), "{told}");
+    for expected in ["Categories: concepts, patterns", "`search_articles`", "`get_article`"] {
+        assert!(told.contains(expected), "{told}");
+    }
+    let own = format!("[server]\ninstructions = \"Ask me.\"\n{FILE}");
+    let mut client = Client::start_in(folder(&own));
+    assert_eq!(client.initialize()["instructions"], "Ask me.");
+    let none = format!("[server]\ninstructions = \"\"\n{FILE}");
+    let mut client = Client::start_in(folder(&none));
+    assert_eq!(client.initialize().get("instructions"), None);
+}

@@ -16,7 +16,10 @@ mod install;
 #[cfg(target_os = "linux")]
 mod linking;
 mod mistakes;
+mod reload;
+mod skills;
 mod stdio;
+mod tasks;
 mod transcripts;
 mod texts;
 mod tools;

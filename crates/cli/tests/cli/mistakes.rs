@@ -79,6 +79,9 @@ const TYPES: &[Row] = &[
 const VALUES: &[Row] = &[
     ("[listen]\nhttp = \"nowhere\"", 2, &["invalid address `nowhere`", "\"localhost:7331\""]),
     ("[http]\nendpoint = \"mcp\"", 2, &["invalid path `mcp`", "\"/mcp\""]),
+    ("[http]\nendpoint = \"/healthz\"", 2, &["the path `/healthz` is taken", "\"/mcp\""]),
+    ("[http]\nendpoint = \"/sse\"", 2, &["the path `/sse` is taken"]),
+    ("[http]\nold_sse = true\nendpoint = \"/messages\"", 3, &["the path `/messages` is taken"]),
     ("[http]\ntoken_env = \"SABIR_UNSET\"", 2, &["`SABIR_UNSET` is not set", "openssl rand"]),
     ("[limits]\ngrace = \"5\"", 2, &["invalid duration `5`", "\"5s\""]),
     ("[limits]\nmessage_size = \"16mb\"", 2, &["invalid size `16mb`", "\"16MB\""]),

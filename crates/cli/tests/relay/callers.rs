@@ -75,7 +75,7 @@ async fn a_question_that_is_not_answered_in_time_ends_its_call() {
     let (client, _) = relay.client(Revision::NEWEST).await;
     super::listed(&client, "up_elicit").await;
     let request = |resume| {
-        let call = CallTool { name: "up_elicit".into(), arguments: None, resume };
+        let call = CallTool { name: "up_elicit".into(), arguments: None, resume, task: None };
         CallRequest::new(Request::CallTool(call))
     };
     let asked = client.call(request(Resume::default())).await.unwrap();

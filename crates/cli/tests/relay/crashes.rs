@@ -15,8 +15,12 @@ async fn an_upstream_that_dies_in_a_call_a_hundred_times_is_there_for_the_next()
     let (client, _) = relay.client(Revision::NEWEST).await;
     super::listed(&client, "up_wait").await;
     for round in 0..100 {
-        let request =
-            CallTool { name: "up_wait".into(), arguments: None, resume: Resume::default() };
+        let request = CallTool {
+            name: "up_wait".into(),
+            arguments: None,
+            resume: Resume::default(),
+            task: None,
+        };
         let options = CallOptions { progress: true, ..CallOptions::default() };
         let request = CallRequest::new(Request::CallTool(request)).with(options);
         let mut waiting = client.start(request).await.unwrap();

@@ -97,7 +97,7 @@ async fn a_parked_call_belongs_to_its_caller_and_is_resumed_once() {
     super::listed(&client, "up_elicit").await;
     let request = |resume| {
         let (name, arguments) = ("up_elicit".into(), Some(raw(json!({ "word": "a" }))));
-        CallRequest::new(Request::CallTool(CallTool { name, arguments, resume }))
+        CallRequest::new(Request::CallTool(CallTool { name, arguments, resume, task: None }))
     };
     let asked =
         client.call(request(Resume::default())).await.unwrap().questions().unwrap().unwrap();

@@ -42,11 +42,21 @@ pub(crate) fn write_page(grid: &str, foreign: &str) {
     }
 }
 
+/// A WebSocket carries the same messages as a pipe, so one revision of each era is enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_crosses_to_an_upstream_behind_a_websocket() {
+    for far in [Revision::NEWEST, Revision::NEWEST_LEGACY] {
+        let column = column("WebSocket", far).await;
+        assert!(column.failures.is_empty(), "{:#?}", column.failures);
+    }
+}
+
 async fn column(way: &str, far: Revision) -> Column {
-    let http = (way == "HTTP").then(|| http_fixture(&["http", far.date()]));
+    let http = (way != "stdio").then(|| http_fixture(&["http", far.date()]));
     let configuration = match &http {
         None => fixture("up", far),
-        Some((_, url)) => format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n"),
+        Some((_, url)) if way == "WebSocket" => at_url(&url.replacen("http", "ws", 1)),
+        Some((_, url)) => at_url(url),
     };
     let relay = Relay::start(&configuration);
     let title = format!("{way} {}", far.date());
@@ -70,6 +80,10 @@ async fn column(way: &str, far: Revision) -> Column {
         }
     }
     column
+}
+
+fn at_url(url: &str) -> String {
+    format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n")
 }
 
 fn page(columns: &[Column]) -> String {

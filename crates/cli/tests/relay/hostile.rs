@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use super::{PATIENCE, Process, Relay, fixture, http_fixture, raw, text, upstream};
 
 /// What each does, and a part of what its caller is told; `None` if the call may end in any way.
+/// Two list so much that their tool may not be known yet: then the answer names it.
 const MODES: [(&str, Option<&str>); 22] = [
     ("endless-line", None),
     ("huge-result", None),
@@ -26,11 +27,13 @@ const MODES: [(&str, Option<&str>); 22] = [
     ("floods-stderr", Some("good")),
     ("names-with-control-characters", Some("good")),
     ("schema-bomb", Some("good")),
-    ("many-tools", None),
-    ("endless-pages", None),
+    ("many-tools", Some("good")),
+    ("endless-pages", Some("good")),
     ("exits-at-once", None),
     ("never-answers", None),
 ];
+
+const SLOW: [&str; 2] = ["many-tools", "endless-pages"];
 
 /// Memory of the relay, in MB, with all of them at once. The longest message has 64 MB.
 const MAX_MEMORY: usize = 1000;
@@ -68,7 +71,9 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
                 Ok(reply) => text(&reply),
                 Err(error) => error.to_string(),
             };
-            assert!(told.is_none_or(|told| seen.contains(told)), "{mode}: {seen}");
+            let is_unknown = SLOW.contains(&mode) && seen.contains(&tool);
+            let is_right = told.is_none_or(|told| seen.contains(told));
+            assert!(is_right || is_unknown, "{mode}: {seen}");
         });
     }
     for nth in 0..50 {

@@ -25,7 +25,8 @@ fn runs(pid: &str) -> bool {
 
 /// Begins a call that lasts until it is dropped; it has reached the upstream.
 pub(crate) async fn wait(client: &Client) -> sabir_client::Call {
-    let request = CallTool { name: "up_wait".into(), arguments: None, resume: Resume::default() };
+    let request =
+        CallTool { name: "up_wait".into(), arguments: None, resume: Resume::default(), task: None };
     let options = CallOptions { progress: true, ..CallOptions::default() };
     let request = CallRequest::new(Request::CallTool(request)).with(options);
     let mut waiting = client.start(request).await.unwrap();

@@ -11,6 +11,7 @@ mod lifetimes;
 mod memory;
 mod naming;
 mod rows;
+mod secure;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -60,17 +61,22 @@ impl Relay {
     }
 
     fn start_in(folder: TempDir, configuration: &str) -> Self {
+        Self::start_with(folder, configuration, |_| {})
+    }
+
+    fn start_with(folder: TempDir, configuration: &str, change: impl FnOnce(&mut Command)) -> Self {
         std::fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sabir"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sabir"));
+        command
             .args(["serve", "--http", "127.0.0.1:0"])
             .current_dir(folder.path())
             .env("XDG_CACHE_HOME", folder.path().join("cache"))
             .envs(TOKENS)
             .env_remove("SABIR_LOG")
             .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = lines.find_map(|line| {
             let line = line.unwrap();

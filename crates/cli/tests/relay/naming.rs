@@ -10,14 +10,24 @@ use super::{FIXTURE, Relay, fixture, raw, text, upstream};
 
 /// Runs `sabir check` on a configuration; what it says.
 fn check(file: &str, configuration: &str) -> String {
+    check_with(file, configuration, |_| {})
+}
+
+/// The same, with a change of the command.
+pub(super) fn check_with(
+    file: &str,
+    configuration: &str,
+    change: impl FnOnce(&mut Command),
+) -> String {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join(file), configuration).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_sabir"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sabir"));
+    command
         .args(["check", file])
         .current_dir(folder.path())
-        .env("XDG_CACHE_HOME", folder.path().join("cache"))
-        .output()
-        .unwrap();
+        .env("XDG_CACHE_HOME", folder.path().join("cache"));
+    change(&mut command);
+    let output = command.output().unwrap();
     let code = output.status.code().unwrap_or(-1);
     format!("exit {code}\n{}", String::from_utf8_lossy(&output.stderr))
 }

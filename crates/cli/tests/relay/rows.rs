@@ -161,7 +161,8 @@ impl Setup {
 
     /// A call as its holder sees it.
     async fn start(&self, name: &str, options: CallOptions) -> Result<sabir_client::Call, String> {
-        let request = CallTool { name: name.into(), arguments: None, resume: Resume::default() };
+        let request =
+            CallTool { name: name.into(), arguments: None, resume: Resume::default(), task: None };
         let request = CallRequest::new(Request::CallTool(request)).with(options);
         self.client.start(request).await.map_err(told)
     }
@@ -187,6 +188,7 @@ impl Setup {
             name: "up_echo".into(),
             arguments: Some(arguments.clone()),
             resume: Resume::default(),
+            task: None,
         };
         let reply = self.client.call(Request::CallTool(request)).await.map_err(told)?;
         let json = reply.json.text();

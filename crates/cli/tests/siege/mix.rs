@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::{Client, health, hello, read_request, request, session_header};
 use crate::h2;
-use crate::server::Server;
+use crate::quiet::quiet_during;
+use crate::server::{Server, word};
 
 const CONFIGURATION: &str = r#"
 [http]
@@ -19,10 +20,19 @@ stall = "3s"
 session_idle = "10s"
 handshake_time = "3s"
 
+[[articles]]
+path = "content"
+
 [[command]]
 name = "nap"
 run = ["sleep", "0.2"]
 concurrency = 2
+
+[[command]]
+name = "take"
+run = ["true"]
+stdin = "json"
+input_schema = { type = "object", properties = { list = { type = "array", uniqueItems = true } } }
 "#;
 
 type Attack = fn(SocketAddr);
@@ -93,12 +103,42 @@ const ATTACKS: &[(&str, Attack)] = &[
         }
         thread::sleep(Duration::from_millis(500));
     }),
+    ("long arguments", |address| {
+        let mut client = Client::connect(address);
+        let Some(id) = client.session("2025-11-25") else { return };
+        let list: Vec<_> = (0..50_000).map(|n| n.to_string()).collect();
+        let call = json!({ "name": "take", "arguments": { "list": list } });
+        client.ask(&session_header(&id), &request(1, "tools/call", &call));
+    }),
+    ("searches for misspelt words", |address| {
+        let query: Vec<_> = (0..32).map(|n| misspelt(&word(n * 7))).collect();
+        let call = json!({ "name": "search_articles", "arguments": { "query": query.join(" ") } });
+        call_thrice(address, &call);
+    }),
+    ("20,000 equal headings", |address| {
+        let call = json!({ "name": "get_article", "arguments": { "slug": "headings" } });
+        call_thrice(address, &call);
+    }),
     ("nonsense", |address| {
         let mut client = Client::connect(address);
         client.post("", &"[".repeat(100_000));
         client.say(b"POST /mcp HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n");
     }),
 ];
+
+fn call_thrice(address: SocketAddr, call: &Value) {
+    let mut client = Client::connect(address);
+    let Some(id) = client.session("2025-06-18") else { return };
+    for number in 1..=3 {
+        client.ask(&session_header(&id), &request(number, "tools/call", call));
+    }
+}
+
+fn misspelt(word: &str) -> String {
+    let mut letters: Vec<_> = word.chars().collect();
+    letters.swap(1, 2);
+    letters.into_iter().collect()
+}
 
 /// Somebody who only wants to read a small text, in both eras. Every answer is checked.
 fn normal(address: SocketAddr, is_over: &AtomicBool, answers: &AtomicU64) -> Duration {
@@ -183,5 +223,30 @@ fn all_attacks_together_leave_normal_clients_alone_and_nothing_behind() {
     }
     println!("open files: {files} before, {} after", server.files());
     println!("threads: {threads} before, {} after", server.threads());
+    server.check_alive();
+}
+
+#[test]
+fn each_attack_alone_leaves_a_quiet_client_alone() {
+    let mut server = Server::start(CONFIGURATION);
+    let address = server.address;
+    let time = Duration::from_secs((seconds() / 60).clamp(1, 30));
+    quiet_during(&server, || thread::sleep(time)).check("none");
+    for (name, attack) in ATTACKS {
+        let waits = quiet_during(&server, || {
+            let end = Instant::now() + time;
+            let attacking = || {
+                while Instant::now() < end {
+                    attack(address);
+                }
+            };
+            thread::scope(|threads| {
+                (0..4).for_each(|_| drop(threads.spawn(attacking)));
+            });
+        });
+        waits.check(name);
+    }
+    server.check_peak("each attack alone");
+    server.check_rest("each attack alone");
     server.check_alive();
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -44,6 +45,7 @@ impl Server {
              = \"big.txt\"\n[[resource]]\nuri = \"text://small\"\ntext = \"small\"\n"
         );
         fs::write(folder.path().join("sabir.toml"), file).unwrap();
+        write_articles(&folder.path().join("content"));
         let ulimit = limit.map_or(String::new(), |limit| format!("ulimit -n {limit} && "));
         let mut child = Command::new("sh")
             .arg("-c")
@@ -51,6 +53,7 @@ impl Server {
             .arg(env!("CARGO_BIN_EXE_sabir"))
             .current_dir(folder.path())
             .env_remove("SABIR_LOG")
+            .env("XDG_CACHE_HOME", folder.path().join("cache"))
             .env("ANN", "ann-token")
             .env("BOB", "bob-token")
             .stdin(Stdio::null())
@@ -131,6 +134,23 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Articles of made-up words, and one with many equal headings, for servers that are told of them.
+fn write_articles(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    fs::write(folder.join("headings.md"), "# a\n".repeat(20_000)).unwrap();
+    for article in 0..200 {
+        let words: Vec<_> = (0..200).map(|n| word(article * 31 + n * 7)).collect();
+        fs::write(folder.join(format!("{article}.md")), words.join(" ")).unwrap();
+    }
+}
+
+/// One of ten thousand words.
+pub(crate) fn word(number: usize) -> String {
+    const PARTS: [&str; 10] = ["ba", "den", "ko", "lur", "mi", "nos", "pe", "rat", "su", "vin"];
+    let digits = [number / 1000, number / 100, number / 10, number];
+    digits.map(|digit| PARTS[digit % 10]).concat()
 }
 
 /// A field of `/proc/PID/status`.

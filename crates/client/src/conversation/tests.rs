@@ -118,6 +118,7 @@ impl Player {
                     name: "x".into(),
                     arguments,
                     resume: Resume::default(),
+                    task: None,
                 })
             }
         };

@@ -13,7 +13,7 @@ use super::stream;
 use crate::error::{CallError, OpenError};
 use crate::io::{CallKey, Outgoing};
 
-/// Bytes of the body of an error that are read. Of a longer one only the status is told.
+/// Bytes of an error body that are read. A longer one is reported by its status alone.
 const MAX_ERROR: u64 = 64 << 10;
 /// Characters of a body that an error shows.
 const MAX_SHOWN: usize = 200;

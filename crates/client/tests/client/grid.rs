@@ -39,7 +39,7 @@ impl Cell {
 /// Runs a check for each revision and transport.
 async fn everywhere(check: impl AsyncFn(&Cell)) {
     for revision in Revision::ALL {
-        for way in [Way::Pipe, Way::Http] {
+        for way in [Way::Pipe, Way::Http, Way::WebSocket] {
             check(&Cell::new(revision, way).await).await;
         }
     }
@@ -167,6 +167,7 @@ async fn many_calls_at_once_get_their_own_answers() {
     for (revision, way) in [
         (Revision::NEWEST, Way::Pipe),
         (Revision::NEWEST, Way::Http),
+        (Revision::NEWEST, Way::WebSocket),
         (Revision::NEWEST_LEGACY, Way::Pipe),
     ] {
         let cell = Cell::new(revision, way).await;
@@ -184,7 +185,7 @@ async fn many_calls_at_once_get_their_own_answers() {
 
 #[tokio::test]
 async fn the_era_is_found_out() {
-    for way in [Way::Pipe, Way::Http] {
+    for way in [Way::Pipe, Way::Http, Way::WebSocket] {
         let mut server = StandInServer::start().await;
         let transport = transport(&mut server, way).await;
         let client = Client::without_answers(transport, sabir_client::ClientConfig::default());

@@ -6,3 +6,4 @@ mod grid;
 mod http;
 mod opening;
 mod support;
+mod websocket;

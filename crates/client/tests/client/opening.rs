@@ -213,6 +213,7 @@ async fn a_dropped_call_is_cancelled_and_its_late_answer_is_ignored() {
         name: "t".into(),
         arguments: None,
         resume: sabir_wire::Resume::default(),
+        task: None,
     });
     let call = client.start(request.clone()).await.unwrap();
     let mut said = told.recv().await.unwrap();
@@ -254,6 +255,7 @@ async fn a_question_on_a_pipe_goes_to_the_only_call_or_to_the_owner() {
             name: "t".into(),
             arguments: None,
             resume: sabir_wire::Resume::default(),
+            task: None,
         };
         client.start(Request::CallTool(call)).await.unwrap()
     };

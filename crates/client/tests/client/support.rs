@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_client::{
-    Answerer, Answering, Client, ClientConfig, HttpTarget, HttpTransport, Link, LinkKind, Opening,
-    PipeTransport, Transport, carry_lines,
+    Answerer, Answering, Client, ClientConfig, HttpTarget, Link, LinkKind, Opening, PipeTransport,
+    Transport, carry_lines,
 };
 use sabir_testkit::StandInServer;
 use sabir_wire::types::{ClientCapabilities, LogMessage, Progress, Question};
@@ -61,20 +61,21 @@ pub(crate) enum Way {
     Pipe,
     Http,
     OldSse,
+    WebSocket,
 }
 
 pub(crate) async fn transport(server: &mut StandInServer, way: Way) -> Arc<dyn Transport> {
-    let path = match way {
+    let (scheme, path) = match way {
         Way::Pipe => {
             let (reader, writer) = server.pipe();
             return Arc::new(PipeTransport::new(reader, writer));
         }
-        Way::Http => "/mcp",
-        Way::OldSse => "/sse",
+        Way::Http => ("http", "/mcp"),
+        Way::OldSse => ("http", "/sse"),
+        Way::WebSocket => ("ws", "/mcp"),
     };
     let address = server.http(|_| {}).await;
-    let target = HttpTarget::new(format!("http://{address}{path}")).unwrap();
-    Arc::new(HttpTransport::new(target))
+    HttpTarget::new(format!("{scheme}://{address}{path}")).unwrap().transport()
 }
 
 /// A server in memory that answers each line with a function; `None` ends the link. It can be opened

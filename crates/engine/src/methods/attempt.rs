@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use sabir_budget::{compute, memory};
 use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome, Source};
 use sabir_session::Outcome;
 use sabir_wire::types::{Questions, Relayed, ServerResult};
-use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Resume};
+use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Resume, Revision, render};
 use serde_json::Value;
 
+use super::busy;
+use crate::admitted::refused;
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
 use crate::engine::Engine;
@@ -20,6 +23,7 @@ pub(crate) struct Attempt {
     source: Arc<dyn Source>,
     call: Arc<RunningCall>,
     caller: Caller,
+    revision: Revision,
     method: &'static str,
     name: ByteString,
     arguments: Option<Raw>,
@@ -41,6 +45,7 @@ impl Attempt {
             source: source.clone(),
             call: context.call.clone(),
             caller: context.from.caller.clone(),
+            revision: context.from.revision,
             method,
             name,
             arguments: arguments.cloned(),
@@ -58,11 +63,8 @@ impl Attempt {
         if !resume.answers.is_empty() {
             attempt.saved.asked = attempt.saved.asked.max(1);
         }
+        check_answers(&resume.answers)?;
         for (key, answer) in resume.answers {
-            if !answer.is_object() {
-                let reason = format!("`inputResponses[\"{key}\"]` must be an object");
-                return Err(Problem::Params(reason.into()));
-            }
             // A newer answer replaces an older one: the source may have asked again.
             attempt.saved.answers.retain(|(known, _)| *known != key);
             attempt.saved.answers.push((key, answer));
@@ -71,13 +73,34 @@ impl Attempt {
     }
 
     /// Turns a source's answer into the call's outcome; questions are sealed for the way out.
-    pub(crate) fn close<T: Into<ServerResult>>(self, answer: Answer<T>) -> Outcome {
-        match answer {
-            Ok(SourceOutcome::Done(reply)) => Outcome::Done(reply.into()),
-            Ok(SourceOutcome::NeedInput(ask)) => self.ask(ask),
-            Ok(SourceOutcome::Relayed(json)) => Outcome::Done(relayed(self.method, json)),
-            Err(problem) => Outcome::Failed(problem),
+    pub(crate) async fn close<T: Into<ServerResult>>(self, answer: Answer<T>) -> Outcome {
+        let result = match answer {
+            Ok(SourceOutcome::Done(reply)) => reply.into(),
+            Ok(SourceOutcome::Relayed(json)) => relayed(self.method, json),
+            Ok(SourceOutcome::NeedInput(ask)) => return self.ask(ask),
+            Err(problem) => return Outcome::Failed(problem),
+        };
+        match is_long(&result) {
+            false => Outcome::Done(result),
+            true => self.write(result).await,
         }
+    }
+
+    /// Lets the pool write a long result, so that the thread that sends it has little to do.
+    async fn write(&self, result: ServerResult) -> Outcome {
+        // As it is, and as it is written.
+        let mut hold = match memory().take(2 * result.size()) {
+            Ok(hold) => hold,
+            Err(full) => return refused(full),
+        };
+        let (revision, server) = (self.revision, self.engine.session_config.server.clone());
+        let written = compute(self.caller.share(), move |_| {
+            let text = render::result(&result, revision, &server);
+            drop(result);
+            hold.shrink_to(text.len());
+            Ok(hold.keep(text))
+        });
+        written.await.map(ServerResult::Ready).map_err(busy).into()
     }
 
     fn ask(self, ask: Ask) -> Outcome {
@@ -118,6 +141,26 @@ impl Attempt {
             arguments: self.arguments.as_ref().map(|arguments| {
                 arguments.read().unwrap_or_else(|_| Value::String(arguments.text().into()))
             }),
+        }
+    }
+}
+
+/// The size from which a result is written by the pool.
+const LONG: usize = 128 << 10;
+
+fn is_long(result: &ServerResult) -> bool {
+    // A dialect may make an error of a failed tool.
+    let is_failure = matches!(result, ServerResult::Tool(reply) if reply.is_error);
+    !is_failure && result.size() >= LONG
+}
+
+/// Refuses answers that no question can have.
+pub(crate) fn check_answers(answers: &[(String, Raw)]) -> Result<(), Problem> {
+    match answers.iter().find(|(_, answer)| !answer.is_object()) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let reason = format!("`inputResponses[\"{key}\"]` must be an object");
+            Err(Problem::Params(reason.into()))
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn initialize(context: &MethodContext) -> Reply {
         revision: context.from.revision,
         capabilities: context.catalog.capabilities().clone(),
         server: settings.server.clone(),
-        instructions: settings.instructions.clone(),
+        instructions: instructions(context),
         ..InitializeResult::default()
     };
     let result = if settings.dialect.flat_server_info { result.flat() } else { result };
@@ -29,10 +29,18 @@ pub(crate) fn discover(context: &MethodContext) -> Reply {
     Ok(ServerResult::DiscoverResult(Box::new(DiscoverResult {
         revisions,
         capabilities: context.catalog.capabilities().clone(),
-        instructions: settings.instructions.clone(),
+        instructions: instructions(context),
         cache: context.engine.discovery_cache(),
         ..DiscoverResult::default()
     })))
+}
+
+/// The operator's, or else those of the sources. An empty text of the operator's says that there are
+/// none.
+fn instructions(context: &MethodContext) -> Option<String> {
+    let written = context.engine.settings.instructions.clone();
+    let told = written.or_else(|| context.catalog.instructions().map(str::to_owned));
+    told.filter(|text| !text.is_empty())
 }
 
 pub(crate) fn ping() -> Reply {

@@ -17,6 +17,7 @@ pub(crate) fn list(context: MethodContext, list: List, page: Page) -> Answering 
         List::Prompts => (has.prompts, "prompts/list"),
         List::Resources => (has.resources, "resources/list"),
         List::Templates => (has.resources, "resources/templates/list"),
+        List::Skills => (has.skills, "skills/list"),
     };
     if let Err(problem) = declared(is_declared, method) {
         return Outcome::Failed(problem).into();

@@ -1,13 +1,16 @@
 //! The methods, one module per page of the specification.
 
 pub(crate) mod attempt;
+pub(crate) mod background;
 pub(crate) mod completion;
 pub(crate) mod discover;
 pub(crate) mod lists;
 pub(crate) mod logging;
 pub(crate) mod prompts;
 pub(crate) mod resources;
+pub(crate) mod skills;
 pub(crate) mod subscriptions;
+pub(crate) mod tasks;
 pub(crate) mod tools;
 
 use sabir_budget::ComputeError;

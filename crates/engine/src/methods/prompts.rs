@@ -34,5 +34,5 @@ fn begin(context: MethodContext, get: GetPrompt) -> Result<Answering, Problem> {
     let context = attempt::context(context, &attempt);
     let call = PromptCall { name: get.name, arguments: get.arguments, context };
     let answer = source.get_prompt(call);
-    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await) })))
+    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await).await })))
 }

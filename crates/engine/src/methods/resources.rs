@@ -35,7 +35,7 @@ fn begin(context: MethodContext, read: ReadResource) -> Result<Answering, Proble
         variables,
         context,
     });
-    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await) })))
+    Ok(Answering::Running(Box::pin(async move { attempt.close(answer.await).await })))
 }
 
 /// The session takes the subscription over once this has succeeded.

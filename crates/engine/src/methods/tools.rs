@@ -6,10 +6,10 @@ use sabir_budget::{Computing, compute};
 use sabir_registry::{Checker, Outcome as SourceOutcome, ToolCall, ToolEntry};
 use sabir_session::Outcome;
 use sabir_wire::types::ToolReply;
-use sabir_wire::{CallTool, Problem, Raw};
+use sabir_wire::{ByteString, CallTool, Problem, Raw, Resume};
 
 use super::attempt::{self, Attempt};
-use super::{busy, declared};
+use super::{background, busy, declared};
 use crate::context::{Answering, MethodContext};
 
 pub(crate) fn call(context: MethodContext, call: CallTool) -> Answering {
@@ -31,8 +31,7 @@ fn begin(context: MethodContext, mut call: CallTool) -> Result<Answering, Proble
             return Ok(Answering::Running(Box::pin(async move {
                 let checked = checked.await.map_err(busy).and_then(|c| c.map_err(wrong));
                 match checked.and_then(|()| start(context, call, entry, arguments)) {
-                    Ok(Answering::Done(outcome)) => outcome,
-                    Ok(Answering::Running(running)) => running.await,
+                    Ok(answering) => answering.outcome().await,
                     Err(problem) => Outcome::Failed(problem),
                 }
             })));
@@ -41,10 +40,28 @@ fn begin(context: MethodContext, mut call: CallTool) -> Result<Answering, Proble
     start(context, call, entry, arguments)
 }
 
-/// Hands the call to its source, once its arguments are found to fit.
+/// Starts the call, once its arguments are found to fit.
 fn start(
     context: MethodContext,
     call: CallTool,
+    entry: Arc<ToolEntry>,
+    arguments: Raw,
+) -> Result<Answering, Problem> {
+    let CallTool { name, resume, task, .. } = call;
+    let Some(plan) = background::plan(&context, task.as_ref(), &entry)? else {
+        return run(context, name, resume, entry, arguments);
+    };
+    let own = context.clone();
+    let again =
+        move |resume| run(own.clone(), name.clone(), resume, entry.clone(), arguments.clone());
+    background::begin(context, plan, resume, Box::new(again))
+}
+
+/// Hands the call to its source.
+fn run(
+    context: MethodContext,
+    name: ByteString,
+    resume: Resume,
     entry: Arc<ToolEntry>,
     arguments: Raw,
 ) -> Result<Answering, Problem> {
@@ -53,21 +70,21 @@ fn start(
         &context,
         entry.source(),
         "tools/call",
-        call.name.clone(),
+        name.clone(),
         Some(&arguments),
-        call.resume,
+        resume,
     )?;
     let context = attempt::context(context, &attempt);
     // The source knows its tools by their listed names only.
-    let is_listed = *call.name == *entry.tool.name;
-    let name = if is_listed { call.name } else { entry.tool.name.as_str().into() };
+    let is_listed = *name == *entry.tool.name;
+    let name = if is_listed { name } else { entry.tool.name.as_str().into() };
     let answer = entry.source().call_tool(ToolCall { name, arguments, context });
     Ok(Answering::Running(Box::pin(async move {
         let answer = match answer.await {
             Ok(outcome) => checked(share, outcome, &entry).await,
             Err(problem) => Err(problem),
         };
-        attempt.close(answer)
+        attempt.close(answer).await
     })))
 }
 

@@ -3,10 +3,12 @@
 
 mod lists;
 mod meta;
+mod observing;
 mod resources;
 mod questions;
 mod running;
 mod seeds;
+mod tasks;
 mod tools;
 
 use sabir_engine::Settings;

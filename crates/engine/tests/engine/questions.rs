@@ -37,6 +37,16 @@ fn asks(player: &mut ConnectionPlayer, state: &str) -> Value {
     answer["result"]["requestState"].clone()
 }
 
+/// Lets the call that has just begun, without the answers that came without a state, ask for the
+/// roots: it begins again, with them.
+#[track_caller]
+fn asks_again(player: &mut ConnectionPlayer) {
+    let Some(Event::Start(call)) = player.event() else { panic!("no call") };
+    assert!(player.house.called(call).unwrap().context().answers.is_empty());
+    let ask = format!(r#"{{"inputRequests":{{"where":{ROOTS}}}}}"#);
+    player.finish(call, Ending::Asks(Raw::parse(ask).unwrap()));
+}
+
 /// The call that has just begun, as its source sees it.
 #[track_caller]
 fn begun(player: &mut ConnectionPlayer) -> Called {
@@ -156,6 +166,8 @@ fn answers_of_all_rounds_come_together() {
     assert!(first["result"].get("requestState").is_none(), "nothing is to be kept: {first}");
     let retry = format!(r#"{CALL},"inputResponses":{{"a":{{"n":1}},"b":{{"n":2}}}}"#);
     player.say(request(2, "tools/call", &retry).as_bytes());
+    let Some(Event::Start(call)) = player.event() else { panic!("no call") };
+    player.finish(call, Ending::Asks(Raw::parse(ask).unwrap()));
     let state = asks(&mut player, "");
     assert!(state.is_string(), "the answers are to be kept");
     let retry = format!(
@@ -186,6 +198,42 @@ fn answers_are_objects_and_others_are_ignored() {
     begun(&mut player);
 }
 
+#[test]
+fn answers_without_the_state_that_the_call_keeps_are_not_taken() {
+    let mut player = player();
+    let answers = r#""inputResponses":{"where":{"roots":[]}}"#;
+    for id in 1..4 {
+        player.say(request(id, "tools/call", &format!("{CALL},{answers}")).as_bytes());
+        let Some(Event::Start(call)) = player.event() else { panic!("no call") };
+        let called = player.house.called(call).unwrap().clone();
+        assert!(called.context().answers.is_empty() && called.context().state.is_none());
+        let ask = format!(r#"{{"inputRequests":{{"where":{ROOTS}}},"requestState":1}}"#);
+        player.finish(call, Ending::Asks(Raw::parse(ask).unwrap()));
+        assert!(answer(&mut player)["result"]["requestState"].is_string());
+        assert_eq!(player.event(), None, "it began again");
+    }
+}
+
+#[test]
+fn answers_without_a_state_are_those_to_the_questions_that_come_without_one() {
+    let mut player = player();
+    let answers = r#""inputResponses":{"later":{"n":1},"where":{"n":2}}"#;
+    player.say(request(1, "tools/call", &format!("{CALL},{answers}")).as_bytes());
+    asks_again(&mut player);
+    let called = begun(&mut player);
+    let answers: Vec<_> = called.context().answers.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(answers, ["where"]);
+}
+
+#[test]
+fn a_legacy_client_cannot_answer_in_its_request() {
+    let mut player = player();
+    play(&mut player, &after_hello(""));
+    player.say(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","inputResponses":{"where":{}},"requestState":"x"}}"#);
+    let called = begun(&mut player);
+    assert!(called.context().answers.is_empty() && called.context().state.is_none());
+}
+
 fn asking_at_most(questions: usize) -> ConnectionPlayer {
     let mut few = settings();
     few.engine_limits.questions = questions;
@@ -207,6 +255,9 @@ fn a_call_may_ask_a_modern_client_so_often_and_not_once_more() {
                     params += &format!(r#","requestState":{kept}"#);
                 }
                 player.say(request(round as u64, "tools/call", &params).as_bytes());
+                if round > 0 && !kept.is_string() {
+                    asks_again(&mut player);
+                }
                 if round < limit {
                     kept = asks(&mut player, state);
                 }

@@ -314,3 +314,40 @@ fn the_longest_beginning_of_an_unlisted_uri_decides() {
     assert!(Arc::ptr_eq(&found("ui://other/x").unwrap(), &other));
     assert!(found("file:///x").is_none(), "both would read it");
 }
+
+#[test]
+fn sources_are_exchanged_in_one_step_or_not_at_all() {
+    let (registry, told) = registry();
+    let first = add(&registry, FakeSource::new(tools(&["a", "b"]))).unwrap();
+    let second = add(&registry, FakeSource::new(tools(&["c"]))).unwrap();
+    let names = || {
+        let catalog = registry.snapshot();
+        catalog.tools().iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
+    };
+    told.lock().unwrap().clear();
+    // The new one has a name of one that stays.
+    let new: Arc<dyn Source> = FakeSource::new(tools(&["a", "c"]));
+    let Err((nth, bad)) = registry.exchange(&[first], vec![new.clone()]) else { panic!("taken") };
+    assert_eq!((nth, bad.to_string().contains("`c`")), (0, true), "{bad}");
+    assert_eq!(names(), ["a", "b", "c"]);
+    assert!(told.lock().unwrap().is_empty());
+    // The names of those that go are free.
+    let (ids, gone) = registry.exchange(&[first, second], vec![new]).unwrap();
+    assert_eq!((ids.len(), gone.len()), (1, 2));
+    assert_eq!(names(), ["a", "c"]);
+    assert_eq!(*told.lock().unwrap(), [Topic::Tools]);
+    assert!(registry.remove(first).is_none());
+}
+
+#[test]
+fn the_instructions_of_sources_are_joined_up_to_a_limit() {
+    let (registry, _) = registry();
+    assert_eq!(registry.snapshot().instructions(), None);
+    for n in 0..10 {
+        let offer = Offer { instructions: Some(format!("use {n}")), ..tools(&[&format!("t{n}")]) };
+        add(&registry, FakeSource::new(offer)).unwrap();
+    }
+    let catalog = registry.snapshot();
+    let told: Vec<_> = catalog.instructions().unwrap().split("\n\n").collect();
+    assert_eq!((told[0], told.len()), ("use 0", 8));
+}

@@ -8,7 +8,7 @@ use sabir_wire::{ErrorObject, Id, Problem, Raw, Request, Resume, render};
 use super::{Session, notify};
 use crate::inflight::{Restart, deadline};
 use crate::io::{Call, CallKey, MessageKind, Output};
-use crate::questions::{Answered, resumed};
+use crate::questions::Answered;
 
 impl Session {
     pub(super) fn on_response(
@@ -93,7 +93,7 @@ impl Session {
         match (meta, request) {
             (Ok(meta), Ok(request)) => {
                 let from = self.state.client.describe(caller.clone(), meta);
-                out.push(Output::Start(Call { key, from, request: resumed(request, resume) }));
+                out.push(Output::Start(Call { key, from, request: request.resumed(resume) }));
             }
             // It was parsed before, so this does not happen; but the client must get a response.
             (Err(problem), _) | (_, Err(problem)) => self.finish(key, Err(problem), out),

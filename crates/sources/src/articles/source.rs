@@ -51,6 +51,7 @@ impl Source for ArticleSource {
         let offered = listed.offer(store);
         Offer {
             tools: tools::offer(store, appearance),
+            instructions: Some(tools::instructions(store, appearance)),
             resources: offered.resources,
             templates: offered.templates,
             completes: true,

@@ -112,6 +112,21 @@ fn contents(store: &Store) -> String {
     text
 }
 
+/// What is in the folder, and how a question is answered with the tools.
+pub(super) fn instructions(store: &Store, appearance: &Appearance) -> String {
+    let about = appearance.about.as_ref().map_or_else(String::new, |it| format!(" about {it}"));
+    let how = format!(
+        "To answer a question, search with `{}`, then read the section that a result names with \
+         `{}` (`slug` and `section`), which also takes links as they are written in articles. `{}` \
+         shows the newest articles.",
+        ToolKind::Search.name(appearance),
+        ToolKind::Get.name(appearance),
+        ToolKind::List.name(appearance),
+    );
+    let parts = [format!("Articles{about}."), contents(store).trim().to_owned(), how];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
 /// The tools with their current schemas.
 pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
     ToolKind::all(appearance)

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
+use sabir_budget::{Hold, Memory, MemoryFull};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
@@ -32,15 +33,25 @@ pub(super) struct Capture {
     pipe: Option<pipe::Receiver>,
     chunk: Vec<u8>,
     kept: VecDeque<u8>,
+    /// What is kept of standard output takes from the memory of the process.
+    hold: Hold,
+    /// There was no memory for more.
+    full: Option<MemoryFull>,
     max_bytes: usize,
     seen: u64,
     line: Vec<u8>,
 }
 
 impl Capture {
-    pub(super) fn new(stream: Stream, pipe: Option<pipe::Receiver>, max_bytes: usize) -> Self {
+    pub(super) fn new(
+        stream: Stream,
+        pipe: Option<pipe::Receiver>,
+        max_bytes: usize,
+        memory: &'static Memory,
+    ) -> Self {
         let (chunk, kept, line) = (vec![0; CHUNK], VecDeque::new(), Vec::new());
-        Self { stream, pipe, chunk, kept, max_bytes, seen: 0, line }
+        let hold = memory.take_anyway(0);
+        Self { stream, pipe, chunk, kept, hold, full: None, max_bytes, seen: 0, line }
     }
 
     /// Whether the stream has not ended.
@@ -58,9 +69,15 @@ impl Capture {
         self.seen - self.kept.len() as u64
     }
 
-    /// The bytes that were kept: the first of standard output, the last of standard error.
-    pub(super) fn into_kept(self) -> Vec<u8> {
-        self.kept.into()
+    /// Set if there was no memory for all that should have been kept.
+    pub(super) fn full(&self) -> Option<MemoryFull> {
+        self.full
+    }
+
+    /// The bytes that were kept: the first of standard output, the last of standard error. And what
+    /// they take from the memory of the process.
+    pub(super) fn into_kept(self) -> (Vec<u8>, Hold) {
+        (self.kept.into(), self.hold)
     }
 
     /// Waits for data. Cancel safe.
@@ -80,7 +97,13 @@ impl Capture {
         match self.stream {
             Stream::Output => {
                 let room = self.max_bytes - self.kept.len();
-                self.kept.extend(&bytes[..read.min(room)]);
+                let bytes = &bytes[..read.min(room)];
+                if self.full.is_none() {
+                    self.full = self.hold.grow(bytes.len()).err();
+                }
+                if self.full.is_none() {
+                    self.kept.extend(bytes);
+                }
             }
             Stream::Error => {
                 self.kept.extend(bytes);
@@ -126,8 +149,12 @@ fn report_lines(stream: Stream, line: &mut Vec<u8>, bytes: &[u8], observer: &mut
 mod tests {
     use super::*;
 
+    fn capture(stream: Stream, max_bytes: usize) -> Capture {
+        Capture::new(stream, None, max_bytes, sabir_budget::memory())
+    }
+
     fn reported(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
-        let mut capture = Capture::new(Stream::Output, None, 1 << 20);
+        let mut capture = capture(Stream::Output, 1 << 20);
         let mut lines = Vec::new();
         let mut observer = |_, line: &[u8]| lines.push(line.to_vec());
         for chunk in chunks.iter().chain([&&b""[..]]) {
@@ -158,8 +185,8 @@ mod tests {
 
     #[test]
     fn the_start_of_the_output_and_the_end_of_the_errors_are_kept() {
-        let mut output = Capture::new(Stream::Output, None, 4);
-        let mut errors = Capture::new(Stream::Error, None, ERROR_TAIL);
+        let mut output = capture(Stream::Output, 4);
+        let mut errors = capture(Stream::Error, ERROR_TAIL);
         for capture in [&mut output, &mut errors] {
             for _ in 0..ERROR_TAIL / 4 {
                 capture.chunk[..4].copy_from_slice(b"abcd");
@@ -167,21 +194,39 @@ mod tests {
             }
         }
         assert_eq!((output.is_over(), output.cut()), (true, ERROR_TAIL as u64 - 4));
-        assert_eq!(output.into_kept(), b"abcd");
+        assert_eq!(output.into_kept().0, b"abcd");
         assert_eq!((errors.is_over(), errors.cut()), (false, 0));
         errors.chunk[..1].copy_from_slice(b"!");
         errors.take(Ok(1), None);
         assert_eq!((errors.is_over(), errors.cut()), (true, 1));
-        assert!(errors.into_kept().ends_with(b"abcd!"));
+        assert!(errors.into_kept().0.ends_with(b"abcd!"));
     }
 
     #[test]
     fn output_of_exactly_the_limit_is_not_over_it() {
-        let mut output = Capture::new(Stream::Output, None, 4);
+        let mut output = capture(Stream::Output, 4);
         output.chunk[..4].copy_from_slice(b"abcd");
         output.take(Ok(4), None);
         assert!(!output.is_over());
         output.take(Ok(1), None);
         assert!(output.is_over());
+    }
+
+    #[test]
+    fn output_takes_from_the_memory_of_the_process() {
+        let memory: &'static Memory = Box::leak(Box::new(Memory::new(10)));
+        let mut output = Capture::new(Stream::Output, None, 100, memory);
+        output.take(Ok(10), None);
+        assert_eq!((output.full(), memory.used()), (None, 10));
+        output.take(Ok(1), None);
+        assert_eq!((output.full(), memory.used()), (Some(MemoryFull(10)), 10));
+        let (kept, hold) = output.into_kept();
+        assert_eq!((kept.len(), memory.used()), (10, 10));
+        drop(hold);
+        assert_eq!(memory.used(), 0);
+        // The end of standard error is short.
+        let mut errors = Capture::new(Stream::Error, None, 100, memory);
+        errors.take(Ok(50), None);
+        assert_eq!((errors.full(), memory.used()), (None, 0));
     }
 }

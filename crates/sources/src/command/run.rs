@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
+use sabir_budget::{Hold, MemoryFull, QueueFull, memory};
 use sabir_supervisor::{Child, Exit, StartError, StartRequest, Supervisor, WaitError};
 use signal_hook::consts::{SIGXCPU, SIGXFSZ};
 use tokio::io::AsyncWriteExt;
@@ -19,7 +20,6 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::capture::{Capture, Observer, Stream};
 use super::exec::{Launcher, Refused};
 use super::program::Program;
-use super::queue::QueueFull;
 
 /// How long beyond the grace period a program that is being stopped is waited for. A program that
 /// SIGKILL does not stop is blocked in the kernel; the call is answered without it.
@@ -33,7 +33,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 const LINGER: Duration = Duration::from_millis(500);
 
 /// The result of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Finish {
     /// Whether it exited by itself, within all limits, with a code that means success.
     pub success: bool,
@@ -43,6 +43,8 @@ pub struct Finish {
     pub limit: Option<Limit>,
     /// Its standard output, at most `max_output` bytes.
     pub stdout: Vec<u8>,
+    /// What that takes from the memory of the process.
+    pub hold: Hold,
     /// The last 8 KiB of its standard error.
     pub stderr: Vec<u8>,
     /// The number of bytes of standard error before those.
@@ -71,6 +73,9 @@ pub enum RunError {
     /// It lost its place in the queue to another caller.
     #[error(transparent)]
     Queue(#[from] QueueFull),
+    /// There is no memory for its output.
+    #[error("the program was stopped: {0}")]
+    Memory(#[from] MemoryFull),
     /// The program did not start before its timeout.
     #[error("the program did not start before its timeout")]
     NotStartedInTime,
@@ -124,8 +129,8 @@ pub async fn run_until(
     let mut child = start.map_err(|_| RunError::NotStartedInTime)??;
     let mut call = Call {
         input: Input { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
-        output: Capture::new(Stream::Output, child.stdout.take(), program.max_output),
-        errors: Capture::new(Stream::Error, child.stderr.take(), program.max_output),
+        output: Capture::new(Stream::Output, child.stdout.take(), program.max_output, memory()),
+        errors: Capture::new(Stream::Error, child.stderr.take(), program.max_output, memory()),
         child,
         phase: Phase::Running,
         deadline,
@@ -142,6 +147,9 @@ pub async fn run_until(
     }
     while call.phase != Phase::Done {
         call.step(program, observer.as_deref_mut()).await?;
+    }
+    if let Some(full) = call.output.full() {
+        return Err(RunError::Memory(full));
     }
     let finish = call.finish(program);
     let refused = match (&launcher, finish.exit) {
@@ -216,9 +224,10 @@ impl Call {
         };
         if over && self.limit.is_none() {
             self.limit = Some(Limit::Output(stream));
-            if self.phase == Phase::Running {
-                self.stop(program);
-            }
+        }
+        let is_too_much = over || self.output.full().is_some();
+        if is_too_much && self.phase == Phase::Running {
+            self.stop(program);
         }
     }
 
@@ -254,13 +263,16 @@ impl Call {
             _ => None,
         });
         let good = |exit| matches!(exit, Exit::Code(code) if program.success_codes.contains(&code));
+        let stderr_cut = self.errors.cut();
+        let (stdout, hold) = self.output.into_kept();
         Finish {
             success: limit.is_none() && self.exit.is_some_and(good),
             exit: self.exit,
             limit,
-            stderr_cut: self.errors.cut(),
-            stdout: self.output.into_kept(),
-            stderr: self.errors.into_kept(),
+            stdout,
+            hold,
+            stderr: self.errors.into_kept().0,
+            stderr_cut,
         }
     }
 }

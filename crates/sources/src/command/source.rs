@@ -11,7 +11,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sabir_registry::{CallHandle, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_budget::{CallQueue, ComputeError, QueueFull, QueuedCall, compute};
+use sabir_registry::{Answer, CallHandle, Offer, Outcome, Pending, Source, TaskPolicy, ToolCall};
 use sabir_supervisor::{StartError, Supervisor};
 use sabir_wire::types::{Level, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw};
@@ -21,11 +22,13 @@ use super::capture::{Observer, Stream};
 use super::extras::{Extras, Scratch};
 use super::input::Input;
 use super::program::Program;
-use super::queue::{CallQueue, QueueFull, QueuedCall};
 use super::reply::{Output, reply};
 use super::run::{Finish, RunError, run_until};
 use super::template::{CommandLine, Stdin};
 use super::values::{RenderError, Values};
+
+/// Longer arguments and longer output are read by the pool.
+const IN_PLACE: usize = 64 << 10;
 
 /// The definition of a command.
 #[derive(Clone, Debug)]
@@ -56,6 +59,8 @@ pub struct Command {
     pub log_stderr: bool,
     /// Files, a folder and progress.
     pub extras: Extras,
+    /// Whether calls become tasks.
+    pub task: TaskPolicy,
 }
 
 /// Serves a command.
@@ -126,38 +131,54 @@ impl Source for CommandSource {
             annotations: (*annotations != ToolAnnotations::default()).then(|| annotations.clone()),
             ..Tool::new(&command.name, "", raw(command.input.schema()))
         };
-        Offer { tools: vec![tool], logs: command.log_stderr, ..Offer::default() }
+        let (logs, task) = (command.log_stderr, command.task);
+        Offer { tools: vec![tool], logs, task, ..Offer::default() }
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
-        let prepared = match self.prepare(&call.arguments, call.context.caller.share()) {
-            Ok(prepared) => prepared,
-            Err(problem) => return Box::pin(async { Err(problem) }),
-        };
-        let inner = self.0.clone();
-        let handle = call.context.call;
-        Box::pin(async move {
-            // Closed when this future is dropped.
-            let (_open, closed) = oneshot::channel();
-            let work = inner.clone().work(prepared, handle.clone(), closed);
-            let finish = tokio::select! {
-                biased;
-                () = handle.cancelled() => None,
-                finish = tokio::spawn(work) => finish.ok().flatten(),
+        let ToolCall { arguments, context, .. } = call;
+        let (inner, share) = (self.0.clone(), context.caller.share());
+        if arguments.text().len() <= IN_PLACE {
+            return match self.prepare(&arguments, share) {
+                Ok(prepared) => Box::pin(inner.answer(share, prepared, context.call)),
+                Err(problem) => Box::pin(async { Err(problem) }),
             };
-            match finish {
-                Some(Ok(finish)) => {
-                    let Command { name, output, program, .. } = &inner.command;
-                    Ok(Outcome::Done(reply(name, output, program, finish)))
-                }
-                Some(Err(error)) => Err(inner.problem(&error)),
-                None => Err(Problem::Internal("the call was cancelled".into())),
-            }
+        }
+        let source = self.clone();
+        let preparing = compute(share, move |_| Ok(source.prepare(&arguments, share)));
+        Box::pin(async move {
+            let prepared = preparing.await.map_err(busy)??;
+            inner.answer(share, prepared, context.call).await
         })
     }
 }
 
+fn busy(error: ComputeError) -> Problem {
+    Problem::ToolFailed(error.to_string().into())
+}
+
 impl Inner {
+    async fn answer(
+        self: Arc<Self>,
+        share: u64,
+        prepared: Prepared,
+        handle: Arc<dyn CallHandle>,
+    ) -> Answer<ToolReply> {
+        // Closed when this future is dropped.
+        let (_open, closed) = oneshot::channel();
+        let work = self.clone().work(prepared, handle.clone(), closed);
+        let finish = tokio::select! {
+            biased;
+            () = handle.cancelled() => None,
+            finish = tokio::spawn(work) => finish.ok().flatten(),
+        };
+        match finish {
+            Some(Ok(finish)) => self.reply(share, finish).await.map(Outcome::Done),
+            Some(Err(error)) => Err(self.problem(&error)),
+            None => Err(Problem::Internal("the call was cancelled".into())),
+        }
+    }
+
     /// Waits in the queue and runs the program until all its processes are gone. `None` if the call
     /// was cancelled before it started.
     async fn work(
@@ -226,12 +247,30 @@ impl Inner {
         {
             let max = program.max_output;
             match tokio::task::spawn_blocking(move || scratch.result(max)).await.ok().flatten() {
-                Some(Ok(bytes)) => finish.stdout = bytes,
+                Some(Ok(bytes)) => {
+                    if let Err(full) = finish.hold.grow(bytes.len()) {
+                        return Some(Err(RunError::Memory(full)));
+                    }
+                    finish.stdout = bytes;
+                }
                 Some(Err(reason)) => return Some(Err(RunError::Files(reason))),
                 None => {}
             }
         }
         Some(done)
+    }
+
+    /// The result for the client.
+    async fn reply(self: Arc<Self>, share: u64, finish: Finish) -> Result<ToolReply, Problem> {
+        let is_long = finish.stdout.len() > IN_PLACE;
+        let make = move || {
+            let Command { name, output, program, .. } = &self.command;
+            reply(name, output, program, finish)
+        };
+        if !is_long {
+            return Ok(make());
+        }
+        compute(share, move |_| Ok(make())).await.map_err(busy)
     }
 
     /// The error for the client when the program did not run. Reasons that concern the operator are
@@ -242,6 +281,7 @@ impl Inner {
             RunError::Start(StartError::TooLarge) => Problem::Arguments(error.to_string().into()),
             RunError::Start(StartError::Full(_) | StartError::Closed)
             | RunError::Queue(_)
+            | RunError::Memory(_)
             | RunError::NotStartedInTime => Problem::ToolFailed(error.to_string().into()),
             RunError::Start(_) | RunError::Sandbox(_) => {
                 tracing::error!("command `{name}`: {error}");

@@ -1,8 +1,9 @@
 //! A function that is a tool.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use sabir_registry::{Offer, Pending, Source, ToolCall};
+use sabir_registry::{Offer, Pending, Source, TaskMode, TaskPolicy, ToolCall};
 use sabir_wire::Raw;
 use sabir_wire::types::{Icon, Tool, ToolAnnotations, ToolReply};
 use schemars::JsonSchema;
@@ -32,6 +33,7 @@ use crate::function::source::{Bound, IntoSource};
 pub struct ToolFunction<S = ()> {
     tool: Tool,
     logs: bool,
+    task: TaskPolicy,
     run: Run<S, ToolReply>,
 }
 
@@ -43,7 +45,7 @@ impl<S> ToolFunction<S> {
     {
         let schema = H::schema().unwrap_or_else(schema::of_any_object);
         let tool = Tool::new(name, description, schema::raw(&schema));
-        Self { tool, logs: false, run: run(handler) }
+        Self { tool, logs: false, task: TaskPolicy::default(), run: run(handler) }
     }
 
     /// Sets a name for people.
@@ -105,6 +107,29 @@ impl<S> ToolFunction<S> {
         self
     }
 
+    /// Lets calls become tasks: the client gets a handle and fetches the result later. Questions are
+    /// asked through the task. A client that knows no tasks waits for the result, unless they are
+    /// [required](TaskMode::Required).
+    ///
+    /// ```
+    /// use sabir_registry::TaskMode;
+    /// use sabir_sources::function::ToolFunction;
+    ///
+    /// let build: ToolFunction =
+    ///     ToolFunction::new("build", "Builds the project", async || "built").task(TaskMode::Auto);
+    /// ```
+    pub fn task(mut self, mode: TaskMode) -> Self {
+        self.task.mode = mode;
+        self
+    }
+
+    /// With [`TaskMode::Auto`], sets how long the client waits for the result before it gets a
+    /// handle. Without, it is the server's time: 10 seconds, unless set otherwise.
+    pub fn task_after(mut self, after: Duration) -> Self {
+        self.task.after = Some(after);
+        self
+    }
+
     /// Declares that the tool writes to the client's log, so that the server declares it too.
     pub fn logs(mut self) -> Self {
         self.logs = true;
@@ -121,8 +146,8 @@ impl<S: Send + Sync + 'static> IntoSource<S> for ToolFunction<S> {
 
 impl<S: Send + Sync> Source for Bound<ToolFunction<S>, S> {
     fn offer(&self) -> Offer {
-        let ToolFunction { tool, logs, .. } = &self.described;
-        Offer { tools: vec![tool.clone()], logs: *logs, ..Offer::default() }
+        let ToolFunction { tool, logs, task, .. } = &self.described;
+        Offer { tools: vec![tool.clone()], logs: *logs, task: *task, ..Offer::default() }
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {

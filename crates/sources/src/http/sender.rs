@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use sabir_budget::CallQueue;
 use sabir_openapi::{Answer, Request};
 use sabir_outbound::{Error, HttpClient, Limits, Policy};
 use sabir_wire::Caller;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::credential::Auth;
-use crate::command::CallQueue;
 
 /// How often a request is repeated at most.
 const RETRIES: u32 = 2;
@@ -92,7 +92,8 @@ impl Sender {
         let deadline = Instant::now() + self.settings.timeout;
         let too_late = |_| format!("no answer within {:?}", self.settings.timeout);
         let queued = self.queue.enter(caller.share()).map_err(|full| full.to_string())?;
-        let _running = timeout_at(deadline, queued).await.map_err(too_late)?;
+        let turn = timeout_at(deadline, queued).await.map_err(too_late)?;
+        let _running = turn.map_err(|full| full.to_string())?;
         self.wait_for_api(deadline).await?;
         let sending = self.send_until_answered(request, schemes, is_repeatable, deadline);
         timeout_at(deadline, sending).await.map_err(too_late)?

@@ -63,8 +63,11 @@ impl File {
     pub(super) async fn read(&self) -> Result<Contents, Problem> {
         let (path, mime_type) = (self.path.clone(), self.mime_type());
         // Reading may block for long, e.g. on a network drive.
-        let read = tokio::task::spawn_blocking(move || read(&path));
-        let (bytes, memory) = match read.await {
+        let read = tokio::task::spawn_blocking(move || {
+            let (bytes, memory) = read(&path)?;
+            Ok((String::from_utf8(bytes).map_err(|error| error.into_bytes()), memory))
+        });
+        let (body, memory) = match read.await {
             Ok(Ok(read)) => read,
             Ok(Err(BadFile::NoMemory(full))) => {
                 return Err(Problem::ToolFailed(full.to_string().into()));
@@ -75,7 +78,6 @@ impl File {
             }
             Err(_) => return Err(Problem::Internal("Internal error".into())),
         };
-        let body = String::from_utf8(bytes).map_err(|error| error.into_bytes());
         let unknown = if body.is_ok() { "text/plain" } else { "application/octet-stream" };
         let mime_type = mime_type.unwrap_or_else(|| unknown.to_owned());
         Ok(Contents { mime_type, body, _memory: memory })

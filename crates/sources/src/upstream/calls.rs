@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
+use sabir_budget::RunningCall;
 use sabir_client::{Asked, Call, CallError, CallEvent, CallKey, Reply};
 use sabir_registry::CallHandle;
 use sabir_wire::types::Question;
 use sabir_wire::{Caller, Method, Raw};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::instance::{InUse, Routed};
-
-/// A place among the calls that may run at once.
-pub(super) type Permit = OwnedSemaphorePermit;
 
 /// How long further questions are waited for when there is one: those that are asked at once are
 /// also shown at once.
@@ -33,7 +31,7 @@ pub(super) struct LiveCall {
     asked: usize,
     in_use: InUse,
     /// `None` once it was parked: calls that wait for people must not keep others from running.
-    permit: Option<Permit>,
+    permit: Option<RunningCall>,
 }
 
 /// How far a call has come.
@@ -54,7 +52,7 @@ impl LiveCall {
         routed: mpsc::Receiver<Routed>,
         caller: Caller,
         in_use: InUse,
-        permit: Permit,
+        permit: RunningCall,
     ) -> Self {
         let permit = Some(permit);
         Self { call, method, routed, caller, questions: Vec::new(), asked: 0, in_use, permit }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use sabir_budget::RunningCall;
 use sabir_client::{Asked, CallError, CallKey, CallRequest, Client};
 use sabir_registry::{Context, Conversation};
 use sabir_wire::types::{ClientCapabilities, Level, LogMessage, Question};
@@ -13,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::calls::{LiveCall, Permit};
+use super::calls::LiveCall;
 
 /// Messages of the upstream to one call that the call has not taken. When full, log messages are
 /// dropped and questions are refused.
@@ -81,7 +82,7 @@ impl Instance {
         self: &Arc<Self>,
         request: CallRequest,
         context: &Context,
-        permit: Permit,
+        permit: RunningCall,
     ) -> Result<LiveCall, CallError> {
         let in_use = InUse::new(self);
         if let Some(level) = context.call.log_level() {

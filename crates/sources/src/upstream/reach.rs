@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir_client::{ChildTransport, HttpTarget, HttpTransport, OpenError, Program, Transport};
+use sabir_client::{ChildTransport, HttpTarget, OpenError, Program, Transport};
 use sabir_supervisor::{GracePeriod, Supervisor};
 
 /// How long a program may take to exit after SIGTERM.
@@ -46,7 +46,7 @@ impl WebTarget {
     pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<Self, BadTarget> {
         let bad = |error: OpenError| BadTarget(error.to_string());
         let mut target = HttpTarget::new(url).map_err(bad)?;
-        target.http.check(url).map_err(|error| BadTarget(error.to_string()))?;
+        target.check().map_err(bad)?;
         for (name, value) in headers {
             target = target.with_header(&name, &value).map_err(bad)?;
         }
@@ -75,7 +75,7 @@ impl Reach {
     /// started: it must not keep others from being served.
     pub(super) fn transport(&self, supervisor: &Supervisor) -> Arc<dyn Transport> {
         match self {
-            Self::Web(target) => Arc::new(HttpTransport::new((*target.target).clone())),
+            Self::Web(target) => (*target.target).clone().transport(),
             Self::Program { program, arguments, env, cwd } => {
                 let env = environment(env);
                 let search = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sabir_budget::QueueFull;
 use sabir_client::{CallError, CallOptions, CallRequest, Reply};
 use sabir_registry::{Answer, Ask, Context, Outcome, Pending};
 use sabir_wire::types::{ClientCapabilities, Questions};
@@ -40,12 +41,12 @@ impl Upstream {
                 let answers = context.answers.iter().filter(|(key, _)| asked.contains(key));
                 let answers = answers.cloned().collect();
                 let resume = Resume { answers, state: Some(state.into()) };
-                self.begin(resumed(request, resume), context).await
+                self.begin(request.resumed(resume), context).await
             }
             None => {
                 // An upstream that keeps no state needs the answers alone.
                 let resume = Resume { answers: context.answers.clone(), state: None };
-                self.begin(resumed(request, resume), context).await
+                self.begin(request.resumed(resume), context).await
             }
         }
     }
@@ -53,9 +54,13 @@ impl Upstream {
     async fn begin<T>(self: Arc<Self>, request: Request, context: Context) -> Answer<T> {
         let request = CallRequest::new(request).with(options(&context));
         for resends in 0.. {
-            let waiting = self.room.clone().acquire_owned();
+            let refused = |full: QueueFull| {
+                let reason = format!("upstream `{}`: {full}", self.settings.name);
+                Problem::ToolFailed(reason.into())
+            };
+            let queued = self.queue.enter(context.caller.share()).map_err(refused)?;
             let permit = tokio::select! {
-                permit = waiting => permit.map_err(|_| Problem::Internal("closed".into()))?,
+                permit = queued => permit.map_err(refused)?,
                 () = context.call.cancelled() => return Err(cancelled()),
             };
             let instance = self.instance(&context)?;
@@ -177,16 +182,6 @@ fn repeat(questions: Questions) -> Ask {
     let asked = questions.iter().map(|(key, _)| key.clone()).collect();
     let state = state.map(|state| State::Repeat { asked, state });
     Ask { questions, state: state.and_then(|state| state.write()) }
-}
-
-fn resumed(mut request: Request, answers: Resume) -> Request {
-    match &mut request {
-        Request::CallTool(call) => call.resume = answers,
-        Request::GetPrompt(get) => get.resume = answers,
-        Request::ReadResource(read) => read.resume = answers,
-        _ => {}
-    }
-    request
 }
 
 /// What the upstream learns of our client: its trace, what it can be asked, what it wants to hear.

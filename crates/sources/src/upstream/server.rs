@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
+use sabir_budget::CallQueue;
 use sabir_client::{Client, ClientConfig, ClientEvent, ServerInfo};
 use sabir_registry::{Context, Conversation, SourceHandle, StartError};
 use sabir_supervisor::Supervisor;
 use sabir_wire::Problem;
 use sabir_wire::types::{ClientCapabilities, SubscriptionFilter, Topic};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use super::catalog;
 use super::instance::{Instance, Routed};
@@ -35,7 +36,7 @@ pub(super) struct Upstream {
     learned: Notify,
     pub(super) instances: Mutex<HashMap<Option<Session>, Arc<Instance>>>,
     pub(super) parked: Parked,
-    pub(super) room: Arc<Semaphore>,
+    pub(super) queue: CallQueue,
     /// The URIs that somebody watches, as the upstream knows them.
     pub(super) watched: Mutex<BTreeSet<Box<str>>>,
 }
@@ -73,6 +74,10 @@ const LIST_PAUSE: Duration = Duration::from_millis(250);
 /// a call of a further session is refused.
 const MAX_INSTANCES: usize = 256;
 
+/// Calls that wait for others. One more displaces the newest call of the caller who has most, or is
+/// refused.
+const MAX_WAITING: usize = 1024;
+
 /// How often idle instances are looked for.
 const IDLE_CHECK: Duration = Duration::from_secs(1);
 
@@ -88,7 +93,7 @@ impl Upstream {
         };
         let mapped = mapping.apply(&catalog.clone().unwrap_or_default());
         Arc::new(Self {
-            room: Arc::new(Semaphore::new(settings.concurrency.min(Semaphore::MAX_PERMITS))),
+            queue: CallQueue::new(settings.concurrency, MAX_WAITING),
             reach,
             supervisor: supervisor.clone(),
             mapping,

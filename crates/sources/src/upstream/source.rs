@@ -77,6 +77,7 @@ impl Source for UpstreamSource {
             name: name.into(),
             arguments: Some(call.arguments),
             resume: Resume::default(),
+            task: None,
         });
         self.0.relay(request, call.context)
     }

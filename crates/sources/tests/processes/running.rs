@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use sabir_sources::command::{
-    CallQueue, FindError, Limit, Program, RunError, Stream, find_program, run,
-};
+use sabir_budget::CallQueue;
+use sabir_sources::command::{FindError, Limit, Program, RunError, Stream, find_program, run};
 use sabir_supervisor::{Exit, GracePeriod, StartError};
 
 use super::{PLAY, SOON, alive, grace, script, shell, soon, stat, supervisor, token};

@@ -73,6 +73,8 @@ pub(crate) fn check(
         }
         Ok(Request::GetPrompt(get)) => encoded(headers, "Mcp-Name", &get.name),
         Ok(Request::ReadResource(read)) => encoded(headers, "Mcp-Name", &read.uri),
+        Ok(Request::GetTask(id) | Request::CancelTask(id)) => encoded(headers, "Mcp-Name", id),
+        Ok(Request::UpdateTask(update)) => encoded(headers, "Mcp-Name", &update.id),
         Ok(_) => Ok(()),
         // The name must be repeated even where other params are invalid.
         Err(_) => match unread_name(asked) {
@@ -87,6 +89,7 @@ fn unread_name(asked: &ParsedRequest) -> Option<String> {
     let name = match asked.method {
         Method::CallTool | Method::GetPrompt => "name",
         Method::ReadResource => "uri",
+        Method::GetTask | Method::UpdateTask | Method::CancelTask => "taskId",
         _ => return None,
     };
     value_at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()

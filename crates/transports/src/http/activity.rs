@@ -1,6 +1,6 @@
 //! The activity of a connection, for the task that sweeps all of them.
 //!
-//! Timers are dear where every request would start one. A connection only notes when something
+//! A timer for every request would be expensive. A connection only notes when something
 //! began, by a clock that ticks as often as it is looked at; one task looks at all connections and
 //! ends those that took too long.
 

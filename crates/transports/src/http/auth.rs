@@ -60,7 +60,7 @@ impl Authentication {
         Self::Tokens(tokens.collect(), settings.token_header.clone())
     }
 
-    /// The caller, where that can be told without waiting.
+    /// The caller, where it is known without waiting.
     pub(crate) fn known(&self, headers: &impl Headers) -> Option<Result<Caller, Refusal>> {
         let authorization = match headers::only(headers, "authorization") {
             Ok(authorization) => authorization,

@@ -9,7 +9,7 @@ use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, Version};
 use http_body::Body;
-use sabir_budget::{MemoryFull, memory};
+use sabir_budget::{MemoryFull, compute, memory};
 use sabir_engine::Connection;
 use sabir_session::{Dialect, SessionKind, era};
 use sabir_wire::{Caller, Era, Incoming, Malformed, Message, Meta, Method, ParsedRequest};
@@ -35,7 +35,8 @@ where
 {
     check(&head.headers)?;
     let body = read(&in_flight.connection, head.version, body).await?;
-    let answer = answer(in_flight, caller, &head.headers, &body);
+    let message = parse_long(in_flight.state(), &caller, body).await?;
+    let answer = answer(in_flight, caller, &head.headers, message);
     Ok(answer.reply().await)
 }
 
@@ -50,11 +51,11 @@ pub(crate) fn answer(
     in_flight: InFlight,
     caller: Caller,
     headers: &impl Headers,
-    body: &Bytes,
+    message: PostedMessage,
 ) -> Answer {
     let settings = in_flight.state().engine.settings();
     let named = named_revision(headers);
-    match parse(body, settings.engine_limits.depth) {
+    match message {
         PostedMessage::Request(request) if is_modern(&settings.dialect, named, &request) => {
             modern(in_flight, caller, headers, named, request)
         }
@@ -63,6 +64,23 @@ pub(crate) fn answer(
         }
         message => session::post(in_flight, caller, headers, named, message),
     }
+}
+
+/// A body that is longer is parsed by the pool.
+const PARSED_IN_PLACE: usize = 256 << 10;
+
+/// Parses a message that may be long.
+pub(crate) async fn parse_long(
+    state: &ServerState,
+    caller: &Caller,
+    body: Bytes,
+) -> Result<PostedMessage, Refusal> {
+    let depth = state.engine.settings().engine_limits.depth;
+    if body.len() <= PARSED_IN_PLACE {
+        return Ok(parse(&body, depth));
+    }
+    let parsed = compute(caller.share(), move |_| Ok(parse(&body, depth))).await;
+    parsed.map_err(|error| try_later(error.to_string()))
 }
 
 pub(crate) fn parse(body: &Bytes, depth: usize) -> PostedMessage {
@@ -149,7 +167,7 @@ where
     match in_time(connection, version, collect(body, limit)).await {
         Some(Ok(body)) => Ok(body),
         Some(Err(Unread::TooLong)) => Err(too_long()),
-        Some(Err(Unread::NoMemory(full))) => Err(no_memory(full)),
+        Some(Err(Unread::NoMemory(full))) => Err(try_later(full.to_string())),
         Some(Err(Unread::Broken)) => {
             Err(Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"))
         }
@@ -206,10 +224,10 @@ async fn in_time<T>(
     }
 }
 
-/// There is no memory for a request.
-pub(crate) fn no_memory(full: MemoryFull) -> Refusal {
+/// There is no memory or no thread for a request.
+fn try_later(reason: String) -> Refusal {
     let later = HeaderValue::from_static("5");
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, full.to_string()).with(RETRY_AFTER, later)
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(RETRY_AFTER, later)
 }
 
 enum Unread {

@@ -14,7 +14,7 @@ use sabir_session::SessionKind;
 use sabir_wire::Caller;
 
 use super::attachment::{self, Attachment, Opening};
-use super::exchange::{parse, read};
+use super::exchange::{parse_long, read};
 use super::guard;
 use super::reply::{self, Refusal, Reply};
 use super::session::{OLD_SSE, PostedMessage, refuse, too_many_sessions, too_much};
@@ -68,7 +68,7 @@ where
     let gone = || Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended");
     let stored = stored.ok_or_else(gone)?;
     let body = read(&in_flight.connection, head.version, body).await?;
-    let message = parse(&body, state.engine.settings().engine_limits.depth);
+    let message = parse_long(&state, &caller, body).await?;
     if let PostedMessage::Other(Err(malformed)) = message {
         // The mistake is reported here, not on the stream.
         return Ok(refuse(connect(&in_flight, caller), malformed));

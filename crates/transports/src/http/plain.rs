@@ -149,7 +149,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         }
         let body = self.read.slice(head.length..length);
         let in_flight = InFlight::begin(&self.connection);
-        Step::Taken(length, exchange::answer(in_flight, caller, &head, &body))
+        let message = exchange::parse(&body, state.engine.settings().engine_limits.depth);
+        Step::Taken(length, exchange::answer(in_flight, caller, &head, message))
     }
 
     /// Waits for an answer. A peer that goes away meanwhile cancels it: then `None`.

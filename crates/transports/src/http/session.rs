@@ -290,7 +290,7 @@ pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<
         Some(streams) => match last_seen.and_then(|last_seen| streams.resume(last_seen)) {
             Some(reader) => reader,
             // Of a stream for what belongs to no request the rest may be gone; a new one is as
-            // good. That a request's answer is gone must be told.
+            // good. A request whose answer is lost must fail.
             None if last_seen.is_some_and(|last_seen| last_seen.origin == Origin::Post) => {
                 let reason = "the events after that Last-Event-ID are no longer kept";
                 return Err(Refusal::new(StatusCode::BAD_REQUEST, reason));

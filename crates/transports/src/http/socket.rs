@@ -29,8 +29,8 @@ pub(crate) struct Socket<S> {
     linger: Option<Linger>,
 }
 
-/// We have said all. What still comes is thrown away: closing over it would make the system throw
-/// away our last words too.
+/// The last response is written. Bytes that still arrive are read and dropped: closing a socket with
+/// unread bytes makes the system reset the connection, and the peer loses that response.
 struct Linger {
     end: Pin<Box<Sleep>>,
     bytes_left: usize,

@@ -97,7 +97,7 @@ pub(crate) struct Reader {
 pub(crate) enum ReadResult {
     /// These, and whether they are the last.
     Events(Vec<Event>, bool),
-    /// Nothing yet; it will be told.
+    /// Nothing yet; the reader is woken later.
     Wait(Arc<Notify>, Wait),
     /// Nothing more, ever.
     End,

@@ -114,7 +114,7 @@ impl StoredSession {
     }
 
     fn end(&self) {
-        // Dropped outside of the lock: its calls are told, and may take a moment.
+        // Dropped outside of the lock: cancelling its calls may take a moment.
         let ended = self.lock().take();
         if let Some(streams) = ended {
             streams.wake_all();

@@ -10,9 +10,11 @@ mod questions;
 mod results;
 
 pub use errors::{error, settle};
-pub use notifications::{acknowledged, cancelled, changed, ended, logged, progressed};
+pub use notifications::{
+    acknowledged, cancelled, changed, ended, logged, progressed, task_changed,
+};
 pub use questions::{Unsupported, question};
-pub use results::{page, response};
+pub use results::{page, response, result};
 
 #[cfg(test)]
 mod tests;

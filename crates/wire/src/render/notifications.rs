@@ -9,7 +9,7 @@ use crate::meta::ProgressToken;
 use crate::raw::Raw;
 use crate::revision::Revision;
 use crate::types::{Acknowledged, Cancelled, Changed, LogMessage, Progress, subscription_meta};
-use crate::types::{Level, SubscriptionFilter, Topic};
+use crate::types::{Level, SubscriptionFilter, Task, Topic};
 
 /// Reports the progress of a call.
 pub fn progressed(
@@ -67,6 +67,11 @@ pub fn changed(topic: &Topic, subscription: Option<&Id>) -> Bytes {
     }
     let meta = subscription.map(subscription_meta);
     notification(topic.method(), &Changed { meta, topic: topic.clone(), extra: Extra::NONE })
+}
+
+/// Tells a listener of the state of a task; only the newest revision has such listeners.
+pub fn task_changed(task: &Task, subscription: &Id) -> Bytes {
+    write_notification("notifications/tasks", Some(&task.notification(subscription)))
 }
 
 /// A notification that is the same in every revision.

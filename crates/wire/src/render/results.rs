@@ -24,6 +24,13 @@ pub fn response(id: &Id, result: &ServerResult, revision: Revision, server: &Raw
     out.into()
 }
 
+/// The result alone, as [`response`] has it: for [`ServerResult::Ready`].
+pub fn result(result: &ServerResult, revision: Revision, server: &Raw) -> Bytes {
+    let mut out = Vec::with_capacity(server.as_bytes().len() + text_length(result) + 256);
+    write(result, revision.features(), server, &mut out);
+    out.into()
+}
+
 /// About how long the result will be.
 fn text_length(result: &ServerResult) -> usize {
     let length = |content: &Content| match &content.kind {
@@ -36,6 +43,7 @@ fn text_length(result: &ServerResult) -> usize {
             reply.content.iter().map(length).sum::<usize>() + structured
         }
         ServerResult::Relayed(relayed) => relayed.json.as_bytes().len(),
+        ServerResult::Resource(_) => result.size() + result.size() / 16,
         _ => 0,
     }
 }

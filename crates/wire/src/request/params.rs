@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Page};
-use super::{ReadResource, Request, Resume};
+use super::{ReadFolder, ReadResource, Request, Resume, TaskResult, UpdateTask};
 use crate::error::Problem;
 use crate::json::{Extra, ReadJson};
 use crate::meta::{Fields as MetaFields, Meta, present};
@@ -53,6 +53,10 @@ pub(crate) struct Fields<'a> {
     context: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
     notifications: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    task: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    task_id: Option<&'a str>,
 }
 
 impl Request {
@@ -106,6 +110,8 @@ impl<'a> Fields<'a> {
                 "argument" => &mut fields.argument,
                 "context" => &mut fields.context,
                 "notifications" => &mut fields.notifications,
+                "task" => &mut fields.task,
+                "taskId" => &mut fields.task_id,
                 _ => return scanner.value().map(drop),
             };
             slot.replace(scanner.value()?).is_none().then_some(())
@@ -158,6 +164,22 @@ impl<'a> Fields<'a> {
                 let filter = SubscriptionFilter { extra: Extra::NONE, ..filter.map_err(refused)? };
                 Request::Listen(Listen { filter })
             }
+            Method::GetTask => Request::GetTask(self.task_id()?),
+            Method::UpdateTask => {
+                let Resume { answers, .. } = self.resume(params)?;
+                Request::UpdateTask(UpdateTask { id: self.task_id()?, answers })
+            }
+            Method::CancelTask => Request::CancelTask(self.task_id()?),
+            Method::TaskResult => {
+                Request::TaskResult(TaskResult { id: self.task_id()?, resume: Resume::default() })
+            }
+            Method::ListTasks => Request::ListTasks(self.page()?),
+            Method::ListSkills => Request::ListSkills(self.page()?),
+            Method::GetSkill => Request::GetSkill(self.uri()?),
+            Method::ReadFolder => {
+                let (uri, cursor) = (self.uri()?, self.page()?.cursor);
+                Request::ReadFolder(ReadFolder { uri, cursor })
+            }
             // Notifications, and requests that only a server sends.
             _ => return Err(Problem::Method(method.name().into())),
         })
@@ -186,7 +208,8 @@ impl<'a> Fields<'a> {
             Some(name) => params.slice(name),
             None => needed::<String>(self.name, "name", "a string")?.into(),
         };
-        Ok(CallTool { name, arguments, resume: self.resume(params)? })
+        let task = self.task.map(|task| params.subset(task));
+        Ok(CallTool { name, arguments, resume: self.resume(params)?, task })
     }
 
     fn complete(&self) -> Result<Complete, Problem> {
@@ -215,6 +238,10 @@ impl<'a> Fields<'a> {
 
     fn page(&self) -> Result<Page, Problem> {
         Ok(Page { cursor: optional(self.cursor, "cursor", "a string")? })
+    }
+
+    fn task_id(&self) -> Result<Box<str>, Problem> {
+        needed(self.task_id, "taskId", "a string")
     }
 
     fn uri(&self) -> Result<Box<str>, Problem> {

@@ -30,6 +30,14 @@ impl Request {
             Self::Complete(_) => Method::Complete,
             Self::SetLevel(_) => Method::SetLevel,
             Self::Listen(_) => Method::Listen,
+            Self::GetTask(_) => Method::GetTask,
+            Self::UpdateTask(_) => Method::UpdateTask,
+            Self::CancelTask(_) => Method::CancelTask,
+            Self::TaskResult(_) => Method::TaskResult,
+            Self::ListTasks(_) => Method::ListTasks,
+            Self::ListSkills(_) => Method::ListSkills,
+            Self::GetSkill(_) => Method::GetSkill,
+            Self::ReadFolder(_) => Method::ReadFolder,
         }
     }
 
@@ -67,11 +75,22 @@ impl Request {
             Self::ListTools(page)
             | Self::ListPrompts(page)
             | Self::ListResources(page)
-            | Self::ListTemplates(page) => params.set("cursor", &page.cursor),
+            | Self::ListTemplates(page)
+            | Self::ListTasks(page)
+            | Self::ListSkills(page) => params.set("cursor", &page.cursor),
             Self::CallTool(call) => {
                 params.set("name", &*call.name);
                 params.set("arguments", &call.arguments);
                 params.resume(&call.resume);
+                if params.to.core_tasks {
+                    params.set("task", &call.task);
+                }
+            }
+            Self::GetTask(id) | Self::CancelTask(id) => params.set("taskId", id),
+            Self::TaskResult(wanted) => params.set("taskId", &wanted.id),
+            Self::UpdateTask(update) => {
+                params.set("taskId", &update.id);
+                params.answers(&update.answers);
             }
             Self::GetPrompt(get) => {
                 params.set("name", &get.name);
@@ -82,7 +101,13 @@ impl Request {
                 params.set("uri", &read.uri);
                 params.resume(&read.resume);
             }
-            Self::Subscribe(uri) | Self::Unsubscribe(uri) => params.set("uri", uri),
+            Self::Subscribe(uri) | Self::Unsubscribe(uri) | Self::GetSkill(uri) => {
+                params.set("uri", uri);
+            }
+            Self::ReadFolder(read) => {
+                params.set("uri", &read.uri);
+                params.set("cursor", &read.cursor);
+            }
             Self::Complete(complete) => params.complete(complete),
             Self::SetLevel(level) => params.set("level", level),
             Self::Listen(listen) => params.set("notifications", &listen.filter),
@@ -130,12 +155,15 @@ impl Params {
             return;
         }
         if !resume.answers.is_empty() {
-            let answers = resume.answers.iter();
-            let answers: Vec<_> =
-                answers.map(|(key, raw)| (key.as_str(), Some(raw.text()))).collect();
-            self.set("inputResponses", &Raw::empty_object().with_members(&answers));
+            self.answers(&resume.answers);
         }
         self.set("requestState", &resume.state);
+    }
+
+    fn answers(&mut self, answers: &[(String, Raw)]) {
+        let answers: Vec<_> =
+            answers.iter().map(|(key, raw)| (key.as_str(), Some(raw.text()))).collect();
+        self.set("inputResponses", &Raw::empty_object().with_members(&answers));
     }
 
     fn complete(&mut self, complete: &Complete) {

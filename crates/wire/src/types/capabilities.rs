@@ -6,7 +6,7 @@ use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, 
 use crate::json::{deserialize, object, with_members};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
-use crate::types::{Icon, Topic};
+use crate::types::{Icon, SKILLS, TASKS, Topic};
 
 /// The abilities of a client that a server may ask for. Others, such as `extensions`, are unknown
 /// members.
@@ -37,6 +37,20 @@ impl ClientCapabilities {
             elicitation_url: true,
             ..Self::default()
         }
+    }
+
+    /// A client that knows one extension, and nothing else.
+    pub fn extension(name: &str) -> Self {
+        let mut extra = Extra::NONE;
+        let extensions = Raw::empty_object().with_members(&[(name, Some("{}"))]);
+        extra.set("extensions", extensions);
+        Self { extra, ..Self::default() }
+    }
+
+    /// Whether the client has declared this extension.
+    pub fn has_extension(&self, name: &str) -> bool {
+        let extensions = self.extra.get("extensions");
+        extensions.and_then(|all| all.member(name)).is_some_and(|settings| settings.is_object())
     }
 
     /// The abilities of `needed` that are missing here, if any.
@@ -74,8 +88,10 @@ impl ClientCapabilities {
             (self.elicitation_form, "elicitation"),
             (self.elicitation_url, "elicitation (url)"),
         ];
-        let names: Vec<_> = all.iter().filter(|(has, _)| *has).map(|(_, name)| *name).collect();
-        names.join(", ")
+        let known = all.iter().filter(|(has, _)| *has).map(|(_, name)| (*name).to_owned());
+        let extensions = self.extra.get("extensions").map(Raw::members).unwrap_or_default();
+        let extensions = extensions.into_iter().map(|(name, _)| format!("the extension {name}"));
+        known.chain(extensions).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -146,6 +162,11 @@ pub struct ServerCapabilities {
     pub prompts_list_changed: bool,
     /// Clients are told of a change in the list of resources.
     pub resources_list_changed: bool,
+    /// Calls of tools can be tasks: a capability in 2025-11-25, an extension in the newest revision.
+    /// It is not read: of another server it is among the unknown members.
+    pub tasks: bool,
+    /// The server has skills, and lists their folders: an extension. It is not read, either.
+    pub skills: bool,
     /// Unknown members.
     pub extra: Extra,
 }
@@ -188,6 +209,8 @@ impl Object for ServerCapabilities {
             subscribe: has(&resources, "subscribe"),
             tools: tools.is_some(),
             tools_list_changed: has(&tools, "listChanged"),
+            tasks: false,
+            skills: false,
             extra: members.rest(),
         })
     }
@@ -203,6 +226,11 @@ impl Object for ServerCapabilities {
         let flags = [("subscribe", subscribe, false), ("listChanged", changes, false)];
         writer.maybe("resources", self.resources.then_some(&Flags(flags, "true")));
         writer.maybe("tools", self.tools.then_some(&list(self.tools_list_changed)));
+        let (is_core, is_extension) = (writer.to.core_tasks, writer.to.stateless);
+        let (tasks, skills) = (self.tasks && is_extension, self.skills);
+        writer.maybe("tasks", (self.tasks && is_core).then_some(&CoreTasks));
+        let extensions = Extensions { tasks, skills };
+        writer.maybe("extensions", (tasks || skills).then_some(&extensions));
     }
 
     fn extra(&self, _: &Features) -> &Extra {
@@ -220,6 +248,29 @@ impl ReadJson for Ability {
 
     fn keeps_text() -> bool {
         true
+    }
+}
+
+/// The extensions of a server, with their settings.
+struct Extensions {
+    tasks: bool,
+    skills: bool,
+}
+
+impl WriteJson for Extensions {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        let tasks = (TASKS, self.tasks.then_some("{}"));
+        let skills = (SKILLS, self.skills.then_some(r#"{"directoryRead":true}"#));
+        with_members(&Raw::empty_object(), &[tasks, skills], out);
+    }
+}
+
+/// The tasks of 2025-11-25, with the one request that can be a task.
+struct CoreTasks;
+
+impl WriteJson for CoreTasks {
+    fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#);
     }
 }
 

@@ -13,7 +13,9 @@ mod questions;
 mod resources;
 mod results;
 mod sampling;
+mod skills;
 mod subscriptions;
+mod tasks;
 mod tools;
 
 pub use capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
@@ -31,5 +33,7 @@ pub use results::{Questions, Relayed, ServerResult};
 pub use sampling::{
     ModelPreferences, Sample, Sampled, SamplingContent, SamplingMessage, ToolChoice,
 };
+pub use skills::{FOLDER, SKILLS, Skill, SkillFile, SkillFiles};
 pub use subscriptions::{SubscriptionFilter, Topic};
-pub use tools::{Tool, ToolAnnotations, ToolReply};
+pub use tasks::{TASKS, Task, TaskState, TaskSupport};
+pub use tools::{Tool, ToolAnnotations, ToolExecution, ToolReply};

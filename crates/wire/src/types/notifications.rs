@@ -164,7 +164,7 @@ object! {
     Acknowledged {
         /// The `_meta` object.
         meta: Option<Raw> = optional "_meta";
-        /// Changes that the listener will hear of.
+        /// Changes that the listener will be notified of.
         filter: SubscriptionFilter = required "notifications";
     }
 }

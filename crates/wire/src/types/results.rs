@@ -15,7 +15,7 @@ use crate::types::{
     ClientCapabilities, Completion, Content, Implementation, Prompt, PromptReply, Question,
 };
 use crate::types::{
-    Resource, ResourceContents, ResourceReply, ResourceTemplate, ServerCapabilities, Tool,
+    Resource, ResourceContents, ResourceReply, ResourceTemplate, ServerCapabilities, Skill, Tool,
     ToolReply,
 };
 
@@ -28,7 +28,7 @@ pub enum ServerResult {
     InitializeResult(Box<InitializeResult>),
     /// The result of `server/discover`.
     DiscoverResult(Box<DiscoverResult>),
-    /// A page of a list, already written in the client's revision.
+    /// A page of a list or a long result, already written in the client's revision.
     Ready(Bytes),
     /// The result of `tools/call`.
     Tool(ToolReply),
@@ -214,6 +214,10 @@ impl Listed for Resource {
 
 impl Listed for ResourceTemplate {
     const LIST: &'static str = "resourceTemplates";
+}
+
+impl Listed for Skill {
+    const LIST: &'static str = "skills";
 }
 
 impl<'a, T: Listed> ListPage<'a, T> {

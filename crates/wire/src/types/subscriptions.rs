@@ -6,7 +6,7 @@ use crate::json::{WriteJson as _, deserialize, object};
 use crate::revision::Revision;
 
 object! {
-    /// The changes that a listener wants to hear of, or will hear of.
+    /// The changes that a listener asked for, or will be notified of.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     SubscriptionFilter {
         /// Changes in the list of tools.
@@ -17,6 +17,8 @@ object! {
         resources_list_changed: bool = optional "resourcesListChanged";
         /// Changes in the contents of the resources with these URIs.
         resource_subscriptions: Vec<Box<str>> = optional "resourceSubscriptions";
+        /// Changes in the state of the tasks with these ids; of the tasks extension.
+        task_ids: Vec<Box<str>> = optional "taskIds";
     }
 }
 
@@ -58,7 +60,7 @@ impl Topic {
 }
 
 impl SubscriptionFilter {
-    /// Whether a listener with this filter hears of `topic`.
+    /// Whether a listener with this filter is notified of `topic`.
     pub fn wants(&self, topic: &Topic) -> bool {
         match topic {
             Topic::Tools => self.tools_list_changed,
@@ -68,13 +70,17 @@ impl SubscriptionFilter {
         }
     }
 
-    /// What it counts towards a limit: one for the filter and one for each resource.
+    /// What it counts towards a limit: one for the filter and one for each resource and task.
     pub fn weight(&self) -> usize {
-        1 + self.resource_subscriptions.len()
+        1 + self.names().count()
     }
 
-    /// How many bytes its resources have.
+    /// How many bytes the names of its resources and tasks have.
     pub fn size(&self) -> usize {
-        self.resource_subscriptions.iter().map(|uri| uri.len()).sum()
+        self.names().map(|name| name.len()).sum()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &Box<str>> {
+        self.resource_subscriptions.iter().chain(&self.task_ids)
     }
 }

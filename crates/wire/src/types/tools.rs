@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::json::object;
 use crate::raw::Raw;
 use crate::revision::Features;
-use crate::types::{Content, Icon};
+use crate::types::{Content, Icon, TaskSupport};
 
 object! {
     /// A tool, as a list has it.
@@ -28,8 +28,19 @@ object! {
         annotations: Option<ToolAnnotations> = optional "annotations" if to.audio;
         /// Images for a user interface, best first.
         icons: Vec<Icon> = optional "icons" if to.icons;
+        /// How the tool can be called, in 2025-11-25.
+        execution: Option<ToolExecution> = optional "execution" if to.core_tasks;
         /// The `_meta` object.
         meta: Option<Raw> = optional "_meta" if to.structured;
+    }
+}
+
+object! {
+    /// How a tool can be called.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    ToolExecution {
+        /// Whether a call can be a task; not, if absent.
+        task_support: Option<TaskSupport> = optional "taskSupport";
     }
 }
 

@@ -138,6 +138,7 @@ pub(crate) fn tool() -> impl Strategy<Value = Tool> {
                 output_schema,
                 annotations,
                 icons,
+                execution: None,
                 meta,
                 extra,
             }

@@ -10,6 +10,7 @@ fn finish(stdout: &[u8]) -> Finish {
         exit: Some(Exit::Code(0)),
         limit: None,
         stdout: stdout.to_vec(),
+        hold: sabir_budget::memory().take_anyway(0),
         stderr: Vec::new(),
         stderr_cut: 0,
     }

@@ -10,16 +10,9 @@ use super::definitions::Definitions;
 use super::folder;
 
 /// Methods without a row, and why.
-const REFUSED: &[(&str, &str)] = &[
-    ("tasks/get", TASKS),
-    ("tasks/result", TASKS),
-    ("tasks/cancel", TASKS),
-    ("tasks/list", TASKS),
-    ("notifications/tasks/status", TASKS),
-];
+const REFUSED: &[(&str, &str)] = &[("notifications/tasks/status", STATUS)];
 
-const TASKS: &str = "the experimental tasks of one revision, which left the core with the next; no \
-                     capability for them is declared";
+const STATUS: &str = "optional in the one revision that has it; its clients must ask for the state";
 
 /// The unions of the schemas, and whether a server sends what is in them.
 const UNIONS: &[(&str, bool)] = &[

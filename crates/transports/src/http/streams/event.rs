@@ -7,9 +7,9 @@ use sabir_engine::Frame;
 pub(crate) enum Origin {
     /// A POST: it ends with its answers.
     Post,
-    /// A GET: it hears what belongs to no request.
+    /// A GET: it carries messages that belong to no request.
     Get,
-    /// The one stream of the first revision's transport: it hears everything.
+    /// The one stream of the first revision's transport: it carries every message.
     Only,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Event {
     pub(crate) frame: Frame,
 }
 
-/// A place in a stream, as told to the client.
+/// A position in a stream, as sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventId {
     pub(crate) origin: Origin,

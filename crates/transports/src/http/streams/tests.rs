@@ -45,7 +45,7 @@ fn a_message_is_heard_once_and_on_the_newest_stream() {
     assert_eq!(heard(&mut streams, &mut first), "…");
     assert_eq!(heard(&mut streams, &mut second), "a");
     assert_eq!(heard(&mut streams, &mut second), "…");
-    // When the newest has gone, the other hears what follows.
+    // After the newest has closed, the other receives what follows.
     streams.leave(&second, true, 1);
     streams.deliver(note("b"));
     assert_eq!(heard(&mut streams, &mut first), "b");

@@ -1,4 +1,4 @@
-//! How many calls of a command run at once, and the queue of those that wait.
+//! How many calls of a program or a server run at once, and the queue of those that wait.
 //!
 //! A call takes its place when [`CallQueue::enter`] is called, not when its future is first polled:
 //! calls of one caller run in the order in which they arrived, however their tasks are scheduled.
@@ -8,8 +8,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use sabir_budget::{Place, Turns};
 use tokio::sync::oneshot;
+
+use crate::turns::{Place, Turns};
 
 /// A queue of calls in which callers take turns. Clones share the queue.
 #[derive(Clone, Debug)]
@@ -40,7 +41,14 @@ pub struct RunningCall(CallQueue);
 pub struct QueuedCall {
     queue: CallQueue,
     place: Option<Place>,
-    turn: oneshot::Receiver<RunningCall>,
+    turn: Turn,
+}
+
+#[derive(Debug)]
+enum Turn {
+    /// It may run at once. `None` once it does.
+    Now(Option<RunningCall>),
+    Later(oneshot::Receiver<RunningCall>),
 }
 
 impl CallQueue {
@@ -53,20 +61,20 @@ impl CallQueue {
 
     /// Takes the next place in the queue for the caller `share`.
     pub fn enter(&self, share: u64) -> Result<QueuedCall, QueueFull> {
-        let (sender, turn) = oneshot::channel();
+        let queue = self.clone();
         let mut state = self.lock();
         if state.free > 0 {
             state.free -= 1;
             drop(state);
-            // The receiver is there, so that it can be sent.
-            drop(sender.send(RunningCall(self.clone())));
-            return Ok(QueuedCall { queue: self.clone(), place: None, turn });
+            let turn = Turn::Now(Some(RunningCall(self.clone())));
+            return Ok(QueuedCall { queue, place: None, turn });
         }
+        let (sender, turn) = oneshot::channel();
         let pushed = state.waiting.push(share, sender);
         drop(state);
         // Whoever is displaced learns it by the drop of its sender.
         let (place, _displaced) = pushed.map_err(|_| QueueFull(self.max_waiting))?;
-        Ok(QueuedCall { queue: self.clone(), place: Some(place), turn })
+        Ok(QueuedCall { queue, place: Some(place), turn: Turn::Later(turn) })
     }
 
     /// Lets the next call run, or keeps the right for one that comes.
@@ -98,7 +106,10 @@ impl Future for QueuedCall {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let full = QueueFull(self.queue.max_waiting);
-        Pin::new(&mut self.turn).poll(cx).map(|turn| turn.map_err(|_| full))
+        match &mut self.turn {
+            Turn::Now(running) => Poll::Ready(running.take().ok_or(full)),
+            Turn::Later(turn) => Pin::new(turn).poll(cx).map(|turn| turn.map_err(|_| full)),
+        }
     }
 }
 

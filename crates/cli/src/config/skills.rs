@@ -1,0 +1,32 @@
+//! `[[skills]]`: a folder of skills.
+
+use sabir_sources::skills::SkillsSource;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::mistake::{Mistake, RELATIVE, Text};
+use super::sources::SourceDescription;
+
+/// A `[[skills]]`, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Skills {
+    pub(crate) path: Spanned<String>,
+}
+
+/// Settles a folder of skills.
+pub(super) fn settle(file: &Skills, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
+    let path = text.resolve(file.path.get_ref());
+    let label = file.path.get_ref().clone();
+    if !path.is_dir() {
+        let what = format!("skills: folder not found: {}", path.display());
+        return Err(text.mistake(file.path.span(), what).hint(RELATIVE));
+    }
+    let place = text.place(file.path.span());
+    let failed = place.clone();
+    Ok(SourceDescription::new(place, move |_| async move {
+        let opening = tokio::task::spawn_blocking(move || SkillsSource::open(&path, label));
+        let opened = opening.await.map_err(std::io::Error::other).and_then(|opened| opened);
+        opened.map_err(|error| failed.mistake(format!("skills: {error}")))
+    }))
+}

@@ -1,0 +1,84 @@
+//! The tool `await_result`, for clients that know no tasks: they get a handle in words and fetch the
+//! result by a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sabir_registry::{Ask, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_wire::types::{TaskState, Tool, ToolAnnotations, ToolReply};
+use sabir_wire::{Problem, Raw};
+use serde::Deserialize;
+
+use crate::tasks::Tasks;
+
+/// The name of the tool.
+pub(crate) const AWAIT_RESULT: &str = "await_result";
+
+const INPUT: &str = r#"{"type":"object","properties":{"task":{"type":"string","description":"The id of the task"}},"required":["task"],"additionalProperties":false}"#;
+
+/// Offers the tool.
+pub(crate) struct AwaitResult(pub(crate) Arc<Tasks>);
+
+#[derive(Deserialize)]
+struct Arguments {
+    task: Box<str>,
+}
+
+/// What a client reads whose call goes on without it.
+pub(crate) fn handle_in_words(id: &str) -> ToolReply {
+    ToolReply::text(format!(
+        "The call takes long and goes on in the background as task {id}. Call the tool \
+         `{AWAIT_RESULT}` with {{\"task\": \"{id}\"}} to get its result."
+    ))
+}
+
+impl Source for AwaitResult {
+    fn name(&self) -> String {
+        AWAIT_RESULT.to_owned()
+    }
+
+    fn offer(&self) -> Offer {
+        let input = Raw::parse(INPUT).unwrap_or_else(|_| Raw::empty_object());
+        let description = "Waits for the result of a call that goes on in the background. Call it \
+                           again if the call is not done by then.";
+        let tool = Tool {
+            annotations: Some(ToolAnnotations {
+                read_only_hint: Some(true),
+                ..ToolAnnotations::default()
+            }),
+            ..Tool::new(AWAIT_RESULT, description, input)
+        };
+        Offer { tools: vec![tool], ..Offer::default() }
+    }
+
+    fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
+        let tasks = self.0.clone();
+        Box::pin(async move {
+            let misfit = |error: serde_json::Error| Problem::Arguments(error.to_string().into());
+            let Arguments { task: id } = call.arguments.read().map_err(misfit)?;
+            let (caller, answers) = (&call.context.caller, call.context.answers);
+            if !answers.is_empty() {
+                tasks.answer(caller, &id, answers);
+            }
+            let patience = tasks.settings.in_words.unwrap_or(Duration::ZERO);
+            let settled = tokio::time::timeout(patience, tasks.settled(caller, &id)).await;
+            let Ok(settled) = settled else {
+                return Ok(Outcome::Done(ToolReply::text(format!(
+                    "Task {id} is not done yet. Call `{AWAIT_RESULT}` again."
+                ))));
+            };
+            let unknown = || format!("there is no task {id}, or it has expired");
+            let task = settled.ok_or_else(|| Problem::ToolFailed(unknown().into()))?;
+            match task.state {
+                TaskState::Completed(result) => Ok(Outcome::Relayed(result)),
+                TaskState::InputRequired(questions) => {
+                    Ok(Outcome::NeedInput(Ask { questions, state: None }))
+                }
+                TaskState::Failed(error) => Err(Problem::ToolFailed((&*error.message).into())),
+                TaskState::Working | TaskState::Cancelled => {
+                    Err(Problem::ToolFailed("the task was cancelled".into()))
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! A call that becomes a task: it goes on without its connection, and asks its client through the
+//! task.
+
+use std::time::Duration;
+
+use sabir_registry::{CallHandle as _, TaskMode, ToolEntry};
+use sabir_session::Outcome;
+use sabir_wire::types::{ClientCapabilities, Questions, ServerResult, TASKS, TaskState};
+use sabir_wire::{Code, ErrorObject, Problem, Raw, Resume, Revision, WriteJson as _, render};
+use tracing::Instrument as _;
+
+use super::attempt::relayed;
+use crate::await_result::handle_in_words;
+use crate::context::{Answering, MethodContext};
+use crate::guard::{Guarded, Running};
+
+/// How a call becomes a task.
+pub(crate) struct Plan {
+    /// How long its client waits for the result before.
+    after: Option<Duration>,
+    /// The life that the client asks for.
+    ttl_ms: Option<u64>,
+    /// Whether it cannot be anything else.
+    is_required: bool,
+    /// Whether its client knows no tasks, and gets a handle in words.
+    in_words: bool,
+}
+
+/// Begins the work of a call, with the answers of its client.
+pub(crate) type Start = Box<dyn Fn(Resume) -> Result<Answering, Problem> + Send>;
+
+/// Decides whether a call may become a task; `None` if it does not. `wish` is that of a client of
+/// 2025-11-25, which decides itself.
+pub(crate) fn plan(
+    context: &MethodContext,
+    wish: Option<&Raw>,
+    entry: &ToolEntry,
+) -> Result<Option<Plan>, Problem> {
+    let policy = entry.task;
+    let to = context.from.revision.features();
+    let knows = to.stateless && context.from.capabilities.has_extension(TASKS);
+    let plan = |after, is_required| Plan { after, ttl_ms: None, is_required, in_words: false };
+    let unavailable = |reason| Problem::Chosen(ErrorObject::new(Code::METHOD_NOT_FOUND, reason));
+    match (policy.mode, wish.filter(|_| to.core_tasks)) {
+        (TaskMode::Never, Some(_)) if context.catalog.capabilities().tasks => {
+            Err(unavailable("calls of this tool cannot be tasks"))
+        }
+        (TaskMode::Never, _) => Ok(None),
+        (_, Some(wish)) => Ok(Some(Plan { ttl_ms: wished_ttl(wish)?, ..plan(None, true) })),
+        (TaskMode::Required, None) if !knows => Err(match to.stateless {
+            true => missing(),
+            false => unavailable("calls of this tool must be tasks"),
+        }),
+        (_, None) if !knows => {
+            // Words are no structured result, which some clients insist on.
+            let after = context.engine.tasks.settings.in_words.filter(|_| entry.output.is_none());
+            Ok(after.map(|after| Plan { in_words: true, ..plan(Some(after), false) }))
+        }
+        (TaskMode::Auto, None) => {
+            let after = policy.after.unwrap_or(context.engine.tasks.settings.after);
+            Ok(Some(plan(Some(after), false)))
+        }
+        (TaskMode::Always, None) => Ok(Some(plan(None, false))),
+        (TaskMode::Required, None) => Ok(Some(plan(None, true))),
+    }
+}
+
+/// The client has not declared the extension.
+pub(crate) fn missing() -> Problem {
+    Problem::MissingCapability(ClientCapabilities::extension(TASKS))
+}
+
+fn wished_ttl(wish: &Raw) -> Result<Option<u64>, Problem> {
+    let wrong = || Problem::Params("`task` must be an object with an optional `ttl`".into());
+    if !wish.is_object() {
+        return Err(wrong());
+    }
+    let ttl = wish.member("ttl").filter(|ttl| !ttl.is_null());
+    // A client may well write 60000.0.
+    let ttl = ttl.map(|ttl| ttl.read::<f64>().ok().filter(|ttl| *ttl >= 0.0).ok_or_else(wrong));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    Ok(ttl.transpose()?.map(|ttl| ttl as u64))
+}
+
+/// Begins a call that may become a task.
+pub(crate) fn begin(
+    context: MethodContext,
+    plan: Plan,
+    resume: Resume,
+    start: Start,
+) -> Result<Answering, Problem> {
+    let mut running = match start(resume)? {
+        Answering::Running(running) => running,
+        done @ Answering::Done(_) => return Ok(done),
+    };
+    Ok(Answering::Running(Box::pin(async move {
+        if let Some(after) = plan.after {
+            tokio::select! {
+                biased;
+                outcome = &mut running => return outcome,
+                () = tokio::time::sleep(after) => {}
+            }
+        }
+        let MethodContext { engine, from, call, .. } = &context;
+        let conversation = context.conversation_number();
+        let created = engine.tasks.create(call, &from.caller, conversation, plan.ttl_ms).await;
+        match created {
+            Ok(task) => {
+                call.detach();
+                let result = match plan.in_words {
+                    true => handle_in_words(&task.id).into(),
+                    false => relayed("tools/call", task.created(from.revision)),
+                };
+                let work = work(context, task.id, running, start);
+                tokio::spawn(work.instrument(tracing::Span::current()));
+                Outcome::Done(result)
+            }
+            Err(reason) if plan.is_required => Outcome::Failed(Problem::Internal(reason.into())),
+            // There is no room for a task: the client waits.
+            Err(_) => running.await,
+        }
+    })))
+}
+
+/// Works on a task until it ends.
+async fn work(context: MethodContext, id: Box<str>, mut running: Running, start: Start) {
+    let MethodContext { engine, from, call, .. } = &context;
+    let state = loop {
+        let grace = engine.settings.engine_limits.abort_grace;
+        let cancelled = async {
+            call.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = Guarded(running) => outcome,
+            () = cancelled => break TaskState::Cancelled,
+        };
+        if call.is_cancelled() {
+            break TaskState::Cancelled;
+        }
+        let questions = match outcome {
+            Outcome::NeedInput(questions) => questions,
+            Outcome::Done(result) => break completed(&result),
+            Outcome::Failed(problem) => break failed(&problem),
+            Outcome::Listening(_) => break failed(&Problem::Internal("Internal error".into())),
+        };
+        match ask(&context, &id, questions).await.and_then(&start) {
+            Ok(Answering::Running(next)) => running = next,
+            Ok(Answering::Done(outcome)) => running = Box::pin(async { outcome }),
+            Err(_) if call.is_cancelled() => break TaskState::Cancelled,
+            Err(problem) => break failed(&problem),
+        }
+    };
+    // The source of a question that nobody will answer can give up.
+    if let Some(parked) = call.take_parked() {
+        parked.abandon();
+    }
+    engine.tasks.end(&id, state).await;
+    tracing::debug!(caller = %from.caller, "task ended");
+}
+
+/// Asks the client through the task, and waits for all answers.
+async fn ask(context: &MethodContext, id: &str, questions: Questions) -> Result<Resume, Problem> {
+    let MethodContext { engine, from, call, .. } = context;
+    if let Some(missing) = from.capabilities.lacks(&questions.needs()) {
+        return Err(Problem::MissingCapability(missing));
+    }
+    let state = questions.state.map(Into::into);
+    let gone = || Problem::Internal("the task has ended".into());
+    if !questions.questions.is_empty() && !engine.tasks.ask(id, questions.questions) {
+        return Err(gone());
+    }
+    let time = engine.settings.limits.question_time.unwrap_or(Duration::MAX);
+    let answers = tokio::select! {
+        answers = tokio::time::timeout(time, engine.tasks.answers(id)) => answers,
+        () = call.cancelled() => return Err(gone()),
+    };
+    match answers {
+        Ok(Some(answers)) => {
+            // The call goes on: its source will ask again, if it wants to.
+            drop(call.take_parked());
+            Ok(Resume { answers, state })
+        }
+        Ok(None) => Err(gone()),
+        Err(_) => Err(Problem::ToolFailed("the questions were not answered in time".into())),
+    }
+}
+
+fn completed(result: &ServerResult) -> TaskState {
+    match result {
+        ServerResult::Tool(reply) => TaskState::Completed(reply.to_raw(Revision::NEWEST)),
+        ServerResult::Relayed(relayed) => TaskState::Completed(relayed.json.clone()),
+        _ => failed(&Problem::Internal("Internal error".into())),
+    }
+}
+
+fn failed(problem: &Problem) -> TaskState {
+    match render::settle(problem, Revision::NEWEST) {
+        Ok(result) => completed(&result),
+        Err(error) => TaskState::Failed(error),
+    }
+}

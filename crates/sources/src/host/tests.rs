@@ -1,0 +1,86 @@
+use std::pin::Pin;
+use std::time::Duration;
+
+use sabir_client::PipeTransport;
+use sabir_registry::{CallHandle, Context, Registry};
+use sabir_wire::Caller;
+use sabir_wire::types::{ClientCapabilities, ContentKind, Level};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+
+use super::*;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// An editor whose one tool answers after an hour. The method of every message is kept.
+async fn editor(pipe: DuplexStream, heard: Arc<Mutex<Vec<String>>>) {
+    let (reader, mut writer) = tokio::io::split(pipe);
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let method = message["method"].as_str().unwrap_or_default();
+        heard.lock().unwrap().push(method.to_owned());
+        let result = match method {
+            "initialize" => json!({
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": { "tools": {} }, "serverInfo": { "name": "e", "version": "1" },
+            }),
+            "tools/list" => {
+                json!({ "tools": [{ "name": "openDiff", "inputSchema": { "type": "object" } }] })
+            }
+            "tools/call" => {
+                tokio::time::sleep(HOUR).await;
+                json!({ "content": [{ "type": "text", "text": "FILE_SAVED" }] })
+            }
+            _ => continue,
+        };
+        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        writer.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    }
+}
+
+/// A call that nobody cancels.
+struct Patient;
+
+impl CallHandle for Patient {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
+    fn log(&self, _: Level, _: Option<String>, _: Raw) {}
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// The clock of the runtime is a fake one: it leaps when nothing else is to be done.
+#[tokio::test(start_paused = true)]
+async fn a_call_stays_open_for_an_hour() {
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let heard = Arc::default();
+    tokio::spawn(editor(theirs, Arc::clone(&heard)));
+    let (reader, writer) = tokio::io::split(ours);
+    let source = HostSource(Host::new(Arc::new(PipeTransport::new(reader, writer))));
+    let registry = Registry::new(Raw::empty_object(), 100);
+    registry.add(Arc::new(source.clone())).unwrap();
+    for starting in registry.start() {
+        starting.await.unwrap();
+    }
+    let begin = tokio::time::Instant::now();
+    let context = Context {
+        caller: Caller::local(),
+        conversation: None,
+        capabilities: ClientCapabilities::default(),
+        client: None,
+        meta: None,
+        answers: Vec::new(),
+        state: None,
+        call: Arc::new(Patient),
+    };
+    let call = ToolCall { name: "openDiff".into(), arguments: Raw::empty_object(), context };
+    let Outcome::Done(reply) = source.call_tool(call).await.unwrap() else { panic!("a result") };
+    assert!(begin.elapsed() >= HOUR);
+    assert_eq!(reply.content[0].kind, ContentKind::Text("FILE_SAVED".into()));
+    let heard = heard.lock().unwrap();
+    assert!(!heard.iter().any(|method| method == "notifications/cancelled"), "{heard:?}");
+}

@@ -1,0 +1,238 @@
+//! What is in a folder of skills.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sabir_wire::Extra;
+use sabir_wire::types::{FOLDER, Resource, Skill, SkillFile, SkillFiles};
+use sha2::{Digest as _, Sha256};
+
+use super::frontmatter;
+
+/// The most files and bytes of one skill. One with more is not served.
+const SKILL_FILES: usize = 512;
+const SKILL_BYTES: usize = 16 << 20;
+
+/// The most files and bytes of all skills of a folder, and the deepest folder. What is beyond is not
+/// read.
+const ALL_FILES: usize = 20_000;
+const ALL_BYTES: usize = 256 << 20;
+const DEEPEST: usize = 16;
+
+/// What is not encoded in a segment of a path.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Everything in a folder of skills, at one moment.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Snapshot {
+    /// In the order of their URIs.
+    pub(super) skills: Vec<Loaded>,
+    /// The files of all of them, by URI.
+    pub(super) files: BTreeMap<String, File>,
+    /// The folders of all of them, by URI, with what is directly in them.
+    pub(super) folders: Vec<(String, Vec<Resource>)>,
+    /// What is not served, and why.
+    pub(super) problems: Vec<String>,
+}
+
+/// A skill.
+#[derive(Debug, PartialEq)]
+pub(super) struct Loaded {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// The URI of its folder.
+    pub(super) folder: String,
+    pub(super) entry: Skill,
+    /// The text of its `SKILL.md`, without the fields.
+    pub(super) body: String,
+}
+
+/// A file of a skill.
+#[derive(Debug, PartialEq)]
+pub(super) struct File {
+    pub(super) mime_type: String,
+    pub(super) bytes: Vec<u8>,
+    digest: String,
+}
+
+/// All files below a folder, by their paths with `/`.
+#[derive(Default)]
+struct Found {
+    files: BTreeMap<String, Vec<u8>>,
+    bytes: usize,
+    problems: Vec<String>,
+}
+
+impl Snapshot {
+    /// Reads a folder. Only a root that cannot be read is an error.
+    pub(super) fn read(root: &Path) -> io::Result<Self> {
+        let mut found = Found::default();
+        found.walk(root, "", 0)?;
+        let own_name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let mut snapshot = Self { problems: found.problems, ..Self::default() };
+        let mains = found.files.keys().filter_map(|path| match path.strip_suffix("SKILL.md") {
+            Some("") => Some(""),
+            Some(folder) => folder.strip_suffix('/'),
+            None => None,
+        });
+        let mains: Vec<String> = mains.map(str::to_owned).collect();
+        for folder in mains {
+            // A root that is a skill itself has no path: its name stands for it.
+            let shown = if folder.is_empty() { own_name.as_deref().unwrap_or("") } else { &folder };
+            if let Err(reason) = snapshot.add(&folder, shown, &found.files) {
+                snapshot.problems.push(format!("{shown}: {reason}"));
+            }
+        }
+        snapshot.list_folders();
+        Ok(snapshot)
+    }
+
+    /// The URIs whose contents are other ones than in `before`.
+    pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
+        let is_changed =
+            |(uri, file): &(&String, &File)| before.files.get(*uri).is_some_and(|old| old != *file);
+        self.files.iter().filter(is_changed).map(|(uri, _)| uri.clone()).collect()
+    }
+
+    fn add(
+        &mut self,
+        folder: &str,
+        shown: &str,
+        found: &BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), String> {
+        let beginning = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let own = found
+            .iter()
+            .filter_map(|(path, bytes)| path.strip_prefix(&beginning).map(|rest| (rest, bytes)));
+        let own: Vec<_> = own.collect();
+        let size: usize = own.iter().map(|(_, bytes)| bytes.len()).sum();
+        if own.len() > SKILL_FILES || size > SKILL_BYTES {
+            let limit = format!("limit {SKILL_FILES} files and {SKILL_BYTES} bytes");
+            return Err(format!("the skill is too large ({limit})"));
+        }
+        let main = found.get(&format!("{beginning}SKILL.md")).map_or(&[][..], Vec::as_slice);
+        let text = std::str::from_utf8(main).map_err(|_| "SKILL.md is not UTF-8".to_owned())?;
+        let parsed = frontmatter::parse(text)?;
+        let last = shown.rsplit('/').next().unwrap_or_default();
+        if parsed.name != last {
+            let name = &parsed.name;
+            return Err(format!("the folder must have the name of the skill (expected `{name}`)"));
+        }
+        if self.skills.iter().any(|known| known.name == parsed.name) {
+            return Err(format!("there is a skill `{}` already", parsed.name));
+        }
+        let folder = format!("skill://{}", encoded(shown));
+        let mut listed = Vec::with_capacity(own.len());
+        for (path, bytes) in own {
+            let uri = format!("{folder}/{}", encoded(path));
+            let file = self.files.entry(uri.clone()).or_insert_with(|| File::new(path, bytes));
+            let (digest, size) = (file.digest.clone(), bytes.len() as u64);
+            listed.push(SkillFile { uri, digest, size, extra: Extra::NONE });
+        }
+        let entry = Skill {
+            uri: format!("{folder}/SKILL.md"),
+            frontmatter: parsed.fields,
+            files: SkillFiles::Listed(listed),
+            extra: Extra::NONE,
+        };
+        let (name, description, body) = (parsed.name, parsed.description, parsed.body);
+        self.skills.push(Loaded { name, description, folder, entry, body });
+        Ok(())
+    }
+
+    /// Lists what is directly in each folder of each skill.
+    fn list_folders(&mut self) {
+        let mut folders: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
+        for skill in &self.skills {
+            folders.entry(&skill.folder).or_default();
+            let SkillFiles::Listed(files) = &skill.entry.files else { continue };
+            for file in files {
+                let mut child: &str = &file.uri;
+                let mut kind = self.files.get(child).map_or("", |file| &*file.mime_type);
+                while let Some((parent, _)) = child.rsplit_once('/')
+                    && parent.len() >= skill.folder.len()
+                {
+                    folders.entry(parent).or_default().insert(child, kind);
+                    (child, kind) = (parent, FOLDER);
+                }
+            }
+        }
+        let resource = |(uri, kind): (&str, &str)| Resource {
+            name: uri.rsplit('/').next().unwrap_or_default().to_owned(),
+            uri: uri.to_owned(),
+            mime_type: Some(kind.to_owned()),
+            ..Resource::default()
+        };
+        let listed = folders.into_iter().map(|(folder, children)| {
+            (folder.to_owned(), children.into_iter().map(resource).collect())
+        });
+        self.folders = listed.collect();
+    }
+}
+
+impl File {
+    fn new(path: &str, bytes: &[u8]) -> Self {
+        let is_text = std::str::from_utf8(bytes).is_ok();
+        let unknown = if is_text { "text/plain" } else { "application/octet-stream" };
+        let mime_type = match path.ends_with(".md") {
+            true => "text/markdown",
+            false => mime_guess::from_path(path).first_raw().unwrap_or(unknown),
+        };
+        let digest = Sha256::digest(bytes);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = format!("sha256:{digest}");
+        Self { mime_type: mime_type.to_owned(), bytes: bytes.to_vec(), digest }
+    }
+}
+
+impl Found {
+    /// Reads the files of a folder, and of those in it. Hidden files and symbolic links are no part of
+    /// a skill.
+    fn walk(&mut self, folder: &Path, path: &str, depth: usize) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                self.problems.push(format!("{path}: a name is not UTF-8"));
+                continue;
+            };
+            if name.starts_with('.') || kind.is_symlink() {
+                continue;
+            }
+            let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+            if kind.is_dir() && depth >= DEEPEST {
+                self.problems.push(format!("{path}: too deep (limit {DEEPEST} folders)"));
+            } else if kind.is_dir() {
+                if let Err(error) = self.walk(&entry.path(), &path, depth + 1) {
+                    self.problems.push(format!("{path}: {error}"));
+                }
+            } else if kind.is_file() {
+                self.read(&entry.path(), path);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, file: &Path, path: String) {
+        let length = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+        let is_too_much = length.saturating_add(self.bytes as u64) > ALL_BYTES as u64;
+        if is_too_much || self.files.len() >= ALL_FILES {
+            let limit = format!("limit {ALL_FILES} files and {ALL_BYTES} bytes");
+            return self.problems.push(format!("{path}: too many skills ({limit})"));
+        }
+        match std::fs::read(file) {
+            Ok(bytes) => {
+                self.bytes += bytes.len();
+                self.files.insert(path, bytes);
+            }
+            Err(error) => self.problems.push(format!("{path}: {error}")),
+        }
+    }
+}
+
+fn encoded(path: &str) -> String {
+    let segments = path.split('/').map(|part| utf8_percent_encode(part, PLAIN).to_string());
+    segments.collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,143 @@
+use sabir_wire::types::{Question, TaskState};
+use sabir_wire::{Caller, Raw};
+
+use super::*;
+
+fn ann() -> Caller {
+    Caller::new("i", "ann")
+}
+
+fn bob() -> Caller {
+    Caller::new("i", "bob")
+}
+
+fn small() -> TaskTable {
+    let limits = TaskLimits { total: 3, per_caller: 2, result_bytes: 20, ttl_ms: 1000, poll_ms: 5 };
+    TaskTable::new(limits)
+}
+
+fn add(table: &mut TaskTable, id: &str, owner: &Caller) -> Result<(), TooManyTasks> {
+    table.create(0, id.into(), owner, None, None).map(drop)
+}
+
+fn done(text: &str) -> TaskState {
+    TaskState::Completed(Raw::parse(format!("{text:?}")).unwrap())
+}
+
+fn roots(keys: &[&str]) -> Vec<(String, Question)> {
+    keys.iter().map(|key| ((*key).to_owned(), Question::Roots)).collect()
+}
+
+fn open(table: &TaskTable, id: &str) -> Vec<String> {
+    match &table.record(id).unwrap().task.state {
+        TaskState::InputRequired(open) => open.iter().map(|(key, _)| key.clone()).collect(),
+        state => panic!("{state:?}"),
+    }
+}
+
+fn answers(keys: &[&str]) -> Vec<(String, Raw)> {
+    keys.iter().map(|key| ((*key).to_owned(), Raw::empty_object())).collect()
+}
+
+#[test]
+fn a_task_exists_for_its_caller_only() {
+    let mut table = small();
+    add(&mut table, "a", &ann()).unwrap();
+    assert!(table.get(0, &ann().with_scopes(["x"]), "a").is_some());
+    assert!(table.get(0, &bob(), "a").is_none());
+    assert_eq!(table.answer(0, &bob(), "a", answers(&["k"])), Answered::Unknown);
+    assert_eq!(table.list(0, &bob(), None, None, 9).0, []);
+}
+
+#[test]
+fn both_bounds_hold_and_what_expires_makes_room() {
+    let mut table = small();
+    add(&mut table, "a", &ann()).unwrap();
+    add(&mut table, "b", &ann()).unwrap();
+    assert_eq!(add(&mut table, "c", &ann()), Err(TooManyTasks::PerCaller(2)));
+    add(&mut table, "c", &bob()).unwrap();
+    assert_eq!(add(&mut table, "d", &bob()), Err(TooManyTasks::Total(3)));
+    assert_eq!(table.expire(999), [] as [Box<str>; 0]);
+    assert_eq!(table.expire(1000).len(), 3);
+    add(&mut table, "d", &bob()).unwrap();
+    assert_eq!(table.len(), 1);
+}
+
+#[test]
+fn a_task_is_gone_at_the_moment_it_expires() {
+    let mut table = small();
+    table.create(5, "a".into(), &ann(), None, Some(10)).unwrap();
+    assert!(table.get(14, &ann(), "a").is_some());
+    assert!(table.get(15, &ann(), "a").is_none(), "even before it is swept");
+    assert_eq!(table.next_expiry(), Some(15));
+    let longer = table.create(5, "b".into(), &ann(), None, Some(u64::MAX)).unwrap();
+    assert_eq!(longer.task.ttl_ms, 1000, "no longer than the limit");
+}
+
+#[test]
+fn an_end_is_final() {
+    let mut table = small();
+    add(&mut table, "a", &ann()).unwrap();
+    assert!(table.end(1, "a", TaskState::Cancelled).is_some());
+    assert!(table.end(2, "a", done("late")).is_none());
+    assert!(!table.ask(2, "a", roots(&["k"])));
+    let task = table.get(2, &ann(), "a").unwrap();
+    assert_eq!((&task.state, task.updated_ms), (&TaskState::Cancelled, 1));
+}
+
+#[test]
+fn results_are_bounded_and_counted_until_they_expire() {
+    let mut table = small();
+    add(&mut table, "a", &ann()).unwrap();
+    add(&mut table, "b", &ann()).unwrap();
+    table.end(0, "a", done("123456789012345678")).unwrap();
+    let full = table.end(0, "b", done("")).unwrap();
+    assert!(matches!(full.task.state, TaskState::Failed(_)), "{full:?}");
+    table.expire(1000);
+    add(&mut table, "c", &ann()).unwrap();
+    let fits = table.end(0, "c", done("123456789012345678")).unwrap();
+    assert!(matches!(fits.task.state, TaskState::Completed(_)), "{fits:?}");
+}
+
+#[test]
+fn all_open_questions_are_listed_until_each_is_answered() {
+    let mut table = small();
+    add(&mut table, "a", &ann()).unwrap();
+    assert!(table.ask(1, "a", roots(&["x", "y"])));
+    assert_eq!(table.answer(2, &ann(), "a", answers(&["nope", "x", "x"])), Answered::Nothing);
+    assert_eq!(open(&table, "a"), ["y"]);
+    assert_eq!(table.take_answers("a"), None);
+    assert_eq!(table.answer(3, &ann(), "a", answers(&["y"])), Answered::All);
+    let taken = table.take_answers("a").unwrap();
+    assert_eq!(taken.iter().map(|(key, _)| &**key).collect::<Vec<_>>(), ["x", "y"]);
+    assert_eq!(table.answer(3, &ann(), "a", answers(&["y"])), Answered::Nothing);
+}
+
+#[test]
+fn a_key_is_never_used_again() {
+    let mut table = small();
+    add(&mut table, "a", &ann()).unwrap();
+    for expected in ["x", "x-2", "x-3"] {
+        assert!(table.ask(1, "a", roots(&["x"])));
+        assert_eq!(open(&table, "a"), [expected]);
+        assert_eq!(table.answer(2, &ann(), "a", answers(&[expected])), Answered::All);
+        assert_eq!(table.take_answers("a").unwrap()[0].0, "x", "the source knows its own key");
+    }
+}
+
+#[test]
+fn a_list_has_pages_and_strangers_share_none() {
+    let mut table = TaskTable::new(TaskLimits::default());
+    for (id, conversation) in [("a", Some(1)), ("b", Some(1)), ("c", Some(2))] {
+        table.create(7, id.into(), &ann(), conversation, None).unwrap();
+        table.create(7, format!("x{id}").into(), &Caller::anonymous(), conversation, None).unwrap();
+    }
+    let ids =
+        |tasks: Vec<Task>| tasks.into_iter().map(|task| task.id.into()).collect::<Vec<String>>();
+    let (first, next) = table.list(8, &ann(), None, None, 2);
+    assert_eq!(ids(first), ["a", "b"]);
+    let (second, end) = table.list(8, &ann(), None, next.as_deref(), 2);
+    assert_eq!((ids(second), end), (vec!["c".to_owned()], None));
+    let (strangers, _) = table.list(8, &Caller::anonymous(), Some(2), None, 9);
+    assert_eq!(ids(strangers), ["xc"]);
+}
