@@ -7,6 +7,7 @@ use crate::text::{bytes, number};
 const FLOOR: &str = "floor";
 const OURS: &str = "sabir";
 const BINARY: &str = "sabir serve";
+const DIRECT: &str = "direct";
 /// The name of Sabir's row where it is called over WebSocket.
 pub const OVER_WEBSOCKET: &str = "sabir over WebSocket";
 
@@ -85,7 +86,26 @@ pub fn all(figures: &Figures) -> Vec<Goal> {
     let idle = [("resident".to_owned(), idle.map(|figure| figure.value.median))];
     goals.push(goal("idle: at most 10 MB".into(), Limit::AtMost(10e6), &idle, bytes));
     goals.push(all_cores(figures));
+    let added = relayed("stdio, stdio", |case| {
+        Some(p50(figures, case, BINARY)? - p50(figures, case, DIRECT)?)
+    });
+    let name = "relay over stdio: at most 60 us added per call (p50)";
+    goals.push(goal(name.into(), Limit::AtMost(60.0), &added, number));
+    let times = relayed("HTTP, HTTP", |case| {
+        of_floor(figures.find("relay", case, 0.0, BINARY, Measure::P50Us)?)
+    });
+    let name = "relay over HTTP: at most 1.6 times a direct call (p50)";
+    goals.push(goal(name.into(), Limit::AtMost(1.6), &times, number));
     goals
+}
+
+/// The values of a way through the relay in both eras.
+fn relayed(way: &str, value: impl Fn(&str) -> Option<f64>) -> [(String, Option<f64>); 2] {
+    Era::ALL.map(|era| (era.name().to_owned(), value(&format!("{}, {way}", era.name()))))
+}
+
+fn p50(figures: &Figures, case: &str, server: &str) -> Option<f64> {
+    Some(figures.find("relay", case, 0.0, server, Measure::P50Us)?.value.median)
 }
 
 /// The calls of the goals compared with the floor and with the best peer: a head and rows. `None` if

@@ -132,6 +132,11 @@ impl CommandLine {
         Self(words.chain(self.0.iter().cloned()).collect())
     }
 
+    /// The program and its arguments.
+    pub fn words(&self) -> &[String] {
+        &self.0
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(self.0.first().map_or("", String::as_str));
         command.args(self.0.iter().skip(1));
@@ -230,7 +235,13 @@ impl Process {
     /// Its resident memory in bytes.
     pub fn resident(&self) -> u64 {
         let status = fs::read_to_string(self.file("status")).unwrap_or_default();
-        resident_bytes(&status).unwrap_or_default()
+        bytes_of(&status, "VmRSS:").unwrap_or_default()
+    }
+
+    /// The highest that its resident memory has been, in bytes.
+    pub fn peak(&self) -> u64 {
+        let status = fs::read_to_string(self.file("status")).unwrap_or_default();
+        bytes_of(&status, "VmHWM:").unwrap_or_default()
     }
 
     /// Kills the process after `limit` unless the guard is dropped before, so that no read blocks for
@@ -311,8 +322,9 @@ fn nanos_run(stat: &str) -> Option<u64> {
     stat.split_ascii_whitespace().next()?.parse().ok()
 }
 
-fn resident_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// A line of `/proc/PID/status`, in bytes.
+fn bytes_of(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -328,8 +340,9 @@ mod tests {
 
     #[test]
     fn resident_memory_is_converted_to_bytes() {
-        assert_eq!(resident_bytes("VmSize:\t  9 kB\nVmRSS:\t    1224 kB\n"), Some(1224 * 1024));
-        assert_eq!(resident_bytes("VmSize:\t  9 kB\n"), None);
+        let status = "VmSize:\t  9 kB\nVmRSS:\t    1224 kB\n";
+        assert_eq!(bytes_of(status, "VmRSS:"), Some(1224 * 1024));
+        assert_eq!(bytes_of(status, "VmHWM:"), None);
     }
 
     #[test]

@@ -45,6 +45,10 @@ pub fn markdown(figures: &Figures) -> String {
     out += &expiry(figures);
     out += "\n### The binary\n\n";
     out += &cost(figures, "products", "connections", number);
+    out += "\n### The relay\n\n";
+    out += "The way of the client, and the way to the upstream. A bold number is the ratio to the \
+            same upstream without a relay.\n\n";
+    out += &relay(figures);
     out += "\n### Servers\n\n";
     let rows: Vec<Vec<String>> =
         figures.servers.iter().map(|(name, about)| vec![code(name), about.clone()]).collect();
@@ -226,6 +230,27 @@ fn memory(figures: &Figures) -> String {
         rows.push(vec![what, code(&figure.server), bytes(figure.value.median), each]);
     }
     table(&words(&["memory", "server", "resident", "each"]), &rows)
+}
+
+fn relay(figures: &Figures) -> String {
+    let measures = [Measure::P50Us, Measure::P99Us, Measure::CpuUs, Measure::Ms, Measure::Bytes];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for figure in figures.figures.iter().filter(|figure| figure.group == "relay") {
+        let row = vec![figure.case.clone(), code(&figure.server)];
+        if rows.last().is_some_and(|last| last[..2] == row[..]) {
+            continue;
+        }
+        let cell = |measure: &Measure| {
+            let found = figures.find("relay", &figure.case, 0.0, &figure.server, *measure);
+            found.map_or_else(blank, |figure| match measure {
+                Measure::Bytes => bytes(figure.value.median),
+                _ => with_part(figure),
+            })
+        };
+        rows.push(row.into_iter().chain(measures.iter().map(cell)).collect());
+    }
+    let head = ["way", "gateway", "p50 us", "p99 us", "its CPU us/request", "ms", "peak memory"];
+    table(&words(&head), &rows)
 }
 
 fn expiry(figures: &Figures) -> String {

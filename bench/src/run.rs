@@ -8,6 +8,7 @@ mod expiry; // latency while sessions expire
 mod http; // load over HTTP
 mod memory; // memory of sessions and streams
 mod products; // `sabir serve`
+mod relay; // `sabir serve` between a client and an upstream
 mod start; // cold start
 mod stdio; // load over standard input and output
 mod websocket; // WebSocket compared with HTTP
@@ -74,11 +75,13 @@ pub enum Part {
     Expiry,
     /// The binary `sabir serve`.
     Products,
+    /// The binary between a client and an upstream, and other gateways.
+    Relay,
 }
 
 impl Part {
     /// All parts in the order of a run, with their names on the command line.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("http", Self::Http),
         ("cores", Self::Cores),
         ("growth", Self::Growth),
@@ -88,6 +91,7 @@ impl Part {
         ("memory", Self::Memory),
         ("expiry", Self::Expiry),
         ("products", Self::Products),
+        ("relay", Self::Relay),
     ];
 }
 
@@ -162,6 +166,7 @@ impl<'a> Run<'a> {
             Part::Memory => memory::all(self),
             Part::Expiry => expiry::pause(self),
             Part::Products => products::all(self),
+            Part::Relay => relay::all(self),
         }
     }
 

@@ -24,11 +24,14 @@ pub(crate) fn bench(workspace: &Path, options: &[&str]) -> io::Result<bool> {
 /// The parts of `bench/peers/install` that these options need: `None` for no peer, no part for all
 /// peers.
 fn peers(options: &[&str]) -> Option<&'static [&'static str]> {
-    let only = options.iter().position(|word| *word == "--only").and_then(|at| options.get(at + 1));
-    match only {
+    let value = |name: &str| {
+        options.iter().position(|word| *word == name).and_then(|at| options.get(at + 1)).copied()
+    };
+    match value("--only") {
+        _ if value("--part") == Some("relay") => Some(&["gateways"]),
         Some(names) if names.split(',').all(|name| name == "floor" || name == "sabir") => None,
         // A quick run measures one peer.
-        None if options.contains(&"--quick") => Some(&["rmcp"]),
+        None if options.contains(&"--quick") => Some(&["rmcp", "gateways"]),
         _ => Some(&[]),
     }
 }
@@ -96,7 +99,8 @@ mod tests {
     fn only_the_peers_that_are_measured_are_installed() {
         assert_eq!(peers(&["--quick", "--part", "http", "--only", "floor,sabir"]), None);
         assert_eq!(peers(&["--only", "sabir,ts-v2"]), Some(&[][..]));
-        assert_eq!(peers(&["--quick", "--part", "http"]), Some(&["rmcp"][..]));
+        assert_eq!(peers(&["--quick", "--part", "http"]), Some(&["rmcp", "gateways"][..]));
+        assert_eq!(peers(&["--part", "relay"]), Some(&["gateways"][..]));
         assert_eq!(peers(&[]), Some(&[][..]));
     }
 

@@ -34,8 +34,8 @@ usage: cargo xtask COMMAND
   bench [--quick] [--only NAME,…] [--part PART]
                measure Sabir and its peers; rewrites docs/performance.md, its plots
                and bench/figures.json (--only: some of the servers; --part: http, cores,
-               growth, stdio, start, memory, expiry or products; nothing is rewritten with
-               one of the three options)
+               growth, stdio, start, memory, expiry, products or relay; nothing is rewritten
+               with one of the three options)
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file

@@ -7,7 +7,7 @@ use crate::figures::Measure;
 use crate::load::Measured;
 use crate::load::exchange::{Ask, Era};
 use crate::load::pipe::Pipe;
-use crate::process::{Cores, Process, Streams};
+use crate::process::{CommandLine, Cores, Process, Streams};
 use crate::servers::{Kind, Server};
 
 /// How long a turn may take before its server is killed.
@@ -20,6 +20,7 @@ const TURN: f64 = 0.1;
 const PEER_TURN: f64 = 0.4;
 const MOST: f64 = 400_000.0;
 
+/// A running server on a pipe, and the load of each round.
 struct PipedServer {
     process: Process,
     pipe: Pipe,
@@ -29,14 +30,19 @@ struct PipedServer {
 }
 
 impl PipedServer {
-    fn start(cores: Cores, server: &Server, era: Era, pipelined: bool) -> Result<Self, String> {
-        let line = server.command.and(&["stdio"]);
-        let mut process = Process::start(cores, &line, Streams::Piped)?;
+    fn start(
+        cores: Cores,
+        line: &CommandLine,
+        kind: Kind,
+        era: Era,
+        pipelined: bool,
+    ) -> Result<Self, String> {
+        let mut process = Process::start(cores, line, Streams::Piped)?;
         let guard = process.guard(LIMIT);
         let pipe = Pipe::open(process.child(), era).map_err(|error| error.to_string())?;
         drop(guard);
         let mut piped = Self { process, pipe, era, pipelined, count: 100 };
-        let turn = if server.kind == Kind::Peer { PEER_TURN } else { TURN };
+        let turn = if kind == Kind::Peer { PEER_TURN } else { TURN };
         piped.ask()?;
         // The number of requests that fill a turn, measured with a tenth of it first.
         for share in [0.1, 1.0] {
@@ -70,22 +76,37 @@ impl PipedServer {
     }
 }
 
+/// Starts a server and returns its series.
+pub(super) fn series<'a>(
+    run: &mut Run<'a>,
+    server: &Server,
+    line: &CommandLine,
+    era: Era,
+    pipelined: bool,
+) -> Option<Series<'a>> {
+    match PipedServer::start(run.cores, line, server.kind, era, pipelined) {
+        Ok(mut piped) => {
+            let rounds = run.schedule.rounds_of(server);
+            Some(Series::new(server, rounds, move || piped.turn()))
+        }
+        Err(why) => {
+            run.miss(&server.name, "stdio", &why);
+            None
+        }
+    }
+}
+
 /// All servers, sequential and pipelined.
 pub(super) fn both_ways(run: &mut Run<'_>) {
     for era in Era::ALL {
         for pipelined in [false, true] {
-            let mut series = Vec::new();
+            let mut all = Vec::new();
             for server in run.servers.iter().filter(|one| one.stdio.contains(&era)) {
-                match PipedServer::start(run.cores, server, era, pipelined) {
-                    Ok(mut piped) => {
-                        let rounds = run.schedule.rounds_of(server);
-                        series.push(Series::new(server, rounds, move || piped.turn()));
-                    }
-                    Err(why) => run.miss(&server.name, "stdio", &why),
-                }
+                let line = server.command.and(&["stdio"]);
+                all.extend(series(run, server, &line, era, pipelined));
             }
             let way = if pipelined { "pipelined" } else { "in sequence" };
-            run.case("stdio", &format!("{} {way}", era.name()), 0.0, series);
+            run.case("stdio", &format!("{} {way}", era.name()), 0.0, all);
         }
     }
 }

@@ -1,12 +1,10 @@
 //! Upstreams that misbehave, all of them behind one relay: it stays small, and others are served.
 
-use std::time::Duration;
-
 use sabir_wire::{Raw, Revision};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{Process, Relay, fixture, http_fixture, raw, text, upstream};
+use super::{PATIENCE, Process, Relay, fixture, http_fixture, raw, text, upstream};
 
 /// What each does, and a part of what its caller is told; `None` if the call may end in any way.
 const MODES: [(&str, Option<&str>); 22] = [
@@ -66,7 +64,7 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
         calls.spawn(async move {
             let tool = format!("{mode}_tool");
             let called = client.call_tool(&tool, Raw::default());
-            let called = tokio::time::timeout(Duration::from_secs(50), called).await;
+            let called = tokio::time::timeout(PATIENCE, called).await;
             let seen = match called.unwrap_or_else(|_| panic!("{mode}: no end")) {
                 Ok(reply) => text(&reply),
                 Err(error) => error.to_string(),
@@ -76,7 +74,7 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
     }
     for nth in 0..50 {
         let called = client.call_tool("good_echo", raw(json!({ "nth": nth })));
-        let reply = tokio::time::timeout(Duration::from_secs(20), called).await.unwrap().unwrap();
+        let reply = tokio::time::timeout(PATIENCE, called).await.unwrap().unwrap();
         assert_eq!(text(&reply), format!(r#"{{"nth":{nth}}}"#));
     }
     calls.join_all().await;

@@ -33,7 +33,7 @@ const FIXTURE: &str = env!("CARGO_BIN_EXE_relay-fixture");
 const TOKENS: [(&str, &str); 2] = [("ANN", "secret-of-ann"), ("BOB", "secret-of-bob")];
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A process that is killed with its owner.
 struct Process {
