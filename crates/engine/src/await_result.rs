@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_registry::{Ask, Offer, Outcome, Pending, Source, ToolCall};
-use sabir_wire::types::{TaskState, Tool, ToolAnnotations, ToolReply};
-use sabir_wire::{Problem, Raw};
+use sabir_wire::types::{Tool, ToolAnnotations, ToolReply};
+use sabir_wire::{Problem, Raw, TaskState};
 use serde::Deserialize;
 
 use crate::tasks::Tasks;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sabir_tasks::{Answered, StoreError, TaskLimits, TaskRecord, TaskStore, TaskTable};
-use sabir_wire::types::{Question, Task, TaskState};
-use sabir_wire::{Caller, Code, ErrorObject, Raw};
+use sabir_wire::types::Question;
+use sabir_wire::{Caller, Code, ErrorObject, Raw, Task, TaskState};
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 

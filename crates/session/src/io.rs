@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use sabir_wire::types::{
-    ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Task, Topic,
+    ClientCapabilities, Level, Questions, ServerResult, SubscriptionFilter, Topic,
 };
 use sabir_wire::{
-    Caller, Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision,
+    Caller, Incoming, Malformed, Meta, ParsedRequest, Problem, Raw, Request, Revision, Task,
 };
 use serde::{Deserialize, Serialize};
 

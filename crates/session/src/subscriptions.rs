@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use sabir_wire::types::{SubscriptionFilter, Task, Topic};
-use sabir_wire::{Id, render};
+use sabir_wire::types::{SubscriptionFilter, Topic};
+use sabir_wire::{Id, Task, render};
 use serde::{Deserialize, Serialize};
 
 use crate::io::StreamId;

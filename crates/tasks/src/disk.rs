@@ -71,8 +71,7 @@ impl TaskStore for DiskStore {
 
 #[cfg(test)]
 mod tests {
-    use sabir_wire::types::{Task, TaskState};
-    use sabir_wire::{Caller, Raw};
+    use sabir_wire::{Caller, Raw, Task, TaskState};
 
     use super::*;
 

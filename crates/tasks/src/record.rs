@@ -1,7 +1,6 @@
 //! A task as it is kept.
 
-use sabir_wire::types::{Task, TaskState};
-use sabir_wire::{Caller, Code, ErrorObject, Raw};
+use sabir_wire::{Caller, Code, ErrorObject, Raw, Task, TaskState};
 use serde::{Deserialize, Serialize};
 
 /// A task, with whom it belongs to.

@@ -5,8 +5,8 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use sabir_wire::types::{Question, Task, TaskState};
-use sabir_wire::{Caller, Code, ErrorObject, Raw};
+use sabir_wire::types::Question;
+use sabir_wire::{Caller, Code, ErrorObject, Raw, Task, TaskState};
 
 use crate::record::TaskRecord;
 

@@ -21,6 +21,7 @@ mod request; // the requests of a client
 mod revision; // the dated revisions
 pub mod scan; // JSON in one pass, where it is plain
 mod strict; // types that are read only from an object
+mod task; // calls whose results are fetched later
 pub mod types; // one file per page of the specification
 mod uri; // URI templates
 
@@ -39,5 +40,6 @@ pub use raw::Raw;
 pub use request::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
 pub use request::{ReadFolder, Request, Resume, TaskResult, UpdateTask};
 pub use revision::{Era, Features, Revision};
+pub use task::{Task, TaskState};
 pub use types::Cancelled;
 pub use uri::{BadTemplate, UriTemplate};

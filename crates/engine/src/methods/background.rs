@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use sabir_registry::{CallHandle as _, TaskMode, ToolEntry};
 use sabir_session::Outcome;
-use sabir_wire::types::{ClientCapabilities, Questions, ServerResult, TASKS, TaskState};
-use sabir_wire::{Code, ErrorObject, Problem, Raw, Resume, Revision, WriteJson as _, render};
+use sabir_wire::render;
+use sabir_wire::types::{ClientCapabilities, Questions, ServerResult, TASKS};
+use sabir_wire::{Code, ErrorObject, Problem, Raw, Resume, Revision, TaskState, WriteJson as _};
 use tracing::Instrument as _;
 
 use super::attempt::relayed;

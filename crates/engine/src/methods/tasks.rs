@@ -1,8 +1,9 @@
 //! Tasks. Spec: the extension `io.modelcontextprotocol/tasks`; basic/utilities/tasks of 2025-11-25.
 
 use sabir_session::Outcome;
-use sabir_wire::types::{Elicit, Question, Questions, ServerResult, TASKS, Task, TaskState};
-use sabir_wire::{Code, ErrorObject, Method, Page, Problem, Raw, TaskResult, UpdateTask};
+use sabir_wire::UpdateTask;
+use sabir_wire::types::{Elicit, Question, Questions, ServerResult, TASKS};
+use sabir_wire::{Code, ErrorObject, Method, Page, Problem, Raw, Task, TaskResult, TaskState};
 
 use super::attempt::relayed;
 use super::background::missing;

@@ -1,6 +1,7 @@
 //! What the client is told of: changes of what is offered, and of its tasks.
 
-use sabir_wire::types::{Task, Topic};
+use sabir_wire::Task;
+use sabir_wire::types::Topic;
 
 use super::{Session, notify};
 use crate::io::Output;

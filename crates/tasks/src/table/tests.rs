@@ -1,5 +1,5 @@
-use sabir_wire::types::{Question, TaskState};
-use sabir_wire::{Caller, Raw};
+use sabir_wire::types::Question;
+use sabir_wire::{Caller, Raw, TaskState};
 
 use super::*;
 

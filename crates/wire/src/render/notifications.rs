@@ -8,8 +8,9 @@ use crate::message::write_notification;
 use crate::meta::ProgressToken;
 use crate::raw::Raw;
 use crate::revision::Revision;
+use crate::task::Task;
 use crate::types::{Acknowledged, Cancelled, Changed, LogMessage, Progress, subscription_meta};
-use crate::types::{Level, SubscriptionFilter, Task, Topic};
+use crate::types::{Level, SubscriptionFilter, Topic};
 
 /// Reports the progress of a call.
 pub fn progressed(

@@ -35,5 +35,5 @@ pub use sampling::{
 };
 pub use skills::{FOLDER, SKILLS, Skill, SkillFile, SkillFiles};
 pub use subscriptions::{SubscriptionFilter, Topic};
-pub use tasks::{TASKS, Task, TaskState, TaskSupport};
+pub use tasks::{TASKS, TaskSupport};
 pub use tools::{Tool, ToolAnnotations, ToolExecution, ToolReply};
