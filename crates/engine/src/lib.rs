@@ -13,6 +13,7 @@ mod engine; // what all connections of a server share
 mod events; // what running calls report
 mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
+mod observe; // what those who watch are told
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
 mod tasks; // calls whose results are fetched later
@@ -21,7 +22,10 @@ mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
-pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
+pub use engine::{Engine, EngineLimits, Settings};
+pub use observe::{
+    ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
+};
 pub use seal::SealKey;
 pub use tasks::TaskSettings;
 pub use wait::Wait;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq as _;
 
 use super::auth::Authenticate;
+use super::pages::Pages;
 
 /// How an HTTP server behaves. Every field has a good default.
 ///
@@ -59,6 +60,8 @@ pub struct Settings {
     pub poll_after: Option<Duration>,
     /// The time that a legacy client waits before it resumes a stream.
     pub retry: Duration,
+    /// What is served beside the endpoint.
+    pub pages: Option<Arc<dyn Pages>>,
     /// The limits of connections, sessions and streams.
     pub limits: Limits,
 }
@@ -88,6 +91,7 @@ impl Default for Settings {
             keep_alive: Duration::from_secs(15),
             poll_after: None,
             retry: Duration::from_secs(1),
+            pages: None,
             limits: Limits::default(),
         }
     }
