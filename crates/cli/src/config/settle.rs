@@ -108,8 +108,8 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let oversight = oversight::settle(&file.limit, file.audit.as_ref(), text);
     let auth = auth::settle(&file.auth, text);
     let (http, listens_http) = http::settle(file, &auth.grants, text);
-    let (tables, written) = written(text);
-    let mut sources = sources(file, text, &engine.limits, written);
+    let mut written = Written::new(text.text);
+    let mut sources = sources(file, text, &engine.limits, &mut written);
     let imported = imported(file, text, engine.limits.question_time);
     sources.extend(text.checked(imported).unwrap_or_default());
     let has_scopes = auth.tokens.is_some() || http.tokens.iter().any(|one| !one.scopes.is_empty());
@@ -135,7 +135,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         stdio,
         task_store,
         sources,
-        tables,
+        tables: written.rest(),
         folder,
         file: (!text.text.is_empty()).then(|| text.path.to_owned()),
         found: None,
@@ -147,24 +147,40 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
 /// The tables of a file that describe no sources, by their names.
 pub(crate) type Tables = BTreeMap<String, String>;
 
-/// The kinds of sources, in the order in which they are settled.
-const KINDS: [&str; 8] =
-    ["articles", "command", "request", "openapi", "prompt", "resource", "skills", "upstream"];
+/// A source that was settled, or what is wrong with it.
+type Settled = Result<SourceDescription, Mistake>;
 
-/// The tables of the file, and how each source is written, in the order in which they are settled.
-/// A file in another format, or none, is one text for all.
-fn written(text: &Text<'_>) -> (Tables, Vec<String>) {
-    let mut file = text.text.parse::<toml::Table>().unwrap_or_default();
-    // Its servers are sources.
-    file.remove("import");
-    let sources = KINDS.iter().flat_map(|kind| match file.remove(*kind) {
-        Some(Value::Array(all)) => {
-            all.iter().map(|one| format!("{kind} {one}")).collect::<Vec<_>>()
-        }
-        _ => Vec::new(),
-    });
-    let sources = sources.collect();
-    (file.into_iter().map(|(name, table)| (name, table.to_string())).collect(), sources)
+/// The tables of a file, as written. Those of sources are taken out, kind by kind. A kind that is not
+/// is never reloaded.
+struct Written<'t> {
+    file: toml::Table,
+    text: &'t str,
+}
+
+impl<'t> Written<'t> {
+    fn new(text: &'t str) -> Self {
+        let mut file = text.parse::<toml::Table>().unwrap_or_default();
+        // Its servers are sources.
+        file.remove("import");
+        Self { file, text }
+    }
+
+    /// Says of each source of a kind how it is written. A file in another format, or none, is one
+    /// text for all.
+    fn take(&mut self, kind: &str, settled: impl IntoIterator<Item = Settled>) -> Vec<Settled> {
+        let tables = match self.file.remove(kind) {
+            Some(Value::Array(tables)) => tables,
+            _ => Vec::new(),
+        };
+        let written = tables.iter().map(|table| format!("{kind} {table}"));
+        let written = written.chain(std::iter::repeat(self.text.to_owned()));
+        let sources = settled.into_iter().zip(written);
+        sources.map(|(source, written)| source.map(|one| one.written(written))).collect()
+    }
+
+    fn rest(self) -> Tables {
+        self.file.into_iter().map(|(name, table)| (name, table.to_string())).collect()
+    }
 }
 
 /// Settles the descriptions of all sources, in the order of the file within each kind.
@@ -172,11 +188,11 @@ fn sources(
     file: &File,
     text: &Text<'_>,
     limits: &Limits,
-    written: Vec<String>,
+    written: &mut Written<'_>,
 ) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
     let call_time = limits.call_time;
-    let needing = |scopes: Scopes<'_>, source: Result<SourceDescription, Mistake>| {
+    let needing = |scopes: Scopes<'_>, source: Settled| {
         let access = scopes.settle(text);
         source.map(|source| source.needs(access))
     };
@@ -205,11 +221,17 @@ fn sources(
     });
     let skills = file.skills.iter();
     let skills = skills.map(|file| needing(all(&file.scopes), skills::settle(file, text)));
-    let texts = prompts.chain(resources).chain(skills);
-    let all = articles.chain(commands).chain(requests).chain(apis).chain(texts).chain(upstreams);
-    let written = written.into_iter().chain(std::iter::repeat(text.text.to_owned()));
-    let all = all.zip(written).map(|(source, written)| source.map(|one| one.written(written)));
-    all.filter_map(|source| text.checked(source)).collect()
+    let all = [
+        written.take("articles", articles),
+        written.take("command", commands),
+        written.take("request", requests),
+        written.take("openapi", apis),
+        written.take("prompt", prompts),
+        written.take("resource", resources),
+        written.take("skills", skills),
+        written.take("upstream", upstreams),
+    ];
+    all.into_iter().flatten().filter_map(|source| text.checked(source)).collect()
 }
 
 /// Settles the upstreams of an imported file. Its mistakes are reported with those of this one.

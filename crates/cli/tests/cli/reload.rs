@@ -84,8 +84,20 @@ async fn a_good_change_is_applied_and_a_bad_one_is_reported_while_clients_stay()
     std::fs::remove_file(server.folder.path().join("sabir.toml")).unwrap();
     assert_eq!(names(&client).await, ["one", "two"]);
 
+    // Sources of another kind, before and behind.
+    let memo = |text: &str| {
+        format!("[[resource]]\nuri = \"memo:///a\"\nname = \"a\"\ntext = \"{text}\"\n")
+    };
+    let tools = format!("{}{}", tool("one"), tool("two"));
+    write(server.folder.path(), &format!("{HEAD}{}{tools}", memo("old")));
+    server.says("reloaded the configuration: 1 source opened, 0 closed");
+    write(server.folder.path(), &format!("{HEAD}{tools}{}", memo("new")));
+    server.says("reloaded the configuration: 1 source opened, 1 closed");
+    let memo = client.read_resource("memo:///a").await.unwrap();
+    assert!(format!("{memo:?}").contains("new"), "{memo:?}");
+
     write(server.folder.path(), &format!("{HEAD}{}", tool("two").replace("Says", "Tells")));
-    server.says("reloaded the configuration: 1 source opened, 2 closed");
+    server.says("reloaded the configuration: 1 source opened, 3 closed");
     change().await;
     assert_eq!(names(&client).await, ["two"]);
     assert_eq!(client.server().unwrap().revision.era(), Era::Legacy, "the same connection");
