@@ -1,6 +1,9 @@
 """A small server with the official Python SDK, which speaks both eras of the protocol."""
 
-from mcp.server.mcpserver import MCPServer
+from typing import Annotated
+
+from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+from pydantic import BaseModel
 
 server = MCPServer("new")
 
@@ -9,6 +12,34 @@ server = MCPServer("new")
 def add(a: int, b: int) -> int:
     """Add two integers of any size"""
     return a + b
+
+
+@server.tool()
+def translate(word: str) -> str:
+    """Translate a word to German"""
+    return {"yes": "ja", "no": "nein"}[word]
+
+
+class Name(BaseModel):
+    name: str
+
+
+def ask_name() -> Elicit[Name]:
+    return Elicit("Who are you?", Name)
+
+
+@server.tool()
+def greet(who: Annotated[Name, Resolve(ask_name)]) -> str:
+    """Greet the user, who is asked for a name"""
+    return f"Hello {who.name}"
+
+
+@server.tool()
+async def count(context: Context) -> str:
+    """Count to three"""
+    for step in range(1, 4):
+        await context.report_progress(step, 3)
+    return "done"
 
 
 @server.tool()

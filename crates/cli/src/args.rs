@@ -10,6 +10,7 @@ use sabir::Caller;
 
 use crate::clients::{Client, Scope};
 use crate::config::{ADDRESSES, parse_address};
+use crate::logging::Log;
 
 /// Serve what you have to every MCP client
 #[derive(Debug, Parser)]
@@ -18,9 +19,8 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// The level of the log on standard error; `info` has one line per call
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", env = "SABIR_LOG")]
-    pub(crate) log: LogLevel,
+    #[command(flatten)]
+    pub(crate) log: Log,
 }
 
 #[derive(Debug, Subcommand)]
@@ -254,6 +254,18 @@ pub(crate) struct Serve {
     /// Listen on an address that other hosts can reach, without authentication
     #[arg(long)]
     pub(crate) allow_public: bool,
+
+    /// Serve the console at / of a loopback address; `auto` does if standard error is a terminal
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) console: When,
+}
+
+/// When something is done that suits a person at a terminal.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
 }
 
 fn address(written: &str) -> Result<SocketAddr, String> {
@@ -272,14 +284,4 @@ pub(crate) struct OpenApi {
     /// Print JSON, with the full definitions
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LogLevel {
-    Off,
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
 }

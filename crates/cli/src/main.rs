@@ -31,8 +31,7 @@ fn main() -> ExitCode {
         return code;
     }
     let args = args::Args::parse();
-    logging::start(args.log);
-    match commands::run(args.command) {
+    match commands::run(args.command, &args.log) {
         Ok(()) => report::Exit::Done,
         Err(failure) => report::show(&failure),
     }

@@ -16,6 +16,8 @@ use crate::events::EventQueue;
 /// A running call.
 pub(crate) struct RunningCall {
     pub(crate) key: CallKey,
+    /// Names it to observers.
+    pub(crate) number: u64,
     events: Arc<EventQueue>,
     wants_progress: bool,
     /// The least severe log messages that are wanted.
@@ -43,12 +45,14 @@ impl Parked {
 impl RunningCall {
     pub(crate) fn new(
         key: CallKey,
+        number: u64,
         events: Arc<EventQueue>,
         wants_progress: bool,
         log_level: Option<Level>,
     ) -> Arc<Self> {
         Arc::new(Self {
             key,
+            number,
             events,
             wants_progress,
             log_level,

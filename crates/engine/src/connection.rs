@@ -12,7 +12,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
 use sabir_registry::{Announcement, Catalog, Conversation};
-use sabir_session::{Call, CallKey, Input, MessageKind, Output};
+use sabir_session::{Call, CallKey, CallNotification, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
 use sabir_wire::{Caller, Era, Incoming, Malformed, ParsedRequest, Request, decode};
@@ -22,8 +22,9 @@ use tokio::sync::broadcast::error::TryRecvError;
 use crate::admitted::Admitted;
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
-use crate::engine::{ClientEvent, ClientEventKind, Engine};
+use crate::engine::Engine;
 use crate::events::{CallEvent, EventQueue};
+use crate::observe::{ClientEvent, ClientEventKind, TransportKind};
 use crate::wait::Wait;
 use crate::work::{Done, Progress, Turn, Waiting, Work};
 
@@ -31,6 +32,7 @@ use crate::work::{Done, Progress, Turn, Waiting, Work};
 pub struct Connection {
     engine: Arc<Engine>,
     session: Session,
+    transport: TransportKind,
     /// Names the session to sources. Given with its first call of the legacy era.
     conversation: Option<Arc<Conversation>>,
     /// The events of running calls. Created with the first call.
@@ -76,6 +78,7 @@ impl Connection {
     /// A connection without any input so far. `owner` is who opens it.
     pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
         Self {
+            transport: TransportKind::of(kind, &owner),
             session: Session::new(engine.session_config.clone(), kind, owner),
             engine: engine.clone(),
             conversation: None,
@@ -266,6 +269,9 @@ impl Connection {
         while let Some(event) = self.events.as_ref().and_then(|events| events.take()) {
             match event {
                 CallEvent::Notified(call, note) => {
+                    if self.engine.is_observed() {
+                        self.tell_note(call, &note);
+                    }
                     self.handle(Input::Notified { call, note }, None);
                 }
                 CallEvent::Finished(call, outcome) => self.on_finished(call, outcome),
@@ -282,8 +288,13 @@ impl Connection {
         let Admitted { outcome, hold } = finished;
         let at = self.running.iter().position(|call| call.key == key);
         let call = at.map(|at| self.running.swap_remove(at));
+        let number = call.as_ref().map(|call| call.number).filter(|_| self.engine.is_observed());
+        let sent = self.frames.len();
         self.parked.extend(call.and_then(|call| Some((key, call.take_parked()?))));
         self.handle(Input::Finished { call: key, outcome }, None);
+        if let Some(number) = number {
+            self.tell_answer(number, sent);
+        }
         let session = &self.session;
         self.parked.retain(|(key, _)| session.is_waiting(*key));
         // The frames have been counted by now; answers of a batch wait in the session.
@@ -374,13 +385,30 @@ impl Connection {
         let catalog = whole.seen_by(&from.caller);
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
         let wants_progress = from.meta.progress_token.is_some();
-        let call = RunningCall::new(key, self.events().clone(), wants_progress, log_level);
+        let number = self.engine.number_call();
+        let call = RunningCall::new(key, number, self.events().clone(), wants_progress, log_level);
         self.running.push(call.clone());
         let conversation = (from.revision.era() == Era::Legacy)
             .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
-        let context = MethodContext { engine, catalog, whole, from, conversation, call };
+        let transport = self.transport;
+        let context = MethodContext { engine, catalog, whole, from, conversation, transport, call };
         self.work.push_back(Work { request, context });
+    }
+
+    /// Tells what a running call has to say.
+    fn tell_note(&self, key: CallKey, note: &CallNotification) {
+        if let Some(call) = self.running.iter().find(|call| call.key == key) {
+            self.engine.observers().for_each(|observer| observer.noted(call.number, note));
+        }
+    }
+
+    /// Tells the response to a call, which is among the frames after the first `sent`.
+    fn tell_answer(&self, number: u64, sent: usize) {
+        let is_answer = |frame: &&Frame| matches!(frame.kind, MessageKind::Answer(_));
+        if let Some(frame) = self.frames.iter().skip(sent).find(is_answer) {
+            self.engine.observers().for_each(|observer| observer.answered(number, &frame.text));
+        }
     }
 
     /// Tells what happened to a legacy client.

@@ -8,6 +8,7 @@ use sabir_session::{Outcome, RequestMeta};
 use crate::calls::RunningCall;
 use crate::engine::Engine;
 use crate::guard::Running;
+use crate::observe::TransportKind;
 
 /// The answer to a request, complete or under way.
 pub(crate) enum Answering {
@@ -28,6 +29,7 @@ pub(crate) struct MethodContext {
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
     pub(crate) conversation: Option<Arc<Conversation>>,
+    pub(crate) transport: TransportKind,
     pub(crate) call: Arc<RunningCall>,
 }
 
@@ -38,6 +40,13 @@ impl Answering {
             Self::Done(outcome) => outcome,
             Self::Running(running) => running.await,
         }
+    }
+}
+
+impl MethodContext {
+    /// The number of the conversation.
+    pub(crate) fn conversation_number(&self) -> Option<u64> {
+        self.conversation.as_ref().map(|conversation| conversation.number)
     }
 }
 

@@ -1,16 +1,17 @@
 //! The state that all connections of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_registry::{Announcement, Registry, SourceState, SourceStatus};
 use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation};
-use sabir_wire::{Raw, Revision, WriteJson};
+use sabir_wire::{Revision, WriteJson};
 use tokio::sync::{broadcast, watch};
 
 use crate::await_result::AwaitResult;
+use crate::observe::{ClientEvent, Observer};
 use crate::oversight::Oversee;
 use crate::seal::{Seal, SealKey, random_name};
 use crate::tasks::{TaskSettings, Tasks};
@@ -87,37 +88,6 @@ impl Default for EngineLimits {
     }
 }
 
-/// Something that happened to a legacy client.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ClientEvent {
-    /// Numbers the connection: all events of one client have the same.
-    pub connection: u64,
-    /// As the client named itself.
-    pub client: Option<Raw>,
-    /// The event.
-    pub kind: ClientEventKind,
-}
-
-/// An event of a client.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum ClientEventKind {
-    /// Its handshake began.
-    Initializing,
-    /// Its handshake is complete.
-    Ready,
-    /// It sent a notification that the protocol does not know.
-    Notified {
-        /// The method of the notification.
-        method: Box<str>,
-        /// The params of the notification.
-        params: Option<Raw>,
-    },
-    /// It has left; its handshake had begun.
-    Left,
-}
-
 /// A server, without its transports.
 pub struct Engine {
     pub(crate) settings: Settings,
@@ -129,20 +99,18 @@ pub struct Engine {
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
     last_connection: AtomicU32,
-    on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
+    last_call: AtomicU64,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl Engine {
     /// A server that offers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
-        Self::observed(settings, None)
+        Self::observed(settings, Vec::new())
     }
 
-    /// The same, which tells `on_event` what happens to its clients.
-    pub fn observed(
-        settings: Settings,
-        on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
-    ) -> Arc<Self> {
+    /// The same, which tells these what happens.
+    pub fn observed(settings: Settings, observers: Vec<Arc<dyn Observer>>) -> Arc<Self> {
         let server = settings.server.to_raw(Revision::NEWEST);
         let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
         let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
@@ -171,7 +139,8 @@ impl Engine {
             stop: watch::Sender::new(false),
             ready: AtomicUsize::new(0),
             last_connection: AtomicU32::new(0),
-            on_event,
+            last_call: AtomicU64::new(0),
+            observers,
             settings,
         })
     }
@@ -260,8 +229,22 @@ impl Engine {
     }
 
     pub(crate) fn tell(&self, event: ClientEvent) {
-        if let Some(on_event) = &self.on_event {
-            on_event(event);
+        self.observers().for_each(|observer| observer.client(event.clone()));
+    }
+
+    pub(crate) fn observers(&self) -> impl Iterator<Item = &dyn Observer> {
+        self.observers.iter().map(|observer| &**observer)
+    }
+
+    pub(crate) fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// A number for a call; 0 where nobody observes calls.
+    pub(crate) fn number_call(&self) -> u64 {
+        match self.is_observed() {
+            true => self.last_call.fetch_add(1, Ordering::Relaxed) + 1,
+            false => 0,
         }
     }
 

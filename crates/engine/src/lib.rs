@@ -13,6 +13,7 @@ mod engine; // what all connections of a server share
 mod events; // what running calls report
 mod guard; // a panic becomes an answer
 mod methods; // one module per page of the specification
+mod observe; // what those who watch are told
 mod overseen; // requests under oversight
 mod oversight; // who decides about requests, and learns of their ends
 mod router; // request to method; one arm each
@@ -23,7 +24,10 @@ mod wait; // waiting without holding the connection
 mod work; // a call that is to be run
 
 pub use connection::{Connection, Frame};
-pub use engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, Settings};
+pub use engine::{Engine, EngineLimits, Settings};
+pub use observe::{
+    ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
+};
 pub use oversight::{CallEnd, Decision, Limited, Oversee, OverseenCall};
 pub use seal::SealKey;
 pub use tasks::TaskSettings;

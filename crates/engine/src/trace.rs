@@ -1,51 +1,65 @@
-//! One span per request, and one line in the log per call.
+//! One span per request, one line in the log per call, and what observers are told.
 
-use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
 
-use sabir_session::{Outcome, RequestMeta};
+use sabir_session::Outcome;
 use sabir_wire::Request;
-use sabir_wire::types::ServerResult;
-use tokio::time::Instant;
-use tracing::field::Empty;
-use tracing::{Span, debug, info, info_span};
+use serde::Deserialize;
+use tracing::field::{Empty, display};
+use tracing::{Level, Span, debug, enabled, info, info_span};
 
-/// A request that is being traced. Costs nothing without a subscriber.
+use crate::context::MethodContext;
+use crate::engine::Engine;
+use crate::observe::{Ended, Ending, ObservedCall};
+
+/// A request that is being traced. Costs next to nothing without a log and without observers.
 #[derive(Debug)]
 pub(crate) struct Trace {
     span: Span,
-    /// Calls of tools and prompts and reads of resources: what operators want to see.
-    is_call: bool,
-    began: Option<Instant>,
+    /// `None` if nobody wants to know.
+    observed: Option<Observed>,
 }
 
+#[derive(Debug)]
+struct Observed {
+    call: ObservedCall,
+    engine: Arc<Engine>,
+    began: Instant,
+}
+
+/// How much of the arguments is logged, in bytes.
+const MAX_ARGUMENTS: usize = 200;
+
 impl Trace {
-    pub(crate) fn begin(request: &Request, from: &RequestMeta) -> Self {
+    pub(crate) fn begin(request: &Request, context: &MethodContext) -> Self {
         let span = info_span!(
             target: "sabir::call",
             "request",
             method = Empty,
             tool = Empty,
             caller = Empty,
-            revision = Empty,
-            duration_us = Empty,
-            outcome = Empty,
         );
-        let name: Option<&str> = match request {
-            Request::CallTool(call) => Some(&call.name),
-            Request::GetPrompt(get) => Some(&get.name),
-            Request::ReadResource(read) => Some(&read.uri),
-            _ => None,
+        if span.is_disabled() && !context.engine.is_observed() {
+            return Self { span, observed: None };
+        }
+        let is_offered = match request {
+            Request::CallTool(call) => context.catalog.tool(&call.name).is_some(),
+            Request::GetPrompt(get) => context.catalog.prompt(&get.name).is_some(),
+            _ => false,
         };
-        if span.is_disabled() {
-            return Self { span, is_call: name.is_some(), began: None };
+        let number = context.call.number;
+        let call = ObservedCall::new(request, &context.from, number, context.transport, is_offered);
+        if !span.is_disabled() {
+            span.record("method", call.method.name());
+            span.record("caller", display(&call.caller));
+            if let Some(name) = &call.name {
+                span.record("tool", &**name);
+            }
         }
-        span.record("method", request.method().name());
-        span.record("caller", tracing::field::display(&from.caller));
-        span.record("revision", from.revision.date());
-        if let Some(name) = name {
-            span.record("tool", name);
-        }
-        Self { span, is_call: name.is_some(), began: Some(Instant::now()) }
+        let engine = context.engine.clone();
+        engine.observers().for_each(|observer| observer.began(&call));
+        Self { span, observed: Some(Observed { call, engine, began: Instant::now() }) }
     }
 
     pub(crate) fn span(&self) -> &Span {
@@ -54,31 +68,58 @@ impl Trace {
 
     /// The request has ended.
     pub(crate) fn end(self, outcome: &Outcome) {
-        let outcome: Cow<'static, str> = match outcome {
-            Outcome::Done(ServerResult::Tool(reply)) if reply.is_error => "tool error".into(),
-            Outcome::Done(_) => "ok".into(),
-            Outcome::NeedInput(_) => "input required".into(),
-            Outcome::Listening(_) => "listening".into(),
-            Outcome::Failed(problem) => problem.to_error().message,
+        let bytes = match outcome {
+            Outcome::Done(result) => result.size(),
+            _ => 0,
         };
-        self.log(&outcome);
+        self.finish(Ended::of(outcome), bytes);
     }
 
     /// The request was cancelled or took too long, and did not end by itself.
     pub(crate) fn aborted(self) {
-        self.log("aborted");
+        self.finish(Ended::Aborted, 0);
     }
 
-    fn log(&self, outcome: &str) {
-        let Some(began) = self.began else { return };
-        let duration_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.span.record("duration_us", duration_us);
-        self.span.record("outcome", outcome);
-        let _entered = self.span.enter();
-        if self.is_call {
-            info!(target: "sabir::call", "completed");
-        } else {
-            debug!(target: "sabir::call", "completed");
+    fn finish(self, outcome: Ended<'_>, bytes: usize) {
+        let Some(Observed { call, engine, began }) = self.observed else { return };
+        let ending = Ending { duration: began.elapsed(), bytes, outcome };
+        engine.observers().for_each(|observer| observer.ended(&call, &ending));
+        if !self.span.is_disabled() {
+            self.span.in_scope(|| log(&call, &ending));
         }
     }
+}
+
+/// Calls of tools and prompts and reads of resources are what operators want to see; the rest is
+/// logged at `debug`. Arguments may hold secrets: they are logged at `debug` only, and cut.
+fn log(call: &ObservedCall, ending: &Ending<'_>) {
+    let client = call.client.as_ref().and_then(|client| client.read::<ClientName<'_>>().ok());
+    let client = client.map(|client| client.name);
+    let client = client.as_deref();
+    let method = call.method.name();
+    let tool = call.name.as_deref();
+    let caller = display(&call.caller);
+    let revision = call.revision.date();
+    let duration_us = u64::try_from(ending.duration.as_micros()).unwrap_or(u64::MAX);
+    let (bytes, outcome) = (ending.bytes, ending.outcome.text());
+    let outcome = &*outcome;
+    let is_debug = enabled!(target: "sabir::call", Level::DEBUG);
+    let arguments = call.arguments.as_ref().filter(|_| is_debug).map(|arguments| {
+        let text = arguments.text();
+        &text[..text.floor_char_boundary(MAX_ARGUMENTS)]
+    });
+    if tool.is_some() {
+        info!(target: "sabir::call", method, tool, client, caller, revision, duration_us, bytes,
+              outcome, arguments, "completed");
+    } else {
+        debug!(target: "sabir::call", method, client, caller, revision, duration_us, bytes,
+               outcome, "completed");
+    }
+}
+
+/// What a client calls itself.
+#[derive(Deserialize)]
+struct ClientName<'a> {
+    #[serde(borrow)]
+    name: std::borrow::Cow<'a, str>,
 }

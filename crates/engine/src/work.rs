@@ -83,7 +83,7 @@ impl Work {
     /// The same work, to be run when it is first awaited, or by a task.
     pub(crate) fn later(self) -> Waiting {
         let (call, grace) = (self.context.call.clone(), self.grace());
-        let trace = Trace::begin(&self.request, &self.context.from);
+        let trace = Trace::begin(&self.request, &self.context);
         let Self { request, context } = self;
         let running: Running = Box::pin(async move { route(request, context).outcome().await });
         Waiting { call, running: Some((Guarded(running), trace)), grace }
@@ -105,7 +105,7 @@ impl Work {
     pub fn run(self) -> Progress {
         let (is_refused, grace) = (self.is_heavy() && memory().is_full(), self.grace());
         let Self { request, context } = self;
-        let trace = Trace::begin(&request, &context.from);
+        let trace = Trace::begin(&request, &context);
         let call = context.call.clone();
         if is_refused {
             return done(call, trace, refused(MemoryFull(memory().limit())));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_engine::{ClientEvent, Engine, EngineLimits, SealKey, Settings, TaskSettings};
+use sabir_engine::{ClientEvent, Engine, EngineLimits, Observer, SealKey, Settings, TaskSettings};
 use sabir_registry::{BadOffer, Source};
 use sabir_session::{Dialect, Limits};
 use sabir_sources::function::{
@@ -24,7 +24,7 @@ pub struct Server<S = ()> {
     state: S,
     options: FunctionOptions,
     sources: Vec<Unbuilt>,
-    on_event: Option<Box<dyn Fn(ClientEvent) + Send + Sync>>,
+    on_event: Option<Arc<dyn Observer>>,
 }
 
 /// A source that waits for the options of the whole server.
@@ -170,7 +170,7 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
     /// });
     /// ```
     pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
-        self.on_event = Some(Box::new(on_event));
+        self.on_event = Some(Arc::new(on_event));
         self
     }
 
@@ -270,7 +270,7 @@ impl<S: Clone + Send + Sync + 'static> Server<S> {
 
     fn into_handle(self) -> Result<Handle<S>, BadOffer> {
         let Self { settings, http, state, options, sources, on_event } = self;
-        let engine = Engine::observed(settings, on_event);
+        let engine = Engine::observed(settings, on_event.into_iter().collect());
         let sources = sources.into_iter().map(|source| source(options)).collect();
         engine.registry().add_all(sources).map_err(|(_, bad)| bad)?;
         Ok(Handle { engine, http, state, options })

@@ -58,7 +58,7 @@ impl House {
                 lock(&ear).push_back(Event::Ready);
             }
         };
-        let engine = Engine::observed(settings, Some(Box::new(on_event)));
+        let engine = Engine::observed(settings, vec![Arc::new(on_event)]);
         for source in sources {
             engine.registry().add(source).expect("the script's offer is good");
         }

@@ -15,18 +15,23 @@ mod token;
 
 use std::sync::Arc;
 
-use sabir_engine::{ClientEvent, Engine};
+use sabir_engine::{Engine, Observer};
 
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Command, Token};
 use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
+use crate::logging::Log;
 use crate::report::Failure;
 
 /// Runs a subcommand.
-pub(crate) fn run(command: Command) -> Result<(), Failure> {
+pub(crate) fn run(command: Command, log: &Log) -> Result<(), Failure> {
+    // What is served decides what is logged.
+    if !matches!(command, Command::Serve(_)) {
+        log.start(false);
+    }
     match command {
-        Command::Serve(serve) => serve::run(&serve),
+        Command::Serve(serve) => serve::run(&serve, log),
         Command::Check { paths, no_config, json, caller } => {
             check::run(&paths, no_config, json, caller.as_ref())
         }
@@ -64,17 +69,17 @@ struct Opened {
     sources: ServedSources,
 }
 
-/// Takes what happens to clients.
-type OnEvent = Box<dyn Fn(ClientEvent) + Send + Sync>;
-
 impl Opened {
     async fn new(settings: Settings) -> Result<Self, Mistakes> {
-        Self::observed(settings, None).await
+        Self::observed(settings, Vec::new()).await
     }
 
-    /// The same, which tells `on_event` what happens to clients.
-    async fn observed(settings: Settings, on_event: Option<OnEvent>) -> Result<Self, Mistakes> {
-        let engine = Engine::observed(settings.engine, on_event);
+    /// The same, which tells `observers` what happens.
+    async fn observed(
+        settings: Settings,
+        observers: Vec<Arc<dyn Observer>>,
+    ) -> Result<Self, Mistakes> {
+        let engine = Engine::observed(settings.engine, observers);
         let context = OpenContext::new(settings.folder);
         let opening =
             SourceDescription::open_all(settings.sources, &context, engine.registry(), &[]);

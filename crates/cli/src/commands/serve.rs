@@ -2,6 +2,7 @@
 
 mod host; // the process that started us, as a source
 mod ide; // how Claude Code finds an editor
+mod operator; // metrics and the console
 mod reload; // a configuration that changes
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,18 +12,20 @@ use std::time::Duration;
 use sabir::{Authenticate, DiskStore, HttpServer, HttpSettings};
 use sabir_auth::{Overseer, ResourceServer};
 use sabir_budget::{files_for_connections, raise_file_limit};
-use sabir_engine::{Engine, Oversee};
+use sabir_engine::{Engine, Observer, Oversee};
 use sabir_sources::host::{Host, HostSource};
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use self::ide::{Ide, LockFile};
+use self::operator::Operator;
 use self::reload::{Reloader, WatchedFile};
-use super::{OnEvent, Opened, secrets};
+use super::{Opened, secrets};
 use crate::args::Serve;
 use crate::config::{self, Oversight, Settings};
 use crate::escape::escaped;
+use crate::logging::Log;
 use crate::report::{Failure, say};
 use crate::shell;
 
@@ -39,13 +42,16 @@ fn with_task_store(mut settings: Settings) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
+pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
     let mut settings = config::read_all(&args.paths, args.no_config)?;
     settings.engine.overseer = overseer(&settings)?;
     settings.process.apply();
     let mut transports = Transports::choose(args, &settings)?;
+    log.start(transports.has_many());
     transports.fit_file_limit();
     let notes = notes(args, &settings, &transports);
+    let operator = transports.http.as_mut().map(|http| Operator::new(args.console, http));
+    let operator = operator.transpose()?;
     // On standard input and output, the client starts us anew.
     let reloads =
         transports.ide.is_none() && (transports.http.is_some() || transports.ws.is_some());
@@ -54,8 +60,14 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let served = runtime.block_on(async {
         let host = args.host.then(host::connect);
         let told = host.clone();
-        let on_event = told.map(|host| Box::new(move |event| host::tell(&host, event)) as OnEvent);
-        let opened = Opened::observed(with_task_store(settings)?, on_event).await?;
+        let told =
+            told.map(|host| Arc::new(move |event| host::tell(&host, event)) as Arc<dyn Observer>);
+        let operating = operator.iter().flat_map(Operator::observers);
+        let opened = Opened::observed(
+            with_task_store(settings)?,
+            told.into_iter().chain(operating).collect(),
+        )
+        .await?;
         let engine = opened.engine.clone();
         if let Some(host) = host.clone() {
             let added = engine.registry().add(Arc::new(HostSource(host)));
@@ -66,7 +78,7 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
         let _ = tokio::time::timeout(HEAD_START, starting).await;
         let reloader = reloads.then(|| Reloader::new(args, tables, file, &opened));
         let reloading = reloader.map(|reloader| tokio::spawn(reloader.run()));
-        let served = serve(&opened.engine, transports, host, &notes).await;
+        let served = serve(&opened.engine, transports, host, operator.as_ref(), &notes).await;
         if let Some(reloading) = reloading {
             reloading.abort();
         }
@@ -193,6 +205,11 @@ fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<Stri
 }
 
 impl Transports {
+    /// Whether clients connect by themselves: not the one on stdio, nor that of an editor's user.
+    fn has_many(&self) -> bool {
+        self.http.is_some() || (self.ws.is_some() && self.ide.is_none())
+    }
+
     /// Raises the limit of open files, and leaves some of them for programs.
     fn fit_file_limit(&mut self) {
         let files = raise_file_limit();
@@ -212,9 +229,7 @@ const MAX_BLOCKING_THREADS: usize = 64;
 
 /// One thread for the one client on stdio or the user of an editor, one per core for others.
 fn runtime(transports: &Transports) -> std::io::Result<Runtime> {
-    let has_many =
-        transports.http.is_some() || (transports.ws.is_some() && transports.ide.is_none());
-    let mut builder = match has_many {
+    let mut builder = match transports.has_many() {
         true => runtime::Builder::new_multi_thread(),
         false => runtime::Builder::new_current_thread(),
     };
@@ -225,13 +240,25 @@ async fn serve(
     engine: &Arc<Engine>,
     transports: Transports,
     host: Option<Arc<Host>>,
+    operator: Option<&Operator>,
     notes: &[String],
 ) -> Result<(), Failure> {
     // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
     let mut servers = Vec::new();
-    for settings in transports.http.into_iter().chain(transports.ws) {
-        servers.push(bind(engine, settings, transports.token_env.clone()).await?);
+    for mut settings in transports.http.into_iter().chain(transports.ws) {
+        let token_env = transports.token_env.as_deref();
+        let operator = operator.filter(|_| !settings.only_websocket);
+        if let Some(operator) = operator {
+            operator.attach(engine, &mut settings, token_env);
+        }
+        let server = bind(engine, settings, token_env).await?;
+        if let Some(operator) = operator {
+            operator.watch(&server);
+            let console = operator.address(server.address());
+            console.iter().for_each(|address| say(&format!("  console: {address}")));
+        }
+        servers.push(server);
     }
     notes.iter().for_each(|note| say(note));
     // The last server is that of the editor, if there is one.
@@ -272,7 +299,7 @@ async fn serve(
 async fn bind(
     engine: &Arc<Engine>,
     settings: HttpSettings,
-    token_env: Option<String>,
+    token_env: Option<&str>,
 ) -> Result<HttpServer, Failure> {
     let is_open = settings.tokens.is_empty() && settings.authenticate.is_none();
     let endpoint = settings.endpoint.clone();
@@ -294,7 +321,7 @@ async fn bind(
         return Ok(server);
     }
     say(&format!("serving `{name}` on http://{address}{endpoint}"));
-    say(&format!("  {}", client_line(name, address, &endpoint, token_env.as_deref())));
+    say(&format!("  {}", client_line(name, address, &endpoint, token_env)));
     Ok(server)
 }
 

@@ -129,6 +129,7 @@ fn every_key_that_init_shows_is_read() {
     ];
     let description = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths: {}\n";
     std::fs::write(folder.path().join("openapi.yaml"), description).unwrap();
+    std::fs::create_dir(folder.path().join("skills")).unwrap();
     let seen = seen(&command(folder.path(), &["check"]).envs(variables).output().unwrap());
     assert!(seen.starts_with("exit 0"), "{seen}\n{uncommented}");
 }

@@ -183,7 +183,7 @@ fn the_log_has_one_line_per_call_and_no_token() {
     let said = server.stop();
     let calls: Vec<_> = said.iter().filter(|line| line.contains("tools/call")).collect();
     assert_eq!(calls.len(), 2, "{said:?}");
-    for part in ["INFO", "tool=\"hello\"", "caller=ann@token", "2026-07-28", "outcome=\"ok\""] {
+    for part in ["tools/call hello: ok, ", " 5 B ", "ann@token", "2026-07-28"] {
         assert!(calls[0].contains(part), "{said:?}");
     }
     let said = said.join("\n");
@@ -294,4 +294,103 @@ fn an_invalid_address_in_the_file_is_reported() {
         "exit 3\nstderr:\nerror: invalid address `localhost` (expected e.g. \
          \"127.0.0.1:7331\", \"localhost:7331\" or \"7331\")\n  --> sabir.toml:2"
     );
+}
+
+impl Server {
+    /// The answer to a GET.
+    fn get(&self, path: &str, head: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let host = if head.contains("Host:") { "" } else { "Host: localhost\r\n" };
+        write!(stream, "GET {path} HTTP/1.1\r\n{host}Connection: close\r\n{head}\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+#[test]
+fn metrics_are_for_callers_and_have_no_made_up_names() {
+    let server = Server::start(TOKENS, SECRETS, &[]);
+    for tool in ["hello", "made-up"] {
+        let (head, body) = call(tool);
+        assert_status(&server.post(&head, &body), 200);
+    }
+    assert_status(&server.get("/metrics", ""), 401);
+    let metrics = server.get("/metrics", ANN);
+    assert_status(&metrics, 200);
+    assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+    assert!(metrics.contains("gen_ai_tool_name=\"hello\",mcp_protocol_version"), "{metrics}");
+    assert!(!metrics.contains("made-up"), "{metrics}");
+    // Without a terminal there is no console.
+    assert_status(&server.get("/", ANN), 404);
+}
+
+#[test]
+fn readiness_has_reasons_for_callers() {
+    let server = Server::start("", &[], &[]);
+    assert!(server.get("/readyz", "").ends_with("{\"status\":\"ready\"}"));
+    let broken = "[[upstream]]\nname = \"gone\"\nrun = [\"/nonexistent\"]\n";
+    let server = Server::start(&format!("{TOKENS}{broken}"), SECRETS, &["--log", "off"]);
+    assert_status(&server.get("/healthz", ""), 200);
+    let stranger = server.get("/readyz", "");
+    assert_status(&stranger, 503);
+    assert!(stranger.ends_with("{\"status\":\"failed\"}"), "{stranger}");
+    let caller = server.get("/readyz", ANN);
+    assert!(caller.contains("\"state\":\"failed\""), "{caller}");
+    assert!(caller.contains("program not found: /nonexistent"), "{caller}");
+}
+
+#[test]
+fn the_console_needs_its_token_and_a_page_of_its_own() {
+    let server = Server::start("", &[("SABIR_CONSOLE_TOKEN", "open-it")], &["--console", "always"]);
+    assert_status(&server.get("/", ""), 200);
+    let state = "/console/api/state";
+    let right = "Authorization: Bearer open-it\r\n";
+    assert_status(&server.get(state, right), 200);
+    assert_status(&server.get(state, ""), 401);
+    assert_status(&server.get(state, "Authorization: Bearer open-i\r\n"), 401);
+    let own = format!("{right}Host: 127.0.0.1:1\r\nOrigin: http://127.0.0.1:1\r\n");
+    let own = server.get(state, &own);
+    assert_status(&own, 200);
+    assert!(!own.to_lowercase().contains("access-control"), "{own}");
+    for foreign in [
+        "Origin: http://127.0.0.1:2\r\n",
+        "Origin: null\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Host: evil.example\r\n",
+    ] {
+        assert_status(&server.get(state, &format!("{right}{foreign}")), 403);
+    }
+    let folder = folder_with("");
+    assert_eq!(
+        seen(&sabir(folder.path(), &["serve", "--http", "0.0.0.0:0", "--console", "always"])),
+        "exit 2\nstderr:\nerror: cannot serve the console on 0.0.0.0:0 (expected a loopback address)"
+    );
+}
+
+#[test]
+fn the_log_can_be_json_with_arguments_at_debug_only() {
+    for (level, has_arguments) in [("info", false), ("debug", true)] {
+        let args = ["--log", level, "--log-format", "json"];
+        let server = Server::start(TOKENS, SECRETS, &args);
+        let (head, body) = call("hello");
+        let long = format!("\"arguments\":{{\"x\":\"{}\"}}", "y".repeat(1000));
+        server.post(&head, &body.replace("\"arguments\":{}", &long));
+        let said = server.stop();
+        let line = said.iter().find(|line| line.contains("tools/call")).expect("a line");
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&line["tool"], &line["caller"]), (&"hello".into(), &"ann@token".into()));
+        let arguments = line["arguments"].as_str().map(str::len);
+        assert_eq!(arguments, has_arguments.then_some(200));
+        assert!(!said.join("").contains("secret-of"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_wrong_level_or_part_of_the_log_is_refused() {
+    let folder = folder_with("");
+    let said = |filter: &str| seen(&sabir(folder.path(), &["check", "--log", filter]));
+    assert!(said("loud").contains("unknown level `loud` (expected off, error, warn,"));
+    assert!(said("sabir::nothing=debug").contains("unknown part `sabir::nothing` (expected"));
 }

@@ -4,13 +4,13 @@
 
 use std::fmt::Write as _;
 
-use sabir_client::{CallEvent, CallOptions, CallRequest, Client};
+use sabir_client::{CallOptions, Client};
+use sabir_wire::Revision;
 use sabir_wire::types::ToolReply;
-use sabir_wire::{CallTool, Request, Resume, Revision};
 use serde_json::{Value, json};
 
 use super::grid::{FOREIGN, write_page};
-use super::{Relay, docs, raw, text};
+use super::{Person, Relay, docs, raw, text};
 
 /// A tool with its arguments, and a part of its answer.
 type Called = (&'static str, Value, &'static str);
@@ -27,6 +27,8 @@ struct Server {
     prompt: (&'static str, &'static str, &'static str),
     resource: &'static str,
     elicit: Called,
+    /// The index of the first revision of clients that has what is asked for.
+    elicits_since: usize,
     sample: Option<Called>,
 }
 
@@ -41,6 +43,7 @@ fn servers(rmcp: &str) -> [Server; 4] {
         prompt: ("review", "code", "x = 1"),
         resource: "motto://en",
         elicit: ("ask", json!({}), "Who are you?"),
+        elicits_since: 2,
         sample: Some(("sample", json!({}), "test-model")),
     };
     let everything = Server {
@@ -57,6 +60,8 @@ fn servers(rmcp: &str) -> [Server; 4] {
         prompt: ("args-prompt", "city", "Chicago"),
         resource: "demo://resource/dynamic/text/1",
         elicit: ("trigger-elicitation-request", json!({}), "accept"),
+        // Its form has multiple choice.
+        elicits_since: 3,
         sample: Some((
             "trigger-sampling-request",
             json!({ "prompt": "hello", "maxTokens": 10 }),
@@ -102,12 +107,14 @@ async fn servers_of_others_are_relayed_to_every_client() {
     for (column, server) in servers.iter().enumerate() {
         let relay = Relay::start(&format!("[[upstream]]\nname = \"up\"\nrun = {:?}\n", server.run));
         for near in Revision::ALL {
-            let (client, _) = relay.client(near).await;
+            let (client, person) = relay.client(near).await;
             super::listed(&client, &format!("up_{}", server.tool.0)).await;
             for (row, (name, since)) in ROWS.iter().enumerate() {
-                let mark = match near.index() < *since {
+                let is_form = *name == "elicitation: form";
+                let since = if is_form { server.elicits_since } else { *since };
+                let mark = match near.index() < since {
                     true => '–',
-                    false => match server.check(&client, name).await {
+                    false => match server.check(&client, &person, name).await {
                         None => '·',
                         Some(Ok(())) => '✓',
                         Some(Err(why)) => {
@@ -124,8 +131,10 @@ async fn servers_of_others_are_relayed_to_every_client() {
     assert!(failures.is_empty(), "{failures:#?}");
     let titles: Vec<_> = servers.iter().map(|server| server.title).collect();
     let mut page = format!(
-        "{FOREIGN}\nWritten by `./test relay`. Each server is a child process; a client has the era \
-         that the grid names, the server its own. `·`: it does not offer that.\n\n| what | {} |\n",
+        "{FOREIGN}\nWritten by `./test relay`. Each server is a child process. The marks are for the same \
+         clients; `–`: the revision of the client does not have it (the form of server-everything has \
+         multiple choice, which is newer than forms), `·`: the server does not offer it.\n\n\
+         | what | {} |\n",
         titles.join(" | ")
     );
     let _ = writeln!(page, "|---|{}", "---|".repeat(servers.len()));
@@ -137,7 +146,12 @@ async fn servers_of_others_are_relayed_to_every_client() {
 }
 
 impl Server {
-    async fn check(&self, client: &Client, row: &str) -> Option<Result<(), String>> {
+    async fn check(
+        &self,
+        client: &Client,
+        person: &Person,
+        row: &str,
+    ) -> Option<Result<(), String>> {
         let checked = match row {
             "tool" => self.call(client, &self.tool, |reply| text(&reply)).await,
             "structured output" => {
@@ -152,7 +166,7 @@ impl Server {
                     false => Err("not an error".into()),
                 })
             }
-            "progress" => self.progress(client).await,
+            "progress" => self.progress(client, person).await,
             "prompts" => {
                 let (name, argument, value) = self.prompt;
                 let reply = client.get_prompt(&format!("up_{name}"), [(argument, value)]).await;
@@ -181,28 +195,15 @@ impl Server {
         holds(&seen(reply.map_err(told)?), part)
     }
 
-    async fn progress(&self, client: &Client) -> Result<(), String> {
+    async fn progress(&self, client: &Client, person: &Person) -> Result<(), String> {
         let (tool, arguments, part) = &self.progress;
-        let request = Request::CallTool(CallTool {
-            name: format!("up_{tool}").into(),
-            arguments: Some(raw(arguments.clone())),
-            resume: Resume::default(),
-            task: None,
-        });
         let options = CallOptions { progress: true, ..CallOptions::default() };
-        let mut call = client.start(CallRequest::new(request).with(options)).await.map_err(told)?;
-        let mut reports = 0;
-        loop {
-            match call.next().await {
-                CallEvent::Progress(_) => reports += 1,
-                CallEvent::Done(reply) => {
-                    let reply: ToolReply = reply.map_err(told)?.read().map_err(told)?;
-                    holds(&format!("{reports} reports, {}", text(&reply)), part)?;
-                    return if reports > 0 { Ok(()) } else { Err("no progress".into()) };
-                }
-                _ => {}
-            }
-        }
+        let before = person.progress.lock().unwrap().len();
+        let (tool, arguments) = (format!("up_{tool}"), raw(arguments.clone()));
+        let reply = client.call_tool_with(&tool, arguments, options).await.map_err(told)?;
+        holds(&text(&reply), part)?;
+        let is_told = person.progress.lock().unwrap().len() > before;
+        if is_told { Ok(()) } else { Err("no progress".into()) }
     }
 }
 

@@ -85,7 +85,7 @@ fn servers_of_another_clients_file_are_served() {
         "my server": { "command": FIXTURE, "args": ["stdio", "${SABIR_NOT_SET:-2025-06-18}"] },
     } });
     let seen = check("mcp.json", &servers.to_string());
-    assert!(seen.contains("offers 19 tools, 1 prompt and 3 resources"), "{seen}");
+    assert!(seen.contains("offers 21 tools, 1 prompt and 3 resources"), "{seen}");
 }
 
 #[test]

@@ -101,9 +101,9 @@ pub(crate) fn begin(
                 () = tokio::time::sleep(after) => {}
             }
         }
-        let MethodContext { engine, from, conversation, call, .. } = &context;
-        let session = conversation.as_ref().map(|session| session.number);
-        let created = engine.tasks.create(call, &from.caller, session, plan.ttl_ms).await;
+        let MethodContext { engine, from, call, .. } = &context;
+        let conversation = context.conversation_number();
+        let created = engine.tasks.create(call, &from.caller, conversation, plan.ttl_ms).await;
         match created {
             Ok(task) => {
                 call.detach();

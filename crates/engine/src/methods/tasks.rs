@@ -47,10 +47,10 @@ pub(crate) fn cancel(context: MethodContext, id: Box<str>) -> Answering {
 
 pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
     allowed(context, &Method::ListTasks)?;
-    let MethodContext { engine, from, conversation, .. } = context;
+    let MethodContext { engine, from, .. } = context;
+    let conversation = context.conversation_number();
     let (cursor, limit) = (page.cursor.as_deref(), engine.settings.engine_limits.page_size);
-    let session = conversation.as_ref().map(|session| session.number);
-    let (tasks, next) = engine.tasks.list(&from.caller, session, cursor, limit);
+    let (tasks, next) = engine.tasks.list(&from.caller, conversation, cursor, limit);
     Ok(relayed("tasks/list", Task::page(&tasks, next.as_deref(), from.revision)))
 }
 

@@ -3,6 +3,7 @@
 
 mod lists;
 mod meta;
+mod observing;
 mod resources;
 mod questions;
 mod running;

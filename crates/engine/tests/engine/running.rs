@@ -395,7 +395,7 @@ fn the_host_hears_of_clients_and_of_their_own_notifications() {
         };
         ear.lock().unwrap().push((event.connection, is_named, kind));
     };
-    let engine = Engine::observed(settings(), Some(Box::new(on_event)));
+    let engine = Engine::observed(settings(), vec![Arc::new(on_event)]);
     let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
     let mut say = |text: &str| {
         let frame = Bytes::copy_from_slice(text.as_bytes());

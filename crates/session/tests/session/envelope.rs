@@ -206,7 +206,7 @@ fn an_unknown_method_is_not_found_and_bad_params_are_invalid() {
         < {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: tools/cal"}}
         > {"jsonrpc":"2.0","id":2,"method":""}
         < {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"…"}}
-        > {"jsonrpc":"2.0","id":3,"method":"tasks/list"}
+        > {"jsonrpc":"2.0","id":3,"method":"tasks/none"}
         < {"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"…"}}
         > {"jsonrpc":"2.0","id":4,"method":"tools/call"}
         < {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"…"}}

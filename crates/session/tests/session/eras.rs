@@ -157,7 +157,7 @@ fn methods_of_one_era_do_not_exist_in_the_other() {
         "#
         ));
     }
-    for method in ["resources/unsubscribe", "tools/unknown", "tasks/get", "roots/list"] {
+    for method in ["resources/unsubscribe", "tools/unknown", "tasks/result", "roots/list"] {
         transcript(&format!(
             r#"
             > {{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"_meta":@modern}}}}

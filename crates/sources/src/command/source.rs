@@ -12,8 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sabir_budget::{CallQueue, ComputeError, QueueFull, QueuedCall, compute};
-use sabir_registry::{Answer, CallHandle, Offer, Outcome, Pending, Source};
-use sabir_registry::{TaskPolicy, ToolCall};
+use sabir_registry::{Answer, CallHandle, Offer, Outcome, Pending, Source, TaskPolicy, ToolCall};
 use sabir_supervisor::{StartError, Supervisor};
 use sabir_wire::types::{Level, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sabir_budget::RunningCall;
 use sabir_client::{Asked, CallError, CallKey, CallRequest, Client};
 use sabir_registry::{Context, Conversation};
-use sabir_wire::types::{ClientCapabilities, Level, LogMessage};
+use sabir_wire::types::{ClientCapabilities, Level, LogMessage, Question};
 use sabir_wire::{Caller, Code, Era, ErrorObject, Raw, Request};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -145,6 +145,13 @@ impl Instance {
         let candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
         let best =
             candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
+        // Servers ask for folders on their own, too. That must not end a call that did not ask.
+        let is_roots =
+            matches!(&routed, Routed::Question(asked) if *asked.question() == Question::Roots);
+        if is_roots && best.is_none_or(|(_, route)| !can_answer(route)) {
+            drop(state);
+            return self.refuse(routed, "the client has no roots");
+        }
         let sender = best.map(|(_, route)| route.sender.clone());
         drop(state);
         let refused = sender.and_then(|sender| sender.try_send(routed).err());

@@ -18,6 +18,7 @@ mod headers; // the headers of a request
 mod listener; // where connections come from
 mod old_sse; // the transport of the first revision
 mod one_shot; // a connection that lives for one exchange
+mod pages; // what is served beside the endpoint
 mod plain; // plain requests, without hyper
 mod reply; // responses
 mod route; // which request goes where
@@ -37,7 +38,8 @@ mod upgrade; // WebSocket
 pub use accept::headers_agree;
 pub use auth::{Authenticate, Authenticating, Denied, Document};
 pub use listener::Listener;
-pub use reply::Body;
+pub use pages::{Access, Page, PageRequest, Pages};
+pub use reply::{Body, EventStream};
 pub use route::is_reserved;
 pub use server::{BindError, Server, Stats, Watcher, serve};
 pub use service::HttpService;

@@ -1,4 +1,4 @@
-//! Responses: JSON at once, a stream of events, or a refusal. Never HTML.
+//! Responses: JSON at once, a stream of events, or a refusal. Only pages are ever HTML.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Frame, SizeHint};
@@ -75,6 +75,7 @@ impl Body {
         body.content = match std::mem::replace(&mut body.content, Content::Empty) {
             Content::Json(text) => Content::Json(body.expect_taken(text)),
             Content::Events(text) => Content::Events(body.expect_taken(text)),
+            Content::Whole(text) => Content::Whole(body.expect_taken(text)),
             other => other,
         };
         body.expect_poll();
@@ -125,10 +126,12 @@ pub(crate) enum Content {
     Events(Bytes),
     /// Events as they come.
     Stream(EventStream),
+    /// A page, whose headers tell what it is.
+    Whole(Bytes),
 }
 
-/// EventStream of a stream of events.
-pub(crate) type EventStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+/// Server-sent events, as they come.
+pub type EventStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 impl Content {
     /// The headers that tell what it is.
@@ -142,7 +145,7 @@ impl Content {
             (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
         ];
         match self {
-            Self::Empty => &[],
+            Self::Empty | Self::Whole(_) => &[],
             Self::Json(_) => &JSON,
             Self::Events(_) | Self::Stream(_) => &EVENTS,
         }
@@ -153,7 +156,7 @@ impl Content {
         static NOTHING: Bytes = Bytes::new();
         match self {
             Self::Empty => Some(&NOTHING),
-            Self::Json(text) | Self::Events(text) => Some(text),
+            Self::Json(text) | Self::Events(text) | Self::Whole(text) => Some(text),
             Self::Stream(_) => None,
         }
     }
@@ -184,7 +187,9 @@ impl http_body::Body for Body {
                 let piece = piece.map(|piece| self.expect_taken(piece));
                 return Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))));
             }
-            Content::Json(text) | Content::Events(text) => Some(std::mem::take(text)),
+            Content::Json(text) | Content::Events(text) | Content::Whole(text) => {
+                Some(std::mem::take(text))
+            }
             Content::Empty => None,
         };
         *content = Content::Empty;
@@ -198,7 +203,9 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Empty => SizeHint::with_exact(0),
-            Content::Json(text) | Content::Events(text) => SizeHint::with_exact(text.len() as u64),
+            Content::Json(text) | Content::Events(text) | Content::Whole(text) => {
+                SizeHint::with_exact(text.len() as u64)
+            }
             Content::Stream(_) => SizeHint::default(),
         }
     }
@@ -232,6 +239,14 @@ pub(crate) fn events(text: Bytes) -> Reply {
 /// Events as they come.
 pub(crate) fn stream(pieces: EventStream) -> Reply {
     Reply { status: StatusCode::OK, headers: Vec::new(), body: Content::Stream(pieces) }
+}
+
+/// The same events, which keep `held` as long as they come.
+pub(crate) fn holding(events: EventStream, held: impl Send + 'static) -> EventStream {
+    Box::pin(events.map(move |piece| {
+        let _ = &held;
+        piece
+    }))
 }
 
 /// Why a request is not served.

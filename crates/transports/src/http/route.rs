@@ -9,21 +9,27 @@ use http::header;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, Version};
 use http_body::Body;
+use sabir_registry::SourceState;
+use serde_json::json;
 
 use super::accept::named_revision;
+use super::pages::{Access, PageRequest};
 use super::reply::{self, Answer, Refusal, Reply};
 use super::state::{HttpConnection, InFlight, ServerState};
-use super::{exchange, guard, old_sse, session, upgrade};
+use super::{exchange, guard, old_sse, pages, session, upgrade};
 
-/// For load balancers.
+/// Whether the process serves, for those who would start it again.
 const HEALTH: &str = "/healthz";
+
+/// Whether all sources are ready, for load balancers.
+const READY: &str = "/readyz";
 
 /// Where documents about this server are, which everybody may read.
 const WELL_KNOWN: &str = "/.well-known/";
 
 /// Whether something else is served at `path`, so that the endpoint cannot be.
 pub fn is_reserved(path: &str, old_sse: bool) -> bool {
-    path == HEALTH
+    [HEALTH, READY, "/metrics"].contains(&path)
         || path.starts_with(WELL_KNOWN)
         || (old_sse && [old_sse::STREAM, old_sse::MESSAGES].contains(&path))
 }
@@ -49,6 +55,7 @@ where
     // A page must be allowed to read the response; one that was refused must not.
     let is_read = guarded.is_ok() && !is_document;
     let origin = head.headers.get(header::ORIGIN).filter(|_| is_read).cloned();
+    let origin = origin.filter(|_| page_access(state, uri.path()).is_none());
     let answered = match guarded {
         Ok(()) if is_document => document(state, &head).await,
         Ok(()) => dispatch(in_flight, head, body.as_mut()).await,
@@ -94,18 +101,24 @@ where
     let is_endpoint = path == settings.endpoint || (settings.only_websocket && path == "/");
     let allowed = match path {
         _ if is_endpoint => "GET, POST, DELETE, OPTIONS",
-        HEALTH => "GET, HEAD, OPTIONS",
+        HEALTH | READY => "GET, HEAD, OPTIONS",
         old_sse::STREAM if serves_old => "GET, OPTIONS",
         old_sse::MESSAGES if serves_old => "POST, OPTIONS",
-        _ => return Err(Refusal::new(StatusCode::NOT_FOUND, "not found")),
+        _ => return page(in_flight, &head).await,
     };
     if head.method == Method::OPTIONS {
         let mut reply = reply::empty(StatusCode::NO_CONTENT);
         guard::allow_methods(&head.headers, allowed, &mut reply);
         return Ok(reply);
     }
-    if path == HEALTH {
-        return health(&in_flight, &head.method, allowed);
+    if path == HEALTH || path == READY {
+        if !matches!(head.method, Method::GET | Method::HEAD) {
+            return Err(guard::wrong_method(&head.method, allowed));
+        }
+        return Ok(match path {
+            HEALTH => health(state),
+            _ => readiness(state, state.authentication.caller(&head.headers).await.is_ok()),
+        });
     }
     check_running(state)?;
     let caller = state.authentication.caller(&head.headers).await?;
@@ -163,13 +176,60 @@ pub(crate) fn check_running(state: &ServerState) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn health(in_flight: &InFlight, method: &Method, allowed: &'static str) -> Result<Reply, Refusal> {
-    if !matches!(*method, Method::GET | Method::HEAD) {
-        return Err(guard::wrong_method(method, allowed));
+/// Who may see the page at `path`; `None` if there is none.
+fn page_access(state: &ServerState, path: &str) -> Option<Access> {
+    let settings = &state.settings;
+    let pages = settings.pages.as_ref().filter(|_| !settings.only_websocket)?;
+    pages.access(path).filter(|_| path != settings.endpoint)
+}
+
+/// Answers a request that is not for the protocol.
+async fn page(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
+    let state = in_flight.state().clone();
+    let path = head.uri.path();
+    let access = page_access(&state, path);
+    let (Some(access), Some(pages)) = (access, &state.settings.pages) else {
+        return Err(Refusal::new(StatusCode::NOT_FOUND, "not found"));
+    };
+    if access == Access::Callers {
+        state.authentication.caller(&head.headers).await?;
     }
-    let (status, text): (_, &[u8]) = match in_flight.state().is_stopping() {
+    let query = head.uri.query().unwrap_or_default();
+    let request = PageRequest { path, query, headers: &head.headers };
+    pages::answer(&**pages, in_flight, &head.method, &request)
+}
+
+fn health(state: &ServerState) -> Reply {
+    let (status, text): (_, &[u8]) = match state.is_stopping() {
         false => (StatusCode::OK, br#"{"status":"ok"}"#),
         true => (StatusCode::SERVICE_UNAVAILABLE, br#"{"status":"stopping"}"#),
     };
-    Ok(reply::json(status, Bytes::from_static(text)))
+    reply::json(status, Bytes::from_static(text))
+}
+
+/// Whether all sources are ready, and why not; the reasons are for callers only.
+fn readiness(state: &ServerState, with_reasons: bool) -> Reply {
+    let mut status = "ready";
+    let mut waiting = Vec::new();
+    for source in state.engine.registry().status() {
+        let (word, reason) = match source.state {
+            SourceState::Ready => continue,
+            SourceState::Added | SourceState::Starting => ("starting", None),
+            SourceState::Failed(reason) => ("failed", Some(reason.to_string())),
+        };
+        status = if status == "failed" { status } else { word };
+        waiting.push(json!({ "name": source.name, "state": word, "reason": reason }));
+    }
+    if state.is_stopping() {
+        status = "stopping";
+    }
+    let code = match status {
+        "ready" => StatusCode::OK,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let mut text = json!({ "status": status });
+    if with_reasons && !waiting.is_empty() {
+        text["sources"] = waiting.into();
+    }
+    reply::json(code, text.to_string().into())
 }

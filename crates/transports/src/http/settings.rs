@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use subtle::ConstantTimeEq as _;
 
 use super::auth::Authenticate;
+use super::pages::Pages;
 
 /// How an HTTP server behaves. Every field has a good default.
 ///
@@ -62,6 +63,8 @@ pub struct Settings {
     pub poll_after: Option<Duration>,
     /// The time that a legacy client waits before it resumes a stream.
     pub retry: Duration,
+    /// What is served beside the endpoint.
+    pub pages: Option<Arc<dyn Pages>>,
     /// The limits of connections, sessions and streams.
     pub limits: Limits,
 }
@@ -91,6 +94,7 @@ impl Default for Settings {
             keep_alive: Duration::from_secs(15),
             poll_after: None,
             retry: Duration::from_secs(1),
+            pages: None,
             limits: Limits::default(),
         }
     }

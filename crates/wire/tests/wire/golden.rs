@@ -7,11 +7,11 @@ use crate::values::raw;
 
 #[test]
 fn a_tool_of_another_server_keeps_its_text() {
-    let text = r#"{"inputSchema":{"type":"object","x":1.0},"execution":{"taskSupport":"optional"},"annotations":{"b":12345678901234567890123,"readOnlyHint":true},"name":"t","_meta":{"n":-0}}"#;
+    let text = r#"{"inputSchema":{"type":"object","x":1.0},"experimental":{"taskSupport":"optional"},"annotations":{"b":12345678901234567890123,"readOnlyHint":true},"name":"t","_meta":{"n":-0}}"#;
     let mut tool = Tool::read_json(&raw(text)).unwrap();
     assert_eq!(tool.name, "t");
     assert_eq!(tool.annotations.as_ref().unwrap().read_only_hint, Some(true));
-    assert_eq!(tool.extra.get("execution").unwrap().text(), r#"{"taskSupport":"optional"}"#);
+    assert_eq!(tool.extra.get("experimental").unwrap().text(), r#"{"taskSupport":"optional"}"#);
     assert_eq!(tool.to_raw(Revision::NEWEST).text(), text);
     tool.name = "up_t".into();
     tool.title = Some("T".into());
@@ -20,7 +20,7 @@ fn a_tool_of_another_server_keeps_its_text() {
     assert_eq!(tool.to_raw(Revision::NEWEST).text(), changed);
     assert_eq!(
         tool.to_raw(Revision::V2024_11_05).text(),
-        r#"{"inputSchema":{"type":"object","x":1.0},"execution":{"taskSupport":"optional"},"name":"up_t"}"#
+        r#"{"inputSchema":{"type":"object","x":1.0},"experimental":{"taskSupport":"optional"},"name":"up_t"}"#
     );
 }
 

@@ -1,0 +1,217 @@
+//! What an engine tells those who watch it: metrics, a console, the host of an editor.
+//!
+//! Without an observer and without a log nothing here is computed.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use sabir_session::{CallNotification, Outcome, RequestMeta, SessionKind};
+use sabir_wire::types::ServerResult;
+use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Request, Revision};
+
+/// Watches an engine. It is told on the thread that serves the call, so it must be quick.
+pub trait Observer: Send + Sync {
+    /// A request begins.
+    fn began(&self, _call: &ObservedCall) {}
+
+    /// A call reports progress, or logs.
+    fn noted(&self, _number: u64, _note: &CallNotification) {}
+
+    /// A request has ended.
+    fn ended(&self, _call: &ObservedCall, _ending: &Ending<'_>) {}
+
+    /// The response to a request is about to be sent.
+    fn answered(&self, _number: u64, _response: &Bytes) {}
+
+    /// Something happened to a legacy client.
+    fn client(&self, _event: ClientEvent) {}
+}
+
+/// A function is told what happens to clients.
+impl<F: Fn(ClientEvent) + Send + Sync> Observer for F {
+    fn client(&self, event: ClientEvent) {
+        self(event);
+    }
+}
+
+/// Something that happened to a legacy client.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientEvent {
+    /// Numbers the connection: all events of one client have the same.
+    pub connection: u64,
+    /// As the client named itself.
+    pub client: Option<Raw>,
+    /// The event.
+    pub kind: ClientEventKind,
+}
+
+/// An event of a client.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ClientEventKind {
+    /// Its handshake began.
+    Initializing,
+    /// Its handshake is complete.
+    Ready,
+    /// It sent a notification that the protocol does not know.
+    Notified {
+        /// The method of the notification.
+        method: Box<str>,
+        /// The params of the notification.
+        params: Option<Raw>,
+    },
+    /// It has left; its handshake had begun.
+    Left,
+}
+
+/// A request that is observed. A call that asks its client is one request per attempt.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ObservedCall {
+    /// Numbers the requests of an engine, from 1.
+    pub number: u64,
+    /// The method.
+    pub method: Method,
+    /// The tool or the prompt, or the URI of the resource.
+    pub name: Option<ByteString>,
+    /// Whether a tool or a prompt of that name is offered: only then is the number of names bounded.
+    pub is_offered: bool,
+    /// The arguments of a tool.
+    pub arguments: Option<Raw>,
+    /// Who calls.
+    pub caller: Caller,
+    /// The client's own name for itself, as JSON.
+    pub client: Option<Raw>,
+    /// The revision of the response.
+    pub revision: Revision,
+    /// The way in.
+    pub transport: TransportKind,
+}
+
+/// How a client reaches us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TransportKind {
+    /// Standard input and output.
+    Pipe,
+    /// HTTP.
+    Http,
+    /// A WebSocket, or another stream over a network.
+    WebSocket,
+}
+
+impl TransportKind {
+    pub(crate) fn of(kind: SessionKind, owner: &Caller) -> Self {
+        match kind {
+            // Nobody else is the local user: transports over a network authenticate.
+            SessionKind::Stream if owner.is_same_as(&Caller::local()) => Self::Pipe,
+            SessionKind::Stream => Self::WebSocket,
+            SessionKind::LegacyHttp(_) | SessionKind::ModernHttp => Self::Http,
+        }
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Ending<'a> {
+    /// How long it took.
+    pub duration: Duration,
+    /// About how many bytes the result has.
+    pub bytes: usize,
+    /// The outcome.
+    pub outcome: Ended<'a>,
+}
+
+/// The outcome of a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ended<'a> {
+    /// It has a result.
+    Ok,
+    /// The tool failed.
+    ToolError,
+    /// The client is asked first.
+    InputRequired,
+    /// The client is told of changes from now on.
+    Listening,
+    /// It failed.
+    Failed(&'a Problem),
+    /// It was cancelled or took too long, and did not end by itself.
+    Aborted,
+}
+
+impl<'a> Ended<'a> {
+    pub(crate) fn of(outcome: &'a Outcome) -> Self {
+        match outcome {
+            Outcome::Done(ServerResult::Tool(reply)) if reply.is_error => Self::ToolError,
+            Outcome::Done(ServerResult::Relayed(relayed)) if is_tool_error(&relayed.json) => {
+                Self::ToolError
+            }
+            Outcome::Done(_) => Self::Ok,
+            Outcome::NeedInput(_) => Self::InputRequired,
+            Outcome::Listening(_) => Self::Listening,
+            Outcome::Failed(Problem::ToolFailed(_)) => Self::ToolError,
+            Outcome::Failed(problem) => Self::Failed(problem),
+        }
+    }
+
+    /// For people.
+    pub fn text(&self) -> Cow<'static, str> {
+        match self {
+            Self::Ok => "ok".into(),
+            Self::ToolError => "tool error".into(),
+            Self::InputRequired => "input required".into(),
+            Self::Listening => "listening".into(),
+            Self::Failed(problem) => problem.to_error().message,
+            Self::Aborted => "aborted".into(),
+        }
+    }
+}
+
+/// Only a result that contains the word is taken apart.
+fn is_tool_error(json: &Raw) -> bool {
+    json.text().contains("\"isError\"")
+        && json.member("isError").is_some_and(|value| value.text() == "true")
+}
+
+/// The tool or prompt that a request names, or its URI.
+pub(crate) fn name_of(request: &Request) -> Option<ByteString> {
+    match request {
+        Request::CallTool(call) => Some(call.name.clone()),
+        Request::GetPrompt(get) => Some((&*get.name).into()),
+        Request::ReadResource(read) => Some((&*read.uri).into()),
+        _ => None,
+    }
+}
+
+impl ObservedCall {
+    pub(crate) fn new(
+        request: &Request,
+        from: &RequestMeta,
+        number: u64,
+        transport: TransportKind,
+        is_offered: bool,
+    ) -> Self {
+        let arguments = match request {
+            Request::CallTool(call) => call.arguments.clone(),
+            _ => None,
+        };
+        let client = match request {
+            Request::Initialize(initialize) => initialize.client.clone(),
+            _ => from.client.clone(),
+        };
+        Self {
+            number,
+            method: request.method(),
+            name: name_of(request),
+            is_offered,
+            arguments,
+            caller: from.caller.clone(),
+            client,
+            revision: from.revision,
+            transport,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The pages that operators look at: `/metrics`, and the console.
+//!
+//! The console calls tools as a client of the endpoint, from the browser. So nothing here acts: it
+//! only shows what is known. What it shows is not for everybody: a page of another site, another
+//! user of this machine and a name that was rebound to it get nothing without the token.
+
+mod api; // what the console asks for
+mod assets; // the files of the console
+
+use std::sync::{Arc, Weak};
+
+use http::header::{AUTHORIZATION, CACHE_CONTROL, HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use sabir_engine::Engine;
+use sabir_transports::http::{Access, Page, PageRequest, Pages};
+use subtle::ConstantTimeEq as _;
+
+use crate::metrics::{MEDIA_TYPE, Metrics};
+use crate::timeline::Timeline;
+
+/// The secret of a console, drawn at every launch.
+#[derive(Clone)]
+pub struct ConsoleToken(pub String);
+
+/// `/metrics` for callers, and the console at `/` for who has the token.
+pub struct OperatorPages {
+    metrics: Arc<Metrics>,
+    console: Option<Console>,
+}
+
+struct Console {
+    engine: Weak<Engine>,
+    metrics: Arc<Metrics>,
+    timeline: Arc<Timeline>,
+    token: ConsoleToken,
+    endpoint: String,
+    /// Clients, and the commands that connect them.
+    connect: Vec<(String, String)>,
+}
+
+impl OperatorPages {
+    /// `/metrics` alone.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, console: None }
+    }
+
+    /// The same with a console, for the endpoint at a path of this server. `connect` names clients
+    /// and the commands that connect them; `{url}` in them stands for the URL of the endpoint.
+    #[must_use]
+    pub fn with_console(
+        mut self,
+        engine: &Arc<Engine>,
+        timeline: Arc<Timeline>,
+        token: ConsoleToken,
+        endpoint: &str,
+        connect: Vec<(String, String)>,
+    ) -> Self {
+        let (engine, metrics) = (Arc::downgrade(engine), self.metrics.clone());
+        let endpoint = endpoint.to_owned();
+        self.console = Some(Console { engine, metrics, timeline, token, endpoint, connect });
+        self
+    }
+}
+
+const METRICS: &str = "/metrics";
+const API: &str = "/console/api/";
+
+impl Pages for OperatorPages {
+    fn access(&self, path: &str) -> Option<Access> {
+        match path {
+            METRICS => Some(Access::Callers),
+            _ if self.console.is_none() => None,
+            _ if path.starts_with(API) || assets::find(path).is_some() => Some(Access::Everyone),
+            _ => None,
+        }
+    }
+
+    fn get(&self, request: &PageRequest<'_>) -> Page {
+        let page = match (&self.console, request.path.strip_prefix(API)) {
+            (Some(console), Some(what)) => match console.admits(request.headers) {
+                Ok(()) => console.answer(what, request.query),
+                Err(page) => page,
+            },
+            (Some(_), None) if request.path != METRICS => asset(request.path),
+            _ => Page::new(StatusCode::OK, MEDIA_TYPE, self.metrics.text()),
+        };
+        HEADERS.iter().fold(page, |page, (name, value)| {
+            page.with(HeaderName::from_static(name), HeaderValue::from_static(value))
+        })
+    }
+}
+
+/// Nothing is run or loaded but our own files, and nobody may frame them.
+const HEADERS: &[(&str, &str)] = &[
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src \
+         'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+];
+
+fn asset(path: &str) -> Page {
+    match assets::find(path) {
+        Some((media_type, text)) => Page::new(StatusCode::OK, media_type, text)
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        None => problem(StatusCode::NOT_FOUND, "not found"),
+    }
+}
+
+fn problem(status: StatusCode, what: &str) -> Page {
+    json(status, &serde_json::json!({ "error": what }))
+}
+
+fn json(status: StatusCode, value: &serde_json::Value) -> Page {
+    Page::new(status, "application/json", value.to_string())
+        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+}
+
+impl Console {
+    /// Whether a request comes from the console and brings the token.
+    fn admits(&self, headers: &HeaderMap) -> Result<(), Page> {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let own = text(HOST).map(|host| format!("http://{host}"));
+        let is_foreign = headers.get(ORIGIN).is_some() && text(ORIGIN) != own.as_deref();
+        let site = text(HeaderName::from_static("sec-fetch-site"));
+        if is_foreign || site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
+            let what = "pages of other origins may not use the console";
+            return Err(problem(StatusCode::FORBIDDEN, what));
+        }
+        let given = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        let is_right =
+            given.is_some_and(|given| given.as_bytes().ct_eq(self.token.0.as_bytes()).into());
+        match is_right {
+            true => Ok(()),
+            false => Err(problem(
+                StatusCode::UNAUTHORIZED,
+                "the token of the console is missing or wrong (expected the one that was printed \
+                 at the start)",
+            )),
+        }
+    }
+}
+
+impl std::fmt::Debug for OperatorPages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OperatorPages").field("console", &self.console.is_some()).finish()
+    }
+}
+
+impl std::fmt::Debug for ConsoleToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConsoleToken(…)")
+    }
+}

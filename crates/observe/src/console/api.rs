@@ -1,0 +1,159 @@
+//! What the console asks for, as JSON.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http::StatusCode;
+use sabir_engine::Engine;
+use sabir_registry::{Catalog, SourceState};
+use sabir_transports::http::{EventStream, Page};
+use sabir_wire::{Raw, Revision};
+use serde_json::{Value, json};
+
+use super::{Console, json as page, problem};
+use crate::timeline::Timeline;
+
+/// How many items of one kind are shown. Further ones are counted.
+const MAX_ITEMS: usize = 2_000;
+
+/// How many calls are sent at once.
+const BATCH: usize = 500;
+
+/// The pause between two messages: a browser draws no faster.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a stream looks whether the server stops.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Console {
+    /// Answers `what` of the console.
+    pub(super) fn answer(&self, what: &str, query: &str) -> Page {
+        let Some(engine) = self.engine.upgrade() else {
+            return problem(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
+        };
+        match what.split_once('/') {
+            None if what == "state" => page(StatusCode::OK, &self.state(&engine)),
+            None if what == "catalog" => page(StatusCode::OK, &catalog(&engine)),
+            None if what == "events" => {
+                let after = query.strip_prefix("after=").and_then(|after| after.parse().ok());
+                let after = after.unwrap_or(0);
+                Page::events(events(self.timeline.clone(), self.engine.clone(), after))
+            }
+            Some(("calls", number)) => {
+                let call = number.parse().ok().and_then(|number| self.timeline.call(number));
+                match call {
+                    Some(call) => page(StatusCode::OK, &call),
+                    None => problem(StatusCode::NOT_FOUND, "that call was forgotten"),
+                }
+            }
+            _ => problem(StatusCode::NOT_FOUND, "not found"),
+        }
+    }
+
+    fn state(&self, engine: &Engine) -> Value {
+        let sources = engine.registry().status().into_iter().map(|source| {
+            let (state, reason) = match source.state {
+                SourceState::Added | SourceState::Starting => ("starting", None),
+                SourceState::Ready => ("ready", None),
+                SourceState::Failed(reason) => ("failed", Some(reason.to_string())),
+            };
+            json!({
+                "name": source.name,
+                "state": state,
+                "reason": reason,
+                "summary": source.summary,
+                "problems": source.problems,
+            })
+        });
+        let sources: Vec<_> = sources.collect();
+        let server = &engine.settings().server;
+        json!({
+            "server": { "name": server.name, "version": server.version },
+            "sabir": env!("CARGO_PKG_VERSION"),
+            "endpoint": self.endpoint,
+            "newest": Revision::NEWEST.date(),
+            "sources": sources,
+            "http": self.metrics.http_counts().map(|stats| json!({
+                "connections": stats.connections,
+                "streams": stats.streams,
+                "sessions": stats.sessions,
+            })),
+            "connect": self.connect,
+        })
+    }
+}
+
+/// All that is offered, and by which source.
+fn catalog(engine: &Engine) -> Value {
+    let catalog = engine.registry().snapshot();
+    let tools = catalog.tools().iter().take(MAX_ITEMS).map(|tool| {
+        json!({
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": value(&tool.input_schema),
+            "source": catalog.tool(&tool.name).map(|entry| entry.source().name()),
+        })
+    });
+    let prompts = catalog.prompts().iter().take(MAX_ITEMS).map(|prompt| {
+        let source = catalog.prompt(&prompt.name).map(|(_, source)| source.name());
+        json!({ "name": prompt.name, "description": prompt.description, "source": source })
+    });
+    let resources = catalog.resources().iter().take(MAX_ITEMS).map(|resource| {
+        json!({
+            "uri": resource.uri,
+            "name": resource.name,
+            "source": source_of(&catalog, &resource.uri),
+        })
+    });
+    let templates = catalog.templates().iter().take(MAX_ITEMS);
+    json!({
+        "tools": tools.collect::<Vec<_>>(),
+        "prompts": prompts.collect::<Vec<_>>(),
+        "resources": resources.collect::<Vec<_>>(),
+        "templates": templates.map(|template| &template.uri_template).collect::<Vec<_>>(),
+        "counts": {
+            "tools": catalog.tools().len(),
+            "prompts": catalog.prompts().len(),
+            "resources": catalog.resources().len(),
+            "templates": catalog.templates().len(),
+        },
+    })
+}
+
+fn source_of(catalog: &Catalog, uri: &str) -> Option<String> {
+    catalog.resource(uri).map(|found| found.source().name())
+}
+
+fn value(raw: &Raw) -> Value {
+    raw.read().unwrap_or_default()
+}
+
+/// The calls that change after a version, until the server stops.
+fn events(timeline: Arc<Timeline>, engine: Weak<Engine>, after: u64) -> EventStream {
+    let first = Some(Bytes::from_static(b": begin\n\n"));
+    Box::pin(unfold((first, after, timeline), move |(first, version, timeline)| {
+        let engine = engine.clone();
+        async move {
+            if let Some(first) = first {
+                return Some((first, (None, version, timeline)));
+            }
+            loop {
+                if engine.upgrade().is_none_or(|engine| engine.is_stopping()) {
+                    return None;
+                }
+                let (calls, next) = timeline.since(version, BATCH);
+                if !calls.is_empty() {
+                    let text = json!({ "version": next, "calls": calls });
+                    tokio::time::sleep(PAUSE).await;
+                    let event = format!("data: {text}\n\n").into();
+                    return Some((event, (None, next, timeline)));
+                }
+                // What has changed in between is found at the next look.
+                let _ = tokio::time::timeout(LOOK, timeline.changed()).await;
+            }
+        }
+    }))
+}

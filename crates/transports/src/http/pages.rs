@@ -1,0 +1,101 @@
+//! Pages beside the endpoint, for people and programs that look after the server.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+
+use super::guard;
+use super::reply::{self, Content, EventStream, Refusal, Reply};
+use super::state::{InFlight, OpenStream};
+
+/// Pages that are served beside the endpoint. Only GET and HEAD reach them, after the checks of
+/// `Host` and `Origin`; pages of other origins may not read them.
+pub trait Pages: Send + Sync {
+    /// Who may see the page at `path`; `None` if there is none.
+    fn access(&self, path: &str) -> Option<Access>;
+
+    /// The page.
+    fn get(&self, request: &PageRequest<'_>) -> Page;
+}
+
+/// Who may see a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everyone who reaches the server; the page may have checks of its own.
+    Everyone,
+    /// Callers of the endpoint.
+    Callers,
+}
+
+/// A request for a page.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PageRequest<'a> {
+    /// The path.
+    pub path: &'a str,
+    /// What follows the `?`.
+    pub query: &'a str,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+}
+
+/// A page.
+pub struct Page {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    content: PageContent,
+}
+
+enum PageContent {
+    Whole(Bytes),
+    Events(EventStream),
+}
+
+impl Page {
+    /// A page of that media type.
+    pub fn new(status: StatusCode, media_type: &'static str, text: impl Into<Bytes>) -> Self {
+        let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(media_type))];
+        Self { status, headers, content: PageContent::Whole(text.into()) }
+    }
+
+    /// Server-sent events, as they come. The stream must end when the server stops.
+    pub fn events(events: EventStream) -> Self {
+        let content = PageContent::Events(events);
+        Self { status: StatusCode::OK, headers: Vec::new(), content }
+    }
+
+    /// The same with a further header.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+impl std::fmt::Debug for Page {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Page").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// Answers a request for a page.
+pub(crate) fn answer(
+    pages: &dyn Pages,
+    in_flight: InFlight,
+    method: &Method,
+    request: &PageRequest<'_>,
+) -> Result<Reply, Refusal> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Err(guard::wrong_method(method, "GET, HEAD"));
+    }
+    let Page { status, headers, content } = pages.get(request);
+    let body = match content {
+        PageContent::Whole(text) => Content::Whole(text),
+        PageContent::Events(events) if *method == Method::GET => {
+            let open = OpenStream::open(in_flight);
+            Content::Stream(reply::holding(events, open))
+        }
+        PageContent::Events(_) => Content::Empty,
+    };
+    Ok(Reply { status, headers, body })
+}
