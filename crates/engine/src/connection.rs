@@ -37,29 +37,28 @@ pub struct Connection {
     /// The events of running calls. Created with the first call.
     events: Option<Arc<EventQueue>>,
     running: Vec<Arc<RunningCall>>,
-    /// Calls whose questions the client has not answered.
-    parked: Vec<(CallKey, Parked)>,
     work: VecDeque<Work>,
     outputs: Vec<Output>,
     frames: VecDeque<Frame>,
     changes: Option<broadcast::Receiver<Announcement>>,
-    /// The tasks that change, for a client that listens to some.
-    task_changes: Option<broadcast::Receiver<Box<str>>>,
     /// Numbers a connection whose handshake has begun; else 0.
     number: u32,
-    /// For what the session keeps.
     kept: Option<Box<Kept>>,
     is_ready: bool,
     is_closed: bool,
 }
 
-/// Memory for what a session keeps. Most keep nothing.
+/// State that few sessions have.
 #[derive(Default)]
 struct Kept {
-    /// The URIs that it is subscribed to.
+    /// Memory for the URIs that it is subscribed to.
     subscriptions: Option<Hold>,
-    /// Answers to batches.
+    /// Memory for answers to batches.
     batches: Option<Hold>,
+    /// Calls whose questions the client has not answered.
+    parked: Vec<(CallKey, Parked)>,
+    /// The tasks that change, for a client that listens to some.
+    tasks: Option<broadcast::Receiver<Box<str>>>,
 }
 
 /// A message to be sent.
@@ -82,12 +81,10 @@ impl Connection {
             conversation: None,
             events: None,
             running: Vec::new(),
-            parked: Vec::new(),
             work: VecDeque::new(),
             outputs: Vec::new(),
             frames: VecDeque::new(),
             changes: None,
-            task_changes: None,
             number: 0,
             kept: None,
             is_ready: false,
@@ -196,7 +193,7 @@ impl Connection {
         Wait {
             events: has_calls.then(|| self.events().clone()),
             changes: self.changes.as_ref().map(broadcast::Receiver::resubscribe),
-            tasks: self.task_changes.as_ref().map(broadcast::Receiver::resubscribe),
+            tasks: self.task_changes().map(|changes| changes.resubscribe()),
             stopping: (!is_leaving).then(|| self.engine.stopping()),
             wake_at: self.session.wake_at(),
         }
@@ -223,9 +220,9 @@ impl Connection {
     /// Tells the client what has become of the tasks that it listens to. Of several changes the last
     /// is told.
     fn take_task_changes(&mut self) {
-        let Some(changes) = &mut self.task_changes else { return };
         let mut changed = Vec::new();
         let watched = self.session.watched_tasks();
+        let Some(changes) = self.task_changes() else { return };
         loop {
             match changes.try_recv() {
                 Ok(id) if watched.contains(&id) && !changed.contains(&id) => changed.push(id),
@@ -256,7 +253,6 @@ impl Connection {
         if self.session.running() == 0 && self.frames.is_empty() {
             self.events = None;
             self.running = Vec::new();
-            self.parked = Vec::new();
             self.work = VecDeque::new();
             self.outputs = Vec::new();
             self.frames = VecDeque::new();
@@ -288,23 +284,24 @@ impl Connection {
         let call = at.map(|at| self.running.swap_remove(at));
         let number = call.as_ref().map(|call| call.number).filter(|_| self.engine.is_observed());
         let sent = self.frames.len();
-        self.parked.extend(call.and_then(|call| Some((key, call.take_parked()?))));
+        if let Some(parked) = call.and_then(|call| call.take_parked()) {
+            self.kept().parked.push((key, parked));
+        }
         self.handle(Input::Finished { call: key, outcome }, None);
         if let Some(number) = number {
             self.tell_answer(number, sent);
         }
         let session = &self.session;
-        self.parked.retain(|(key, _)| session.is_waiting(*key));
+        let has_batch = session.has_batch();
+        if let Some(kept) = &mut self.kept {
+            kept.parked.retain(|(key, _)| session.is_waiting(*key));
+            kept.batches = kept.batches.take().filter(|_| has_batch);
+        }
         // The frames have been counted by now; answers of a batch wait in the session.
-        match session.has_batch() {
-            true => match (&mut self.kept().batches, hold) {
+        if has_batch {
+            match (&mut self.kept().batches, hold) {
                 (Some(kept), Some(hold)) => kept.absorb(hold),
                 (kept, hold) => *kept = kept.take().or(hold),
-            },
-            false => {
-                if let Some(kept) = &mut self.kept {
-                    kept.batches = None;
-                }
             }
         }
     }
@@ -338,8 +335,8 @@ impl Connection {
             Output::Start(call) => self.start(call, catalog.take()),
             Output::Abort(key) => self.abort(key),
             Output::Abandon(key) => {
-                if let Some(at) = self.parked.iter().position(|(parked, _)| *parked == key) {
-                    self.parked.swap_remove(at).1.abandon();
+                if let Some(parked) = self.unpark(key) {
+                    parked.abandon();
                 }
             }
             Output::Watch(uri) => {
@@ -366,6 +363,16 @@ impl Connection {
         self.kept.get_or_insert_default()
     }
 
+    fn unpark(&mut self, key: CallKey) -> Option<Parked> {
+        let parked = &mut self.kept.as_mut()?.parked;
+        let at = parked.iter().position(|(parked, _)| *parked == key)?;
+        Some(parked.swap_remove(at).1)
+    }
+
+    fn task_changes(&mut self) -> Option<&mut broadcast::Receiver<Box<str>>> {
+        self.kept.as_mut().and_then(|kept| kept.tasks.as_mut())
+    }
+
     fn count_subscriptions(&mut self) {
         let bytes = self.session.subscription_bytes();
         self.kept().subscriptions = (bytes > 0).then(|| memory().take_anyway(bytes));
@@ -378,7 +385,7 @@ impl Connection {
             self.number = self.engine.number_connection();
             self.tell(ClientEventKind::Initializing);
         }
-        self.parked.retain(|(parked, _)| *parked != key);
+        drop(self.unpark(key));
         let whole = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
         let catalog = whole.seen_by(&from.caller);
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
@@ -426,8 +433,8 @@ impl Connection {
         }
         let is_about_tasks =
             matches!(request, Request::Listen(listen) if !listen.filter.task_ids.is_empty());
-        if is_about_tasks && self.task_changes.is_none() {
-            self.task_changes = Some(self.engine.tasks.changes());
+        if is_about_tasks && self.task_changes().is_none() {
+            self.kept().tasks = Some(self.engine.tasks.changes());
         }
     }
 
@@ -455,7 +462,7 @@ impl Drop for Connection {
         for call in &self.running {
             call.cancel();
         }
-        for (_, parked) in self.parked.drain(..) {
+        for (_, parked) in self.kept.take().into_iter().flat_map(|kept| kept.parked) {
             parked.abandon();
         }
         for uri in self.session.watched() {
