@@ -69,7 +69,7 @@ impl Trace {
     /// The request has ended.
     pub(crate) fn end(self, outcome: &Outcome) {
         let bytes = match outcome {
-            Outcome::Done(result) => result.size(),
+            Outcome::Done(result) if self.observed.is_some() => result.size(),
             _ => 0,
         };
         self.finish(Ended::of(outcome), bytes);

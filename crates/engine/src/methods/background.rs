@@ -38,6 +38,9 @@ pub(crate) fn plan(
     entry: &ToolEntry,
 ) -> Result<Option<Plan>, Problem> {
     let policy = entry.task;
+    if policy.mode == TaskMode::Never && wish.is_none() {
+        return Ok(None);
+    }
     let to = context.from.revision.features();
     let knows = to.stateless && context.from.capabilities.has_extension(TASKS);
     let plan = |after, is_required| Plan { after, ttl_ms: None, is_required, in_words: false };
