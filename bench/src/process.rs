@@ -7,6 +7,7 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
@@ -312,9 +313,24 @@ pub fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// A loopback address with an unused port.
+/// A loopback address with an unused port, another one for every caller in this process.
+///
+/// A port that the system chooses may be chosen again, for another listener or for the end of a
+/// connection, before our server has it. These are below the ports that it chooses from.
 pub fn unused_address() -> io::Result<SocketAddr> {
-    TcpListener::bind("127.0.0.1:0")?.local_addr()
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 20_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..COUNT {
+        // Processes that run at the same time begin far from each other.
+        let begin = std::process::id().wrapping_mul(97);
+        let nth = begin.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        let port = u16::try_from(FIRST + nth).unwrap_or_default();
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            return listener.local_addr();
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
 }
 
 /// The CPU time of a thread in nanoseconds, from its `schedstat`.
