@@ -92,8 +92,7 @@ fn open_old_sse(client: &mut Client) -> String {
 
 #[test]
 fn an_old_client_that_does_not_read_is_told_to() {
-    // On a slow machine it must not be ended before it is refused.
-    let mut server = Server::start("[http]\nstall = \"10m\"\n");
+    let mut server = Server::start("");
     let mut stream = Client::connect(server.address);
     let path = open_old_sse(&mut stream);
     let mut poster = Client::connect(server.address);
@@ -108,12 +107,11 @@ fn an_old_client_that_does_not_read_is_told_to() {
     let mut ids = 1..;
     let mut is_refused = || {
         let read = request(ids.next().unwrap(), "resources/read", &json!({ "uri": "file:///big" }));
-        post(&mut poster, &read) == 429
+        // 503 if the answers on their way have used up the memory before.
+        matches!(post(&mut poster, &read), 429 | 503)
     };
-    // At first what it is sent goes to the buffers of the system. Then every answer adds to what it
-    // has not read, be it only an error because the memory is used up: in the end it is too much, and
-    // stays so.
-    let end = Instant::now() + Duration::from_secs(180);
+    // At first what it is sent goes to the buffers of the system. When those are full it stays so.
+    let end = Instant::now() + Duration::from_secs(50);
     let mut row = 0;
     while row < 20 {
         assert!(Instant::now() < end, "it was never told");
