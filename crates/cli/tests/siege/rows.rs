@@ -105,19 +105,21 @@ fn an_old_client_that_does_not_read_is_told_to() {
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
     assert_eq!(post(&mut poster, &ready), 202);
     let mut ids = 1..;
-    let mut is_refused = || {
+    let mut ask = || {
         let read = request(ids.next().unwrap(), "resources/read", &json!({ "uri": "file:///big" }));
-        // 503 if the answers on their way have used up the memory before.
-        matches!(post(&mut poster, &read), 429 | 503)
+        post(&mut poster, &read)
     };
+    // 503 if the answers on their way have used up the memory before.
+    let is_refusal = |status: u16| matches!(status, 429 | 503);
     // At first what it is sent goes to the buffers of the system. When those are full it stays so.
     let end = Instant::now() + Duration::from_secs(50);
     let mut row = 0;
     while row < 20 {
-        assert!(Instant::now() < end, "it was never told");
-        row = if is_refused() { row + 1 } else { 0 };
+        let status = ask();
+        assert!(Instant::now() < end, "it was never told, but {status}");
+        row = if is_refusal(status) { row + 1 } else { 0 };
     }
-    let refused = (0..200).filter(|_| is_refused()).count();
+    let refused = (0..200).filter(|_| is_refusal(ask())).count();
     println!("old SSE: {refused} of 200 refused");
     assert!(refused > 180, "{refused}");
     server.check_peak("old SSE");
