@@ -169,7 +169,7 @@ impl Log {
     }
 }
 
-/// Opens a file to write at its end. Nobody else can read it.
+/// Opens a file for appending, readable by its owner only.
 fn append(path: &Path) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);

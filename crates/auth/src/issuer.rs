@@ -180,7 +180,7 @@ impl Issuer {
         Err("no metadata at any of its well-known places".to_owned())
     }
 
-    /// `None` if there is no such document.
+    /// Fetches a document; `None` if the issuer answers with a client error.
     async fn get(&self, url: &str) -> Result<Option<Bytes>, String> {
         let request = Request::get(url).header("accept", "application/json").body(Bytes::new());
         let request = request.map_err(|_| format!("invalid URL `{url}`"))?;

@@ -13,7 +13,7 @@ use crate::limits::{Limit, Limits};
 pub struct Overseer {
     limits: Limits,
     audit: Option<Audit>,
-    /// The time since 1970 when it began. From then on a clock counts that nobody sets.
+    /// The time since 1970 at the start, and the monotonic clock that counts from there.
     began: (Duration, Instant),
 }
 

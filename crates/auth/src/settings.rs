@@ -54,7 +54,7 @@ impl std::fmt::Debug for Introspection {
 /// Why settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSettings {
-    /// There is no issuer.
+    /// The list of issuers is empty.
     #[error("no issuer (expected at least one)")]
     NoIssuer,
     /// A URL cannot be used.
@@ -159,7 +159,8 @@ fn check_url(what: &'static str, text: &str) -> Result<(), BadSettings> {
 }
 
 /// A URL in the form in which two of them are compared: lower case where case does not matter, no
-/// trailing slash. `None` if it is no URL of a resource.
+/// trailing slash. `None` for an invalid URL, one without a host, or one with a
+/// fragment.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|url| url.has_host() && url.fragment().is_none())?;
     let text = String::from(url);

@@ -62,7 +62,7 @@ pub enum ComputeError {
     Spent(#[from] Spent),
 }
 
-/// Work has used up its time, or its result is no longer awaited.
+/// The work exceeded its time, or its caller has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the request needs too much computing (limit {0:?})")]
 pub struct Spent(pub Duration);

@@ -95,6 +95,6 @@ mod tests {
             let answer = read_frame(&frame).unwrap().unwrap();
             assert_eq!((answer.body.len(), answer.length), (size, head + size));
         }
-        assert!(read_frame(&[0x88, 0]).is_err(), "a close is no answer");
+        assert!(read_frame(&[0x88, 0]).is_err(), "a close frame was read as an answer");
     }
 }

@@ -30,7 +30,7 @@ async fn every_path_challenges_who_brings_nothing() {
         let answer = send(address, &lines, "").await;
         assert_eq!((answer.status, answer.challenge()), (401, CHALLENGE), "{lines}");
     }
-    assert_eq!(issuer.asked("/jwks"), 0, "nobody was asked about nothing");
+    assert_eq!(issuer.asked("/jwks"), 0, "keys were fetched without a token");
 }
 
 #[tokio::test]

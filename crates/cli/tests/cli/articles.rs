@@ -298,7 +298,7 @@ fn several_folders_are_served_by_their_titles() {
         article://notes/todo\n\
         `the_rust_book-notes` offers 6 tools, 0 prompts and 5 resources";
     assert_eq!(seen(&output), expected);
-    // Twice the same, and what is no folder of articles.
+    // The same folder twice, and a folder with its own configuration.
     let output = sabir(place.path(), &["check", "notes", "./notes"]);
     assert!(seen(&output).contains("notes_2_get_article"), "{}", seen(&output));
     write(place.path(), "rust/src/sabir.toml", "");

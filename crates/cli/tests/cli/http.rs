@@ -322,7 +322,7 @@ fn metrics_are_for_callers_and_have_no_made_up_names() {
     assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
     assert!(metrics.contains("gen_ai_tool_name=\"hello\",mcp_protocol_version"), "{metrics}");
     assert!(!metrics.contains("made-up"), "{metrics}");
-    // Without a terminal there is no console.
+    // The console is served only on a terminal.
     assert_status(&server.get("/", ANN), 404);
 }
 

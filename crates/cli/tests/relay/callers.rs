@@ -60,7 +60,7 @@ async fn callers_with_instances_of_their_own_are_asked_at_the_same_time() {
     assert_ne!(pid(&ann).await, pid(&bob).await);
 }
 
-/// Waits until the upstream has learned that nobody will answer.
+/// Waits until the upstream's question has been refused.
 async fn abandoned(client: &Client) {
     until("the upstream is told", async || {
         text(&client.call_tool("up_abandoned", Raw::default()).await.unwrap()) == "1"
