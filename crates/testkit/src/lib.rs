@@ -6,6 +6,7 @@
 //!
 //! Nothing here waits in real time, but for a program that has not answered yet, or is not gone.
 
+mod call; // the context of a call without an engine
 mod connection; // the engine, without I/O
 pub mod fuzz; // what fuzzers and property tests run
 mod house; // a server whose source is a script
@@ -26,6 +27,7 @@ mod stand_in; // a source that offers one of everything
 mod tls; // TLS before a server that has none
 mod transcript; // the text of a connection, taken apart
 
+pub use call::local_context;
 pub use connection::ConnectionPlayer;
 pub use house::House;
 pub use matching::difference;

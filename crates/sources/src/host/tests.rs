@@ -1,10 +1,9 @@
-use std::pin::Pin;
 use std::time::Duration;
 
 use sabir_client::PipeTransport;
-use sabir_registry::{CallHandle, Context, Registry};
-use sabir_wire::Caller;
-use sabir_wire::types::{ClientCapabilities, ContentKind, Level};
+use sabir_registry::Registry;
+use sabir_testkit::local_context;
+use sabir_wire::types::ContentKind;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
@@ -39,20 +38,6 @@ async fn editor(pipe: DuplexStream, heard: Arc<Mutex<Vec<String>>>) {
     }
 }
 
-/// A call that nobody cancels.
-struct Patient;
-
-impl CallHandle for Patient {
-    fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
-    fn log(&self, _: Level, _: Option<String>, _: Raw) {}
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(std::future::pending())
-    }
-}
-
 /// The clock of the runtime is a fake one: it leaps when nothing else is to be done.
 #[tokio::test(start_paused = true)]
 async fn a_call_stays_open_for_an_hour() {
@@ -67,16 +52,7 @@ async fn a_call_stays_open_for_an_hour() {
         starting.await.unwrap();
     }
     let begin = tokio::time::Instant::now();
-    let context = Context {
-        caller: Caller::local(),
-        conversation: None,
-        capabilities: ClientCapabilities::default(),
-        client: None,
-        meta: None,
-        answers: Vec::new(),
-        state: None,
-        call: Arc::new(Patient),
-    };
+    let context = local_context();
     let call = ToolCall { name: "openDiff".into(), arguments: Raw::empty_object(), context };
     let Outcome::Done(reply) = source.call_tool(call).await.unwrap() else { panic!("a result") };
     assert!(begin.elapsed() >= HOUR);

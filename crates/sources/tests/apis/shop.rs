@@ -1,16 +1,16 @@
 //! A registry that serves an API.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use sabir_openapi::Method;
 use sabir_outbound::{Addresses, HttpClient, PlainHttp, Policy, Redirects};
-use sabir_registry::{CallHandle, Context, Outcome, Registry, ResourceCall, SourceState, ToolCall};
+use sabir_registry::{Outcome, Registry, ResourceCall, SourceState, ToolCall};
 use sabir_sources::http::{
     Api, ApiSource, Choice, Folder, Loader, Location, ReplyLimits, SenderSettings,
 };
-use sabir_wire::types::{ClientCapabilities, ContentKind, Level, ToolReply};
-use sabir_wire::{Caller, Problem, Raw};
+use sabir_testkit::local_context;
+use sabir_wire::types::{ContentKind, ToolReply};
+use sabir_wire::{Problem, Raw};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -86,7 +86,7 @@ impl Shop {
         let entry = self.registry.snapshot().tool(name).unwrap().clone();
         let arguments = Raw::of(&arguments).unwrap();
         entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
-        let call = ToolCall { name: name.into(), arguments, context: context() };
+        let call = ToolCall { name: name.into(), arguments, context: local_context() };
         match entry.source().call_tool(call).await? {
             Outcome::Done(reply) => Ok(reply),
             Outcome::NeedInput(_) | Outcome::Relayed(_) => panic!("not an answer of an API"),
@@ -106,7 +106,7 @@ impl Shop {
         let found = found.resource(uri).unwrap();
         let (template, variables) =
             (found.template.clone(), found.variables.iter().cloned().collect());
-        let call = ResourceCall { uri: uri.into(), template, variables, context: context() };
+        let call = ResourceCall { uri: uri.into(), template, variables, context: local_context() };
         match found.source().read_resource(call).await.unwrap() {
             Outcome::Done(reply) => reply.contents[0].body.as_text().unwrap().to_owned(),
             Outcome::NeedInput(_) | Outcome::Relayed(_) => panic!("not an answer of an API"),
@@ -118,31 +118,5 @@ pub(crate) fn text(reply: &ToolReply) -> &str {
     match &reply.content[0].kind {
         ContentKind::Text(text) => text,
         other => panic!("not text: {other:?}"),
-    }
-}
-
-fn context() -> Context {
-    Context {
-        caller: Caller::local(),
-        conversation: None,
-        capabilities: ClientCapabilities::default(),
-        client: None,
-        meta: None,
-        answers: Vec::new(),
-        state: None,
-        call: Arc::new(Silence),
-    }
-}
-
-struct Silence;
-
-impl CallHandle for Silence {
-    fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
-    fn log(&self, _: Level, _: Option<String>, _: Raw) {}
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(std::future::pending())
     }
 }

@@ -1,19 +1,16 @@
 //! A store as a source: its tools, resources, completions and announcements.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
 
 use sabir_articles::{Settings, Store};
 use sabir_registry::{
-    Announcement, CallHandle, Catalog, CompleteCall, Context, Outcome, Registry, ResourceCall,
-    ToolCall,
+    Announcement, Catalog, CompleteCall, Outcome, Registry, ResourceCall, ToolCall,
 };
 use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
-use sabir_wire::types::{
-    ClientCapabilities, ContentKind, Level, Reference, ResourceReply, ToolReply, Topic,
-};
+use sabir_testkit::local_context;
+use sabir_wire::types::{ContentKind, Reference, ResourceReply, ToolReply, Topic};
 use sabir_wire::{Problem, Raw};
 use serde_json::{Value, json};
 
@@ -73,7 +70,7 @@ impl Shop {
         let entry = self.catalog().tool(name).unwrap().clone();
         let arguments = Raw::of(&arguments).unwrap();
         entry.input.check(&arguments).map_err(|reason| Problem::Arguments(reason.into()))?;
-        let call = ToolCall { name: name.into(), arguments, context: context() };
+        let call = ToolCall { name: name.into(), arguments, context: local_context() };
         let Outcome::Done(reply) = entry.source().call_tool(call).await? else {
             panic!("articles ask nothing");
         };
@@ -92,7 +89,7 @@ impl Shop {
         let found = self.catalog().resource(uri).unwrap_or_else(|| panic!("{uri} is of no family"));
         let variables = found.variables.iter().cloned().collect();
         let template = found.template.clone();
-        let call = ResourceCall { uri: uri.into(), template, variables, context: context() };
+        let call = ResourceCall { uri: uri.into(), template, variables, context: local_context() };
         match found.source().read_resource(call).await? {
             Outcome::Done(reply) => Ok(reply),
             other => panic!("articles ask nothing: {other:?}"),
@@ -112,37 +109,11 @@ impl Shop {
         assert!(known, "{template} has no {argument}");
         let given = given.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let (argument, value) = (argument.into(), value.into());
-        let call = CompleteCall { reference, argument, value, given, context: context() };
+        let call = CompleteCall { reference, argument, value, given, context: local_context() };
         match source.complete(call).await.unwrap() {
             Outcome::Done(completion) => completion.values,
             other => panic!("articles ask nothing: {other:?}"),
         }
-    }
-}
-
-fn context() -> Context {
-    Context {
-        caller: sabir_wire::Caller::local(),
-        conversation: None,
-        capabilities: ClientCapabilities::default(),
-        client: None,
-        meta: None,
-        answers: Vec::new(),
-        state: None,
-        call: Arc::new(Silence),
-    }
-}
-
-struct Silence;
-
-impl CallHandle for Silence {
-    fn progress(&self, _: f64, _: Option<f64>, _: Option<String>) {}
-    fn log(&self, _: Level, _: Option<String>, _: Raw) {}
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(std::future::pending())
     }
 }
 
@@ -525,7 +496,7 @@ async fn said(shop: &Shop, name: &str, arguments: Value) -> String {
     let entry = shop.catalog().tool(name).unwrap().clone();
     let arguments = Raw::of(&arguments).unwrap();
     entry.input.check(&arguments).unwrap();
-    let call = ToolCall { name: name.into(), arguments, context: context() };
+    let call = ToolCall { name: name.into(), arguments, context: local_context() };
     match entry.source().call_tool(call).await {
         Ok(Outcome::Done(reply)) => {
             assert!(reply.structured.is_none() && reply.content.len() == 1, "{reply:?}");
