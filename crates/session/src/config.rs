@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sabir_wire::{Raw, Revision};
+use sabir_wire::{Id, Raw, Revision};
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
@@ -22,17 +22,30 @@ pub struct SessionConfig {
 }
 
 /// Names for the pages that users are asked to visit. The specification wants them unique within a
-/// server: all its sessions take them from here.
+/// server: all its sessions take them from here. Where several nodes serve the same sessions, the
+/// ids of questions are taken from here, too.
 #[derive(Debug)]
 pub struct ElicitationIds {
     server: Box<str>,
+    is_node: bool,
     last: AtomicU64,
 }
 
 impl ElicitationIds {
     /// `server` tells this server from others that speak with the same clients.
     pub fn new(server: impl Into<Box<str>>) -> Self {
-        Self { server: server.into(), last: AtomicU64::new(0) }
+        Self { server: server.into(), is_node: false, last: AtomicU64::new(0) }
+    }
+
+    /// The same for one of several nodes that serve the same sessions: the id of a question begins
+    /// with the name of its node and a hyphen, so that any node can pass the answer on to it.
+    pub fn of_node(node: impl Into<Box<str>>) -> Self {
+        Self { is_node: true, ..Self::new(node) }
+    }
+
+    /// The id of a question; `None` if each session counts its own.
+    pub(crate) fn question(&self) -> Option<Id> {
+        self.is_node.then(|| Id::from(&*self.next()))
     }
 
     pub(crate) fn next(&self) -> String {

@@ -154,8 +154,13 @@ pub struct RequestMeta {
 pub enum Outcome {
     /// It is done.
     Done(ServerResult),
-    /// The client must answer first. The state is sealed already.
-    NeedInput(Questions),
+    /// The client must answer first.
+    NeedInput {
+        /// Their state is sealed already.
+        questions: Questions,
+        /// The errors of a legacy client are passed on to the call. Otherwise they end it.
+        takes_refusals: bool,
+    },
     /// The client will be told of this much.
     Listening(SubscriptionFilter),
     /// It failed.

@@ -28,6 +28,9 @@ struct PendingCall {
     call: CallKey,
     open: Vec<OpenQuestion>,
     answers: Vec<(String, Raw)>,
+    /// The errors that it was answered with, if the call takes them.
+    #[serde(default)]
+    refusals: Option<Vec<(String, ErrorObject)>>,
     state: Option<String>,
 }
 
@@ -45,16 +48,18 @@ pub(crate) enum Answered {
     Nothing,
     /// All questions of the call are answered: start it again.
     Complete(CallKey, Resume),
-    /// The client refused to answer. The other questions of the call are withdrawn.
+    /// The client refused to answer, which ends the call. Its other questions are withdrawn.
     Refused(CallKey, Problem, Vec<Id>),
 }
 
 impl PendingQuestions {
-    /// Records the questions of a call, and returns the requests to send.
+    /// Records the questions of a call, and returns the requests to send. The metadata of all is that
+    /// of each: in this era no result goes around them.
     pub(crate) fn ask(
         &mut self,
         call: CallKey,
         questions: &Questions,
+        takes_refusals: bool,
         revision: Revision,
         elicitation_ids: &ElicitationIds,
     ) -> Result<Vec<Bytes>, Problem> {
@@ -62,15 +67,20 @@ impl PendingQuestions {
         let mut frames = Vec::new();
         for (key, question) in &questions.questions {
             self.last_id += 1;
-            let id = Id::from(self.last_id);
+            let id = elicitation_ids.question().unwrap_or_else(|| Id::from(self.last_id));
             let params = render::question(question, revision, || elicitation_ids.next())
                 .map_err(|unsayable| Problem::Request(unsayable.to_string().into()))?;
+            let params = match &questions.meta {
+                Some(meta) => Some(with_meta(params.unwrap_or_else(Raw::empty_object), meta)),
+                None => params,
+            };
             let method = question.method();
             frames.push(write_request(&id, method, params.as_ref()));
             open.push(OpenQuestion { id, key: key.clone(), method: method.into() });
         }
         let state = questions.state.clone();
-        self.calls.push(PendingCall { call, open, answers: Vec::new(), state });
+        let refusals = takes_refusals.then(Vec::new);
+        self.calls.push(PendingCall { call, open, answers: Vec::new(), refusals, state });
         Ok(frames)
     }
 
@@ -82,9 +92,10 @@ impl PendingQuestions {
         let Some((at, nth)) = found else { return Answered::Nothing };
         let call = &mut self.calls[at];
         let question = call.open.swap_remove(nth);
-        match result {
-            Ok(answer) => call.answers.push((question.key, answer)),
-            Err(error) => {
+        match (result, &mut call.refusals) {
+            (Ok(answer), _) => call.answers.push((question.key, answer)),
+            (Err(error), Some(refusals)) => refusals.push((question.key, error)),
+            (Err(error), None) => {
                 let call = self.calls.swap_remove(at);
                 let reason = format!("the client refused {}: {}", question.method, error.message);
                 let others = call.open.into_iter().map(|question| question.id).collect();
@@ -94,9 +105,9 @@ impl PendingQuestions {
         if !call.open.is_empty() {
             return Answered::Nothing;
         }
-        let call = self.calls.swap_remove(at);
-        let state = call.state.map(Into::into);
-        Answered::Complete(call.call, Resume { answers: call.answers, state })
+        let PendingCall { call, answers, refusals, state, .. } = self.calls.swap_remove(at);
+        let (refusals, state) = (refusals.unwrap_or_default(), state.map(Into::into));
+        Answered::Complete(call, Resume { answers, refusals, state })
     }
 
     /// Removes a call; returns the ids of its open questions, or `None` if it waited for none.
@@ -115,6 +126,14 @@ impl PendingQuestions {
     pub(crate) fn is_unused(&self) -> bool {
         self.last_id == 0
     }
+}
+
+/// The same params, with more metadata beside their own.
+fn with_meta(params: Raw, more: &Raw) -> Raw {
+    let own = params.member("_meta").unwrap_or_else(Raw::empty_object);
+    let more = more.members();
+    let more: Vec<_> = more.iter().map(|(name, value)| (&**name, Some(value.text()))).collect();
+    params.with_members(&[("_meta", Some(own.with_members(&more).text()))])
 }
 
 /// Whether a call of this method may ask the client.

@@ -3,6 +3,7 @@
 mod asking; // questions to the client
 mod incoming; // frames, taken apart
 mod reply; // responses
+mod sharing; // what several nodes know of one session
 mod watching; // what the client is told of
 
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct Session {
     pub(crate) kind: SessionKind,
     pub(crate) state: State,
     clock: Clock,
+    /// Counts the changes of what nodes share.
+    changes: u32,
 }
 
 impl Session {
@@ -58,7 +61,7 @@ impl Session {
             has_heard_modern: false,
             drain_until: None,
         };
-        Self { config, kind, state, clock: Clock::default() }
+        Self { config, kind, state, clock: Clock::default(), changes: 0 }
     }
 
     /// Everything that the session remembers at `now`.
@@ -70,7 +73,7 @@ impl Session {
     /// same configuration.
     pub fn resume(config: Arc<SessionConfig>, record: SessionRecord, now: Instant) -> Self {
         let SessionRecord { age, kind, state } = record;
-        Self { config, kind, state, clock: Clock::resumed(age, now) }
+        Self { config, kind, state, clock: Clock::resumed(age, now), changes: 0 }
     }
 
     /// Advances the session by one input, appending what must be done to `out`.
@@ -341,7 +344,9 @@ impl Session {
         match outcome {
             Outcome::Done(result) => self.finish(key, Ok(result), out),
             Outcome::Failed(problem) => self.finish(key, Err(problem), out),
-            Outcome::NeedInput(questions) => self.on_questions(now, key, questions, out),
+            Outcome::NeedInput { questions, takes_refusals } => {
+                self.on_questions(now, key, questions, takes_refusals, out);
+            }
             Outcome::Listening(filter) => {
                 let Some(call) = self.state.calls.take(key) else { return };
                 let stream = call.stream;
@@ -383,6 +388,7 @@ impl Session {
     }
 
     fn take_effect(&mut self, effect: Effect, out: &mut Vec<Output>) {
+        self.changes += u32::from(effect != Effect::None);
         match effect {
             Effect::None | Effect::Initialize => {}
             Effect::Subscribe(uri) => self.change_subscriptions(out, |all| all.subscribe(uri)),
@@ -456,6 +462,7 @@ impl Session {
         let phase = self.state.phase;
         debug_assert!(phase.may_become(next), "{phase:?} -> {next:?}");
         self.state.phase = next;
+        self.changes += 1;
     }
 }
 

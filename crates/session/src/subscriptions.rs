@@ -53,6 +53,14 @@ impl Subscriptions {
         self.resources.retain(|known| &**known != uri);
     }
 
+    /// Takes over the resources that were subscribed to or given up elsewhere since `base`.
+    pub(crate) fn merge(&mut self, base: &Self, theirs: &Self) {
+        let added = theirs.resources.iter().filter(|uri| !base.is_subscribed(uri));
+        added.for_each(|uri| self.subscribe(uri.clone()));
+        let removed = base.resources.iter().filter(|uri| !theirs.is_subscribed(uri));
+        removed.for_each(|uri| self.unsubscribe(uri));
+    }
+
     /// Begins to tell a listener; its first message is the acknowledgement.
     pub(crate) fn listen(&mut self, id: Id, stream: StreamId, filter: SubscriptionFilter) -> Bytes {
         let acknowledged = render::acknowledged(&id, &filter);

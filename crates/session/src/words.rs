@@ -49,3 +49,34 @@ pub(crate) fn check_token(token: Option<&Id>) -> Result<(), Problem> {
 fn too_long(what: &str) -> String {
     format!("`{what}` is too long (expected at most {MAX_WORDS} bytes)")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_kept_up_to_its_limit_and_of_a_longer_one_the_beginning() {
+        let client = |length: usize| {
+            let name = "é".repeat(length / 2);
+            let rest = MAX_WORDS - r#"{"name":"","version":"1","x":""}"#.len() - length / 2 * 2;
+            let text = format!(r#"{{"name":"{name}","version":"1","x":"{}"}}"#, "x".repeat(rest));
+            Raw::parse(text).unwrap()
+        };
+        let edge = client(600);
+        assert_eq!(edge.text().len(), MAX_WORDS);
+        assert_eq!(kept_name(&edge).unwrap().text(), edge.text());
+        let long = Raw::parse(edge.text().replace("\"x\":\"", "\"x\":\"x")).unwrap();
+        let kept = kept_name(&long).unwrap();
+        assert_eq!(kept.text(), format!(r#"{{"name":"{}","version":"1"}}"#, "é".repeat(128)));
+    }
+
+    #[test]
+    fn an_id_or_a_token_may_be_so_long_and_no_longer() {
+        for (length, is_kept) in [(MAX_WORDS, true), (MAX_WORDS + 1, false)] {
+            let id = Id::from(&*"x".repeat(length));
+            assert_eq!(check_id(&id).is_ok(), is_kept, "{length}");
+            assert_eq!(check_token(Some(&id)).is_ok(), is_kept, "{length}");
+        }
+        assert!(check_token(None).is_ok());
+    }
+}

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
@@ -28,9 +29,18 @@ use crate::raw::Raw;
 #[serde(transparent)]
 pub struct Caller {
     identity: Arc<Identity>,
-    /// Which connection it is. It is no part of who calls.
+    /// It is no part of who calls.
     #[serde(skip)]
-    connection: u64,
+    remote: Option<Arc<Remote>>,
+}
+
+/// The other end of a connection. Its requests share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// The number of the connection.
+    pub connection: u64,
+    /// The address of the client, if it is known.
+    pub address: Option<IpAddr>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +54,9 @@ struct Identity {
     /// Until when its credentials are valid, in seconds since 1970.
     #[serde(skip)]
     expires: Option<u64>,
+    /// The access token, where a source exchanges it. It is never written anywhere.
+    #[serde(skip)]
+    token: Option<Arc<str>>,
 }
 
 /// The issuer of [`Caller::local`] and [`Caller::anonymous`].
@@ -56,9 +69,15 @@ impl Caller {
     /// A caller without scopes and claims.
     pub fn new(issuer: impl Into<Box<str>>, subject: impl Into<Box<str>>) -> Self {
         let (issuer, subject) = (issuer.into(), subject.into());
-        let identity =
-            Identity { issuer, subject, scopes: BTreeSet::new(), claims: None, expires: None };
-        Self { identity: Arc::new(identity), connection: 0 }
+        let identity = Identity {
+            issuer,
+            subject,
+            scopes: BTreeSet::new(),
+            claims: None,
+            expires: None,
+            token: None,
+        };
+        Self { identity: Arc::new(identity), remote: None }
     }
 
     /// The user of this machine who started the process: the caller on stdio.
@@ -116,10 +135,28 @@ impl Caller {
         self.identity.claims.as_ref()
     }
 
-    /// The same caller, on the connection of that number.
+    /// The same caller, with the access token that the request came with.
     #[must_use]
-    pub fn on(self, connection: u64) -> Self {
-        Self { connection, ..self }
+    pub fn with_token(mut self, token: &str) -> Self {
+        Arc::make_mut(&mut self.identity).token = Some(token.into());
+        self
+    }
+
+    /// The access token of the request, if somebody may exchange it for another. It must not be sent
+    /// to anybody but its issuer.
+    pub fn token(&self) -> Option<&Arc<str>> {
+        self.identity.token.as_ref()
+    }
+
+    /// The same caller, at the other end of this connection.
+    #[must_use]
+    pub fn at(self, remote: Arc<Remote>) -> Self {
+        Self { remote: Some(remote), ..self }
+    }
+
+    /// The address from which the request comes, if it is known.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.remote.as_ref()?.address
     }
 
     /// The same caller, with credentials that are valid until then, in seconds since 1970.
@@ -138,7 +175,7 @@ impl Caller {
     /// apart by their connections; for all others it does not matter how many they open.
     pub fn share(&self) -> u64 {
         if !self.is_vouched_for() {
-            return self.connection;
+            return self.remote.as_ref().map_or(0, |remote| remote.connection);
         }
         let mut hasher = DefaultHasher::new();
         (self.issuer(), self.subject()).hash(&mut hasher);
@@ -196,11 +233,14 @@ mod tests {
 
     #[test]
     fn only_unknown_callers_are_told_apart_by_their_connections() {
-        let [one, two] = [1, 2].map(|connection| Caller::anonymous().on(connection));
+        let [first, second] =
+            [1, 2].map(|connection| Arc::new(Remote { connection, address: None }));
+        let [one, two] = [&first, &second].map(|remote| Caller::anonymous().at(remote.clone()));
         assert!(one.is_same_as(&two) && one == two);
         assert_ne!(one.share(), two.share());
         let ann = Caller::new("a", "ann");
-        assert_eq!(ann.clone().on(1).share(), ann.clone().with_scopes(["x"]).on(2).share());
+        let again = ann.clone().with_scopes(["x"]).at(second);
+        assert_eq!(ann.clone().at(first).share(), again.share());
         assert_ne!(ann.share(), Caller::new("a", "bob").share());
     }
 
@@ -208,7 +248,8 @@ mod tests {
     fn a_caller_survives_serialization() {
         let claims = Raw::parse(r#"{"sub":"ann","n":12345678901234567890}"#).unwrap();
         let ann = Caller::new("https://i", "ann").with_scopes(["b", "a"]).with_claims(claims);
-        let json = serde_json::to_string(&ann).unwrap();
+        let json = serde_json::to_string(&ann.clone().with_token("s3cret")).unwrap();
+        assert!(!json.contains("s3cret"), "{json}");
         let read: Caller = serde_json::from_str(&json).unwrap();
         assert_eq!(read, ann);
         assert_eq!(read.scopes().collect::<Vec<_>>(), ["a", "b"]);
@@ -216,8 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn no_claims_are_printed() {
+    fn neither_claims_nor_tokens_are_printed() {
         let ann = Caller::new("https://i", "ann").with_claims(Raw::parse("{\"x\":1}").unwrap());
+        let ann = ann.with_token("s3cret");
         assert_eq!(format!("{ann} {ann:?}"), "ann@https://i Caller(ann@https://i)");
         assert_eq!(Caller::local().to_string(), "local");
     }

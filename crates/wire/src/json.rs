@@ -19,7 +19,7 @@ use std::fmt;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 
-pub(crate) use edit::with_members;
+pub(crate) use edit::{changed, with_members, write_changed};
 pub use extra::Extra;
 pub(crate) use object::{Flat, MemberReader, MemberWriter, Object, SERVER, SUBSCRIPTION};
 pub(crate) use object::{object, write_object};

@@ -21,12 +21,13 @@ mod request; // the requests of a client
 mod revision; // the dated revisions
 pub mod scan; // JSON in one pass, where it is plain
 mod strict; // types that are read only from an object
+mod tap; // who sees every message of a link
 mod task; // calls whose results are fetched later
 pub mod types; // one file per page of the specification
 mod uri; // URI templates
 
 pub use bytestring::ByteString;
-pub use caller::Caller;
+pub use caller::{Caller, Remote};
 pub use error::{Code, ErrorObject, Problem};
 pub use framing::{EventTooLong, Line, LineSplitter, SseEvent, SseReader};
 pub use id::Id;
@@ -40,6 +41,7 @@ pub use raw::Raw;
 pub use request::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
 pub use request::{ReadFolder, Request, Resume, TaskResult, UpdateTask};
 pub use revision::{Era, Features, Revision};
+pub use tap::{HttpExchange, MASK, Peer, Tap, Taps};
 pub use task::{Task, TaskState};
 pub use types::Cancelled;
 pub use uri::{BadTemplate, UriTemplate};

@@ -6,10 +6,11 @@
 //! [`crate::types::ServerNotification::read`] reads them.
 
 use crate::error::{Code, ErrorObject, Problem};
-use crate::json::{Invalid, ReadJson, SERVER, text_of};
+use crate::json::{Invalid, ReadJson, SERVER, changed, text_of};
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::Revision;
+use crate::task::RELATED;
 use crate::types::{ClientCapabilities, Elicit, Question, Questions};
 
 /// A request of a server of the legacy era.
@@ -41,11 +42,18 @@ pub fn result(method: &Method, from: Revision, json: &Raw) -> Result<Raw, Invali
         add("cacheScope", r#""private""#);
     }
     let is_misplaced = |value: &Raw| !from.features().stateless && !value.is_object();
-    if *method == Method::CallTool && member("structuredContent").is_some_and(is_misplaced) {
+    let is_of_tool = matches!(method, Method::CallTool | Method::TaskResult);
+    if is_of_tool && member("structuredContent").is_some_and(is_misplaced) {
         changes.push(("structuredContent", None));
     }
+    // The newest revision has the result in the task itself.
+    let own = member("_meta").filter(|_| *method == Method::TaskResult);
+    let own = own.map(|meta| meta.with_members(&[(RELATED, None)]));
+    if let Some(own) = &own {
+        changes.push(("_meta", Some(own.text()).filter(|meta| *meta != "{}")));
+    }
     if *method != Method::Initialize {
-        return Ok(if changes.is_empty() { json.clone() } else { json.with_members(&changes) });
+        return Ok(if changes.is_empty() { json.clone() } else { changed(&members, &changes) });
     }
     let needed = |name| member(name).ok_or_else(|| Invalid::missing(name));
     let revisions = format!("[{}]", needed("protocolVersion")?.text());

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use bytestring::ByteString;
 
+use crate::error::ErrorObject;
 use crate::raw::Raw;
 use crate::types::{ClientCapabilities, Level, Reference, SubscriptionFilter};
 
@@ -76,6 +77,17 @@ impl Request {
         }
     }
 
+    /// What it brings back after questions; `None` if nobody asks about such a request.
+    pub fn resume(&self) -> Option<&Resume> {
+        match self {
+            Self::CallTool(call) => Some(&call.resume),
+            Self::GetPrompt(get) => Some(&get.resume),
+            Self::ReadResource(read) => Some(&read.resume),
+            Self::TaskResult(wanted) => Some(&wanted.resume),
+            _ => None,
+        }
+    }
+
     /// The same request, with other answers.
     #[must_use]
     pub fn resumed(mut self, resume: Resume) -> Self {
@@ -105,10 +117,12 @@ pub struct Page {
 }
 
 /// The answers of a client that repeats a request after questions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
     /// Answers, by the keys of the questions.
     pub answers: Vec<(String, Raw)>,
+    /// The errors that a legacy client answered with. The modern era has none: they are never written.
+    pub refusals: Vec<(String, ErrorObject)>,
     /// The state that the questions came with.
     pub state: Option<Box<str>>,
 }

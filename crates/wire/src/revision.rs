@@ -127,52 +127,27 @@ pub struct Features {
     pub stateless: bool,
 }
 
+/// What every revision has: nothing of the list.
+const NONE: Features = Features {
+    batches: false,
+    audio: false,
+    structured: false,
+    elicitation: false,
+    icons: false,
+    core_tasks: false,
+    stateless: false,
+};
+
+/// What all revisions since 2025-06-18 have.
+const STRUCTURED: Features = Features { audio: true, structured: true, elicitation: true, ..NONE };
+
+/// In the order of the revisions.
 const FEATURES: [Features; 5] = [
-    Features {
-        batches: false,
-        audio: false,
-        structured: false,
-        elicitation: false,
-        icons: false,
-        core_tasks: false,
-        stateless: false,
-    },
-    Features {
-        batches: true,
-        audio: true,
-        structured: false,
-        elicitation: false,
-        icons: false,
-        core_tasks: false,
-        stateless: false,
-    },
-    Features {
-        batches: false,
-        audio: true,
-        structured: true,
-        elicitation: true,
-        icons: false,
-        core_tasks: false,
-        stateless: false,
-    },
-    Features {
-        batches: false,
-        audio: true,
-        structured: true,
-        elicitation: true,
-        icons: true,
-        core_tasks: true,
-        stateless: false,
-    },
-    Features {
-        batches: false,
-        audio: true,
-        structured: true,
-        elicitation: true,
-        icons: true,
-        core_tasks: false,
-        stateless: true,
-    },
+    NONE,
+    Features { batches: true, audio: true, ..NONE },
+    STRUCTURED,
+    Features { icons: true, core_tasks: true, ..STRUCTURED },
+    Features { icons: true, stateless: true, ..STRUCTURED },
 ];
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! Tasks: calls whose results are fetched later. Spec: the extension `io.modelcontextprotocol/tasks`
 //! of the newest revision; basic/utilities/tasks of 2025-11-25, whose form is another one.
 
+use bytes::Bytes;
+
 use crate::error::ErrorObject;
 use crate::id::Id;
-use crate::json::WriteJson as _;
+use crate::json::{SERVER, WriteJson as _};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 use crate::types::{Question, Questions, subscription_meta};
 
 /// The key of the task in the metadata of what belongs to it, in 2025-11-25.
-const RELATED: &str = "io.modelcontextprotocol/related-task";
+pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// A call whose result is fetched later.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +64,16 @@ impl TaskState {
     }
 }
 
+/// The most characters of a result that say why its task has failed.
+const LONGEST_MESSAGE: usize = 500;
+
+/// The beginning of the text of a result.
+fn said(result: &Raw) -> Option<String> {
+    let first = result.member("content")?.items()?.into_iter().next()?;
+    let text: String = first.member("text")?.read().ok()?;
+    Some(text.chars().take(LONGEST_MESSAGE).collect())
+}
+
 fn is_error(result: &Raw) -> bool {
     result.member("isError").is_some_and(|value| value.text() == "true")
 }
@@ -79,20 +91,17 @@ impl Task {
     /// The result of `tasks/get`. In the newest revision it has the questions, the result or the
     /// error of the task.
     pub fn detailed(&self, revision: Revision) -> Raw {
-        let task = self.members(revision.features());
-        if !revision.features().stateless {
-            return task;
+        closed(self.details(revision))
+    }
+
+    /// The same as it is written in a response, with the name of the server.
+    pub fn response(&self, revision: Revision, server: &Raw) -> Bytes {
+        let mut json = self.details(revision);
+        if revision.features().stateless {
+            let server = server.text();
+            json += &format!(r#","resultType":"complete","_meta":{{"{SERVER}":{server}}}"#);
         }
-        let detail = match &self.state {
-            TaskState::Working | TaskState::Cancelled => return task,
-            TaskState::InputRequired(questions) => {
-                let questions = Questions { questions: questions.clone(), ..Questions::default() };
-                ("inputRequests", questions.to_raw(revision).member("inputRequests"))
-            }
-            TaskState::Completed(result) => ("result", Some(result.clone())),
-            TaskState::Failed(error) => ("error", Raw::of(error).ok()),
-        };
-        task.with_members(&[(detail.0, detail.1.as_ref().map(Raw::text))])
+        (json + "}").into()
     }
 
     /// The params of `notifications/tasks` on the stream of a subscription.
@@ -122,27 +131,61 @@ impl Task {
     }
 
     fn members(&self, to: &Features) -> Raw {
-        let text = |value: &str| {
-            Raw::of(value).map_or_else(|_| "null".into(), |raw| raw.text().to_owned())
-        };
+        closed(self.begin(to))
+    }
+
+    /// An object that is not closed yet, with what every task has.
+    fn begin(&self, to: &Features) -> String {
         let (ttl, poll) = match to.stateless {
             true => ("ttlMs", "pollIntervalMs"),
             false => ("ttl", "pollInterval"),
         };
+        let (id, status) = (quoted(&self.id), self.state.name(to));
+        let [created, updated] = [self.created_ms, self.updated_ms].map(timestamp);
+        let Self { ttl_ms, poll_ms, .. } = self;
+        let mut json = format!(
+            r#"{{"taskId":{id},"status":"{status}","createdAt":"{created}","lastUpdatedAt":"{updated}","{ttl}":{ttl_ms},"{poll}":{poll_ms}"#
+        );
         let message = match &self.state {
-            TaskState::Failed(error) => Some(text(&error.message)),
+            TaskState::Failed(error) => Some(error.message.to_string()),
+            TaskState::Completed(result) if status == "failed" => said(result),
             _ => None,
         };
-        Raw::empty_object().with_members(&[
-            ("taskId", Some(&text(&self.id))),
-            ("status", Some(&text(self.state.name(to)))),
-            ("statusMessage", message.as_deref()),
-            ("createdAt", Some(&text(&timestamp(self.created_ms)))),
-            ("lastUpdatedAt", Some(&text(&timestamp(self.updated_ms)))),
-            (ttl, Some(&self.ttl_ms.to_string())),
-            (poll, Some(&self.poll_ms.to_string())),
-        ])
+        if let Some(message) = message {
+            json += &format!(r#","statusMessage":{}"#, quoted(&message));
+        }
+        json
     }
+
+    /// The same, with what `tasks/get` tells beside it.
+    fn details(&self, revision: Revision) -> String {
+        let mut json = self.begin(revision.features());
+        if !revision.features().stateless {
+            return json;
+        }
+        let (name, detail) = match &self.state {
+            TaskState::Working | TaskState::Cancelled => return json,
+            TaskState::InputRequired(questions) => {
+                let questions = Questions { questions: questions.clone(), ..Questions::default() };
+                ("inputRequests", questions.to_raw(revision).member("inputRequests"))
+            }
+            TaskState::Completed(result) => ("result", Some(result.clone())),
+            TaskState::Failed(error) => ("error", Raw::of(error).ok()),
+        };
+        if let Some(detail) = detail {
+            json.extend([",\"", name, "\":", detail.text()]);
+        }
+        json
+    }
+}
+
+fn closed(json: String) -> Raw {
+    Raw::written((json + "}").into_bytes())
+}
+
+/// A text as JSON.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// A time as RFC 3339 writes it.
@@ -217,10 +260,27 @@ mod tests {
         let failed = task(TaskState::Completed(ToolReply::failed("no").to_raw(NEWEST)));
         let core = value(&failed.detailed(CORE));
         assert_eq!(core["status"], "failed");
+        assert_eq!(core["statusMessage"], "no");
         assert_eq!(core.get("result"), None);
         let newest = value(&failed.detailed(NEWEST));
         assert_eq!(newest["status"], "completed");
+        assert_eq!(newest.get("statusMessage"), None);
         assert_eq!(newest["result"]["isError"], true);
+    }
+
+    #[test]
+    fn a_response_says_the_same_and_names_the_server() {
+        let result = ToolReply::text("a").to_raw(NEWEST);
+        let server = Raw::parse(r#"{"name":"s"}"#).unwrap();
+        for state in [TaskState::Working, TaskState::Completed(result)] {
+            let task = task(state);
+            let response = |revision| Raw::parse(task.response(revision, &server)).unwrap();
+            assert_eq!(response(CORE), task.detailed(CORE));
+            let mut newest = value(&task.detailed(NEWEST));
+            newest["resultType"] = json!("complete");
+            newest["_meta"] = json!({ SERVER: { "name": "s" } });
+            assert_eq!(value(&response(NEWEST)), newest);
+        }
     }
 
     #[test]

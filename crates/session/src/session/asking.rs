@@ -52,6 +52,7 @@ impl Session {
         now: Duration,
         key: CallKey,
         questions: Questions,
+        takes_refusals: bool,
         out: &mut Vec<Output>,
     ) {
         let deadline = deadline(now, self.config.limits.question_time);
@@ -69,11 +70,12 @@ impl Session {
         let (stream, revision) = (Some(call.stream), call.revision);
         if questions.questions.is_empty() {
             // Nothing to ask: the call only wants to be started again with its state.
-            let resume = Resume { answers: vec![], state: questions.state.map(Into::into) };
+            let state = questions.state.map(Into::into);
+            let resume = Resume { state, ..Resume::default() };
             return self.start_again(key, resume, out);
         }
         let ids = &self.config.elicitation_ids;
-        match self.state.questions.ask(key, &questions, revision, ids) {
+        match self.state.questions.ask(key, &questions, takes_refusals, revision, ids) {
             Ok(frames) => {
                 let kind = MessageKind::Question;
                 out.extend(frames.into_iter().map(|frame| Output::Send { stream, frame, kind }));

@@ -13,6 +13,7 @@ mod limits;
 mod notes;
 mod properties;
 mod questions;
+mod sharing;
 mod subscriptions;
 
 use std::time::Duration;

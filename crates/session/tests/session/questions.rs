@@ -199,6 +199,31 @@ fn a_question_that_is_refused_fails_the_tool_and_withdraws_the_others() {
 }
 
 #[test]
+fn a_call_that_takes_refusals_begins_again_with_the_answers_and_the_errors() {
+    use sabir_testkit::{Ending, Event, Player as _, SessionPlayer, play};
+    let mut player = SessionPlayer::new(crate::rules()).resumed();
+    play(&mut player, &after_hello(""));
+    player.say(br#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"t"}}"#);
+    let Some(Event::Start(number)) = player.event() else { panic!("no call") };
+    let ask = format!(
+        r#"{{"inputRequests":{{"who":{FORM},"where":{ROOTS}}},"requestState":"kept","takesRefusals":true}}"#
+    );
+    player.finish(number, Ending::Asks(sabir_wire::Raw::parse(ask).unwrap()));
+    assert!(player.hear().is_some() && player.hear().is_some());
+    let error = r#"{"code":-1,"message":"User rejected","data":{"n":12345678901234567890}}"#;
+    player.say(format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#).as_bytes());
+    assert_eq!((player.hear(), player.event()), (None, None), "one answer is missing");
+    player.say(br#"{"jsonrpc":"2.0","id":2,"result":{"roots":[]}}"#);
+    assert_eq!(player.event(), Some(Event::Start(number)));
+    let mut request = player.call(number).unwrap().request.clone();
+    let resume = request.resume_mut().unwrap();
+    assert_eq!(resume.state.as_deref(), Some("kept"));
+    assert_eq!((&*resume.answers[0].0, resume.answers[0].1.text()), ("where", r#"{"roots":[]}"#));
+    let [(key, refusal)] = &resume.refusals[..] else { panic!("{:?}", resume.refusals) };
+    assert_eq!((&**key, &*serde_json::to_string(refusal).unwrap()), ("who", error));
+}
+
+#[test]
 fn a_question_that_is_refused_is_an_error_where_a_result_cannot_say_so() {
     for (method, params) in [("prompts/get", r#""name":"p""#), ("resources/read", r#""uri":"a:b""#)]
     {

@@ -172,5 +172,5 @@ fn what_is_listened_to_can_be_asked() {
     "#
         )),
     );
-    assert_eq!(player.session.watched(), ["a:0".into(), "a:b".into()]);
+    assert_eq!(player.session.watched(), ["a:0", "a:b"].map(Box::<str>::from));
 }

@@ -79,6 +79,11 @@ impl SseReader {
         found
     }
 
+    /// The bytes that it keeps of an event that is not complete.
+    pub fn buffered(&self) -> usize {
+        self.line.len() + self.event.length()
+    }
+
     fn extend_line(&mut self, bytes: &[u8], found: &mut Vec<Result<SseEvent, EventTooLong>>) {
         self.line.extend_from_slice(&bytes[..bytes.len().min(self.limit + 1)]);
         if !self.skipping && self.line.len() + self.event.length() > self.limit {

@@ -1,5 +1,7 @@
 //! Changes of single members of an object; everything else keeps its bytes.
 
+use bytestring::ByteString;
+
 use crate::id::write_json_string;
 use crate::raw::Raw;
 
@@ -7,16 +9,30 @@ impl Raw {
     /// This object with some of its members changed: each of `changes` names a member and the JSON
     /// text of its new value, or `None` to leave it out. A new member comes last.
     pub fn with_members(&self, changes: &[(&str, Option<&str>)]) -> Self {
-        let mut out = Vec::with_capacity(self.as_bytes().len() + 64);
-        with_members(self, changes, &mut out);
-        Self::written(out)
+        changed(&self.named_members().unwrap_or_default(), changes)
     }
 }
 
-/// Appends `json`, an object, with some of its members changed: each of `changes` names a member
-/// and its new value, or `None` to leave it out. A new member comes last.
+/// An object that has these members, some of them changed as [`Raw::with_members`] says.
+pub(crate) fn changed(members: &[(ByteString, Raw)], changes: &[(&str, Option<&str>)]) -> Raw {
+    let size = members.iter().map(|(name, value)| name.len() + value.text().len() + 4);
+    let mut out = Vec::with_capacity(size.sum::<usize>() + 64);
+    write_changed(members, changes, &mut out);
+    Raw::written(out)
+}
+
+/// Appends `json`, an object, with some of its members changed.
 pub(crate) fn with_members(json: &Raw, changes: &[(&str, Option<&str>)], out: &mut Vec<u8>) {
-    let members = json.named_members().unwrap_or_default();
+    write_changed(&json.named_members().unwrap_or_default(), changes, out);
+}
+
+/// Appends an object that has these members, some of them changed: each of `changes` names a member
+/// and its new value, or `None` to leave it out. A new member comes last.
+pub(crate) fn write_changed(
+    members: &[(ByteString, Raw)],
+    changes: &[(&str, Option<&str>)],
+    out: &mut Vec<u8>,
+) {
     let kept = members.iter().filter_map(|(name, value)| {
         match changes.iter().find(|(changed, _)| *changed == &**name) {
             Some((_, new)) => new.map(|new| (&**name, new)),

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::id::Id;
 use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, SERVER, write_object};
 use crate::message::write_result;
+use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 use crate::types::{Content, ContentKind, ListPage, Listed, Relayed, ServerResult};
@@ -93,7 +94,11 @@ fn write_relayed(
             Some(own.with_members(&[(SERVER, server.map(Raw::text))]))
         }
         (false, meta) => {
-            changes.extend(["resultType", "ttlMs", "cacheScope"].map(|name| (name, None)));
+            changes.push(("resultType", None));
+            // Those of an extension are the same in every revision.
+            if *method != Method::GetSkill {
+                changes.extend(["ttlMs", "cacheScope"].map(|name| (name, None)));
+            }
             if member("structuredContent").is_some_and(|value| !value.is_object()) {
                 changes.push(("structuredContent", None));
             }
@@ -101,7 +106,7 @@ fn write_relayed(
         }
     };
     changes.push(("_meta", meta.as_ref().map(Raw::text)));
-    crate::json::with_members(json, &changes, out);
+    crate::json::write_changed(&members, &changes, out);
 }
 
 /// Writes a page of a list; `server` as in [`response`].

@@ -173,6 +173,32 @@ fn capabilities_are_said_exactly() {
 }
 
 #[test]
+fn extensions_are_declared_where_a_revision_has_room_for_them() {
+    let all = ServerCapabilities { tasks: true, skills: true, ui: true, ..Default::default() };
+    let skills = json!({ "directoryRead": true });
+    let [newest, core, first] = [NEWEST, ICONS, FIRST].map(|revision| item(&all, revision));
+    assert_eq!(newest, json!({ "extensions": { TASKS: {}, UI: {}, SKILLS: skills } }));
+    assert_eq!(core["extensions"], json!({ UI: {}, SKILLS: skills }), "tasks are of the core");
+    assert!(core["tasks"].is_object());
+    // Its tools have no metadata that could name a view.
+    assert_eq!(first, json!({ "extensions": { SKILLS: skills } }));
+}
+
+#[test]
+fn a_list_of_skills_has_cache_hints_in_every_revision() {
+    let cache = CacheHint { ttl_ms: 7, scope: CacheScope::Private };
+    let server = Raw::empty_object();
+    for revision in Revision::ALL {
+        let skills = page(&ListPage::<Skill>::new(&[], None, cache), revision, &server);
+        let skills: Value = serde_json::from_slice(&skills).unwrap();
+        assert_eq!((&skills["ttlMs"], &skills["cacheScope"]), (&json!(7), &json!("private")));
+        let tools = page(&ListPage::<Tool>::new(&[], None, cache), revision, &server);
+        let tools: Value = serde_json::from_slice(&tools).unwrap();
+        assert_eq!(tools.get("ttlMs").is_some(), revision == NEWEST, "{revision}");
+    }
+}
+
+#[test]
 fn a_completion_carries_a_hundred_values() {
     let completion: Completion = (0..101).map(|n| n.to_string()).collect();
     let many = said(&completion.into(), ICONS);

@@ -254,7 +254,8 @@ impl<'a> Fields<'a> {
             Some(answers) if answers.starts_with('{') => params.subset(answers).members(),
             Some(_) => return Err(Problem::Params("`inputResponses` must be an object".into())),
         };
-        Ok(Resume { answers, state: optional(self.request_state, "requestState", "a string")? })
+        let state = optional(self.request_state, "requestState", "a string")?;
+        Ok(Resume { answers, state, ..Resume::default() })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, 
 use crate::json::{deserialize, object, with_members};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
-use crate::types::{Icon, SKILLS, TASKS, Topic};
+use crate::types::{Icon, SKILLS, TASKS, Topic, UI};
 
 /// The abilities of a client that a server may ask for. Others, such as `extensions`, are unknown
 /// members.
@@ -41,16 +41,20 @@ impl ClientCapabilities {
 
     /// A client that knows one extension, and nothing else.
     pub fn extension(name: &str) -> Self {
-        let mut extra = Extra::NONE;
-        let extensions = Raw::empty_object().with_members(&[(name, Some("{}"))]);
-        extra.set("extensions", extensions);
-        Self { extra, ..Self::default() }
+        Self::default().with_extension(name, "{}")
+    }
+
+    /// The same, which knows an extension with these settings, a JSON object.
+    #[must_use]
+    pub fn with_extension(mut self, name: &str, settings: &str) -> Self {
+        let known = self.extra.get("extensions").cloned().unwrap_or_default();
+        self.extra.set("extensions", known.with_members(&[(name, Some(settings))]));
+        self
     }
 
     /// Whether the client has declared this extension.
     pub fn has_extension(&self, name: &str) -> bool {
-        let extensions = self.extra.get("extensions");
-        extensions.and_then(|all| all.member(name)).is_some_and(|settings| settings.is_object())
+        has_extension(&self.extra, name)
     }
 
     /// The abilities of `needed` that are missing here, if any.
@@ -167,11 +171,23 @@ pub struct ServerCapabilities {
     pub tasks: bool,
     /// The server has skills, and lists their folders: an extension. It is not read, either.
     pub skills: bool,
+    /// Tools have views: an extension. It is not read, either.
+    pub ui: bool,
     /// Unknown members.
     pub extra: Extra,
 }
 
 impl ServerCapabilities {
+    /// Whether another server has declared this extension.
+    pub fn has_extension(&self, name: &str) -> bool {
+        has_extension(&self.extra, name)
+    }
+
+    /// A setting of an extension that another server has declared.
+    pub fn extension_setting(&self, name: &str, setting: &str) -> Option<bool> {
+        self.extra.get("extensions")?.member(name)?.member(setting)?.read().ok()
+    }
+
     /// Whether a client of this server may expect to be told of `topic`.
     pub fn announces(&self, topic: &Topic) -> bool {
         match topic {
@@ -211,6 +227,7 @@ impl Object for ServerCapabilities {
             tools_list_changed: has(&tools, "listChanged"),
             tasks: false,
             skills: false,
+            ui: false,
             extra: members.rest(),
         })
     }
@@ -227,10 +244,14 @@ impl Object for ServerCapabilities {
         writer.maybe("resources", self.resources.then_some(&Flags(flags, "true")));
         writer.maybe("tools", self.tools.then_some(&list(self.tools_list_changed)));
         let (is_core, is_extension) = (writer.to.core_tasks, writer.to.stateless);
-        let (tasks, skills) = (self.tasks && is_extension, self.skills);
         writer.maybe("tasks", (self.tasks && is_core).then_some(&CoreTasks));
-        let extensions = Extensions { tasks, skills };
-        writer.maybe("extensions", (tasks || skills).then_some(&extensions));
+        let extensions = Extensions([
+            (TASKS, self.tasks && is_extension, "{}"),
+            // A tool names its view in its metadata.
+            (UI, self.ui && writer.to.structured, "{}"),
+            (SKILLS, self.skills, r#"{"directoryRead":true}"#),
+        ]);
+        writer.maybe("extensions", extensions.any().then_some(&extensions));
     }
 
     fn extra(&self, _: &Features) -> &Extra {
@@ -251,18 +272,25 @@ impl ReadJson for Ability {
     }
 }
 
-/// The extensions of a server, with their settings.
-struct Extensions {
-    tasks: bool,
-    skills: bool,
+/// The extensions that we know: the name of each, whether the server has it, and its settings.
+struct Extensions([(&'static str, bool, &'static str); 3]);
+
+impl Extensions {
+    fn any(&self) -> bool {
+        self.0.iter().any(|(_, has, _)| *has)
+    }
 }
 
 impl WriteJson for Extensions {
     fn write_json(&self, _: &'static Features, out: &mut Vec<u8>) {
-        let tasks = (TASKS, self.tasks.then_some("{}"));
-        let skills = (SKILLS, self.skills.then_some(r#"{"directoryRead":true}"#));
-        with_members(&Raw::empty_object(), &[tasks, skills], out);
+        let all = self.0.map(|(name, has, settings)| (name, has.then_some(settings)));
+        with_members(&Raw::empty_object(), &all, out);
     }
+}
+
+fn has_extension(extra: &Extra, name: &str) -> bool {
+    let extensions = extra.get("extensions");
+    extensions.and_then(|all| all.member(name)).is_some_and(|settings| settings.is_object())
 }
 
 /// The tasks of 2025-11-25, with the one request that can be a task.

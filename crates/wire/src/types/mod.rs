@@ -3,6 +3,7 @@
 //! Each can be read from JSON of any revision and written in any ([`crate::ReadJson`],
 //! [`crate::WriteJson`]), and keeps the members that it does not know ([`crate::Extra`]).
 
+mod apps;
 mod capabilities;
 mod completion;
 mod content;
@@ -18,6 +19,7 @@ mod subscriptions;
 mod tasks;
 mod tools;
 
+pub use apps::{UI, UI_CLIENT, UiCsp, UiTool, UiView, VIEW};
 pub use capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
 pub use completion::{Completion, Reference};
 pub use content::{Annotations, Content, ContentKind, Icon, Role};

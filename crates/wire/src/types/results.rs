@@ -198,6 +198,8 @@ pub struct ListPage<'a, T: Clone> {
 pub trait Listed: Object + Clone {
     /// The member of the result that has the list.
     const LIST: &'static str;
+    /// Whether the list is one of an extension, which has cache hints in every revision.
+    const IS_EXTENSION: bool = false;
 }
 
 impl Listed for Tool {
@@ -218,6 +220,7 @@ impl Listed for ResourceTemplate {
 
 impl Listed for Skill {
     const LIST: &'static str = "skills";
+    const IS_EXTENSION: bool = true;
 }
 
 impl<'a, T: Listed> ListPage<'a, T> {
@@ -258,7 +261,10 @@ impl<T: Listed> Object for ListPage<'_, T> {
         writer.result_type("complete");
         writer.required(T::LIST, &self.items);
         writer.optional("nextCursor", &self.next);
-        writer.flat("ttlMs", &self.cache);
+        match T::IS_EXTENSION {
+            true => self.cache.write(writer),
+            false => writer.flat("ttlMs", &self.cache),
+        }
         writer.result_meta("_meta", &self.meta);
     }
 
@@ -343,9 +349,15 @@ impl Flat for CacheHint {
 
     fn write_flat(&self, writer: &mut MemberWriter<'_>) {
         if writer.to.stateless {
-            writer.required("ttlMs", &self.ttl_ms);
-            writer.word("cacheScope", self.scope.name());
+            self.write(writer);
         }
+    }
+}
+
+impl CacheHint {
+    fn write(self, writer: &mut MemberWriter<'_>) {
+        writer.required("ttlMs", &self.ttl_ms);
+        writer.word("cacheScope", self.scope.name());
     }
 }
 

@@ -1,5 +1,7 @@
 //! Skills: folders of instructions and files. Spec: the extension `io.modelcontextprotocol/skills`.
 
+use std::collections::BTreeMap;
+
 use crate::json::{Invalid, ReadJson, WriteJson, object};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
@@ -73,6 +75,43 @@ impl Skill {
             ("ttlMs", Some(&cache.ttl_ms.to_string())),
             ("cacheScope", Some(&format!("\"{}\"", cache.scope.name()))),
         ])
+    }
+
+    /// The folders of skills by URI, each with what is directly in it. `kind` gives the media type of
+    /// a file.
+    pub fn folders(
+        skills: &[Self],
+        kind: impl Fn(&str) -> Option<String>,
+    ) -> Vec<(String, Vec<Resource>)> {
+        let mut folders: BTreeMap<&str, BTreeMap<&str, Option<String>>> = BTreeMap::new();
+        for skill in skills {
+            let Some(folder) = skill.uri.strip_suffix("/SKILL.md") else { continue };
+            folders.entry(folder).or_default();
+            let files: Vec<&str> = match &skill.files {
+                SkillFiles::Listed(files) => files.iter().map(|file| &*file.uri).collect(),
+                SkillFiles::Dynamic => vec![&skill.uri],
+            };
+            for file in files {
+                let (mut child, mut kind) = (file, kind(file));
+                while let Some((parent, _)) = child.rsplit_once('/')
+                    && parent.len() >= folder.len()
+                    && parent.starts_with(folder)
+                {
+                    folders.entry(parent).or_default().insert(child, kind);
+                    (child, kind) = (parent, Some(FOLDER.to_owned()));
+                }
+            }
+        }
+        let resource = |(uri, mime_type): (&str, Option<String>)| Resource {
+            name: uri.rsplit('/').next().unwrap_or_default().to_owned(),
+            uri: uri.to_owned(),
+            mime_type,
+            ..Resource::default()
+        };
+        let listed = folders.into_iter().map(|(folder, children)| {
+            (folder.to_owned(), children.into_iter().map(resource).collect())
+        });
+        listed.collect()
     }
 
     /// A page of the contents of a folder: the result of `resources/directory/read`.

@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for SubscriptionFilter {
 }
 
 /// Something that can change.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Topic {
     /// The list of tools.
     Tools,

@@ -10,6 +10,7 @@ fn requests() -> Vec<Request> {
     let resume = Resume {
         answers: vec![("who".into(), raw(r#"{"action":"accept","content":{"n":1.0}}"#))],
         state: Some("sealed".into()),
+        ..Resume::default()
     };
     let page = Page { cursor: Some("c".into()) };
     let given = [("a".to_owned(), "b".to_owned())];
