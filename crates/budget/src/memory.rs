@@ -5,15 +5,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
+use crate::limits::Limit;
+
 /// A number of bytes that may be in use at once.
 ///
 /// An eighth of it is reserved for small requests, so that they are served while long bodies and
-/// answers fill the rest.
+/// answers fill the rest. What a caller has not taken of its answers is limited to a quarter, and one
+/// answer more.
 #[derive(Debug)]
 pub struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
+    /// What answers to callers use. Each caller has the place of its share; those whose shares fall
+    /// on one place, which are [`PLACES`] apart, have a quarter together.
+    answers: [AtomicUsize; PLACES],
 }
+
+/// The number of places for callers.
+const PLACES: usize = 1024;
 
 /// The largest amount that counts as small, in bytes.
 const SMALL: usize = 64 << 10;
@@ -23,8 +32,17 @@ const UNCOUNTED: usize = 1 << 10;
 
 /// The budget is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server has no memory left for this request (limit {0} bytes); try again later")]
-pub struct MemoryFull(pub usize);
+pub enum MemoryFull {
+    /// The whole budget.
+    #[error("the server has no memory left for this request (limit {0} bytes); try again later")]
+    Whole(usize),
+    /// The share of the caller.
+    #[error(
+        "the server has no memory left for more answers to this client (limit {0} bytes), which has \
+         not read the last ones; try again later"
+    )]
+    Share(usize),
+}
 
 /// The budget of this process: a quarter of the memory of the machine or of its control group, until
 /// [`Memory::set_limit`].
@@ -36,7 +54,11 @@ pub fn memory() -> &'static Memory {
 impl Memory {
     /// A budget of `limit` bytes.
     pub const fn new(limit: usize) -> Self {
-        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(limit) }
+        Self {
+            used: AtomicUsize::new(0),
+            limit: AtomicUsize::new(limit),
+            answers: [const { AtomicUsize::new(0) }; PLACES],
+        }
     }
 
     /// Changes the limit. Memory that is in use stays in use.
@@ -54,53 +76,125 @@ impl Memory {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is left, even for small things.
-    pub fn is_full(&self) -> bool {
-        self.used() >= self.limit()
+    /// Refuses what the caller `share` asks for if nothing is left, even for small things, or the
+    /// caller has not taken a quarter of it all.
+    pub fn check(&self, share: u64) -> Result<(), MemoryFull> {
+        let limit = self.limit();
+        let answers = self.place(share).map_or(0, |place| place.load(Ordering::Relaxed));
+        match answers >= (limit / 4).max(1) {
+            true => Err(reached(MemoryFull::Share(limit / 4))),
+            false if self.used() >= limit => Err(reached(MemoryFull::Whole(limit))),
+            false => Ok(()),
+        }
+    }
+
+    /// 0 is the share of a caller who is alone.
+    fn place(&self, share: u64) -> Option<&AtomicUsize> {
+        let place = usize::try_from(share % PLACES as u64).ok()?;
+        self.answers.get(place).filter(|_| share != 0)
     }
 
     /// Takes bytes until the result is dropped.
     pub fn take(&'static self, bytes: usize) -> Result<Hold, MemoryFull> {
-        let mut hold = Hold { memory: self, bytes: 0 };
+        let mut hold = self.take_anyway(0);
         hold.grow(bytes).map(|()| hold)
+    }
+
+    /// The same, for an answer to the caller `share`.
+    pub fn take_for(&'static self, share: u64, bytes: usize) -> Result<Hold, MemoryFull> {
+        self.check(share)?;
+        Ok(self.take(bytes)?.answering(self.place(share)))
     }
 
     /// The same, however much is in use: for what is there already and cannot be refused.
     pub fn take_anyway(&'static self, bytes: usize) -> Hold {
         self.used.fetch_add(bytes, Ordering::Relaxed);
-        Hold { memory: self, bytes }
+        Hold { memory: self, answers: None, bytes }
+    }
+
+    /// The same, for an answer to the caller `share`.
+    pub fn take_anyway_for(&'static self, share: u64, bytes: usize) -> Hold {
+        self.take_anyway(bytes).answering(self.place(share))
     }
 
     /// The same text, counted as long as any part of it exists.
     pub fn count(&'static self, text: Bytes) -> Bytes {
+        self.count_for(0, text)
+    }
+
+    /// The same for a short text that waits among many others, and for what is kept `beside` it.
+    pub fn count_short_for(&'static self, share: u64, text: Bytes, beside: usize) -> Bytes {
         match text.len() < UNCOUNTED {
-            true => text,
-            false => self.take_anyway(text.len()).keep(text),
+            true => self.take_anyway_for(share, text.len() + beside).keep(text),
+            false => text,
         }
     }
+
+    /// The same, for an answer to the caller `share`.
+    pub fn count_for(&'static self, share: u64, text: Bytes) -> Bytes {
+        match text.len() < UNCOUNTED {
+            true => text,
+            false => self.take_anyway_for(share, text.len()).keep(text),
+        }
+    }
+}
+
+fn reached(full: MemoryFull) -> MemoryFull {
+    Limit::Memory.reach(full);
+    full
 }
 
 /// Bytes that are in use until this is dropped.
 #[derive(Debug)]
 pub struct Hold {
     memory: &'static Memory,
+    /// Where it counts as an answer to a caller.
+    answers: Option<&'static AtomicUsize>,
     bytes: usize,
 }
 
 impl Hold {
+    fn answering(mut self, answers: Option<&'static AtomicUsize>) -> Self {
+        self.answers = answers;
+        self.count(self.bytes);
+        self
+    }
+
+    fn count(&self, more: usize) {
+        if let Some(answers) = self.answers {
+            answers.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    fn discount(&self, less: usize) {
+        self.memory.used.fetch_sub(less, Ordering::Relaxed);
+        if let Some(answers) = self.answers {
+            answers.fetch_sub(less, Ordering::Relaxed);
+        }
+    }
+
     /// Takes more bytes.
     pub fn grow(&mut self, more: usize) -> Result<(), MemoryFull> {
-        let Memory { used, limit } = self.memory;
+        self.grow_as(more, self.bytes.saturating_add(more) <= SMALL)
+    }
+
+    /// The same for something that may become long, however little of it is there.
+    pub fn grow_long(&mut self, more: usize) -> Result<(), MemoryFull> {
+        self.grow_as(more, false)
+    }
+
+    fn grow_as(&mut self, more: usize, is_small: bool) -> Result<(), MemoryFull> {
+        let Memory { used, limit, .. } = self.memory;
         let limit = limit.load(Ordering::Relaxed);
-        let is_small = self.bytes.saturating_add(more) <= SMALL;
         let most = if is_small { limit } else { limit - limit / 8 };
         let fits = |used: usize| used.checked_add(more).filter(|sum| *sum <= most);
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
             Ok(_) => {
                 self.bytes += more;
+                self.count(more);
                 Ok(())
             }
-            Err(_) => Err(MemoryFull(limit)),
+            Err(_) => Err(reached(MemoryFull::Whole(limit))),
         }
     }
 
@@ -108,7 +202,7 @@ impl Hold {
     pub fn shrink(&mut self, less: usize) {
         let less = less.min(self.bytes);
         self.bytes -= less;
-        self.memory.used.fetch_sub(less, Ordering::Relaxed);
+        self.discount(less);
     }
 
     /// Gives all but so many of the bytes back.
@@ -116,7 +210,7 @@ impl Hold {
         self.shrink(self.bytes.saturating_sub(bytes));
     }
 
-    /// Takes over the bytes of another, of the same budget.
+    /// Takes over the bytes of another, of the same budget and for the same caller.
     pub fn absorb(&mut self, mut other: Self) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
@@ -129,7 +223,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.discount(self.bytes);
     }
 }
 
@@ -194,9 +288,9 @@ mod tests {
     fn what_is_dropped_can_be_taken_again() {
         let memory = budget(1000);
         let mut hold = memory.take(600).unwrap();
-        assert_eq!(memory.take(401).unwrap_err(), MemoryFull(1000));
+        assert_eq!(memory.take(401).unwrap_err(), MemoryFull::Whole(1000));
         hold.grow(400).unwrap();
-        assert!(memory.is_full() && hold.grow(1).is_err());
+        assert!(memory.check(0).is_err() && hold.grow(1).is_err());
         drop(hold);
         assert_eq!(memory.used(), 0);
     }
@@ -206,10 +300,35 @@ mod tests {
         let memory = budget(8 << 20);
         let mut long = memory.take(7 << 20).unwrap();
         assert!(long.grow(1).is_err() && memory.take(SMALL + 1).is_err());
+        let mut begun = memory.take(0).unwrap();
+        assert!(begun.grow_long(1).is_err());
         let small: Vec<_> = (0..16).map(|_| memory.take(SMALL).unwrap()).collect();
-        assert!(memory.is_full() && memory.take(1).is_err());
+        assert!(memory.check(0).is_err() && memory.take(1).is_err());
         drop(small);
         assert_eq!(memory.used(), 7 << 20);
+    }
+
+    #[test]
+    fn a_caller_has_a_quarter_and_one_answer_more() {
+        let memory = budget(1 << 20);
+        let quarter = memory.limit() / 4;
+        let mut first = memory.take_for(7, quarter - 1).unwrap();
+        let long = memory.count_for(7, Bytes::from(vec![b'x'; 3000]));
+        assert_eq!(memory.take_for(7, 1).unwrap_err(), MemoryFull::Share(quarter));
+        assert_eq!(memory.check(7), Err(MemoryFull::Share(quarter)));
+        // Other callers have the rest. Share 0 (stdio) has no limit of its own.
+        let _others = [memory.take_for(8, quarter).unwrap(), memory.take_for(0, quarter).unwrap()];
+        assert_eq!(memory.check(0), Ok(()));
+        // What was taken, or is shorter than was thought, can be used again.
+        drop(long);
+        assert_eq!(memory.check(7), Ok(()));
+        first.grow(1).unwrap();
+        assert!(memory.check(7).is_err());
+        first.shrink(1);
+        first.absorb(memory.take_for(7, 1).unwrap());
+        assert!(memory.check(7).is_err());
+        drop(first);
+        assert_eq!((memory.check(7), memory.used()), (Ok(()), 2 * quarter));
     }
 
     #[test]
@@ -218,7 +337,7 @@ mod tests {
         let text = memory.count(Bytes::from(vec![b'x'; 5000]));
         let part = text.slice(4000..4001);
         drop(text);
-        assert_eq!((memory.used(), memory.is_full()), (5000, true));
+        assert_eq!((memory.used(), memory.check(0)), (5000, Err(MemoryFull::Whole(10))));
         drop(part);
         assert_eq!(memory.used(), 0);
         let short = memory.count(Bytes::from(vec![b'x'; UNCOUNTED - 1]));

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
+use crate::limits::Limit;
+use crate::queue::QueueLength;
 use crate::turns::{Place, Turns};
 
 /// How many pieces of work wait in the pool of the process. One more displaces the newest of the
@@ -105,6 +107,12 @@ pub fn set_compute_time(time: Duration) {
     shared().0.time.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
+/// What the pool of this process does.
+pub fn computing() -> QueueLength {
+    let state = shared().0.lock();
+    QueueLength { running: state.running.values().sum(), waiting: state.waiting.len() }
+}
+
 /// The cores belong to the process, so there is one pool for all of it.
 fn shared() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
@@ -150,6 +158,11 @@ impl Pool {
             let until = Instant::now() + limit;
             let budget = TimeBudget { limit, until, is_abandoned: abandoned };
             let done = catch_unwind(AssertUnwindSafe(|| work(&budget)));
+            if let Ok(Err(spent)) = &done
+                && !budget.is_abandoned.load(Ordering::Relaxed)
+            {
+                Limit::ComputeTime.reach(spent);
+            }
             // The caller may have stopped waiting.
             drop(sender.send(done));
         });
@@ -182,6 +195,9 @@ impl Shared {
             }
         }
         self.work_arrived.notify_one();
+        if !matches!(pushed, Ok((_, None))) {
+            Limit::Computing.reach(ComputeError::Busy(self.max_waiting));
+        }
         // Displaced work is dropped outside of the lock, which ends its `Computing`.
         pushed.ok().map(|(place, _displaced)| place)
     }

@@ -5,11 +5,12 @@
 //! Callers take turns.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
+use crate::limits::Limit;
 use crate::turns::{Place, Turns};
 
 /// A queue of calls in which callers take turns. Clones share the queue.
@@ -21,6 +22,8 @@ pub struct CallQueue {
 
 #[derive(Debug)]
 struct State {
+    /// How many may run.
+    most: usize,
     /// How many more may run.
     free: usize,
     waiting: Turns<oneshot::Sender<RunningCall>>,
@@ -55,8 +58,14 @@ impl CallQueue {
     /// At most `concurrency` calls (at least one) run, and at most `max_waiting` wait. Further calls
     /// fail with [`QueueFull`].
     pub fn new(concurrency: usize, max_waiting: usize) -> Self {
-        let state = State { free: concurrency.max(1), waiting: Turns::new(max_waiting) };
-        Self { state: Arc::new(Mutex::new(state)), max_waiting }
+        let most = concurrency.max(1);
+        let state = State { most, free: most, waiting: Turns::new(max_waiting) };
+        let state = Arc::new(Mutex::new(state));
+        let mut queues = lock(&QUEUES);
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(&state));
+        drop(queues);
+        Self { state, max_waiting }
     }
 
     /// Takes the next place in the queue for the caller `share`.
@@ -72,8 +81,12 @@ impl CallQueue {
         let (sender, turn) = oneshot::channel();
         let pushed = state.waiting.push(share, sender);
         drop(state);
+        let full = QueueFull(self.max_waiting);
+        if !matches!(pushed, Ok((_, None))) {
+            Limit::Calls.reach(full);
+        }
         // Whoever is displaced learns it by the drop of its sender.
-        let (place, _displaced) = pushed.map_err(|_| QueueFull(self.max_waiting))?;
+        let (place, _displaced) = pushed.map_err(|_| full)?;
         Ok(QueuedCall { queue, place: Some(place), turn: Turn::Later(turn) })
     }
 
@@ -91,8 +104,37 @@ impl CallQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
+}
+
+/// The queues of the process, for those who count. One that is gone is forgotten with the next that
+/// is made.
+static QUEUES: Mutex<Vec<Weak<Mutex<State>>>> = Mutex::new(Vec::new());
+
+/// What runs and what waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueLength {
+    /// How many run.
+    pub running: usize,
+    /// How many wait.
+    pub waiting: usize,
+}
+
+/// The calls of all queues of the process.
+pub fn queued_calls() -> QueueLength {
+    let queues: Vec<_> = lock(&QUEUES).iter().filter_map(Weak::upgrade).collect();
+    queues.iter().fold(QueueLength::default(), |all, queue| {
+        let state = lock(queue);
+        QueueLength {
+            running: all.running + state.most - state.free,
+            waiting: all.waiting + state.waiting.len(),
+        }
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for RunningCall {

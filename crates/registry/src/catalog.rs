@@ -1,5 +1,6 @@
 //! The immutable snapshot of everything that is offered.
 
+mod apps; // views of tools
 mod view; // what a caller may see
 
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub struct Catalog {
 /// A tool with its compiled schemas and its source.
 #[derive(Debug)]
 pub struct ToolEntry {
-    /// As listed.
+    /// As its source offers it.
     pub tool: Tool,
     /// Checks arguments.
     pub input: Checker,
@@ -92,7 +93,7 @@ pub struct FoundResource {
 pub(crate) struct Provider {
     source: Arc<dyn Source>,
     /// What operators call it.
-    name: Arc<str>,
+    pub(crate) name: Arc<str>,
     needs: Needs,
 }
 
@@ -105,7 +106,7 @@ impl std::fmt::Debug for Provider {
 /// A checked offer with compiled schemas.
 #[derive(Debug)]
 pub(crate) struct CheckedOffer {
-    provider: Provider,
+    pub(crate) provider: Provider,
     tools: Vec<Arc<ToolEntry>>,
     templates: Vec<(UriTemplate, ResourceTemplate)>,
     pub(crate) offer: Offer,
@@ -292,7 +293,7 @@ impl Catalog {
             instructions: instructions(offers.iter().filter_map(|one| one.instructions())),
             capabilities: capabilities(offers, changeable),
             tools,
-            tool_list: Listing::new(tool_list, page_size, cache),
+            tool_list: Listing::new(apps::attached(tool_list, offers), page_size, cache),
             aliases,
             prompts,
             prompt_list: Listing::new(prompt_list, page_size, cache),
@@ -489,6 +490,7 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         logging: any(|offer| offer.logs),
         subscribe: resources && any(|offer| offer.updates),
         skills: any(|offer| !offer.skills.is_empty()),
+        ui: apps::are_any(offers),
         tasks: any(|offer| offer.task.mode != TaskMode::Never && !offer.tools.is_empty()),
         ..ServerCapabilities::default()
     }

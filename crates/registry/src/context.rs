@@ -4,7 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sabir_wire::types::{ClientCapabilities, Level};
-use sabir_wire::{Caller, Raw, TraceContext};
+use sabir_wire::{Caller, ErrorObject, Raw, TraceContext};
+
+use crate::outgoing::{Outgoing, OutgoingRequest};
 
 /// A running call: reports to its client, and learns that it was cancelled.
 pub trait CallHandle: Send + Sync {
@@ -24,6 +26,26 @@ pub trait CallHandle: Send + Sync {
 
     /// Whether the client wants to know how far the call has come.
     fn wants_progress(&self) -> bool {
+        false
+    }
+
+    /// Numbers the call for those who observe the server; 0 if nobody does.
+    fn number(&self) -> u64 {
+        0
+    }
+
+    /// A request to another server begins, which is made for this call.
+    fn outgoing(&self, _request: &OutgoingRequest<'_>) -> Outgoing {
+        Outgoing::default()
+    }
+
+    /// The call takes long: if its client can take a task, it becomes one now. With a state, its work
+    /// is done elsewhere and outlives this process: the next one calls the source again, with the
+    /// state as [`Context::state`].
+    fn takes_long(&self, _state: Option<Raw>) {}
+
+    /// Whether the call is left to the next process.
+    fn is_left(&self) -> bool {
         false
     }
 
@@ -58,6 +80,9 @@ pub struct Context {
     pub meta: Option<Raw>,
     /// The client's answers so far, by the keys of the questions.
     pub answers: Vec<(String, Raw)>,
+    /// The errors that a legacy client answered the last questions with, by their keys, if the source
+    /// asked for them.
+    pub refusals: Vec<(String, ErrorObject)>,
     /// The state that the source saved when it last asked.
     pub state: Option<Raw>,
     /// Reports to the client while the call runs.

@@ -7,8 +7,10 @@
 mod access; // the scopes that callers need
 mod catalog; // the immutable snapshot: look up, list
 mod context; // what a source knows about a call, and how it reports
+mod figures; // numbers about sources, for those who watch
 mod listing; // a list in pages, rendered once per revision
 mod names; // valid tool names
+mod outgoing; // requests to other servers, for those who observe
 mod registry; // replaces the snapshot, notifies listeners
 mod schema; // checking of arguments and results
 mod source; // the trait, and what goes through it
@@ -16,9 +18,14 @@ mod source; // the trait, and what goes through it
 pub use access::{Access, AddedSource};
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};
 pub use context::{CallHandle, Context, Conversation};
+pub use figures::{Figure, LinkEnd};
 pub use names::{BadName, ToolName};
+pub use outgoing::{Outgoing, OutgoingObserver, OutgoingRequest};
+pub use registry::ToolSight;
 pub use registry::{Announcement, Exchanged, Registry, SourceId, SourceState, SourceStatus};
 pub use schema::{BadSchema, Checker};
 pub use source::{Answer, Ask, BadOffer, Closing, CompleteCall, Offer, Outcome, Pending};
-pub use source::{PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting};
+pub use source::{
+    FolderCall, PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting,
+};
 pub use source::{TaskMode, TaskPolicy, ToolCall};

@@ -6,7 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use sabir_wire::render;
-use sabir_wire::types::{CacheHint, ListPage, Listed, Prompt, Resource, ResourceTemplate};
+use sabir_wire::types::{
+    CacheHint, CacheScope, ListPage, Listed, Prompt, Resource, ResourceTemplate,
+};
 use sabir_wire::types::{Skill, Tool};
 use sabir_wire::{Raw, Revision};
 
@@ -84,6 +86,16 @@ impl<T> Listing<T> {
     {
         let items = self.items.iter().filter(|item| is_wanted(item)).cloned().collect();
         Self::new(items, self.page_size, self.cache)
+    }
+
+    /// The list with one more, which not everybody sees.
+    pub(crate) fn with(&self, item: T) -> Self
+    where
+        T: Clone,
+    {
+        let items = self.items.iter().cloned().chain([item]).collect();
+        let cache = CacheHint { scope: CacheScope::Private, ..self.cache };
+        Self::new(items, self.page_size, cache)
     }
 
     /// All of them.

@@ -2,8 +2,11 @@
 //!
 //! No code of a source runs under a lock: a source may call back at any time.
 
+mod status; // how each source is, for operators
+mod why; // why a caller sees a tool, or does not
+
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -11,8 +14,12 @@ use bytes::Bytes;
 use sabir_wire::types::Topic;
 use sabir_wire::{Raw, write_notification};
 
+pub use self::status::SourceStatus;
+pub use self::why::ToolSight;
+
 use crate::access::{Access, AddedSource};
 use crate::catalog::{Catalog, CheckedOffer};
+use crate::figures::LinkEnd;
 use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
 
 /// The sources, and the current catalog of their offers.
@@ -22,17 +29,21 @@ pub struct Registry {
     /// Resources that somebody watches, by URI.
     watched: Mutex<HashMap<Box<str>, Watched>>,
     on_change: Mutex<Option<Listener>>,
+    on_link_end: OnceLock<LinkListener>,
     server: Raw,
     page_size: usize,
 }
 
 type Listener = Box<dyn Fn(Announcement) + Send + Sync>;
+type LinkListener = Box<dyn Fn(&LinkEnd<'_>) + Send + Sync>;
 
 /// A change that clients are notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// Something that is offered has changed. Told to those who want to know.
     Changed(Topic),
+    /// Nobody knows what has changed, as messages of another node were lost.
+    Everything,
     /// A notification of a source's own, a whole message. Told to every client that has completed
     /// its handshake.
     Notification(Bytes),
@@ -85,21 +96,6 @@ pub enum SourceState {
     Failed(StartError),
 }
 
-/// The status of a source, for operators.
-#[derive(Clone, Debug)]
-pub struct SourceStatus {
-    /// Which source.
-    pub id: SourceId,
-    /// Its name in logs and reports.
-    pub name: String,
-    /// Where it is in its life.
-    pub state: SourceState,
-    /// One line about its contents.
-    pub summary: Option<String>,
-    /// Its problems, and the invalid parts of its offer, one sentence each.
-    pub problems: Vec<String>,
-}
-
 impl Registry {
     /// An empty registry. `server` is the server's identity as JSON.
     pub fn new(server: Raw, page_size: usize) -> Arc<Self> {
@@ -109,6 +105,7 @@ impl Registry {
             sources: Mutex::default(),
             watched: Mutex::default(),
             on_change: Mutex::default(),
+            on_link_end: OnceLock::new(),
             server,
             page_size,
         })
@@ -150,9 +147,9 @@ impl Registry {
         let is_strict =
             |nth: &usize| offers.get(*nth).is_some_and(|checked| !checked.offer.tolerant);
         // Names of tools and prompts are the operator's to choose, also those of another server.
-        let is_chosen = |bad: &BadOffer| !matches!(bad, BadOffer::Taken { kind: "resource", .. });
-        let is_refused =
-            |(nth, bad): &&(usize, BadOffer)| *nth >= before && (is_strict(nth) || is_chosen(bad));
+        let is_refused = |(nth, bad): &&(usize, BadOffer)| {
+            *nth >= before && (is_strict(nth) || bad.is_collision(&offers[*nth].provider.name))
+        };
         let mut refused = taken.iter().filter(is_refused);
         if let Some((nth, bad)) = refused.next() {
             return Err((nth - before, bad.clone()));
@@ -185,8 +182,15 @@ impl Registry {
     /// Starts all sources that were added and not started. Each future must be driven, inside the
     /// runtime; it completes when its source is ready or has failed.
     pub fn start(self: &Arc<Self>) -> Vec<Starting> {
+        self.start_chosen(|_| true)
+    }
+
+    /// The same for the sources that `is_chosen` names; the others stay as they are.
+    pub fn start_chosen(self: &Arc<Self>, is_chosen: impl Fn(SourceId) -> bool) -> Vec<Starting> {
         let mut sources = self.lock();
-        let added = sources.entries.iter_mut().filter(|entry| entry.state == SourceState::Added);
+        let is_added = |entry: &&mut Entry| entry.state == SourceState::Added;
+        let added = sources.entries.iter_mut().filter(is_added);
+        let added = added.filter(|entry| is_chosen(entry.id));
         let started = added.map(|entry| {
             entry.state = SourceState::Starting;
             (entry.id, entry.source.clone())
@@ -207,6 +211,18 @@ impl Registry {
             starting
         });
         starting.collect()
+    }
+
+    /// Whether every source that is worth waiting for is ready or has failed.
+    pub fn is_settled(&self) -> bool {
+        let sources = self.lock();
+        let starting = sources
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry.state, SourceState::Added | SourceState::Starting));
+        let starting: Vec<_> = starting.map(|entry| entry.source.clone()).collect();
+        drop(sources);
+        !starting.iter().any(|source| source.is_awaited())
     }
 
     /// Closes all sources. Each future must be driven, inside the runtime, for `patience` at most.
@@ -281,36 +297,14 @@ impl Registry {
         *lock(&self.on_change) = Some(Box::new(listener));
     }
 
+    /// Calls `listener` when a connection to another server has ended. The first listener stays.
+    pub fn on_link_end(&self, listener: impl Fn(&LinkEnd<'_>) + Send + Sync + 'static) {
+        let _ = self.on_link_end.set(Box::new(listener));
+    }
+
     /// The current catalog.
     pub fn snapshot(&self) -> Arc<Catalog> {
         self.current.load_full()
-    }
-
-    /// The status of each source, in the order in which they were added.
-    pub fn status(&self) -> Vec<SourceStatus> {
-        let sources = self.lock();
-        let entries: Vec<_> = sources
-            .entries
-            .iter()
-            .map(|entry| {
-                let left_out = entry.checked.left_out.iter().chain(&entry.collisions);
-                let mut problems: Vec<_> = left_out.map(|bad| format!("left out: {bad}")).collect();
-                let has =
-                    |name: &String| entry.checked.offer.tools.iter().any(|tool| tool.name == *name);
-                let unused = entry.access.tools.keys().filter(|name| !has(name));
-                problems.extend(
-                    unused
-                        .map(|name| format!("scopes of the tool `{name}`: there is no such tool")),
-                );
-                (entry.id, entry.source.clone(), entry.state.clone(), problems)
-            })
-            .collect();
-        drop(sources);
-        let status = entries.into_iter().map(|(id, source, state, mut problems)| {
-            problems.extend(source.problems());
-            SourceStatus { id, name: source.name(), state, summary: source.summary(), problems }
-        });
-        status.collect()
     }
 
     fn set_state(&self, id: SourceId, started: &Result<(), StartError>) {
@@ -443,6 +437,13 @@ impl Report for Reporter {
     fn notify(&self, method: &str, params: Option<&Raw>) {
         if let Some(registry) = self.registry.upgrade() {
             registry.notify(method, params);
+        }
+    }
+
+    fn link_ended(&self, end: &LinkEnd<'_>) {
+        let registry = self.registry.upgrade();
+        if let Some(listener) = registry.as_ref().and_then(|one| one.on_link_end.get()) {
+            listener(end);
         }
     }
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use sabir_wire::mirror::BadAnnotation;
 use sabir_wire::types::{
     CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
-    ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool, ToolExecution, ToolReply,
+    ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool, ToolExecution, ToolReply, UiTool,
 };
 use sabir_wire::{ByteString, Problem, Raw};
 
 use crate::context::Context;
+use crate::figures::{Figure, LinkEnd};
 use crate::names::BadName;
 use crate::schema::BadSchema;
 
@@ -37,6 +38,12 @@ pub trait Source: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
+    /// Whether a server that starts should give it a moment to become ready. One that did not answer
+    /// the last time must not delay the others.
+    fn is_awaited(&self) -> bool {
+        true
+    }
+
     /// Ends its work, after running calls have ended or been aborted. A source that is not closed
     /// after `patience` is dropped.
     fn close(&self, _patience: Duration) -> Closing {
@@ -56,6 +63,13 @@ pub trait Source: Send + Sync {
     /// Reads a resource that it listed, or one that matches a template that it listed.
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
         not_provided("resource", &call.uri)
+    }
+
+    /// Reads a folder that its offer does not have, of a skill that it lists as generated. Gives what
+    /// is directly in it.
+    fn read_folder(&self, call: FolderCall) -> Pending<Vec<Resource>> {
+        let reason = format!("not a folder of a skill: {}", call.uri);
+        Box::pin(async { Err(Problem::Params(reason.into())) })
     }
 
     /// Completes an argument of a prompt or a template that it listed.
@@ -78,9 +92,24 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// One line about how it is now, for operators: its connection, how old what it offers is.
+    fn condition(&self) -> Option<String> {
+        None
+    }
+
     /// Problems for operators, one sentence each: files that were skipped, a server that is down.
     fn problems(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Numbers for operators. Sources that give the same number give it the same help.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Why a tool that it has is not in its offer, for operators; `None` if it has no such tool.
+    fn withheld(&self, _tool: &str) -> Option<String> {
+        None
     }
 }
 
@@ -107,6 +136,7 @@ pub(crate) trait Report: Send + Sync {
     fn changed(&self) -> Result<(), BadOffer>;
     fn updated(&self, uri: Box<str>);
     fn notify(&self, method: &str, params: Option<&Raw>);
+    fn link_ended(&self, end: &LinkEnd<'_>);
 }
 
 /// How a source reports changes. Does nothing once the source was removed.
@@ -133,6 +163,11 @@ impl SourceHandle {
     /// handshake, see [`Registry::notify`](crate::Registry::notify).
     pub fn notify(&self, method: &str, params: Option<&Raw>) {
         self.0.notify(method, params);
+    }
+
+    /// A connection to another server has ended. Told to those who watch the server.
+    pub fn link_ended(&self, end: &LinkEnd<'_>) {
+        self.0.link_ended(end);
     }
 }
 
@@ -172,6 +207,12 @@ pub struct Ask {
     pub questions: Vec<(String, Question)>,
     /// Returned with the answers. The client stores it, but can neither read nor change it.
     pub state: Option<Raw>,
+    /// Whether the source wants the errors that a legacy client answers with
+    /// ([`Context::refusals`]). Otherwise such an error ends the call.
+    pub takes_refusals: bool,
+    /// Whether only this process can go on with the call: it is alive here, and `state` only names
+    /// it. Where several nodes serve the same clients, the answers are brought to this one.
+    pub only_here: bool,
 }
 
 /// Everything that a source offers.
@@ -189,6 +230,8 @@ pub struct Offer {
     pub skills: Vec<Skill>,
     /// The folders of its skills by URI, each with what is directly in it.
     pub folders: Vec<(String, Vec<Resource>)>,
+    /// Views of tools, its own or those of other sources, by the names of the tools.
+    pub apps: Vec<(String, UiTool)>,
     /// Further names that its tools can be called by, each with the listed name. They are not
     /// listed. A name that is listed, or that is a further name of two tools, calls no other tool.
     pub tool_aliases: Vec<(String, String)>,
@@ -234,6 +277,10 @@ pub enum TaskMode {
     /// When it has not ended after some time and its client can take a task. A client of 2025-11-25
     /// decides itself, for each call.
     Auto,
+    /// When its source says that it takes long, see
+    /// [`CallHandle::takes_long`](crate::CallHandle::takes_long): for a server that has tasks of its
+    /// own. A client of 2025-11-25 decides itself.
+    Passed,
     /// At once, if its client can take a task. Others wait for the result.
     Always,
     /// At once. A client that cannot take a task gets an error.
@@ -245,7 +292,7 @@ impl TaskPolicy {
     pub(crate) fn execution(self) -> Option<ToolExecution> {
         let task_support = match self.mode {
             TaskMode::Never => return None,
-            TaskMode::Auto | TaskMode::Always => TaskSupport::Optional,
+            TaskMode::Auto | TaskMode::Passed | TaskMode::Always => TaskSupport::Optional,
             TaskMode::Required => TaskSupport::Required,
         };
         Some(ToolExecution { task_support: Some(task_support), ..ToolExecution::default() })
@@ -279,6 +326,7 @@ impl Default for Offer {
             templates: Vec::new(),
             skills: Vec::new(),
             folders: Vec::new(),
+            apps: Vec::new(),
             tool_aliases: Vec::new(),
             unlisted: Vec::new(),
             instructions: None,
@@ -346,6 +394,23 @@ pub enum BadOffer {
     },
 }
 
+impl BadOffer {
+    /// Whether the source `loser` lost the name of a tool or a prompt to another one. A server that
+    /// lists two items of one name is no reason to refuse it.
+    pub(crate) fn is_collision(&self, loser: &str) -> bool {
+        matches!(self, Self::Taken { kind, by, .. } if *kind != "resource" && by != loser)
+    }
+
+    /// The name of the item that is invalid.
+    pub(crate) fn item(&self) -> &str {
+        match self {
+            Self::Name { tool, .. } | Self::Schema { tool, .. } | Self::Header { tool, .. } => tool,
+            Self::Template { template, .. } => template,
+            Self::Taken { name, .. } => name,
+        }
+    }
+}
+
 /// A call of a tool.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
@@ -378,6 +443,17 @@ pub struct ResourceCall {
     /// The values of the template's variables.
     pub variables: BTreeMap<String, String>,
     /// The caller, the answers so far, and the way to report.
+    pub context: Context,
+}
+
+/// A call for what is in a folder of a skill.
+#[derive(Clone, Debug)]
+pub struct FolderCall {
+    /// Which one.
+    pub uri: Box<str>,
+    /// The cursor of the page that the source itself has given out; `None` for the first.
+    pub cursor: Option<Box<str>>,
+    /// The caller, and the way to report.
     pub context: Context,
 }
 

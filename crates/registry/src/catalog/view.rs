@@ -2,14 +2,15 @@
 //!
 //! Callers with the same scopes see the same: views are kept per set of scopes, not per caller.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 use sabir_wire::types::{CacheHint, CacheScope, Reference};
 use sabir_wire::{Caller, Request};
 
-use super::{Catalog, CheckedOffer};
-use crate::access::Needs;
+use super::{Catalog, CheckedOffer, ToolEntry};
+use crate::access::{Access, Needs};
+use crate::source::Source;
 
 /// How many views are kept. With more, all are made anew.
 const MAX_VIEWS: usize = 64;
@@ -24,6 +25,8 @@ pub(super) struct Views {
     /// What skills and their folders need, by their URIs.
     skills: FxHashMap<Box<str>, Needs>,
     made: Mutex<FxHashMap<Vec<Box<str>>, Arc<Catalog>>>,
+    /// With the tool of [`Catalog::with_tool`].
+    with_tool: OnceLock<Arc<Catalog>>,
 }
 
 impl Views {
@@ -48,7 +51,7 @@ impl Views {
                 skills.entry(uri.into()).or_insert_with(|| provider.needs.clone());
             }
         }
-        Self { scopes, instructions, skills, made: Mutex::default() }
+        Self { scopes, instructions, skills, ..Self::default() }
     }
 
     /// How long clients may cache lists, and for whom: what depends on the caller is private.
@@ -77,12 +80,28 @@ impl Catalog {
         if let Some(made) = lock().get(&granted) {
             return made.clone();
         }
-        let view = Arc::new(self.view(&granted));
+        let may = |needs: &Needs| needs.iter().all(|scope| granted.contains(scope));
+        let view = Arc::new(self.view(&may));
         let mut made = lock();
         if made.len() >= MAX_VIEWS {
             made.clear();
         }
         made.entry(granted).or_insert(view).clone()
+    }
+
+    /// The same with a tool that only some clients see, always the same one. Where the name is taken,
+    /// there is none.
+    pub fn with_tool(self: &Arc<Self>, entry: &Arc<ToolEntry>) -> Arc<Self> {
+        let with_tool = || {
+            let mut more = self.view(&|_| true);
+            more.instructions.clone_from(&self.instructions);
+            if !more.tools.contains_key(entry.tool.name.as_str()) {
+                more.tools.insert(entry.tool.name.as_str().into(), entry.clone());
+                more.tool_list = more.tool_list.with(entry.tool.clone());
+            }
+            Arc::new(more)
+        };
+        self.views.with_tool.get_or_init(with_tool).clone()
     }
 
     /// The scopes that the request needs, all of them, if the caller lacks any.
@@ -122,8 +141,7 @@ impl Catalog {
         }
     }
 
-    fn view(&self, granted: &[Box<str>]) -> Self {
-        let may = |needs: &Needs| needs.iter().all(|scope| granted.contains(scope));
+    fn view(&self, may: &dyn Fn(&Needs) -> bool) -> Self {
         let mut tools = self.tools.clone();
         tools.retain(|_, entry| may(&entry.needs));
         let mut aliases = self.aliases.clone();
@@ -165,6 +183,14 @@ impl Catalog {
             unlisted,
             views: Views::default(),
         }
+    }
+}
+
+impl ToolEntry {
+    /// The first tool of a source that is in no registry; `None` if its offer is invalid.
+    pub fn of(source: &Arc<dyn Source>) -> Option<Arc<Self>> {
+        let checked = CheckedOffer::check(source, source.offer(), &Access::default(), None);
+        checked.ok()?.tools.into_iter().next()
     }
 }
 

@@ -47,7 +47,7 @@ fn registry() -> (Arc<Registry>, Arc<Mutex<Vec<Topic>>>) {
     let ear = told.clone();
     registry.on_change(move |change| match change {
         Announcement::Changed(topic) => ear.lock().unwrap().push(topic),
-        Announcement::Notification(_) => {}
+        Announcement::Notification(_) | Announcement::Everything => {}
     });
     (registry, told)
 }
@@ -350,4 +350,39 @@ fn the_instructions_of_sources_are_joined_up_to_a_limit() {
     let catalog = registry.snapshot();
     let told: Vec<_> = catalog.instructions().unwrap().split("\n\n").collect();
     assert_eq!((told[0], told.len()), ("use 0", 8));
+}
+
+#[test]
+fn a_tool_that_a_caller_does_not_see_is_explained() {
+    let registry = Registry::new(Raw::empty_object(), 2);
+    let access =
+        Access { tools: [("secret".to_owned(), vec!["admin".into()])].into(), ..Access::default() };
+    let offer = Offer {
+        tool_aliases: vec![("read".into(), "f_read".into())],
+        tolerant: true,
+        ..tools(&["f_read", "secret", "third", "bad name"])
+    };
+    registry.add_all(vec![AddedSource { source: FakeSource::new(offer), access }]).unwrap();
+    let told = |name: &str, caller: &sabir_wire::Caller| {
+        let sight = registry.explain_tool(name, caller);
+        (sight.is_listed, sight.reasons.join("; "))
+    };
+    let (ann, admin) = (sabir_wire::Caller::new("t", "ann"), ["admin"]);
+    let admin = ann.clone().with_scopes(admin);
+    let not_ready = "tool f_read is not ready yet";
+    let offered = format!("tool f_read offers it; {not_ready}");
+    assert_eq!(told("f_read", &ann), (true, offered));
+    let (is_listed, reasons) = told("secret", &ann);
+    assert!(!is_listed && reasons.contains("ann@t lacks the scopes `admin`"), "{reasons}");
+    assert!(told("secret", &admin).0);
+    assert!(told("third", &admin).1.contains("it is on page 2 of the list"));
+    assert!(!told("third", &ann).1.contains("page"), "what it does not see takes no place");
+    let (is_listed, reasons) = told("read", &ann);
+    assert!(!is_listed && reasons.contains("it is listed as `f_read`"), "{reasons}");
+    let (_, reasons) = told("bad name", &ann);
+    assert!(reasons.starts_with("tool f_read: tool `bad name`: a name is made of"), "{reasons}");
+    let (_, reasons) = told("f_rea", &ann);
+    let expected = "no source offers a tool of that name; tool f_read is not ready yet; tools with \
+                    similar names: `f_read`";
+    assert_eq!(reasons, expected);
 }
