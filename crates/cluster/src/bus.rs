@@ -1,0 +1,44 @@
+//! Messages between nodes.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::store::Pending;
+
+/// Whom a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To<'a> {
+    /// One node.
+    Node(&'a str),
+    /// All nodes, the sender among them.
+    All,
+}
+
+/// What a node hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A message.
+    Message(Bytes),
+    /// Messages to all nodes may have been lost before the next one.
+    Gap,
+}
+
+/// Carries messages between nodes, in the order in which each sender sends them.
+pub trait Bus: std::fmt::Debug + Send + Sync {
+    /// Sends a message. `false` if there is no such node: it has stopped, or was killed.
+    fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool>;
+
+    /// Begins to receive, inside the runtime. A receiver that is slow makes the bus wait. To be
+    /// called once; dropping the receiver ends it.
+    fn listen(&self) -> mpsc::Receiver<Received>;
+
+    /// The address of this machine on the way to the others; `None` if it cannot be told.
+    fn own_address(&self) -> Pending<'_, Option<IpAddr>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// Messages that wait for their receiver; more wait on the bus.
+pub(crate) const WAITING: usize = 256;

@@ -1,0 +1,456 @@
+//! A store and a bus on a Redis or Valkey server (6.2 or later) that all nodes reach.
+//!
+//! A record is a string with a time to live. A node's inbox is a stream that lives as long as the
+//! node renews it: who writes to a node that is gone is told so. What all nodes shall hear is one
+//! stream, which each reads from where it was. Neither loses anything in a short interruption.
+
+mod link; // connections to one server, to a master, or to a cluster
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ::redis::aio::ConnectionLike;
+use ::redis::streams::StreamReadReply;
+use ::redis::{Cmd, FromRedisValue, RedisError, Script, Value, cmd, pipe};
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use self::link::{Link, Server};
+use crate::bus::{Bus, Received, To, WAITING};
+use crate::status::Counts;
+use crate::store::{Append, Away, Bound, Count, Pending, Store, Swap, micros};
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// How long a request waits in all, connecting included.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// After a failure the server is not asked for so long: requests must not queue up for it.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long one read waits for a message, and how long a node counts as alive after the last.
+const BLOCK: Duration = Duration::from_secs(2);
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// The messages that are kept of one inbox and of the stream for all; the oldest are dropped.
+const INBOX: usize = 4096;
+const FOR_ALL: usize = 1024;
+
+/// The stream for all. Its braces keep it and the inboxes on one shard.
+const ALL: &str = "sabir:{bus}:all";
+
+/// How long the stream for all is kept after the last message.
+const KEPT: Duration = Duration::from_secs(3600);
+
+/// Replaces a record if it is still the expected one.
+const SWAP: &str = "local known = redis.call('GET', KEYS[1])
+if (known or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1";
+
+/// Counts one of each key, or none if there are too many of one: `Bound::count`, with the clock of the
+/// server. Gives which is refused and for how many microseconds; nothing if all were counted.
+const COUNT: &str = "local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local longest, which, next, life = 0, 0, {}, {}
+for i, key in ipairs(KEYS) do
+  local a, b = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
+  local state = tonumber(redis.call('GET', key) or '0')
+  local wait = 0
+  if ARGV[3 * i - 2] == 'rate' then
+    wait = state - now - a * (b - 1)
+    next[i] = math.max(state, now) + a
+    life[i] = next[i] - now
+  else
+    if state >= a then wait = math.max(b, 1) end
+    next[i], life[i] = state + 1, b
+  end
+  if wait > longest then longest, which = wait, i end
+end
+if which > 0 then return {which, longest} end
+for i, key in ipairs(KEYS) do
+  local millis = math.max(math.ceil(life[i] / 1000), 1)
+  redis.call('SET', key, string.format('%.0f', next[i]), 'PX', millis)
+end
+return {}";
+
+/// A Redis server, the master of a group of them, or a Redis Cluster, as one node sees it.
+pub struct Redis {
+    server: Server,
+    manager: Link,
+    swap: Script,
+    count: Script,
+    node: Arc<str>,
+    began: Instant,
+    /// The server is not asked before, in milliseconds since `began`.
+    pause_until: AtomicU64,
+    /// It did not answer the last time.
+    is_away: AtomicBool,
+    counts: Arc<Counts>,
+}
+
+impl Redis {
+    /// The server at `url`, for the node of that name. Connects when it is needed first. The URL is
+    /// `redis://HOST:PORT`, `redis+sentinel://HOST,HOST/MASTER` or `redis+cluster://HOST,HOST`, or
+    /// begins with `rediss` for TLS.
+    pub fn new(url: &str, node: impl Into<Arc<str>>) -> Result<Self, Away> {
+        let server = Server::parse(url).map_err(Away::new)?;
+        Ok(Self {
+            manager: Link::new(server.clone(), ANSWER),
+            server,
+            swap: Script::new(SWAP),
+            count: Script::new(COUNT),
+            node: node.into(),
+            began: Instant::now(),
+            pause_until: AtomicU64::new(0),
+            is_away: AtomicBool::new(false),
+            counts: Arc::default(),
+        })
+    }
+
+    /// What was asked of the server, and heard from other nodes.
+    pub fn counts(&self) -> Arc<Counts> {
+        self.counts.clone()
+    }
+
+    /// Whether `url` names a server that this can reach.
+    pub fn check_url(url: &str) -> Result<(), Away> {
+        Server::parse(url).map(drop).map_err(Away::new)
+    }
+
+    /// Whether the server answers.
+    pub async fn ping(&self) -> Result<(), Away> {
+        self.ask(&cmd("PING")).await
+    }
+
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Away> {
+        let mut connection = self.manager.clone();
+        self.answered(command.query_async(&mut connection)).await
+    }
+
+    /// Waits for an answer, unless the server failed a moment ago.
+    async fn answered<T>(
+        &self,
+        asking: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, Away> {
+        let now = || u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if now() < self.pause_until.load(Ordering::Relaxed) {
+            return Err(Away::new("Redis did not answer a moment ago"));
+        }
+        let asked = Instant::now();
+        let answer = tokio::time::timeout(PATIENCE, asking).await;
+        self.counts.asked(matches!(answer, Ok(Ok(_))), asked.elapsed());
+        let answer = match answer {
+            Ok(Ok(answer)) => {
+                if self.is_away.swap(false, Ordering::Relaxed) {
+                    tracing::info!("Redis answers again");
+                }
+                return Ok(answer);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "Redis does not answer".to_owned(),
+        };
+        let pause = u64::try_from(PAUSE.as_millis()).unwrap_or(u64::MAX);
+        self.pause_until.store(now().saturating_add(pause), Ordering::Relaxed);
+        // Once: it is asked twice a second, maybe for hours.
+        match self.is_away.swap(true, Ordering::Relaxed) {
+            false => tracing::warn!("Redis: {answer}"),
+            true => tracing::debug!("Redis: {answer}"),
+        }
+        Err(Away::new(answer))
+    }
+}
+
+impl std::fmt::Debug for Redis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the URL, which may hold a password.
+        f.debug_struct("Redis").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+fn record_key(name: &str) -> String {
+    format!("sabir:{{{name}}}:s")
+}
+
+fn list_key(name: &str) -> String {
+    format!("sabir:{{{name}}}:l")
+}
+
+/// All counts are on one shard, as one script looks at several of them.
+fn count_key(name: &str) -> String {
+    format!("sabir:{{counts}}:{name}")
+}
+
+fn inbox_key(node: &str) -> String {
+    format!("sabir:{{bus}}:in:{node}")
+}
+
+fn millis(time: Duration) -> u64 {
+    // Redis refuses times that its clock cannot hold; a century is enough.
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).clamp(1, 100 * 365 * 86_400_000)
+}
+
+impl Store for Redis {
+    fn get<'a>(&'a self, name: &'a str, renew: Option<Duration>) -> Pending<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let mut command = match renew {
+                None => cmd("GET"),
+                Some(_) => cmd("GETEX"),
+            };
+            command.arg(record_key(name));
+            if let Some(life) = renew {
+                command.arg("PX").arg(millis(life));
+            }
+            let record: Option<Vec<u8>> = self.ask(&command).await?;
+            Ok(record.map(Bytes::from))
+        })
+    }
+
+    fn swap<'a>(&'a self, name: &'a str, swap: Swap<'a>) -> Pending<'a, bool> {
+        Box::pin(async move {
+            let Swap { old, new, life } = swap;
+            let mut swap = self.swap.prepare_invoke();
+            // No record is empty, so nothing stands for none.
+            swap.key(record_key(name)).arg(old.unwrap_or_default()).arg(new).arg(millis(life));
+            let mut connection = self.manager.clone();
+            let swapped: i64 = self.answered(swap.invoke_async(&mut connection)).await?;
+            Ok(swapped == 1)
+        })
+    }
+
+    fn append<'a>(&'a self, name: &'a str, list: Append<'a>) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let Append { items, most, life } = list;
+            let key = list_key(name);
+            let oldest = -i64::try_from(most).unwrap_or(i64::MAX);
+            let mut all = pipe();
+            all.atomic().cmd("RPUSH").arg(&key).arg(items).ignore();
+            all.cmd("LTRIM").arg(&key).arg(oldest).arg(-1).ignore();
+            all.cmd("PEXPIRE").arg(&key).arg(millis(life)).ignore();
+            let mut connection = self.manager.clone();
+            self.answered(all.query_async(&mut connection)).await
+        })
+    }
+
+    fn items<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<Bytes>> {
+        Box::pin(async move {
+            let items: Vec<Vec<u8>> =
+                self.ask(cmd("LRANGE").arg(list_key(name)).arg(&["0", "-1"])).await?;
+            Ok(items.into_iter().map(Bytes::from).collect())
+        })
+    }
+
+    fn count<'a>(&'a self, counts: &'a [Count<'a>]) -> Pending<'a, Option<(usize, Duration)>> {
+        Box::pin(async move {
+            if counts.is_empty() {
+                return Ok(None);
+            }
+            let mut script = self.count.prepare_invoke();
+            for Count { name, bound } in counts {
+                let (kind, a, b) = match *bound {
+                    Bound::Rate { each, burst } => {
+                        ("rate", micros(each).max(1), u64::from(burst.max(1)))
+                    }
+                    Bound::Quota { most, left } => ("quota", most, micros(left)),
+                };
+                script.key(count_key(name)).arg(kind).arg(a).arg(b);
+            }
+            let mut connection = self.manager.clone();
+            let refused: Vec<u64> = self.answered(script.invoke_async(&mut connection)).await?;
+            Ok(match refused[..] {
+                [which, wait] => Some((
+                    usize::try_from(which).unwrap_or(1).saturating_sub(1),
+                    Duration::from_micros(wait),
+                )),
+                _ => None,
+            })
+        })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> Pending<'a, ()> {
+        Box::pin(async move { self.ask(cmd("DEL").arg(record_key(name))).await })
+    }
+}
+
+impl Bus for Redis {
+    fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool> {
+        Box::pin(async move {
+            let mut add = cmd("XADD");
+            match to {
+                // A node that is gone has no inbox, and gets none.
+                To::Node(node) => add.arg(inbox_key(node)).arg("NOMKSTREAM").arg(&trimmed(INBOX)),
+                To::All => add.arg(ALL).arg(&trimmed(FOR_ALL)),
+            };
+            let added: Option<String> = self.ask(add.arg("*").arg("m").arg(message)).await?;
+            if to == To::All {
+                let _: i64 = self.ask(cmd("PEXPIRE").arg(ALL).arg(millis(KEPT))).await?;
+            }
+            Ok(added.is_some())
+        })
+    }
+
+    fn listen(&self) -> mpsc::Receiver<Received> {
+        let (send, receive) = mpsc::channel(WAITING);
+        let inbox = inbox_key(&self.node);
+        let (server, counts) = (self.server.clone(), self.counts.clone());
+        let reader = Reader { server, inbox, seen: None, is_interrupted: false, send, counts };
+        tokio::spawn(reader.run());
+        receive
+    }
+
+    fn own_address(&self) -> Pending<'_, Option<IpAddr>> {
+        Box::pin(async {
+            let address = tokio::time::timeout(PATIENCE, self.server.own_address()).await;
+            address.map_err(Away::new)?.map_err(Away::new)
+        })
+    }
+}
+
+/// The arguments that keep a stream short.
+fn trimmed(length: usize) -> [String; 3] {
+    ["MAXLEN".to_owned(), "~".to_owned(), length.to_string()]
+}
+
+/// Reads what is sent to a node, until nobody wants it.
+struct Reader {
+    server: Server,
+    inbox: String,
+    /// The last messages that were read, of the inbox and of the stream for all; `None` before the
+    /// first connection.
+    seen: Option<[String; 2]>,
+    /// Since the last message that was read, or the last look for one.
+    is_interrupted: bool,
+    send: mpsc::Sender<Received>,
+    counts: Arc<Counts>,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        while !self.send.is_closed() {
+            let error = match self.server.connect(BLOCK + ANSWER).await {
+                Ok(mut connection) => {
+                    // Before the first one nothing was heard; after it something may be trimmed.
+                    if self.seen.is_some() && self.send.send(Received::Gap).await.is_err() {
+                        return;
+                    }
+                    match self.read(&mut connection).await {
+                        Ok(()) => {
+                            let left: Result<i64, _> =
+                                cmd("DEL").arg(&self.inbox).query_async(&mut connection).await;
+                            drop(left);
+                            return;
+                        }
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            match std::mem::replace(&mut self.is_interrupted, true) {
+                false => tracing::warn!("the bus is interrupted: {error}"),
+                true => tracing::debug!("the bus is interrupted: {error}"),
+            }
+            self.counts.gap();
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Reads until nobody wants it, or the connection fails.
+    async fn read(&mut self, connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
+        if self.seen.is_none() {
+            let newest: Vec<(String, Value)> = cmd("XREVRANGE")
+                .arg(ALL)
+                .arg(&["+", "-", "COUNT", "1"])
+                .query_async(connection)
+                .await?;
+            let newest = newest.into_iter().next().map_or_else(beginning, |(id, _)| id);
+            self.seen = Some([beginning(), newest]);
+        }
+        loop {
+            self.keep_inbox(connection).await?;
+            let Some([inbox, all]) = &mut self.seen else { return Ok(()) };
+            let mut read = cmd("XREAD");
+            read.arg("COUNT").arg(64).arg("BLOCK").arg(millis(BLOCK)).arg("STREAMS");
+            read.arg(&self.inbox).arg(ALL).arg(&*inbox).arg(&*all);
+            let reply: Option<StreamReadReply> = tokio::select! {
+                reply = read.query_async(connection) => reply?,
+                () = self.send.closed() => return Ok(()),
+            };
+            if std::mem::take(&mut self.is_interrupted) {
+                tracing::info!("the bus is there again");
+            }
+            for stream in reply.into_iter().flat_map(|reply| reply.keys) {
+                let seen = if stream.key == ALL { &mut *all } else { &mut *inbox };
+                for mut entry in stream.ids {
+                    *seen = entry.id;
+                    let Some(Value::BulkString(message)) = entry.map.remove("m") else { continue };
+                    self.counts.heard();
+                    let message = Received::Message(message.into());
+                    if self.send.send(message).await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renews the inbox, or opens it. Others can write to it only then.
+    async fn keep_inbox(&mut self, connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
+        let renew = || cmd("PEXPIRE").arg(&self.inbox).arg(millis(ALIVE)).clone();
+        let is_renewed: i64 = renew().query_async(connection).await?;
+        if is_renewed == 0 {
+            // At once: a node that is killed between the two would leave its inbox for ever.
+            let mut open = pipe();
+            open.atomic().cmd("XADD").arg(&self.inbox).arg(&trimmed(INBOX));
+            open.arg(&["*", "opened", ""]).ignore().add_command(renew()).ignore();
+            let _: () = open.query_async(connection).await?;
+            if let Some([inbox, _]) = &mut self.seen {
+                *inbox = beginning();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Before the first message of a stream.
+fn beginning() -> String {
+    "0-0".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::{
+        a_list_keeps_the_newest_items, a_record_expires, a_record_is_replaced_by_compare_and_set,
+        counts_are_shared_and_all_or_nothing,
+    };
+
+    #[tokio::test]
+    async fn the_own_address_is_that_of_the_way_to_the_server() {
+        for url in [
+            "redis://127.0.0.1:1",
+            "redis+sentinel://127.0.0.1/main",
+            "redis+cluster://127.0.0.1:1",
+        ] {
+            // Nothing is sent: nobody needs to listen there.
+            let own = Redis::new(url, "a").unwrap().own_address().await.unwrap();
+            assert_eq!(own, Some(IpAddr::from([127, 0, 0, 1])), "{url}");
+        }
+        let local = Redis::new("redis+unix:///nowhere", "a").unwrap();
+        assert_eq!(local.own_address().await.unwrap(), None);
+    }
+
+    /// `./test cluster` gives the URL of an empty server.
+    #[tokio::test]
+    async fn a_redis_server_does_what_every_store_must_do() {
+        let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+        let redis = Redis::new(&url, "a").unwrap();
+        a_record_is_replaced_by_compare_and_set(&redis).await;
+        a_list_keeps_the_newest_items(&redis).await;
+        counts_are_shared_and_all_or_nothing(&redis, tokio::time::sleep).await;
+        a_record_expires(&redis, tokio::time::sleep).await;
+    }
+}
