@@ -17,8 +17,8 @@ pub(crate) struct Admitted {
 const COUNTED: usize = 1 << 10;
 
 impl Admitted {
-    /// Replaces an outcome that there is no memory for.
-    pub(crate) fn new(outcome: Outcome) -> Self {
+    /// Replaces an outcome that there is no memory for; `share` is that of the client.
+    pub(crate) fn new(outcome: Outcome, share: u64) -> Self {
         let size = match &outcome {
             Outcome::Done(result) => result.size(),
             _ => 0,
@@ -32,7 +32,7 @@ impl Admitted {
             // As it is, and as it is written.
             _ => 2,
         };
-        match memory().take(copies * size) {
+        match memory().take_for(share, copies * size) {
             Ok(hold) => Self { outcome, hold: Some(hold) },
             Err(full) => Self { outcome: refused(full), hold: None },
         }

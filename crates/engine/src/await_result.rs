@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_registry::{Ask, Offer, Outcome, Pending, Source, ToolCall};
+use sabir_tasks::StoreError;
 use sabir_wire::types::{Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw, TaskState};
 use serde::Deserialize;
@@ -16,6 +17,9 @@ pub(crate) const AWAIT_RESULT: &str = "await_result";
 
 const INPUT: &str = r#"{"type":"object","properties":{"task":{"type":"string","description":"The id of the task"}},"required":["task"],"additionalProperties":false}"#;
 
+/// How long a client waits of which nothing is known.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Offers the tool.
 pub(crate) struct AwaitResult(pub(crate) Arc<Tasks>);
 
@@ -24,11 +28,14 @@ struct Arguments {
     task: Box<str>,
 }
 
-/// What a client reads whose call goes on without it.
-pub(crate) fn handle_in_words(id: &str) -> ToolReply {
+/// What a client reads whose call goes on without it, and which waits as long as it waited for the
+/// call.
+pub(crate) fn handle_in_words(id: &str, patience: Duration) -> ToolReply {
     ToolReply::text(format!(
         "The call takes long and goes on in the background as task {id}. Call the tool \
-         `{AWAIT_RESULT}` with {{\"task\": \"{id}\"}} to get its result."
+         `{AWAIT_RESULT}` with {{\"task\": \"{id}\"}} to get its result: it waits up to {} s, and \
+         can be called again.",
+        patience.as_secs()
     ))
 }
 
@@ -57,22 +64,26 @@ impl Source for AwaitResult {
             let misfit = |error: serde_json::Error| Problem::Arguments(error.to_string().into());
             let Arguments { task: id } = call.arguments.read().map_err(misfit)?;
             let (caller, answers) = (&call.context.caller, call.context.answers);
-            if !answers.is_empty() {
-                tasks.answer(caller, &id, answers);
-            }
-            let patience = tasks.settings.in_words.unwrap_or(Duration::ZERO);
-            let settled = tokio::time::timeout(patience, tasks.settled(caller, &id)).await;
+            let patience = tasks.settings.patience_of(call.context.client.as_ref());
+            let patience = patience.or(tasks.settings.in_words).unwrap_or(PATIENCE);
+            let settled = tasks.answered(caller, &id, answers);
+            let settled = tokio::time::timeout(patience, settled).await;
             let Ok(settled) = settled else {
                 return Ok(Outcome::Done(ToolReply::text(format!(
-                    "Task {id} is not done yet. Call `{AWAIT_RESULT}` again."
+                    "Task {id} is not done yet, {} s later. Call `{AWAIT_RESULT}` again.",
+                    patience.as_secs()
                 ))));
             };
             let unknown = || format!("there is no task {id}, or it has expired");
-            let task = settled.ok_or_else(|| Problem::ToolFailed(unknown().into()))?;
+            let away = |error: StoreError| {
+                Problem::ToolFailed(format!("the store of tasks cannot be reached: {error}").into())
+            };
+            let task = settled.map_err(away)?;
+            let task = task.ok_or_else(|| Problem::ToolFailed(unknown().into()))?;
             match task.state {
                 TaskState::Completed(result) => Ok(Outcome::Relayed(result)),
                 TaskState::InputRequired(questions) => {
-                    Ok(Outcome::NeedInput(Ask { questions, state: None }))
+                    Ok(Outcome::NeedInput(Ask { questions, ..Ask::default() }))
                 }
                 TaskState::Failed(error) => Err(Problem::ToolFailed((&*error.message).into())),
                 TaskState::Working | TaskState::Cancelled => {

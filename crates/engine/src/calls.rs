@@ -3,8 +3,9 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use sabir_registry::{CallHandle, Source};
+use sabir_registry::{CallHandle, Outgoing, OutgoingRequest, Source};
 use sabir_session::{CallKey, CallNotification};
 use sabir_wire::Raw;
 use sabir_wire::types::Level;
@@ -12,21 +13,52 @@ use tokio::sync::Notify;
 
 use crate::admitted::Admitted;
 use crate::events::EventQueue;
+use crate::observe::Observers;
+
+/// What those who observe a call know it by.
+#[derive(Default)]
+pub(crate) struct Observation {
+    /// Names it; 0 if nobody observes it.
+    pub(crate) number: u64,
+    /// Names the link of its client to those who record.
+    pub(crate) link: u64,
+    /// The `traceparent` of the HTTP request.
+    pub(crate) http_trace: Option<Box<str>>,
+    pub(crate) observers: Option<Observers>,
+}
 
 /// A running call.
 pub(crate) struct RunningCall {
     pub(crate) key: CallKey,
-    /// Names it to observers.
-    pub(crate) number: u64,
+    pub(crate) observed: Observation,
+    /// Whose share of the memory its outcome takes from.
+    pub(crate) share: u64,
     events: Arc<EventQueue>,
     wants_progress: bool,
     /// The least severe log messages that are wanted.
     log_level: Option<Level>,
     cancelled: AtomicBool,
     cancellation: Notify,
+    /// Its source says that it takes long.
+    long: AtomicBool,
+    lengthened: Notify,
+    /// The state from which its source can go on after a restart.
+    continuing: Mutex<Option<Raw>>,
+    /// It is left to the next process.
+    left: AtomicBool,
     /// It has become a task: its connection has an answer, and hears nothing more of it.
     detached: AtomicBool,
     parked: Mutex<Option<Parked>>,
+    reported: Mutex<Reported>,
+}
+
+/// The progress that was last reported.
+#[derive(Default)]
+struct Reported {
+    progress: f64,
+    total: Option<f64>,
+    /// Since the client was last told that the call goes on.
+    is_new: bool,
 }
 
 /// The state of a source while its client is asked.
@@ -45,21 +77,28 @@ impl Parked {
 impl RunningCall {
     pub(crate) fn new(
         key: CallKey,
-        number: u64,
+        observed: Observation,
+        share: u64,
         events: Arc<EventQueue>,
         wants_progress: bool,
         log_level: Option<Level>,
     ) -> Arc<Self> {
         Arc::new(Self {
             key,
-            number,
+            observed,
+            share,
             events,
             wants_progress,
             log_level,
             cancelled: AtomicBool::new(false),
             cancellation: Notify::new(),
+            long: AtomicBool::new(false),
+            lengthened: Notify::new(),
+            continuing: Mutex::default(),
+            left: AtomicBool::new(false),
             detached: AtomicBool::new(false),
             parked: Mutex::default(),
+            reported: Mutex::default(),
         })
     }
 
@@ -71,6 +110,38 @@ impl RunningCall {
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.cancellation.notify_waiters();
+    }
+
+    /// Tells a client that wants progress that the call goes on, unless it has heard of it since the
+    /// last time.
+    pub(crate) fn still_runs(&self, since: Duration) {
+        let (progress, total) = {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if std::mem::take(&mut reported.is_new) {
+                return;
+            }
+            // It must grow, and leave room for what the source will report.
+            reported.progress += 1e-9 * (1.0 + reported.progress.abs());
+            (reported.progress, reported.total)
+        };
+        let message = Some(format!("running for {} s", since.as_secs()));
+        self.notified(CallNotification::Progress { progress, total, message });
+    }
+
+    /// Completes when its source says that it takes long.
+    pub(crate) async fn long(&self) {
+        once(&self.long, &self.lengthened).await;
+    }
+
+    /// The state from which its source can go on after a restart, if it has said so.
+    pub(crate) fn continuing(&self) -> Option<Raw> {
+        self.continuing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the call here, but not where its work is done.
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+        self.cancel();
     }
 
     /// The call goes on without its connection.
@@ -99,6 +170,9 @@ impl CallHandle for RunningCall {
         // NaN and infinities cannot be written as JSON.
         let is_number = progress.is_finite() && total.is_none_or(f64::is_finite);
         if self.wants_progress && is_number {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            *reported = Reported { progress, total, is_new: true };
+            drop(reported);
             self.notified(CallNotification::Progress { progress, total, message });
         }
     }
@@ -121,20 +195,43 @@ impl CallHandle for RunningCall {
         self.wants_progress
     }
 
+    fn number(&self) -> u64 {
+        self.observed.number
+    }
+
+    fn outgoing(&self, request: &OutgoingRequest<'_>) -> Outgoing {
+        let Observation { number, observers, .. } = &self.observed;
+        let observers = observers.iter().flat_map(|all| all.iter());
+        Outgoing::new(observers.filter_map(|one| one.outgoing(*number, request)).collect())
+    }
+
     fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }
 
     fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {
-            let cancellation = self.cancellation.notified();
-            tokio::pin!(cancellation);
-            // Register before looking, or a cancellation in between would be missed.
-            cancellation.as_mut().enable();
-            if !self.is_cancelled() {
-                cancellation.await;
-            }
-        })
+        Box::pin(once(&self.cancelled, &self.cancellation))
+    }
+
+    fn is_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
+    fn takes_long(&self, state: Option<Raw>) {
+        *self.continuing.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.long.store(true, Ordering::Release);
+        self.lengthened.notify_waiters();
+    }
+}
+
+/// Completes when `is_so`, of which `told` tells.
+async fn once(is_so: &AtomicBool, told: &Notify) {
+    let notified = told.notified();
+    tokio::pin!(notified);
+    // Register before looking, or a change in between would be missed.
+    notified.as_mut().enable();
+    if !is_so.load(Ordering::Acquire) {
+        notified.await;
     }
 }
 

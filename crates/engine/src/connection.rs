@@ -4,6 +4,9 @@
 //! What a session wants started becomes [`Work`], which the owner of the connection runs. So an
 //! owner that shares the connection behind a lock runs handlers outside of it.
 
+mod sharing; // a session that several nodes serve
+mod telling; // what observers and the tap are told
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +15,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
 use sabir_registry::{Announcement, Catalog, Conversation};
-use sabir_session::{Call, CallKey, CallNotification, Input, MessageKind, Output};
+use sabir_session::{Call, CallKey, Input, MessageKind, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
 use sabir_wire::{Caller, Era, Incoming, Malformed, ParsedRequest, Request, decode};
@@ -24,7 +27,7 @@ use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
 use crate::engine::Engine;
 use crate::events::{CallEvent, EventQueue};
-use crate::observe::{ClientEvent, ClientEventKind, TransportKind};
+use crate::observe::{ClientEventKind, TransportKind};
 use crate::wait::Wait;
 use crate::work::{Done, Progress, Turn, Waiting, Work};
 
@@ -51,12 +54,16 @@ pub struct Connection {
 /// State that few sessions have.
 #[derive(Default)]
 struct Kept {
+    /// Names the connection to the tap.
+    link: u64,
     /// Memory for the URIs that it is subscribed to.
     subscriptions: Option<Hold>,
     /// Memory for answers to batches.
     batches: Option<Hold>,
     /// Calls whose questions the client has not answered.
     parked: Vec<(CallKey, Parked)>,
+    /// The trace of the HTTP request that is being taken in.
+    http_trace: Option<Box<str>>,
     /// The tasks that change, for a client that listens to some.
     tasks: Option<broadcast::Receiver<Box<str>>>,
 }
@@ -75,8 +82,14 @@ pub struct Frame {
 impl Connection {
     /// A connection without any input so far. `owner` is who opens it.
     pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
+        Self::of(engine, Session::new(engine.session_config.clone(), kind, owner))
+    }
+
+    fn of(engine: &Arc<Engine>, session: Session) -> Self {
         Self {
-            session: Session::new(engine.session_config.clone(), kind, owner),
+            kept: telling::open_link(engine, &session)
+                .map(|link| Box::new(Kept { link, ..Kept::default() })),
+            session,
             engine: engine.clone(),
             conversation: None,
             events: None,
@@ -86,7 +99,6 @@ impl Connection {
             frames: VecDeque::new(),
             changes: None,
             number: 0,
-            kept: None,
             is_ready: false,
             is_closed: false,
         }
@@ -95,6 +107,7 @@ impl Connection {
     /// Takes in one frame, and runs what it starts. What completes at once is among the frames when
     /// this returns.
     pub fn receive(&mut self, stream: StreamId, caller: Caller, frame: &Bytes) {
+        self.record(frame, &[]);
         let depth = self.engine.settings.engine_limits.depth;
         match ParsedRequest::decode(frame, depth) {
             Some(request) => self.receive_request(stream, caller, request, None),
@@ -210,7 +223,9 @@ impl Connection {
                 Some(Ok(Announcement::Notification(frame))) => {
                     self.handle(Input::Announced(frame), None);
                 }
-                Some(Err(TryRecvError::Lagged(_))) => self.announce_everything(),
+                Some(Ok(Announcement::Everything) | Err(TryRecvError::Lagged(_))) => {
+                    self.announce_everything();
+                }
                 Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
             }
         }
@@ -282,7 +297,8 @@ impl Connection {
         let Admitted { outcome, hold } = finished;
         let at = self.running.iter().position(|call| call.key == key);
         let call = at.map(|at| self.running.swap_remove(at));
-        let number = call.as_ref().map(|call| call.number).filter(|_| self.engine.is_observed());
+        let number =
+            call.as_ref().map(|call| call.observed.number).filter(|_| self.engine.is_observed());
         let sent = self.frames.len();
         if let Some(parked) = call.and_then(|call| call.take_parked()) {
             self.kept().parked.push((key, parked));
@@ -329,7 +345,8 @@ impl Connection {
     fn act(&mut self, output: Output, catalog: &mut Option<Arc<Catalog>>) {
         match output {
             Output::Send { stream, frame, kind } => {
-                let text = memory().count(frame);
+                let text = memory().count_for(self.session.owner().share(), frame);
+                self.record_sent(&text);
                 self.frames.push_back(Frame { stream, text, kind });
             }
             Output::Start(call) => self.start(call, catalog.take()),
@@ -387,11 +404,12 @@ impl Connection {
         }
         drop(self.unpark(key));
         let whole = catalog.unwrap_or_else(|| self.engine.registry.snapshot());
-        let catalog = whole.seen_by(&from.caller);
+        let catalog = self.engine.catalog_for(&whole, &from);
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
         let wants_progress = from.meta.progress_token.is_some();
-        let number = self.engine.number_call();
-        let call = RunningCall::new(key, number, self.events().clone(), wants_progress, log_level);
+        let (observed, events) = (self.observation(), self.events().clone());
+        let share = self.session.owner().share();
+        let call = RunningCall::new(key, observed, share, events, wants_progress, log_level);
         self.running.push(call.clone());
         let conversation = (from.revision.era() == Era::Legacy)
             .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
@@ -399,29 +417,6 @@ impl Connection {
         let transport = TransportKind::of(self.session.kind(), self.session.owner());
         let context = MethodContext { engine, catalog, whole, from, conversation, transport, call };
         self.work.push_back(Work { request, context });
-    }
-
-    /// Tells what a running call has to say.
-    fn tell_note(&self, key: CallKey, note: &CallNotification) {
-        if let Some(call) = self.running.iter().find(|call| call.key == key) {
-            self.engine.observers().for_each(|observer| observer.noted(call.number, note));
-        }
-    }
-
-    /// Tells the response to a call, which is among the frames after the first `sent`.
-    fn tell_answer(&self, number: u64, sent: usize) {
-        let is_answer = |frame: &&Frame| matches!(frame.kind, MessageKind::Answer(_));
-        if let Some(frame) = self.frames.iter().skip(sent).find(is_answer) {
-            self.engine.observers().for_each(|observer| observer.answered(number, &frame.text));
-        }
-    }
-
-    /// Tells what happened to a legacy client.
-    fn tell(&self, kind: ClientEventKind) {
-        if self.number > 0 {
-            let client = self.session.client().cloned();
-            self.engine.tell(ClientEvent { connection: u64::from(self.number), client, kind });
-        }
     }
 
     /// A client that may be told of changes follows them before it learns that it may.
@@ -462,7 +457,9 @@ impl Drop for Connection {
         for call in &self.running {
             call.cancel();
         }
-        for (_, parked) in self.kept.take().into_iter().flat_map(|kept| kept.parked) {
+        let kept = self.kept.as_mut();
+        let parked = kept.map(|kept| std::mem::take(&mut kept.parked)).unwrap_or_default();
+        for (_, parked) in parked {
             parked.abandon();
         }
         for uri in self.session.watched() {
@@ -472,6 +469,7 @@ impl Drop for Connection {
             self.engine.count_ready(true);
         }
         self.tell(ClientEventKind::Left);
+        self.record_closed();
     }
 }
 

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sabir_registry::{Announcement, Registry, SourceState, SourceStatus};
-use sabir_session::{Dialect, ElicitationIds, Limits, SessionConfig};
+use sabir_registry::{Announcement, Catalog, Registry, Source, ToolEntry};
+use sabir_session::{Dialect, ElicitationIds, Limits, RequestMeta, SessionConfig};
 use sabir_wire::types::{CacheHint, CacheScope, Implementation};
-use sabir_wire::{Revision, WriteJson};
+use sabir_wire::{Caller, Revision, Taps, WriteJson};
 use tokio::sync::{broadcast, watch};
 
-use crate::await_result::AwaitResult;
-use crate::observe::{ClientEvent, Observer};
+use crate::await_result::{AWAIT_RESULT, AwaitResult};
+use crate::observe::{ClientEvent, Observer, Observers};
 use crate::oversight::Oversee;
+use crate::peers::{Changes, Outbox, PeerNews, Peers};
 use crate::seal::{Seal, SealKey, random_name};
 use crate::tasks::{TaskSettings, Tasks};
 
@@ -33,8 +34,15 @@ pub struct Settings {
     pub seal_key: Option<SealKey>,
     /// Decides which requests run, and learns what came of them.
     pub overseer: Option<Arc<dyn Oversee>>,
+    /// See every message of every client.
+    pub tap: Option<Arc<Taps>>,
     /// How calls become tasks.
     pub tasks: TaskSettings,
+    /// The name of this node, where several serve the same sessions: letters and digits. The ids of
+    /// its questions begin with it and a hyphen.
+    pub node: Option<Box<str>>,
+    /// How other nodes are told what changes here.
+    pub peers: Option<Arc<dyn Peers>>,
 }
 
 impl Default for Settings {
@@ -51,7 +59,10 @@ impl Default for Settings {
             engine_limits: EngineLimits::default(),
             seal_key: None,
             overseer: None,
+            tap: None,
             tasks: TaskSettings::default(),
+            node: None,
+            peers: None,
         }
     }
 }
@@ -73,6 +84,9 @@ pub struct EngineLimits {
     pub page_size: usize,
     /// The time that an aborted call gets to clean up before it is dropped.
     pub abort_grace: Duration,
+    /// How long a call of a tool may report nothing to a client that wants progress, before the
+    /// client is told that it goes on. Clients that wait as long as they hear something need it.
+    pub heartbeat: Duration,
 }
 
 impl Default for EngineLimits {
@@ -84,6 +98,7 @@ impl Default for EngineLimits {
             notifications: 256,
             page_size: 1000,
             abort_grace: Duration::from_secs(1),
+            heartbeat: Duration::from_secs(15),
         }
     }
 }
@@ -95,12 +110,16 @@ pub struct Engine {
     pub(crate) registry: Arc<Registry>,
     pub(crate) seal: Seal,
     pub(crate) tasks: Arc<Tasks>,
+    /// The tool of clients that get handles in words.
+    await_result: Option<Arc<ToolEntry>>,
     changes: broadcast::Sender<Announcement>,
+    pub(crate) outbox: Arc<Outbox>,
     stop: watch::Sender<bool>,
     ready: AtomicUsize,
     last_connection: AtomicU32,
     last_call: AtomicU64,
-    observers: Vec<Arc<dyn Observer>>,
+    observers: Observers,
+    is_traced: bool,
 }
 
 impl Engine {
@@ -114,32 +133,46 @@ impl Engine {
         let server = settings.server.to_raw(Revision::NEWEST);
         let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
         let (changes, _) = broadcast::channel(settings.engine_limits.notifications.max(1));
-        let announce = changes.clone();
-        // Without a listener the event is dropped.
-        registry.on_change(move |announcement| drop(announce.send(announcement)));
+        let (announce, outbox) = (changes.clone(), Arc::new(Outbox::default()));
+        let to_peers = settings.peers.is_some().then(|| outbox.clone());
+        registry.on_change(move |announcement| {
+            if let (Some(outbox), Announcement::Changed(topic)) = (&to_peers, &announcement) {
+                outbox.change(topic.clone());
+            }
+            // Without a listener the event is dropped.
+            let _ = announce.send(announcement);
+        });
+        let observers: Observers = observers.into();
+        let watching = observers.clone();
+        registry.on_link_end(move |end| watching.iter().for_each(|one| one.link_ended(end)));
         let config = SessionConfig {
             dialect: settings.dialect.clone(),
             limits: settings.limits.clone(),
             server,
-            elicitation_ids: ElicitationIds::new(random_name()),
+            elicitation_ids: match &settings.node {
+                Some(node) => ElicitationIds::of_node(node.clone()),
+                None => ElicitationIds::new(random_name()),
+            },
         };
-        let tasks = Tasks::new(settings.tasks.clone());
-        if settings.tasks.in_words.is_some() {
-            // The registry is empty: the name is free.
-            let added = registry.add(Arc::new(AwaitResult(tasks.clone())));
-            debug_assert!(added.is_ok(), "{added:?}");
-        }
+        let tasks = settings.tasks.clone().within(settings.limits.call_time);
+        let tasks = Tasks::new(tasks, settings.peers.clone(), outbox.clone());
+        let await_result =
+            ToolEntry::of(&(Arc::new(AwaitResult(tasks.clone())) as Arc<dyn Source>));
+        debug_assert!(await_result.is_some(), "its offer is valid");
         let lifetime = settings.limits.question_time.unwrap_or(Duration::from_secs(3600));
         Arc::new(Self {
             seal: Seal::new(settings.seal_key.clone(), lifetime),
             tasks,
+            await_result,
             session_config: Arc::new(config),
             registry,
             changes,
+            outbox,
             stop: watch::Sender::new(false),
             ready: AtomicUsize::new(0),
             last_connection: AtomicU32::new(0),
             last_call: AtomicU64::new(0),
+            is_traced: observers.iter().any(|observer| observer.is_tracing()),
             observers,
             settings,
         })
@@ -165,35 +198,51 @@ impl Engine {
         self.ready.load(Ordering::Relaxed)
     }
 
+    /// What a client sees: that which its caller may see, and the tool `await_result` if it may get a
+    /// handle in words.
+    pub(crate) fn catalog_for(&self, whole: &Arc<Catalog>, from: &RequestMeta) -> Arc<Catalog> {
+        let catalog = whole.seen_by(&from.caller);
+        let has_words = catalog.capabilities().tasks && self.tasks.settings.has_words_for(from);
+        match &self.await_result {
+            Some(tool) if has_words => catalog.with_tool(tool),
+            _ => catalog,
+        }
+    }
+
+    /// Whether a client that sees this catalog can fetch a result that it got a handle in words for.
+    pub(crate) fn can_await(&self, catalog: &Catalog) -> bool {
+        let listed = catalog.tool(AWAIT_RESULT);
+        self.await_result.as_ref().zip(listed).is_some_and(|(own, one)| Arc::ptr_eq(own, one))
+    }
+
     pub(crate) fn changes(&self) -> broadcast::Receiver<Announcement> {
         self.changes.subscribe()
+    }
+
+    /// Another node says this.
+    pub async fn hear(&self, news: PeerNews) {
+        match news {
+            PeerNews::Ping => {}
+            PeerNews::Changed(Changes { everything, topics, tasks }) => {
+                let topics = topics.into_iter().map(Announcement::Changed);
+                let all = everything.then_some(Announcement::Everything);
+                // Without a listener they are dropped.
+                topics.chain(all).for_each(|announcement| drop(self.changes.send(announcement)));
+                for ((issuer, subject), id) in tasks {
+                    self.tasks.changed_elsewhere(&Caller::new(issuer, subject), &id).await;
+                }
+            }
+            PeerNews::Answers { caller, id, answers } => {
+                // Nobody waits for what comes of it: the state of the task tells.
+                let _ = self.tasks.answer(&caller, &id, answers).await;
+            }
+            PeerNews::Cancelled(id) => self.tasks.cancelled_elsewhere(&id).await,
+        }
     }
 
     /// Whether [`Engine::stop`] was called.
     pub fn is_stopping(&self) -> bool {
         *self.stop.borrow()
-    }
-
-    /// Starts all sources that were added and not started, and waits until each is ready or has
-    /// failed. Serving does not depend on it: what is offered is listed before.
-    pub async fn start(&self) -> Vec<SourceStatus> {
-        self.tasks.sweep();
-        // As tasks, so that they go on if the caller does not wait.
-        let tasks: Vec<_> = self.registry.start().into_iter().map(tokio::spawn).collect();
-        for task in tasks {
-            // A panic in a start has been reported by the runtime.
-            let _ = task.await;
-        }
-        let status = self.registry.status();
-        for source in &status {
-            if let SourceState::Failed(reason) = &source.state {
-                tracing::error!(source = source.name, "not started: {reason}");
-            }
-            for problem in &source.problems {
-                tracing::warn!(source = source.name, "{problem}");
-            }
-        }
-        status
     }
 
     /// Ends all tasks, and closes all sources, within the grace period.
@@ -238,6 +287,21 @@ impl Engine {
 
     pub(crate) fn is_observed(&self) -> bool {
         !self.observers.is_empty()
+    }
+
+    /// Those who observe calls; `None` if nobody does.
+    pub(crate) fn shared_observers(&self) -> Option<Observers> {
+        self.is_observed().then(|| self.observers.clone())
+    }
+
+    /// Whether somebody wants to see messages as they arrived, or the trace that they belong to.
+    pub fn wants_arrivals(&self) -> bool {
+        self.is_traced || self.settings.tap.is_some()
+    }
+
+    /// Whether somebody wants to know the traces of HTTP requests.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.is_traced
     }
 
     /// A number for a call; 0 where nobody observes calls.

@@ -16,8 +16,10 @@ mod methods; // one module per page of the specification
 mod observe; // what those who watch are told
 mod overseen; // requests under oversight
 mod oversight; // who decides about requests, and learns of their ends
+mod peers; // other nodes that serve the same clients
 mod router; // request to method; one arm each
 mod seal; // state that a client keeps for us, and cannot read or change
+mod start; // how a server starts
 mod tasks; // calls whose results are fetched later
 mod trace; // one span per request
 mod wait; // waiting without holding the connection
@@ -28,7 +30,8 @@ pub use engine::{Engine, EngineLimits, Settings};
 pub use observe::{
     ClientEvent, ClientEventKind, Ended, Ending, ObservedCall, Observer, TransportKind,
 };
-pub use oversight::{CallEnd, Decision, Limited, Oversee, OverseenCall};
+pub use oversight::{Admission, CallEnd, Decision, Limited, Oversee, OverseenCall};
+pub use peers::{Changes, Owner, PeerNews, Peers, Telling, split_route};
 pub use seal::SealKey;
 pub use tasks::TaskSettings;
 pub use wait::Wait;

@@ -3,10 +3,12 @@
 //! Without an observer and without a log nothing here is computed.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sabir_session::{CallNotification, Outcome, RequestMeta, SessionKind};
+use sabir_registry::{LinkEnd, OutgoingObserver, OutgoingRequest};
+use sabir_session::{CallNotification, Outcome, SessionKind};
 use sabir_wire::types::ServerResult;
 use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Request, Revision};
 
@@ -24,9 +26,34 @@ pub trait Observer: Send + Sync {
     /// The response to a request is about to be sent.
     fn answered(&self, _number: u64, _response: &Bytes) {}
 
+    /// Whether it wants to know the trace that the HTTP request of a call belongs to.
+    fn is_tracing(&self) -> bool {
+        false
+    }
+
+    /// The position in a trace that the sources of a call see, if the call is traced.
+    fn traceparent(&self, _number: u64) -> Option<String> {
+        None
+    }
+
+    /// A request to another server begins, which is made for a call.
+    fn outgoing(
+        &self,
+        _number: u64,
+        _request: &OutgoingRequest<'_>,
+    ) -> Option<Box<dyn OutgoingObserver>> {
+        None
+    }
+
     /// Something happened to a legacy client.
     fn client(&self, _event: ClientEvent) {}
+
+    /// A connection to an upstream has ended.
+    fn link_ended(&self, _end: &LinkEnd<'_>) {}
 }
+
+/// All who watch an engine.
+pub(crate) type Observers = Arc<[Arc<dyn Observer>]>;
 
 /// A function is told what happens to clients.
 impl<F: Fn(ClientEvent) + Send + Sync> Observer for F {
@@ -72,6 +99,10 @@ pub enum ClientEventKind {
 pub struct ObservedCall {
     /// Numbers the requests of an engine, from 1.
     pub number: u64,
+    /// The link of its client, as a [`Tap`](sabir_wire::Tap) numbered it; 0 without one.
+    pub link: u64,
+    /// Names it on its link: all attempts of a call that asks a legacy client have the same.
+    pub key: u64,
     /// The method.
     pub method: Method,
     /// The tool or the prompt, or the URI of the resource.
@@ -88,6 +119,10 @@ pub struct ObservedCall {
     pub revision: Revision,
     /// The way in.
     pub transport: TransportKind,
+    /// The metadata of the request, if somebody traces.
+    pub meta: Option<Raw>,
+    /// The `traceparent` of the HTTP request, if somebody traces.
+    pub http_trace: Option<Box<str>>,
 }
 
 /// How a client reaches us.
@@ -103,6 +138,15 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
+    /// As recordings name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pipe => "pipe",
+            Self::Http => "http",
+            Self::WebSocket => "websocket",
+        }
+    }
+
     pub(crate) fn of(kind: SessionKind, owner: &Caller) -> Self {
         match kind {
             // Nobody else is the local user: transports over a network authenticate.
@@ -150,7 +194,7 @@ impl<'a> Ended<'a> {
                 Self::ToolError
             }
             Outcome::Done(_) => Self::Ok,
-            Outcome::NeedInput(_) => Self::InputRequired,
+            Outcome::NeedInput { .. } => Self::InputRequired,
             Outcome::Listening(_) => Self::Listening,
             Outcome::Failed(Problem::ToolFailed(_)) => Self::ToolError,
             Outcome::Failed(problem) => Self::Failed(problem),
@@ -183,35 +227,5 @@ pub(crate) fn name_of(request: &Request) -> Option<ByteString> {
         Request::GetPrompt(get) => Some((&*get.name).into()),
         Request::ReadResource(read) => Some((&*read.uri).into()),
         _ => None,
-    }
-}
-
-impl ObservedCall {
-    pub(crate) fn new(
-        request: &Request,
-        from: &RequestMeta,
-        number: u64,
-        transport: TransportKind,
-        is_offered: bool,
-    ) -> Self {
-        let arguments = match request {
-            Request::CallTool(call) => call.arguments.clone(),
-            _ => None,
-        };
-        let client = match request {
-            Request::Initialize(initialize) => initialize.client.clone(),
-            _ => from.client.clone(),
-        };
-        Self {
-            number,
-            method: request.method(),
-            name: name_of(request),
-            is_offered,
-            arguments,
-            caller: from.caller.clone(),
-            client,
-            revision: from.revision,
-            transport,
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use sabir_budget::Limit;
 use sabir_session::Outcome;
 use sabir_wire::types::ServerResult;
 use sabir_wire::{ErrorObject, Problem, Request};
@@ -11,17 +12,19 @@ use tokio::time::Instant;
 
 use crate::context::{Answering, MethodContext};
 use crate::guard::Running;
-use crate::oversight::{CallEnd, Decision, Limited, Oversee, OverseenCall};
+use crate::oversight::{Admission, CallEnd, Decision, Limited, Oversee, OverseenCall};
 
 /// A code of our own, outside of what JSON-RPC reserves.
 const TOO_MANY_REQUESTS: i64 = 429;
+
+type Answer = fn(Request, MethodContext) -> Answering;
 
 /// Answers a request under oversight; `answer` does the work.
 pub(crate) fn oversee(
     overseer: Arc<dyn Oversee>,
     request: Request,
     context: MethodContext,
-    answer: fn(Request, MethodContext) -> Answering,
+    answer: Answer,
 ) -> Answering {
     let call = call(&request, &context);
     let mut record = Record { overseer, call, began: Instant::now(), is_told: false };
@@ -30,7 +33,24 @@ pub(crate) fn oversee(
         record.tell(Decision::Denied(needed), &outcome);
         return outcome.into();
     }
-    if let Err(limited) = record.overseer.admit(&record.call) {
+    match record.overseer.admit(&record.call) {
+        Admission::Decided(decision) => decided(decision, record, request, context, answer),
+        Admission::Asked(asked) => Answering::Running(Box::pin(async move {
+            decided(asked.await, record, request, context, answer).outcome().await
+        })),
+    }
+}
+
+/// It is decided whether the request runs.
+fn decided(
+    decision: Result<(), Limited>,
+    mut record: Record,
+    request: Request,
+    context: MethodContext,
+    answer: Answer,
+) -> Answering {
+    if let Err(limited) = decision {
+        Limit::Rate.reach(format_args!("{} of {}", limited.rule, context.from.caller));
         let outcome = Outcome::Failed(too_many(&request, &limited));
         record.tell(Decision::Limited(limited.rule), &outcome);
         return outcome.into();
@@ -90,7 +110,7 @@ impl Record {
         let (words, bytes): (Box<str>, _) = match outcome {
             Outcome::Done(ServerResult::Tool(reply)) if reply.is_error => ("tool error".into(), 0),
             Outcome::Done(result) => ("ok".into(), result.size()),
-            Outcome::NeedInput(_) => ("input required".into(), 0),
+            Outcome::NeedInput { .. } => ("input required".into(), 0),
             Outcome::Listening(_) => ("listening".into(), 0),
             Outcome::Failed(problem) => (problem.to_error().message.into(), 0),
         };

@@ -1,6 +1,7 @@
 //! Oversight: who may call how often is decided before a call, and what came of it is told after it.
 
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,18 @@ use sabir_wire::{Caller, Method, Raw};
 /// Decides which requests run, and learns what came of them.
 pub trait Oversee: Debug + Send + Sync {
     /// Whether a request may run.
-    fn admit(&self, call: &OverseenCall) -> Result<(), Limited>;
+    fn admit(&self, call: &OverseenCall) -> Admission;
 
     /// A request has ended.
     fn ended(&self, call: &OverseenCall, end: &CallEnd);
+}
+
+/// Whether a request may run.
+pub enum Admission {
+    /// It is decided.
+    Decided(Result<(), Limited>),
+    /// Somebody else is asked.
+    Asked(Pin<Box<dyn Future<Output = Result<(), Limited>> + Send>>),
 }
 
 /// A request under oversight.

@@ -41,7 +41,8 @@ async fn ask_first(mut request: Request, context: MethodContext) -> Outcome {
         return Outcome::Failed(problem);
     }
     let outcome = start(request.clone(), context.clone()).outcome().await;
-    let Outcome::NeedInput(Questions { questions, state: None, .. }) = &outcome else {
+    let Outcome::NeedInput { questions: Questions { questions, state: None, .. }, .. } = &outcome
+    else {
         return outcome;
     };
     resume.answers.retain(|(key, _)| questions.iter().any(|(asked, _)| asked == key));
@@ -67,14 +68,16 @@ fn start(request: Request, context: MethodContext) -> Answering {
         Request::Subscribe(uri) => methods::resources::subscribe(&context, &uri).into(),
         Request::Unsubscribe(_) => methods::resources::unsubscribe(&context).into(),
         Request::Complete(complete) => methods::completion::complete(context, complete),
-        Request::Listen(listen) => methods::subscriptions::listen(&context, listen).into(),
-        Request::GetTask(id) => methods::tasks::get(&context, &id).into(),
-        Request::UpdateTask(update) => methods::tasks::update(&context, update).into(),
+        Request::Listen(listen) => {
+            Answering::Running(Box::pin(methods::subscriptions::listen(context, listen)))
+        }
+        Request::GetTask(id) => methods::tasks::get(context, id),
+        Request::UpdateTask(update) => methods::tasks::update(context, update),
         Request::CancelTask(id) => methods::tasks::cancel(context, id),
         Request::TaskResult(wanted) => methods::tasks::result(context, wanted),
         Request::ListSkills(page) => list(context, List::Skills, page),
         Request::GetSkill(uri) => methods::skills::get(&context, &uri).into(),
-        Request::ReadFolder(read) => methods::skills::read_folder(&context, &read).into(),
-        Request::ListTasks(page) => methods::tasks::list(&context, &page).into(),
+        Request::ReadFolder(read) => methods::skills::read_folder(context, read),
+        Request::ListTasks(page) => methods::tasks::list(context, page),
     }
 }

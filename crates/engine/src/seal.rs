@@ -24,6 +24,11 @@ impl SealKey {
         STANDARD.decode(base64.trim()).ok()?.try_into().ok().map(Self)
     }
 
+    /// The key itself, to derive others from.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     fn random() -> Self {
         let mut bytes = [0; 32];
         fill_random(&mut bytes);

@@ -1,39 +1,27 @@
 //! The tasks of a server while it runs: the table, the calls behind it, and those who wait.
 
-use std::collections::HashMap;
+mod elsewhere; // tasks of other nodes
+mod ending; // how tasks end, and what is kept of them
+mod settings; // how calls become tasks, and for which clients
+
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sabir_tasks::{Answered, StoreError, TaskLimits, TaskRecord, TaskStore, TaskTable};
+use bytes::Bytes;
+use sabir_budget::memory;
+use sabir_tasks::{Answered, Continuation, StoreError, TaskRecord, TaskTable, page};
 use sabir_wire::types::Question;
-use sabir_wire::{Caller, Code, ErrorObject, Raw, Task, TaskState};
+use sabir_wire::{Caller, Raw, Task, TaskState};
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 
 use crate::calls::RunningCall;
+use crate::peers::{Outbox, Peers};
 use crate::seal::random_secret;
 
-/// How calls become tasks, and where these are kept.
-#[derive(Clone, Debug)]
-pub struct TaskSettings {
-    /// The bounds of all tasks together.
-    pub limits: TaskLimits,
-    /// How long a client waits for a result before it gets a handle, unless the tool says otherwise.
-    pub after: Duration,
-    /// How long a client that knows no tasks waits for the result of a tool whose calls may become
-    /// tasks, before it gets a handle in words and the tool `await_result`. Without, it waits for the
-    /// result.
-    pub in_words: Option<Duration>,
-    /// Where tasks survive the process; nowhere without.
-    pub store: Option<Arc<dyn TaskStore>>,
-}
-
-impl Default for TaskSettings {
-    fn default() -> Self {
-        let after = Duration::from_secs(10);
-        Self { limits: TaskLimits::default(), after, in_words: None, store: None }
-    }
-}
+pub use self::settings::TaskSettings;
+pub(crate) use self::settings::knows_tasks;
 
 /// All tasks of an engine.
 pub(crate) struct Tasks {
@@ -42,12 +30,19 @@ pub(crate) struct Tasks {
     /// The ids of tasks whose state has changed. A listener that is too slow asks for all of its own.
     changes: broadcast::Sender<Box<str>>,
     clock: Clock,
+    /// Other nodes, and what they are still to be told.
+    peers: Option<Arc<dyn Peers>>,
+    outbox: Arc<Outbox>,
+    /// A task expires before all others.
+    earlier: Arc<Notify>,
 }
 
 struct State {
     table: TaskTable,
     /// Those that have not ended.
     live: HashMap<Box<str>, Arc<Live>>,
+    /// Tasks of other nodes that have changed, for those who listen.
+    seen: VecDeque<Task>,
     is_sweeping: bool,
 }
 
@@ -81,43 +76,63 @@ fn millis(time: Duration) -> u64 {
 /// Changes that may wait for one listener.
 const CHANGES: usize = 1024;
 
-/// How often tasks that have expired are swept. For their owners they are gone before.
+/// How long the sweep sleeps at most: it ends when the server is gone.
 const SWEEP: Duration = Duration::from_secs(60);
 
 impl Tasks {
     /// The tasks that the store has kept, if there is one.
-    pub(crate) fn new(settings: TaskSettings) -> Arc<Self> {
+    pub(crate) fn new(
+        settings: TaskSettings,
+        peers: Option<Arc<dyn Peers>>,
+        outbox: Arc<Outbox>,
+    ) -> Arc<Self> {
         let mut table = TaskTable::new(settings.limits.clone());
         match settings.store.as_ref().map(|store| store.load()) {
             None => {}
-            Some(Ok(kept)) => kept.into_iter().for_each(|record| table.restore(record)),
+            Some(Ok(kept)) => kept.into_iter().for_each(|mut record| {
+                record.task.state = counted(record.task.state);
+                table.restore(record);
+            }),
             Some(Err(error)) => tracing::error!("cannot read the tasks that were kept: {error}"),
         }
         let (changes, _) = broadcast::channel(CHANGES);
-        let state = State { table, live: HashMap::new(), is_sweeping: false };
-        Arc::new(Self { settings, state: Mutex::new(state), changes, clock: Clock::new() })
+        let (live, seen) = (HashMap::new(), VecDeque::new());
+        let state = Mutex::new(State { table, live, seen, is_sweeping: false });
+        let (clock, earlier) = (Clock::new(), Arc::default());
+        Arc::new(Self { settings, state, changes, clock, peers, outbox, earlier })
     }
 
     /// Creates a task for a running call. When this completes, the task can be asked for, also after
-    /// a restart. Dropped before, there is none.
+    /// a restart and on other nodes. Dropped before, there is none. With a continuation, the next
+    /// process goes on with it.
     pub(crate) async fn create(
         self: &Arc<Self>,
         call: &Arc<RunningCall>,
         owner: &Caller,
         conversation: Option<u64>,
         ttl_ms: Option<u64>,
+        continuation: Option<Continuation>,
     ) -> Result<Task, String> {
         let record = {
             let mut state = self.lock();
-            let id: Box<str> = random_secret().into();
+            let id: Box<str> = match self.settings.store.as_ref().and_then(|store| store.node()) {
+                Some(node) => format!("{node}-{}", random_secret()).into(),
+                None => random_secret().into(),
+            };
             let now = self.clock.now();
             let created = state.table.create(now, id.clone(), owner, conversation, ttl_ms);
             let record = created.map_err(|full| full.to_string())?;
+            let kept = continuation.filter(|_| !self.is_shared());
+            let kept = kept.and_then(|continuation| state.table.keep(&id, continuation));
+            let record = kept.unwrap_or(record);
             state.live.insert(id, Arc::new(Live { call: call.clone(), changed: Notify::new() }));
+            if state.table.next_expiry() == Some(record.expires_ms()) {
+                self.earlier.notify_one();
+            }
             record
         };
         let mut unclaimed = Unclaimed { tasks: self, id: Some(record.task.id.clone()) };
-        if let Err(error) = self.save(record.clone()).await {
+        if let Err(error) = self.save(&record).await {
             tracing::error!("cannot keep a task: {error}");
             return Err("the task could not be stored".into());
         }
@@ -126,30 +141,96 @@ impl Tasks {
         Ok(record.task)
     }
 
-    /// The caller's task of that id.
-    pub(crate) fn get(&self, caller: &Caller, id: &str) -> Option<Task> {
+    /// A running task can go on after a restart. Where nodes share tasks, none does: its node has
+    /// another name then.
+    pub(crate) async fn keep(&self, id: &str, continuation: Continuation) {
+        if self.is_shared() {
+            return;
+        }
+        let kept = self.lock().table.keep(id, continuation);
+        if let Some(record) = kept {
+            // Without other nodes a failure is only logged.
+            let _ = self.save_or_log(&record).await;
+        }
+    }
+
+    /// The tasks of the process before this one that are to be gone on with.
+    pub(crate) fn continued(&self) -> Vec<TaskRecord> {
+        let state = self.lock();
+        let mut continued = state.table.continued();
+        continued.retain(|record| !state.live.contains_key(&record.task.id));
+        continued
+    }
+
+    /// A call goes on with a task of the process before this one.
+    pub(crate) fn adopt(&self, id: &str, call: &Arc<RunningCall>) {
+        let live = Live { call: call.clone(), changed: Notify::new() };
+        self.lock().live.insert(id.into(), Arc::new(live));
+    }
+
+    /// The caller's task of that id, on whatever node it is.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Option<Task>, StoreError> {
+        match self.node_of(id) {
+            Some(_) => Ok(self.fetch(caller, id).await?.map(|record| record.task)),
+            None => Ok(self.get_here(caller, id)),
+        }
+    }
+
+    fn get_here(&self, caller: &Caller, id: &str) -> Option<Task> {
         self.lock().table.get(self.clock.now(), caller, id).cloned()
+    }
+
+    /// The tasks of these ids that are the caller's, who listens to them from now on.
+    pub(crate) async fn watch(&self, caller: &Caller, ids: Vec<Box<str>>) -> Vec<Box<str>> {
+        let mut own = Vec::new();
+        for id in ids {
+            // What has happened before the subscription is told first.
+            match self.get(caller, &id).await {
+                Ok(Some(task)) if self.node_of(&id).is_some() => self.show(task),
+                Ok(Some(_)) => self.announce(&id),
+                Ok(None) | Err(_) => continue,
+            }
+            own.push(id);
+        }
+        own
     }
 
     /// The task of that id, for a listener who was allowed to hear of it.
     pub(crate) fn current(&self, id: &str) -> Option<Task> {
-        self.lock().table.record(id).map(|record| record.task.clone())
+        let state = self.lock();
+        let here = state.table.record(id).map(|record| &record.task);
+        here.or_else(|| state.seen.iter().find(|task| *task.id == *id)).cloned()
     }
 
-    /// A page of the caller's tasks.
-    pub(crate) fn list(
+    /// A page of the caller's tasks. Those of other nodes are among them, unless anybody could be the
+    /// caller.
+    pub(crate) async fn list(
         &self,
         caller: &Caller,
         conversation: Option<u64>,
         cursor: Option<&str>,
         limit: usize,
-    ) -> (Vec<Task>, Option<String>) {
-        self.lock().table.list(self.clock.now(), caller, conversation, cursor, limit)
+    ) -> Result<(Vec<Task>, Option<String>), StoreError> {
+        let has_others = self.is_shared() && caller.is_vouched_for();
+        let Some(store) = self.settings.store.as_ref().filter(|_| has_others) else {
+            let state = self.lock();
+            return Ok(state.table.list(self.clock.now(), caller, conversation, cursor, limit));
+        };
+        let mut tasks = Vec::new();
+        for record in store.list(caller).await? {
+            tasks.push(self.checked(record).await?.task);
+        }
+        Ok(page(tasks.iter().collect(), cursor, limit))
     }
 
-    /// Whether there is any, which may have been kept from before.
+    /// Whether there is none: no other node has any, and none was kept from before.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().table.is_empty()
+        !self.is_shared() && self.lock().table.is_empty()
+    }
+
+    /// Whether other nodes know the tasks of this one.
+    fn is_shared(&self) -> bool {
+        self.settings.store.as_ref().is_some_and(|store| store.node().is_some())
     }
 
     /// The ids of tasks whose state changes from now on.
@@ -164,19 +245,29 @@ impl Tasks {
     }
 
     /// A task has questions. Says whether it still runs.
-    pub(crate) fn ask(&self, id: &str, questions: Vec<(String, Question)>) -> bool {
+    pub(crate) async fn ask(&self, id: &str, questions: Vec<(String, Question)>) -> bool {
         let is_asked = self.lock().table.ask(self.clock.now(), id, questions);
+        self.publish(id).await;
         self.changed(id);
         is_asked
     }
 
     /// Takes in a client's answers. `false` if the caller has no such task.
-    pub(crate) fn answer(&self, caller: &Caller, id: &str, answers: Vec<(String, Raw)>) -> bool {
+    pub(crate) async fn answer(
+        &self,
+        caller: &Caller,
+        id: &str,
+        answers: Vec<(String, Raw)>,
+    ) -> Result<bool, StoreError> {
+        if let Some(node) = self.node_of(id) {
+            return self.answer_elsewhere(caller, id, node, answers).await;
+        }
         let answered = self.lock().table.answer(self.clock.now(), caller, id, answers);
         if answered != Answered::Unknown {
+            self.publish(id).await;
             self.changed(id);
         }
-        answered != Answered::Unknown
+        Ok(answered != Answered::Unknown)
     }
 
     /// Waits until all questions of a task are answered. `None` if it has ended before.
@@ -199,7 +290,14 @@ impl Tasks {
     }
 
     /// Waits until a task of the caller has ended or has questions. `None` if there is none.
-    pub(crate) async fn settled(&self, caller: &Caller, id: &str) -> Option<Task> {
+    pub(crate) async fn settled(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<Option<Task>, StoreError> {
+        if self.node_of(id).is_some() {
+            return self.settled_elsewhere(caller, id).await;
+        }
         loop {
             let live = self.lock().live.get(id).cloned();
             let changed = live.as_ref().map(|live| live.changed.notified());
@@ -207,65 +305,25 @@ impl Tasks {
             if let Some(changed) = changed.as_mut().as_pin_mut() {
                 changed.enable();
             }
-            let task = self.get(caller, id)?;
+            let Some(task) = self.get_here(caller, id) else { return Ok(None) };
             match changed.as_pin_mut() {
                 Some(changed) if matches!(task.state, TaskState::Working) => changed.await,
-                _ => return Some(task),
+                _ => return Ok(Some(task)),
             }
         }
     }
 
-    /// A task has ended by itself. What is kept is written before anybody can see it.
-    pub(crate) async fn end(&self, id: &str, state: TaskState) {
-        let at = self.clock.now();
-        if self.settings.store.is_some() {
-            let kept = self.lock().table.record(id).cloned();
-            let kept = kept.filter(|record| !record.task.state.is_final());
-            if let Some(mut record) = kept {
-                record.task.state = state.clone();
-                record.task.updated_ms = at;
-                self.save_or_log(record).await;
-            }
+    /// The same, with the answers to its questions.
+    pub(crate) async fn answered(
+        &self,
+        caller: &Caller,
+        id: &str,
+        answers: Vec<(String, Raw)>,
+    ) -> Result<Option<Task>, StoreError> {
+        if !answers.is_empty() {
+            self.answer(caller, id, answers).await?;
         }
-        let ended = self.lock().table.end(at, id, state.clone());
-        // A task that was cancelled meanwhile stays so, and a result may be too long to be kept.
-        let now = match ended {
-            Some(record) => Some(record),
-            None => self.lock().table.record(id).cloned(),
-        };
-        if let Some(record) = now.filter(|record| record.task.state != state) {
-            self.save_or_log(record).await;
-        }
-        self.changed(id);
-        self.lock().live.remove(id);
-    }
-
-    /// Cancels a task of the caller. Gives the task, and whether it was this that ended it.
-    pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Option<(Task, bool)> {
-        let task = self.get(caller, id)?;
-        let ended = self.lock().table.end(self.clock.now(), id, TaskState::Cancelled);
-        let Some(record) = ended else { return Some((task, false)) };
-        if let Some(live) = self.lock().live.get(id) {
-            live.call.cancel();
-        }
-        self.save_or_log(record.clone()).await;
-        self.changed(id);
-        Some((record.task, true))
-    }
-
-    /// Ends all tasks: the server stops.
-    pub(crate) async fn stop(&self) {
-        let live: Vec<_> = self.lock().live.drain().collect();
-        for (id, live) in live {
-            let reason = "the task was interrupted: the server stopped while it ran";
-            let state = TaskState::Failed(ErrorObject::new(Code::INTERNAL, reason));
-            let ended = self.lock().table.end(self.clock.now(), &id, state);
-            live.call.cancel();
-            live.changed.notify_waiters();
-            if let Some(record) = ended {
-                self.save_or_log(record).await;
-            }
-        }
+        self.settled(caller, id).await
     }
 
     /// Begins to forget tasks that have expired, unless that is being done.
@@ -277,10 +335,11 @@ impl Tasks {
         if !is_needed {
             return;
         }
-        let tasks = Arc::downgrade(self);
+        let (tasks, earlier) = (Arc::downgrade(self), self.earlier.clone());
         tokio::spawn(async move {
             while let Some(next) = tasks.upgrade().and_then(|tasks| tasks.expire()) {
-                tokio::time::sleep(next.min(SWEEP)).await;
+                // Nothing is lost if the time is over: a task has become the first.
+                let _ = tokio::time::timeout(next.min(SWEEP), earlier.notified()).await;
             }
         });
     }
@@ -300,8 +359,8 @@ impl Tasks {
             (expired, next.map(|at| Duration::from_millis(at.saturating_sub(now))))
         };
         if let Some(store) = self.settings.store.clone().filter(|_| !expired.is_empty()) {
-            tokio::task::spawn_blocking(move || {
-                if let Err(error) = store.remove(&expired) {
+            tokio::spawn(async move {
+                if let Err(error) = store.remove(&expired).await {
                     tracing::error!("cannot remove tasks that have expired: {error}");
                 }
             });
@@ -310,26 +369,31 @@ impl Tasks {
     }
 
     fn changed(&self, id: &str) {
-        if let Some(live) = self.lock().live.get(id) {
+        let state = self.lock();
+        if let Some(live) = state.live.get(id) {
             live.changed.notify_waiters();
         }
-        self.announce(id);
-    }
-
-    async fn save(&self, record: TaskRecord) -> Result<(), StoreError> {
-        let Some(store) = self.settings.store.clone() else { return Ok(()) };
-        let saving = tokio::task::spawn_blocking(move || store.save(&record));
-        saving.await.map_err(StoreError::new)?
-    }
-
-    async fn save_or_log(&self, record: TaskRecord) {
-        if let Err(error) = self.save(record).await {
-            tracing::error!("cannot keep the state of a task: {error}");
+        if let Some(record) = state.table.record(id).filter(|_| self.peers.is_some()) {
+            self.outbox.change_task(&record.owner, id);
         }
+        drop(state);
+        self.announce(id);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The same state, whose result takes from the memory of the process as long as it is kept. What is
+/// there already is not refused: the table has a limit of its own.
+fn counted(state: TaskState) -> TaskState {
+    match state {
+        TaskState::Completed(result) => {
+            let text = memory().count(Bytes::copy_from_slice(result.as_bytes()));
+            TaskState::Completed(Raw::parse(text).unwrap_or(result))
+        }
+        other => other,
     }
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sabir_session::Outcome;
-use sabir_wire::Request;
+use sabir_wire::{Raw, Request};
 use serde::Deserialize;
 use tracing::field::{Empty, display};
 use tracing::{Level, Span, debug, enabled, info, info_span};
 
 use crate::context::MethodContext;
 use crate::engine::Engine;
-use crate::observe::{Ended, Ending, ObservedCall};
+use crate::observe::{Ended, Ending, ObservedCall, name_of};
 
 /// A request that is being traced. Costs next to nothing without a log and without observers.
 #[derive(Debug)]
@@ -32,7 +32,8 @@ struct Observed {
 const MAX_ARGUMENTS: usize = 200;
 
 impl Trace {
-    pub(crate) fn begin(request: &Request, context: &MethodContext) -> Self {
+    /// A request begins. Where it is traced, its sources see its own place in the trace.
+    pub(crate) fn begin(request: &Request, context: &mut MethodContext) -> Self {
         let span = info_span!(
             target: "sabir::call",
             "request",
@@ -48,8 +49,7 @@ impl Trace {
             Request::GetPrompt(get) => context.catalog.prompt(&get.name).is_some(),
             _ => false,
         };
-        let number = context.call.number;
-        let call = ObservedCall::new(request, &context.from, number, context.transport, is_offered);
+        let call = observed(request, context, is_offered);
         if !span.is_disabled() {
             span.record("method", call.method.name());
             span.record("caller", display(&call.caller));
@@ -59,6 +59,11 @@ impl Trace {
         }
         let engine = context.engine.clone();
         engine.observers().for_each(|observer| observer.began(&call));
+        if let Some(trace) = engine.observers().find_map(|one| one.traceparent(call.number)) {
+            let meta = context.from.meta.raw.take().unwrap_or_else(Raw::empty_object);
+            let trace = format!("\"{trace}\"");
+            context.from.meta.raw = Some(meta.with_members(&[("traceparent", Some(&*trace))]));
+        }
         Self { span, observed: Some(Observed { call, engine, began: Instant::now() }) }
     }
 
@@ -87,6 +92,33 @@ impl Trace {
         if !self.span.is_disabled() {
             self.span.in_scope(|| log(&call, &ending));
         }
+    }
+}
+
+fn observed(request: &Request, context: &MethodContext, is_offered: bool) -> ObservedCall {
+    let MethodContext { from, call, .. } = context;
+    let arguments = match request {
+        Request::CallTool(call) => call.arguments.clone(),
+        _ => None,
+    };
+    let client = match request {
+        Request::Initialize(initialize) => initialize.client.clone(),
+        _ => from.client.clone(),
+    };
+    ObservedCall {
+        number: call.observed.number,
+        link: call.observed.link,
+        key: call.key.0,
+        method: request.method(),
+        name: name_of(request),
+        is_offered,
+        arguments,
+        caller: from.caller.clone(),
+        client,
+        revision: from.revision,
+        transport: context.transport,
+        meta: from.meta.raw.clone().filter(|_| context.engine.is_traced()),
+        http_trace: call.observed.http_trace.clone(),
     }
 }
 

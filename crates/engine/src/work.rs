@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use sabir_budget::{MemoryFull, memory};
+use sabir_budget::memory;
 use sabir_registry::CallHandle as _;
 use sabir_session::Outcome;
 use sabir_wire::Request;
@@ -83,8 +83,8 @@ impl Work {
     /// The same work, to be run when it is first awaited, or by a task.
     pub(crate) fn later(self) -> Waiting {
         let (call, grace) = (self.context.call.clone(), self.grace());
-        let trace = Trace::begin(&self.request, &self.context);
-        let Self { request, context } = self;
+        let Self { request, mut context } = self;
+        let trace = Trace::begin(&request, &mut context);
         let running: Running = Box::pin(async move { route(request, context).outcome().await });
         Waiting { call, running: Some((Guarded(running), trace)), grace }
     }
@@ -103,12 +103,12 @@ impl Work {
 
     /// Runs the call as far as it gets without waiting.
     pub fn run(self) -> Progress {
-        let (is_refused, grace) = (self.is_heavy() && memory().is_full(), self.grace());
-        let Self { request, context } = self;
-        let trace = Trace::begin(&request, &context);
+        let (is_heavy, grace) = (self.is_heavy(), self.grace());
+        let Self { request, mut context } = self;
+        let trace = Trace::begin(&request, &mut context);
         let call = context.call.clone();
-        if is_refused {
-            return done(call, trace, refused(MemoryFull(memory().limit())));
+        if let Some(full) = memory().check(call.share).err().filter(|_| is_heavy) {
+            return done(call, trace, refused(full));
         }
         let entered = trace.span().clone().entered();
         let mut running = match guarded(|| route(request, context)) {
@@ -127,7 +127,8 @@ impl Work {
 
 fn done(call: Arc<RunningCall>, trace: Trace, outcome: Outcome) -> Progress {
     trace.end(&outcome);
-    Progress::Done(Done { call, outcome: Admitted::new(outcome) })
+    let outcome = Admitted::new(outcome, call.share);
+    Progress::Done(Done { call, outcome })
 }
 
 impl Future for Waiting {
@@ -140,7 +141,9 @@ impl Future for Waiting {
         if let Some((_, trace)) = self.running.take() {
             trace.end(&outcome);
         }
-        Poll::Ready(Done { call: self.call.clone(), outcome: Admitted::new(outcome) })
+        let call = self.call.clone();
+        let outcome = Admitted::new(outcome, call.share);
+        Poll::Ready(Done { call, outcome })
     }
 }
 
@@ -157,7 +160,7 @@ impl Drop for Waiting {
             tokio::select! {
                 outcome = running => {
                     trace.end(&outcome);
-                    call.finished(Admitted::new(outcome));
+                    call.finished(Admitted::new(outcome, call.share));
                 }
                 () = cancelled => trace.aborted(),
             }

@@ -1,18 +1,23 @@
 //! A store in a file that survives the process, also one that is killed.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
 use crate::record::TaskRecord;
-use crate::store::{StoreError, TaskStore};
+use crate::store::{Pending, StoreError, TaskStore};
 
 const TASKS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tasks");
 
+type Tasks<'t> = redb::Table<'t, &'static str, &'static [u8]>;
+
 /// Keeps tasks in a file, which one process has open at a time. A change is on the disk before the
-/// method returns.
+/// future completes.
 #[derive(Debug)]
-pub struct DiskStore(Database);
+pub struct DiskStore(Arc<Database>);
 
 impl DiskStore {
     /// Opens the file, or creates it.
@@ -20,6 +25,7 @@ impl DiskStore {
         let named = |error: &dyn std::fmt::Display| {
             StoreError::new(format!("cannot open the task store {}: {error}", path.display()))
         };
+        create_private(path).map_err(|error| named(&error))?;
         let database = Database::create(path).map_err(|error| named(&error))?;
         // Reading demands that the table exists.
         let created = || -> Result<(), redb::Error> {
@@ -28,16 +34,24 @@ impl DiskStore {
             Ok(change.commit()?)
         };
         created().map_err(|error| named(&error))?;
-        Ok(Self(database))
+        Ok(Self(Arc::new(database)))
     }
 
-    fn change(
+    /// Runs outside of the threads that serve: a write waits for the disk.
+    fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut redb::Table<'_, &str, &[u8]>) -> Result<(), redb::StorageError>,
-    ) -> Result<(), redb::Error> {
-        let transaction = self.0.begin_write()?;
-        change(&mut transaction.open_table(TASKS)?)?;
-        Ok(transaction.commit()?)
+        given: T,
+        change: impl FnOnce(&mut Tasks<'_>, T) -> Result<(), redb::StorageError> + Send + 'static,
+    ) -> Pending<'_, ()> {
+        let database = self.0.clone();
+        Box::pin(async move {
+            let changed = tokio::task::spawn_blocking(move || -> Result<(), redb::Error> {
+                let transaction = database.begin_write()?;
+                change(&mut transaction.open_table(TASKS)?, given)?;
+                Ok(transaction.commit()?)
+            });
+            changed.await.map_err(StoreError::new)?.map_err(StoreError::new)
+        })
     }
 
     fn read(&self) -> Result<Vec<Vec<u8>>, redb::Error> {
@@ -49,61 +63,116 @@ impl DiskStore {
     }
 }
 
+/// Creates the file, unless it is there, for its owner only: it has the results of all callers.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
 impl TaskStore for DiskStore {
     fn load(&self) -> Result<Vec<TaskRecord>, StoreError> {
         let all = self.read().map_err(StoreError::new)?;
-        all.iter().map(|bytes| TaskRecord::from_bytes(bytes).map_err(StoreError::new)).collect()
+        let read = all.iter().map(|bytes| TaskRecord::from_bytes(bytes).map_err(StoreError::new));
+        read.map(|record| record.map(TaskRecord::found)).collect()
     }
 
-    fn save(&self, record: &TaskRecord) -> Result<(), StoreError> {
-        let bytes = record.to_bytes().map_err(StoreError::new)?;
-        let id = &*record.task.id;
-        self.change(|tasks| tasks.insert(id, &*bytes).map(drop)).map_err(StoreError::new)
+    fn save<'a>(&'a self, record: &'a TaskRecord) -> Pending<'a, Option<TaskRecord>> {
+        Box::pin(async move {
+            let bytes = record.to_bytes().map_err(StoreError::new)?;
+            let given = (record.task.id.clone(), bytes);
+            self.change(given, |tasks, (id, bytes)| tasks.insert(&*id, &*bytes).map(drop)).await?;
+            Ok(None)
+        })
     }
 
-    fn remove(&self, ids: &[Box<str>]) -> Result<(), StoreError> {
-        let forget = |tasks: &mut redb::Table<'_, &str, &[u8]>| {
+    fn remove<'a>(&'a self, ids: &'a [Box<str>]) -> Pending<'a, ()> {
+        self.change(ids.to_vec(), |tasks, ids| {
             ids.iter().try_for_each(|id| tasks.remove(&**id).map(drop))
-        };
-        self.change(forget).map_err(StoreError::new)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use sabir_wire::types::ClientCapabilities;
     use sabir_wire::{Caller, Raw, Task, TaskState};
 
     use super::*;
+    use crate::record::Continuation;
 
     fn record(id: &str, state: TaskState) -> TaskRecord {
         let task =
             Task { id: id.into(), created_ms: 1, updated_ms: 2, ttl_ms: 3, poll_ms: 4, state };
-        TaskRecord { owner: Caller::new("i", "ann"), conversation: Some(7), task }
+        let (owner, conversation) = (Caller::new("i", "ann"), Some(7));
+        TaskRecord { owner, conversation, task, continuation: None }
     }
 
-    #[test]
-    fn what_was_saved_is_there_when_the_file_is_opened_again() {
+    #[tokio::test]
+    async fn what_was_saved_is_there_when_the_file_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tasks.redb");
         let done = TaskState::Completed(Raw::parse(r#"{"content":[1e400]}"#).unwrap());
         let store = DiskStore::open(&path).unwrap();
-        store.save(&record("done", TaskState::Working)).unwrap();
-        store.save(&record("done", done.clone())).unwrap();
-        store.save(&record("lost", TaskState::Working)).unwrap();
-        store.save(&record("gone", TaskState::Cancelled)).unwrap();
-        store.save(&record("old", TaskState::Cancelled)).unwrap();
-        store.remove(&["old".into(), "unknown".into()]).unwrap();
+        store.save(&record("done", TaskState::Working)).await.unwrap();
+        store.save(&record("done", done.clone())).await.unwrap();
+        store.save(&record("lost", TaskState::Working)).await.unwrap();
+        let continuation = Continuation {
+            tool: "t".into(),
+            arguments: Raw::empty_object(),
+            capabilities: ClientCapabilities::everything(),
+            state: Raw::parse("[7]").unwrap(),
+        };
+        for (id, state) in [("works", TaskState::Working), ("worked", TaskState::Cancelled)] {
+            let continuation = Some(continuation.clone());
+            store.save(&TaskRecord { continuation, ..record(id, state) }).await.unwrap();
+        }
+        store.save(&record("gone", TaskState::Cancelled)).await.unwrap();
+        store.save(&record("old", TaskState::Cancelled)).await.unwrap();
+        store.remove(&["old".into(), "unknown".into()]).await.unwrap();
         drop(store);
         let mut read = DiskStore::open(&path).unwrap().load().unwrap();
         read.sort_by(|a, b| a.task.id.cmp(&b.task.id));
         let states: Vec<_> = read.iter().map(|r| (&*r.task.id, r.task.state.clone())).collect();
-        let lost = TaskState::Failed(crate::record::interrupted());
-        assert_eq!(states, [("done", done), ("gone", TaskState::Cancelled), ("lost", lost)]);
+        let lost = record("lost", TaskState::Working).interrupted().task.state;
+        let (cancelled, works) = (TaskState::Cancelled, TaskState::Working);
+        assert_eq!(
+            states,
+            [
+                ("done", done),
+                ("gone", cancelled.clone()),
+                ("lost", lost),
+                ("worked", cancelled),
+                ("works", works)
+            ]
+        );
+        let continuations: Vec<_> =
+            read.iter().map(|record| record.continuation.as_ref()).collect();
+        assert_eq!(continuations, [None, None, None, None, Some(&continuation)]);
         assert!(read[0].owner.is_same_as(&Caller::new("i", "ann")));
         assert_eq!(
             (read[0].task.created_ms, read[0].task.ttl_ms, read[0].conversation),
             (1, 3, None)
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_a_new_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tasks.redb");
+        drop(DiskStore::open(&path).unwrap());
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        drop(DiskStore::open(&path).unwrap());
+        let mode = path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o640, "what somebody has chosen stays");
     }
 
     #[test]

@@ -5,10 +5,12 @@
 
 mod disk; // a store that survives the process
 mod record; // a task as it is kept
+mod shared; // a store that several nodes share
 mod store; // where tasks are kept
 mod table; // all tasks of a server
 
 pub use disk::DiskStore;
-pub use record::TaskRecord;
-pub use store::{StoreError, TaskStore};
-pub use table::{Answered, TaskLimits, TaskTable, TooManyTasks};
+pub use record::{Continuation, TaskRecord};
+pub use shared::SharedStore;
+pub use store::{Pending, StoreError, TaskStore};
+pub use table::{Answered, TaskLimits, TaskTable, TooManyTasks, is_cursor, page};

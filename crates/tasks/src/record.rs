@@ -1,6 +1,8 @@
 //! A task as it is kept.
 
-use sabir_wire::{Caller, Code, ErrorObject, Raw, Task, TaskState};
+use sabir_wire::WriteJson as _;
+use sabir_wire::types::{ClientCapabilities, Questions};
+use sabir_wire::{Caller, Code, ErrorObject, Raw, ReadJson as _, Revision, Task, TaskState};
 use serde::{Deserialize, Serialize};
 
 /// A task, with whom it belongs to.
@@ -12,10 +14,24 @@ pub struct TaskRecord {
     pub conversation: Option<u64>,
     /// The task.
     pub task: Task,
+    /// How a process that finds it unfinished goes on with it.
+    pub continuation: Option<Continuation>,
 }
 
-/// A record in a store. Questions are not kept: a task that waits for answers does not survive the
-/// process that asks.
+/// How a call goes on after a restart, whose work is done elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// The tool that was called.
+    pub tool: Box<str>,
+    /// Its arguments.
+    pub arguments: Raw,
+    /// What its client can be asked.
+    pub capabilities: ClientCapabilities,
+    /// The state from which its source goes on.
+    pub state: Raw,
+}
+
+/// A record in a store.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     issuer: String,
@@ -29,8 +45,13 @@ struct Stored {
     result: Option<Raw>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<ErrorObject>,
+    /// The questions that it waits for the answers to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    questions: Option<Raw>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cancelled: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    continuation: Option<Continuation>,
 }
 
 impl TaskRecord {
@@ -42,10 +63,14 @@ impl TaskRecord {
     /// What a store keeps.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let Task { id, created_ms, updated_ms, ttl_ms, poll_ms, state } = &self.task;
-        let (result, error) = match state {
-            TaskState::Completed(result) => (Some(result.clone()), None),
-            TaskState::Failed(error) => (None, Some(error.clone())),
-            _ => (None, None),
+        let (result, error, questions) = match state {
+            TaskState::Completed(result) => (Some(result.clone()), None, None),
+            TaskState::Failed(error) => (None, Some(error.clone()), None),
+            TaskState::InputRequired(open) => {
+                let questions = Questions { questions: open.clone(), ..Questions::default() };
+                (None, None, Some(questions.to_raw(Revision::NEWEST)))
+            }
+            TaskState::Working | TaskState::Cancelled => (None, None, None),
         };
         serde_json::to_vec(&Stored {
             issuer: self.owner.issuer().to_owned(),
@@ -57,22 +82,28 @@ impl TaskRecord {
             poll_ms: *poll_ms,
             result,
             error,
+            questions,
             cancelled: matches!(state, TaskState::Cancelled),
+            continuation: self.continuation.clone().filter(|_| !state.is_final()),
         })
     }
 
-    /// Reads what a store has kept. A task that had not ended has failed: nobody works on it.
+    /// Reads what a store has kept.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let stored: Stored = serde_json::from_slice(bytes)?;
-        let state = match (stored.result, stored.error) {
-            (Some(result), _) => TaskState::Completed(result),
-            (None, Some(error)) => TaskState::Failed(error),
-            (None, None) if stored.cancelled => TaskState::Cancelled,
-            (None, None) => TaskState::Failed(interrupted()),
+        let questions = stored.questions.as_ref().map(Questions::read_json).transpose();
+        let questions = questions.map_err(serde::de::Error::custom)?;
+        let state = match (stored.result, stored.error, questions) {
+            (Some(result), ..) => TaskState::Completed(result),
+            (None, Some(error), _) => TaskState::Failed(error),
+            (None, None, _) if stored.cancelled => TaskState::Cancelled,
+            (None, None, Some(asked)) => TaskState::InputRequired(asked.questions),
+            (None, None, None) => TaskState::Working,
         };
         Ok(Self {
             owner: Caller::new(stored.issuer, stored.subject),
             conversation: None,
+            continuation: stored.continuation,
             task: Task {
                 id: stored.id,
                 created_ms: stored.created_ms,
@@ -83,9 +114,25 @@ impl TaskRecord {
             },
         })
     }
-}
 
-/// The error of a task whose process has ended.
-pub(crate) fn interrupted() -> ErrorObject {
-    ErrorObject::new(Code::INTERNAL, "the task was interrupted: the server stopped while it ran")
+    /// The same task, as the next process finds it: one that can go on does so, and asks its questions
+    /// again.
+    #[must_use]
+    pub(crate) fn found(mut self) -> Self {
+        if self.continuation.is_none() || self.task.state.is_final() {
+            return self.interrupted();
+        }
+        self.task.state = TaskState::Working;
+        self
+    }
+
+    /// The same task, which has failed if it had not ended: nobody works on it.
+    #[must_use]
+    pub fn interrupted(mut self) -> Self {
+        if !self.task.state.is_final() {
+            let reason = "the task was interrupted: the server stopped while it ran";
+            self.task.state = TaskState::Failed(ErrorObject::new(Code::INTERNAL, reason));
+        }
+        self
+    }
 }

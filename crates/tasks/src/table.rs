@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use sabir_wire::types::Question;
 use sabir_wire::{Caller, Code, ErrorObject, Raw, Task, TaskState};
 
-use crate::record::TaskRecord;
+use crate::record::{Continuation, TaskRecord};
 
 /// The bounds of a table.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl TaskTable {
         let task = Task { id, created_ms, updated_ms, ttl_ms, poll_ms, state };
         // Scopes and claims are those of one request.
         let owner = Caller::new(owner.issuer(), owner.subject());
-        let record = TaskRecord { owner, conversation, task };
+        let record = TaskRecord { owner, conversation, task, continuation: None };
         self.restore(record.clone());
         Ok(record)
     }
@@ -135,7 +135,8 @@ impl TaskTable {
     }
 
     /// The caller's tasks, oldest first, after the task that `cursor` names. A caller whom nobody
-    /// vouches for may be anybody, and sees those of the same conversation only.
+    /// vouches for may be anybody, and sees those of the same conversation only, but for the user who
+    /// started the process.
     pub fn list(
         &self,
         now: u64,
@@ -145,20 +146,12 @@ impl TaskTable {
         limit: usize,
     ) -> (Vec<Task>, Option<String>) {
         let is_listed = |record: &&TaskRecord| {
-            let is_known = caller.is_vouched_for() || record.conversation == conversation;
+            let is_one = caller.is_vouched_for() || caller.is_local();
+            let is_known = is_one || record.conversation == conversation;
             record.owner.is_same_as(caller) && is_known && record.expires_ms() > now
         };
         let records = self.tasks.values().map(|entry| &entry.record).filter(is_listed);
-        let mut tasks: Vec<&Task> = records.map(|record| &record.task).collect();
-        tasks.sort_by_key(|task| (task.created_ms, &task.id));
-        let place = |task: &Task| format!("{:016x}{}", task.created_ms, task.id);
-        let after = |task: &&&Task| cursor.is_none_or(|cursor| *place(task) > *cursor);
-        let mut page: Vec<Task> =
-            tasks.iter().filter(after).take(limit + 1).map(|task| (*task).clone()).collect();
-        let has_more = page.len() > limit;
-        page.truncate(limit);
-        let next = page.last().filter(|_| has_more).map(place);
-        (page, next)
+        page(records.map(|record| &record.task).collect(), cursor, limit)
     }
 
     /// A running task has questions. Their keys on the wire are never used again in this task. Says
@@ -209,6 +202,21 @@ impl TaskTable {
         Answered::All
     }
 
+    /// A running task can go on after a restart. Gives what it is then.
+    pub fn keep(&mut self, id: &str, continuation: Continuation) -> Option<TaskRecord> {
+        let entry = self.running(id)?;
+        entry.record.continuation = Some(continuation);
+        Some(entry.record.clone())
+    }
+
+    /// The tasks that run and can go on after a restart.
+    pub fn continued(&self) -> Vec<TaskRecord> {
+        let records = self.tasks.values().map(|entry| &entry.record);
+        let goes_on =
+            |record: &&TaskRecord| record.continuation.is_some() && !record.task.state.is_final();
+        records.filter(goes_on).cloned().collect()
+    }
+
     /// The answers of a task whose questions are all answered, by the keys of its source.
     pub fn take_answers(&mut self, id: &str) -> Option<Vec<(String, Raw)>> {
         let entry = self.running(id)?;
@@ -218,19 +226,27 @@ impl TaskTable {
 
     /// Ends a task. Gives what it is then; `None` if it has ended before, or does not exist.
     pub fn end(&mut self, now: u64, id: &str, state: TaskState) -> Option<TaskRecord> {
-        let room = self.limits.result_bytes.saturating_sub(self.result_bytes);
-        let size = size_of(&state);
+        let state = self.fitting(state);
         let entry = self.running(id)?;
-        let state = if size > room { TaskState::Failed(too_long(size)) } else { state };
         let kept = size_of(&state);
         entry.record.task.state = state;
         entry.record.task.updated_ms = now;
+        entry.record.continuation = None;
         entry.open = Vec::new();
         entry.answers = Vec::new();
         entry.used = HashSet::new();
         let record = entry.record.clone();
         self.result_bytes += kept;
         Some(record)
+    }
+
+    /// The same end, which is a failure if there is no room for the result.
+    pub fn fitting(&self, state: TaskState) -> TaskState {
+        let room = self.limits.result_bytes.saturating_sub(self.result_bytes);
+        match size_of(&state) {
+            size if size > room => TaskState::Failed(too_long(size)),
+            _ => state,
+        }
     }
 
     /// Forgets all tasks whose time is over.
@@ -285,6 +301,33 @@ impl TaskTable {
         }
         Some(record)
     }
+}
+
+/// A page of tasks, oldest first, after the task that `cursor` names, and the cursor of the next.
+pub fn page(
+    mut tasks: Vec<&Task>,
+    cursor: Option<&str>,
+    limit: usize,
+) -> (Vec<Task>, Option<String>) {
+    tasks.sort_by_key(|task| (task.created_ms, &task.id));
+    let place = |task: &Task| format!("{:0TIME$x}{}", task.created_ms, task.id);
+    let after = |task: &&&Task| cursor.is_none_or(|cursor| *place(task) > *cursor);
+    let mut page: Vec<Task> =
+        tasks.iter().filter(after).take(limit + 1).map(|task| (*task).clone()).collect();
+    let has_more = page.len() > limit;
+    page.truncate(limit);
+    let next = page.last().filter(|_| has_more).map(place);
+    (page, next)
+}
+
+/// Digits of the time in a cursor.
+const TIME: usize = 16;
+
+/// Whether a text has the form of a cursor. The task that it names may have expired.
+pub fn is_cursor(text: &str) -> bool {
+    let is_of_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let (time, id) = text.as_bytes().split_at_checked(TIME).unwrap_or_default();
+    time.iter().all(u8::is_ascii_hexdigit) && !id.is_empty() && id.iter().copied().all(is_of_id)
 }
 
 fn owner_key(owner: &Caller) -> (Box<str>, Box<str>) {

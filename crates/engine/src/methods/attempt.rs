@@ -7,7 +7,7 @@ use sabir_budget::{compute, memory};
 use sabir_registry::{Answer, Ask, Context, Outcome as SourceOutcome, Source};
 use sabir_session::Outcome;
 use sabir_wire::types::{Questions, Relayed, ServerResult};
-use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Resume, Revision, render};
+use sabir_wire::{ByteString, Caller, ErrorObject, Method, Problem, Raw, Resume, Revision, render};
 use serde_json::Value;
 
 use super::busy;
@@ -15,6 +15,7 @@ use crate::admitted::refused;
 use crate::calls::{Parked, RunningCall};
 use crate::context::MethodContext;
 use crate::engine::Engine;
+use crate::peers::{split_route, with_route};
 use crate::seal::{Binding, SavedState};
 
 /// One start of a call that may ask its client.
@@ -28,6 +29,7 @@ pub(crate) struct Attempt {
     name: ByteString,
     arguments: Option<Raw>,
     saved: SavedState,
+    refusals: Vec<(String, ErrorObject)>,
 }
 
 impl Attempt {
@@ -50,9 +52,11 @@ impl Attempt {
             name,
             arguments: arguments.cloned(),
             saved: SavedState::default(),
+            refusals: resume.refusals,
         };
         if let Some(state) = resume.state {
-            let opened = context.engine.seal.open(&state, &attempt.binding());
+            let (_, sealed) = split_route(&state);
+            let opened = context.engine.seal.open(sealed, &attempt.binding());
             attempt.saved = opened.ok_or_else(|| {
                 Problem::Params(
                     "invalid `requestState`: it expired, or belongs to another request".into(),
@@ -109,7 +113,7 @@ impl Attempt {
             let reason = format!("the call asked its client too often (limit {limit})");
             return Outcome::Failed(Problem::Internal(reason.into()));
         }
-        let Ask { questions, state } = ask;
+        let Ask { questions, state, takes_refusals, only_here } = ask;
         if questions.is_empty() && state.is_none() {
             return Outcome::Failed(Problem::Internal("the call asked nothing".into()));
         }
@@ -125,11 +129,28 @@ impl Attempt {
             let asked = self.saved.asked + 1;
             let saved = SavedState { asked, answers: self.saved.answers.clone(), state };
             match self.engine.seal.seal(&saved, &self.binding()) {
-                Some(sealed) => Some(sealed),
+                Some(sealed) => Some(self.routed(sealed, only_here)),
                 None => return Outcome::Failed(Problem::Internal("Internal error".into())),
             }
         };
-        Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
+        let questions = Questions { questions, state, ..Questions::default() };
+        Outcome::NeedInput { questions, takes_refusals }
+    }
+
+    /// The same state, which names this node if no other can go on with the call.
+    fn routed(&self, sealed: String, only_here: bool) -> String {
+        let peers = self.engine.settings.peers.as_ref().filter(|_| only_here);
+        match peers.and_then(|peers| peers.route()) {
+            Some(route) => with_route(&route, &sealed),
+            None => sealed,
+        }
+    }
+
+    /// What a client would send to bring the call back to a state that its source has kept.
+    pub(crate) fn resume_from(&self, state: Raw) -> Option<Resume> {
+        let saved = SavedState { state: Some(state), ..SavedState::default() };
+        let state = self.engine.seal.seal(&saved, &self.binding())?;
+        Some(Resume { state: Some(state.into()), ..Resume::default() })
     }
 
     fn binding(&self) -> Binding<'_> {
@@ -173,7 +194,8 @@ pub(crate) fn relayed(method: &str, json: Raw) -> ServerResult {
 /// The context of a call that may ask its client.
 pub(crate) fn context(context: MethodContext, attempt: &Attempt) -> Context {
     let SavedState { answers, state, .. } = attempt.saved.clone();
-    Context { answers, state, ..plain_context(context) }
+    let refusals = attempt.refusals.clone();
+    Context { answers, refusals, state, ..plain_context(context) }
 }
 
 /// The context of any other call.
@@ -185,6 +207,7 @@ pub(crate) fn plain_context(context: MethodContext) -> Context {
         client: context.from.client,
         meta: context.from.meta.raw,
         answers: Vec::new(),
+        refusals: Vec::new(),
         state: None,
         call: context.call,
     }

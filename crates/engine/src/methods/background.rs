@@ -3,17 +3,21 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use sabir_registry::{CallHandle as _, TaskMode, ToolEntry};
 use sabir_session::Outcome;
-use sabir_wire::render;
+use sabir_tasks::Continuation;
+use sabir_wire::TaskState;
 use sabir_wire::types::{ClientCapabilities, Questions, ServerResult, TASKS};
-use sabir_wire::{Code, ErrorObject, Problem, Raw, Resume, Revision, TaskState, WriteJson as _};
+use sabir_wire::{ByteString, Code, ErrorObject, Method, Problem, Raw, Resume, Revision};
+use sabir_wire::{WriteJson as _, raise, render};
 use tracing::Instrument as _;
 
 use super::attempt::relayed;
 use crate::await_result::handle_in_words;
 use crate::context::{Answering, MethodContext};
 use crate::guard::{Guarded, Running};
+use crate::tasks::knows_tasks;
 
 /// How a call becomes a task.
 pub(crate) struct Plan {
@@ -30,6 +34,22 @@ pub(crate) struct Plan {
 /// Begins the work of a call, with the answers of its client.
 pub(crate) type Start = Box<dyn Fn(Resume) -> Result<Answering, Problem> + Send>;
 
+/// A call of a tool, which can be made again.
+pub(crate) struct Repeatable {
+    pub(crate) tool: ByteString,
+    pub(crate) arguments: Raw,
+    pub(crate) start: Start,
+}
+
+impl Repeatable {
+    /// How the next process goes on with the call, if its source can.
+    fn continuation(&self, context: &MethodContext) -> Option<Continuation> {
+        let (tool, arguments) = ((&*self.tool).into(), self.arguments.clone());
+        let capabilities = context.from.capabilities.clone();
+        context.call.continuing().map(|state| Continuation { tool, arguments, capabilities, state })
+    }
+}
+
 /// Decides whether a call may become a task; `None` if it does not. `wish` is that of a client of
 /// 2025-11-25, which decides itself.
 pub(crate) fn plan(
@@ -42,7 +62,7 @@ pub(crate) fn plan(
         return Ok(None);
     }
     let to = context.from.revision.features();
-    let knows = to.stateless && context.from.capabilities.has_extension(TASKS);
+    let knows = knows_tasks(&context.from);
     let plan = |after, is_required| Plan { after, ttl_ms: None, is_required, in_words: false };
     let unavailable = |reason| Problem::Chosen(ErrorObject::new(Code::METHOD_NOT_FOUND, reason));
     match (policy.mode, wish.filter(|_| to.core_tasks)) {
@@ -57,13 +77,17 @@ pub(crate) fn plan(
         }),
         (_, None) if !knows => {
             // Words are no structured result, which some clients insist on.
-            let after = context.engine.tasks.settings.in_words.filter(|_| entry.output.is_none());
+            let patience = context.engine.tasks.settings.patience_of(context.from.client.as_ref());
+            let can_await = entry.output.is_none() && context.engine.can_await(&context.catalog);
+            let after = patience.filter(|_| can_await);
             Ok(after.map(|after| Plan { in_words: true, ..plan(Some(after), false) }))
         }
         (TaskMode::Auto, None) => {
             let after = policy.after.unwrap_or(context.engine.tasks.settings.after);
             Ok(Some(plan(Some(after), false)))
         }
+        // Its source says when.
+        (TaskMode::Passed, None) => Ok(Some(plan(Some(Duration::MAX), false))),
         (TaskMode::Always, None) => Ok(Some(plan(None, false))),
         (TaskMode::Required, None) => Ok(Some(plan(None, true))),
     }
@@ -91,9 +115,9 @@ pub(crate) fn begin(
     context: MethodContext,
     plan: Plan,
     resume: Resume,
-    start: Start,
+    call: Repeatable,
 ) -> Result<Answering, Problem> {
-    let mut running = match start(resume)? {
+    let mut running = match (call.start)(resume)? {
         Answering::Running(running) => running,
         done @ Answering::Done(_) => return Ok(done),
     };
@@ -102,20 +126,25 @@ pub(crate) fn begin(
             tokio::select! {
                 biased;
                 outcome = &mut running => return outcome,
+                () = context.call.long(), if !plan.in_words => {}
                 () = tokio::time::sleep(after) => {}
             }
         }
-        let MethodContext { engine, from, call, .. } = &context;
+        let MethodContext { engine, from, .. } = &context;
         let conversation = context.conversation_number();
-        let created = engine.tasks.create(call, &from.caller, conversation, plan.ttl_ms).await;
+        let continuation = call.continuation(&context);
+        let created = engine
+            .tasks
+            .create(&context.call, &from.caller, conversation, plan.ttl_ms, continuation)
+            .await;
         match created {
             Ok(task) => {
-                call.detach();
-                let result = match plan.in_words {
-                    true => handle_in_words(&task.id).into(),
-                    false => relayed("tools/call", task.created(from.revision)),
+                context.call.detach();
+                let result = match plan.after.filter(|_| plan.in_words) {
+                    Some(patience) => handle_in_words(&task.id, patience).into(),
+                    None => relayed("tools/call", task.created(from.revision)),
                 };
-                let work = work(context, task.id, running, start);
+                let work = work(context, task.id, running, call);
                 tokio::spawn(work.instrument(tracing::Span::current()));
                 Outcome::Done(result)
             }
@@ -127,29 +156,46 @@ pub(crate) fn begin(
 }
 
 /// Works on a task until it ends.
-async fn work(context: MethodContext, id: Box<str>, mut running: Running, start: Start) {
+pub(super) async fn work(
+    context: MethodContext,
+    id: Box<str>,
+    mut running: Running,
+    repeat: Repeatable,
+) {
     let MethodContext { engine, from, call, .. } = &context;
+    let mut is_kept = call.continuing().is_some();
     let state = loop {
         let grace = engine.settings.engine_limits.abort_grace;
         let cancelled = async {
             call.cancelled().await;
             tokio::time::sleep(grace).await;
         };
-        let outcome = tokio::select! {
-            biased;
-            outcome = Guarded(running) => outcome,
-            () = cancelled => break TaskState::Cancelled,
+        let mut guarded = Guarded(running);
+        tokio::pin!(cancelled);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut guarded => break Some(outcome),
+                () = call.long(), if !is_kept => {
+                    is_kept = true;
+                    if let Some(continuation) = repeat.continuation(&context) {
+                        engine.tasks.keep(&id, continuation).await;
+                    }
+                }
+                () = &mut cancelled => break None,
+            }
         };
+        let Some(outcome) = outcome else { break TaskState::Cancelled };
         if call.is_cancelled() {
             break TaskState::Cancelled;
         }
         let questions = match outcome {
-            Outcome::NeedInput(questions) => questions,
-            Outcome::Done(result) => break completed(&result),
+            Outcome::NeedInput { questions, .. } => questions,
+            Outcome::Done(result) => break completed(&result, from.revision),
             Outcome::Failed(problem) => break failed(&problem),
             Outcome::Listening(_) => break failed(&Problem::Internal("Internal error".into())),
         };
-        match ask(&context, &id, questions).await.and_then(&start) {
+        match ask(&context, &id, questions).await.and_then(&repeat.start) {
             Ok(Answering::Running(next)) => running = next,
             Ok(Answering::Done(outcome)) => running = Box::pin(async { outcome }),
             Err(_) if call.is_cancelled() => break TaskState::Cancelled,
@@ -157,7 +203,7 @@ async fn work(context: MethodContext, id: Box<str>, mut running: Running, start:
         }
     };
     // The source of a question that nobody will answer can give up.
-    if let Some(parked) = call.take_parked() {
+    if let Some(parked) = call.take_parked().filter(|_| !call.is_left()) {
         parked.abandon();
     }
     engine.tasks.end(&id, state).await;
@@ -172,7 +218,7 @@ async fn ask(context: &MethodContext, id: &str, questions: Questions) -> Result<
     }
     let state = questions.state.map(Into::into);
     let gone = || Problem::Internal("the task has ended".into());
-    if !questions.questions.is_empty() && !engine.tasks.ask(id, questions.questions) {
+    if !questions.questions.is_empty() && !engine.tasks.ask(id, questions.questions).await {
         return Err(gone());
     }
     let time = engine.settings.limits.question_time.unwrap_or(Duration::MAX);
@@ -184,24 +230,35 @@ async fn ask(context: &MethodContext, id: &str, questions: Questions) -> Result<
         Ok(Some(answers)) => {
             // The call goes on: its source will ask again, if it wants to.
             drop(call.take_parked());
-            Ok(Resume { answers, state })
+            Ok(Resume { answers, state, ..Resume::default() })
         }
         Ok(None) => Err(gone()),
         Err(_) => Err(Problem::ToolFailed("the questions were not answered in time".into())),
     }
 }
 
-fn completed(result: &ServerResult) -> TaskState {
+/// The state of a task that has a result. A long one is written in `revision` already.
+fn completed(result: &ServerResult, revision: Revision) -> TaskState {
+    let result = match result {
+        ServerResult::Tool(reply) => Ok(reply.to_raw(Revision::NEWEST)),
+        ServerResult::Relayed(relayed) => Ok(relayed.json.clone()),
+        ServerResult::Ready(text) => written(text.clone(), revision),
+        _ => Err(()),
+    };
     match result {
-        ServerResult::Tool(reply) => TaskState::Completed(reply.to_raw(Revision::NEWEST)),
-        ServerResult::Relayed(relayed) => TaskState::Completed(relayed.json.clone()),
-        _ => failed(&Problem::Internal("Internal error".into())),
+        Ok(result) => TaskState::Completed(result),
+        Err(()) => failed(&Problem::Internal("Internal error".into())),
     }
+}
+
+fn written(text: Bytes, revision: Revision) -> Result<Raw, ()> {
+    let result = Raw::parse(text).map_err(drop)?;
+    raise::result(&Method::CallTool, revision, &result).map_err(drop)
 }
 
 fn failed(problem: &Problem) -> TaskState {
     match render::settle(problem, Revision::NEWEST) {
-        Ok(result) => completed(&result),
+        Ok(result) => completed(&result, Revision::NEWEST),
         Err(error) => TaskState::Failed(error),
     }
 }

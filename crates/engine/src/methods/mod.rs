@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod background;
 pub(crate) mod completion;
+pub(crate) mod continued;
 pub(crate) mod discover;
 pub(crate) mod lists;
 pub(crate) mod logging;

@@ -8,18 +8,14 @@ use super::background::missing;
 use crate::context::MethodContext;
 
 /// The part of the requested filter that can be served; the session acknowledges it.
-pub(crate) fn listen(context: &MethodContext, listen: Listen) -> Outcome {
+pub(crate) async fn listen(context: MethodContext, listen: Listen) -> Outcome {
     let has = context.catalog.capabilities();
     let wish = listen.filter;
     let knows_tasks = context.from.capabilities.has_extension(TASKS);
     if has.tasks && !wish.task_ids.is_empty() && !knows_tasks {
         return Outcome::Failed(missing());
     }
-    let tasks = &context.engine.tasks;
-    let mut task_ids = wish.task_ids;
-    task_ids.retain(|id| tasks.get(&context.from.caller, id).is_some());
-    // What has happened before the subscription is told first.
-    task_ids.iter().for_each(|id| tasks.announce(id));
+    let task_ids = context.engine.tasks.watch(&context.from.caller, wish.task_ids).await;
     let mut resource_subscriptions =
         if has.subscribe { wish.resource_subscriptions } else { Vec::new() };
     // One that exists, but not for this caller.

@@ -1,8 +1,9 @@
 //! Tasks. Spec: the extension `io.modelcontextprotocol/tasks`; basic/utilities/tasks of 2025-11-25.
 
 use sabir_session::Outcome;
+use sabir_tasks::{StoreError, is_cursor};
 use sabir_wire::UpdateTask;
-use sabir_wire::types::{Elicit, Question, Questions, ServerResult, TASKS};
+use sabir_wire::types::{Question, Questions, ServerResult, TASKS};
 use sabir_wire::{Code, ErrorObject, Method, Page, Problem, Raw, Task, TaskResult, TaskState};
 
 use super::attempt::relayed;
@@ -10,49 +11,64 @@ use super::background::missing;
 use super::{Reply, declared};
 use crate::context::{Answering, MethodContext};
 
-pub(crate) fn get(context: &MethodContext, id: &str) -> Reply {
-    allowed(context, &Method::GetTask)?;
-    let task = context.engine.tasks.get(&context.from.caller, id).ok_or_else(unknown)?;
-    Ok(relayed("tasks/get", task.detailed(context.from.revision)))
+pub(crate) fn get(context: MethodContext, id: Box<str>) -> Answering {
+    running(async move {
+        allowed(&context, &Method::GetTask)?;
+        let task = context.engine.tasks.get(&context.from.caller, &id).await.map_err(away)?;
+        let server = &context.engine.session_config.server;
+        let response = task.ok_or_else(unknown)?.response(context.from.revision, server);
+        Ok(ServerResult::Ready(response))
+    })
 }
 
-pub(crate) fn update(context: &MethodContext, update: UpdateTask) -> Reply {
-    allowed(context, &Method::UpdateTask)?;
-    if let Some((key, _)) = update.answers.iter().find(|(_, answer)| !answer.is_object()) {
-        let reason = format!("`inputResponses[\"{key}\"]` must be an object");
-        return Err(Problem::Params(reason.into()));
-    }
-    match context.engine.tasks.answer(&context.from.caller, &update.id, update.answers) {
-        true => Ok(ServerResult::Empty),
-        false => Err(unknown()),
-    }
+pub(crate) fn update(context: MethodContext, update: UpdateTask) -> Answering {
+    running(async move {
+        allowed(&context, &Method::UpdateTask)?;
+        if let Some((key, _)) = update.answers.iter().find(|(_, answer)| !answer.is_object()) {
+            let reason = format!("`inputResponses[\"{key}\"]` must be an object");
+            return Err(Problem::Params(reason.into()));
+        }
+        let MethodContext { engine, from, .. } = &context;
+        match engine.tasks.answer(&from.caller, &update.id, update.answers).await.map_err(away)? {
+            true => Ok(ServerResult::Empty),
+            false => Err(unknown()),
+        }
+    })
 }
 
 pub(crate) fn cancel(context: MethodContext, id: Box<str>) -> Answering {
-    Answering::Running(Box::pin(async move {
-        let cancelled: Reply = async {
-            allowed(&context, &Method::CancelTask)?;
-            let MethodContext { engine, from, .. } = &context;
-            let cancelled = engine.tasks.cancel(&from.caller, &id).await;
-            let (task, is_ended_by_this) = cancelled.ok_or_else(unknown)?;
-            match (from.revision.features().stateless, is_ended_by_this) {
-                (true, _) => Ok(ServerResult::Empty),
-                (false, true) => Ok(relayed("tasks/cancel", task.detailed(from.revision))),
-                (false, false) => Err(Problem::Params("the task has ended already".into())),
-            }
+    running(async move {
+        allowed(&context, &Method::CancelTask)?;
+        let MethodContext { engine, from, .. } = &context;
+        let cancelled = engine.tasks.cancel(&from.caller, &id).await.map_err(away)?;
+        let (task, is_ended_by_this) = cancelled.ok_or_else(unknown)?;
+        match (from.revision.features().stateless, is_ended_by_this) {
+            (true, _) => Ok(ServerResult::Empty),
+            (false, true) => Ok(relayed("tasks/cancel", task.detailed(from.revision))),
+            (false, false) => Err(Problem::Params("the task has ended already".into())),
         }
-        .await;
-        cancelled.into()
-    }))
+    })
 }
 
-pub(crate) fn list(context: &MethodContext, page: &Page) -> Reply {
-    allowed(context, &Method::ListTasks)?;
-    let MethodContext { engine, from, .. } = context;
-    let conversation = context.conversation_number();
-    let (cursor, limit) = (page.cursor.as_deref(), engine.settings.engine_limits.page_size);
-    let (tasks, next) = engine.tasks.list(&from.caller, conversation, cursor, limit);
-    Ok(relayed("tasks/list", Task::page(&tasks, next.as_deref(), from.revision)))
+pub(crate) fn list(context: MethodContext, page: Page) -> Answering {
+    running(async move {
+        allowed(&context, &Method::ListTasks)?;
+        let MethodContext { engine, from, .. } = &context;
+        let conversation = context.conversation_number();
+        let (cursor, limit) = (page.cursor.as_deref(), engine.settings.engine_limits.page_size);
+        if cursor.is_some_and(|cursor| !is_cursor(cursor)) {
+            return Err(Problem::Params(
+                "invalid cursor (expected one from the previous page)".into(),
+            ));
+        }
+        let listed = engine.tasks.list(&from.caller, conversation, cursor, limit).await;
+        let (tasks, next) = listed.map_err(away)?;
+        Ok(relayed("tasks/list", Task::page(&tasks, next.as_deref(), from.revision)))
+    })
+}
+
+fn running(reply: impl Future<Output = Reply> + Send + 'static) -> Answering {
+    Answering::Running(Box::pin(async move { reply.await.into() }))
 }
 
 /// Waits for the result of a task. Its questions are those of this request meanwhile: the session
@@ -64,14 +80,16 @@ pub(crate) fn result(context: MethodContext, wanted: TaskResult) -> Answering {
             return Outcome::Failed(problem);
         }
         let TaskResult { id, resume } = wanted;
-        if !resume.answers.is_empty() {
-            engine.tasks.answer(&from.caller, &id, resume.answers);
-        }
-        let Some(task) = engine.tasks.settled(&from.caller, &id).await else {
-            return Outcome::Failed(unknown());
+        let settled = engine.tasks.answered(&from.caller, &id, resume.answers).await;
+        let task = match settled {
+            Ok(Some(task)) => task,
+            Ok(None) => return Outcome::Failed(unknown()),
+            Err(error) => return Outcome::Failed(away(error)),
         };
         match &task.state {
-            TaskState::InputRequired(questions) => Outcome::NeedInput(asked(&task, questions)),
+            TaskState::InputRequired(questions) => {
+                Outcome::NeedInput { questions: asked(&task, questions), takes_refusals: false }
+            }
             TaskState::Completed(result) => {
                 Outcome::Done(relayed("tools/call", task.related(result)))
             }
@@ -84,21 +102,10 @@ pub(crate) fn result(context: MethodContext, wanted: TaskResult) -> Answering {
     }))
 }
 
-/// The questions of a task, each of which names it.
+/// The questions of a task, whose metadata names it: the session gives it to each of them.
 fn asked(task: &Task, questions: &[(String, Question)]) -> Questions {
-    let related = task.related(&Raw::empty_object()).member("_meta");
-    let mut questions = questions.to_vec();
-    for (_, question) in &mut questions {
-        let extra = match question {
-            Question::Elicit(Elicit::Form { extra, .. } | Elicit::Url { extra, .. }) => extra,
-            Question::Sample(sample) => &mut sample.extra,
-            Question::Roots => continue,
-        };
-        if let Some(meta) = &related {
-            extra.set("_meta", meta.clone());
-        }
-    }
-    Questions { questions, ..Questions::default() }
+    let meta = task.related(&Raw::empty_object()).member("_meta");
+    Questions { questions: questions.to_vec(), meta, ..Questions::default() }
 }
 
 /// Refuses a client that does not know tasks in the form of its revision, before any id is looked
@@ -112,6 +119,12 @@ fn allowed(context: &MethodContext, method: &Method) -> Result<(), Problem> {
         return Err(missing());
     }
     Ok(())
+}
+
+/// The store that has the tasks of other nodes.
+fn away(error: StoreError) -> Problem {
+    tracing::warn!("the store of tasks: {error}");
+    Problem::Internal("the store of tasks cannot be reached; try again".into())
 }
 
 fn unknown() -> Problem {

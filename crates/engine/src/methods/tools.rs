@@ -1,15 +1,21 @@
 //! Tools. Spec: server/tools.
 
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use sabir_budget::{Computing, compute};
-use sabir_registry::{Checker, Outcome as SourceOutcome, ToolCall, ToolEntry};
+use sabir_registry::{Answer, CallHandle as _, Checker, Outcome as SourceOutcome, Pending};
+use sabir_registry::{ToolCall, ToolEntry};
 use sabir_session::Outcome;
 use sabir_wire::types::ToolReply;
 use sabir_wire::{ByteString, CallTool, Problem, Raw, Resume};
+use tokio::time::Instant;
 
 use super::attempt::{self, Attempt};
-use super::{background, busy, declared};
+use super::background::{self, Repeatable};
+use super::{busy, declared};
+use crate::calls::RunningCall;
 use crate::context::{Answering, MethodContext};
 
 pub(crate) fn call(context: MethodContext, call: CallTool) -> Answering {
@@ -51,10 +57,34 @@ fn start(
     let Some(plan) = background::plan(&context, task.as_ref(), &entry)? else {
         return run(context, name, resume, entry, arguments);
     };
-    let own = context.clone();
-    let again =
-        move |resume| run(own.clone(), name.clone(), resume, entry.clone(), arguments.clone());
-    background::begin(context, plan, resume, Box::new(again))
+    let call = repeatable(&context, name, entry, arguments);
+    background::begin(context, plan, resume, call)
+}
+
+/// A call that can be made again, with answers or from a state.
+pub(super) fn repeatable(
+    context: &MethodContext,
+    tool: ByteString,
+    entry: Arc<ToolEntry>,
+    arguments: Raw,
+) -> Repeatable {
+    let (context, name, given) = (context.clone(), tool.clone(), arguments.clone());
+    let start =
+        move |resume| run(context.clone(), name.clone(), resume, entry.clone(), given.clone());
+    Repeatable { tool, arguments, start: Box::new(start) }
+}
+
+/// Brings a call back to a state that its source has kept.
+pub(super) fn resume_from(
+    context: &MethodContext,
+    tool: &ByteString,
+    entry: &ToolEntry,
+    arguments: &Raw,
+    state: Raw,
+) -> Result<Resume, Problem> {
+    let (source, name, resume) = (entry.source(), tool.clone(), Resume::default());
+    let attempt = Attempt::open(context, source, "tools/call", name, Some(arguments), resume)?;
+    attempt.resume_from(state).ok_or_else(|| Problem::Internal("Internal error".into()))
 }
 
 /// Hands the call to its source.
@@ -66,6 +96,7 @@ fn run(
     arguments: Raw,
 ) -> Result<Answering, Problem> {
     let share = context.from.caller.share();
+    let (call, beat) = (context.call.clone(), context.engine.settings.engine_limits.heartbeat);
     let attempt = Attempt::open(
         &context,
         entry.source(),
@@ -80,12 +111,32 @@ fn run(
     let name = if is_listed { name } else { entry.tool.name.as_str().into() };
     let answer = entry.source().call_tool(ToolCall { name, arguments, context });
     Ok(Answering::Running(Box::pin(async move {
-        let answer = match answer.await {
+        let answer = match call.wants_progress() {
+            true => accompanied(&call, beat, answer).await,
+            false => answer.await,
+        };
+        let answer = match answer {
             Ok(outcome) => checked(share, outcome, &entry).await,
             Err(problem) => Err(problem),
         };
         attempt.close(answer).await
     })))
+}
+
+/// Waits for an answer, and tells the client meanwhile that the call goes on.
+async fn accompanied<T>(call: &RunningCall, beat: Duration, mut answer: Pending<T>) -> Answer<T> {
+    // An answer that is there at once needs no clock.
+    let first = std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
+    if let Poll::Ready(answer) = first {
+        return answer;
+    }
+    let began = Instant::now();
+    loop {
+        match tokio::time::timeout(beat, &mut answer).await {
+            Ok(answer) => return answer,
+            Err(_) => call.still_runs(began.elapsed()),
+        }
+    }
 }
 
 /// A result that breaks the tool's own promise is our failure, not the model's.

@@ -98,6 +98,15 @@ fn a_state_opens_for_the_same_request_and_for_no_other() {
 }
 
 #[test]
+fn arguments_that_cannot_be_read_are_refused_before_a_state_is_bound_to_them() {
+    let mut player = player();
+    let refused = ask(&mut player, "tools/call", r#""name":"t","arguments":{"a":1e400}"#);
+    let is_error = refused["error"].is_object() || refused["result"]["isError"] == true;
+    assert!(is_error, "{refused}");
+    assert_eq!(player.event(), None);
+}
+
+#[test]
 fn a_state_that_was_changed_cut_or_made_up_is_refused() {
     let mut player = player();
     player.say(request(1, "tools/call", CALL).as_bytes());

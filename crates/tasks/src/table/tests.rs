@@ -138,6 +138,49 @@ fn a_list_has_pages_and_strangers_share_none() {
     assert_eq!(ids(first), ["a", "b"]);
     let (second, end) = table.list(8, &ann(), None, next.as_deref(), 2);
     assert_eq!((ids(second), end), (vec!["c".to_owned()], None));
+    assert!(next.as_deref().is_some_and(is_cursor));
+    for wrong in
+        ["", "a", "0123456789abcdef", "garbage that is long enough", "é".repeat(20).as_str()]
+    {
+        assert!(!is_cursor(wrong), "{wrong}");
+    }
     let (strangers, _) = table.list(8, &Caller::anonymous(), Some(2), None, 9);
     assert_eq!(ids(strangers), ["xc"]);
+}
+
+#[test]
+fn the_user_of_a_pipe_lists_what_the_process_before_has_left() {
+    let mut table = TaskTable::new(TaskLimits::default());
+    table.create(7, "kept".into(), &Caller::local(), None, None).unwrap();
+    table.create(7, "lost".into(), &Caller::anonymous(), None, None).unwrap();
+    let (own, _) = table.list(8, &Caller::local(), Some(1), None, 9);
+    assert_eq!(own.len(), 1);
+    let (strangers, _) = table.list(8, &Caller::anonymous(), Some(1), None, 9);
+    assert_eq!(strangers, []);
+}
+
+#[test]
+fn ten_thousand_tasks_expire_in_their_second_and_leave_nothing() {
+    const TASKS: u64 = 10_000;
+    let limits = TaskLimits { per_caller: TASKS as usize, ..TaskLimits::default() };
+    let mut table = TaskTable::new(limits);
+    let owner = Caller::new("token", "ann");
+    for nth in 0..TASKS {
+        let id = format!("{nth}").into();
+        // One of each ten expires in the same second.
+        table.create(0, id, &owner, None, Some((1 + nth % 1000) * 1000)).unwrap();
+        let result = Raw::of(&serde_json::json!({ "content": [], "n": nth })).unwrap();
+        table.end(0, &nth.to_string(), TaskState::Completed(result)).unwrap();
+    }
+    assert!(table.create(0, "more".into(), &owner, None, None).is_err(), "the table is full");
+    for second in 1..=1000 {
+        let last = (second - 1).to_string();
+        assert!(table.get(second * 1000 - 1, &owner, &last).is_some(), "a moment before");
+        assert!(table.get(second * 1000, &owner, &last).is_none());
+        assert_eq!(table.next_expiry(), Some(second * 1000));
+        assert_eq!(table.expire(second * 1000 - 1).len(), 0);
+        assert_eq!(table.expire(second * 1000).len(), 10);
+    }
+    assert!(table.is_empty() && table.next_expiry().is_none());
+    assert_eq!((table.result_bytes, table.owners.len(), table.tasks.len()), (0, 0, 0));
 }
