@@ -66,12 +66,21 @@ impl Reply {
         T::read_json(&self.raise()?).map_err(|error| CallError::Invalid(error.to_string()))
     }
 
+    /// Whether it is the result of a tool that says that the tool failed.
+    pub fn is_tool_error(&self) -> bool {
+        // Only a result that contains the word is taken apart.
+        self.json.text().contains("\"isError\"")
+            && self.json.member("isError").is_some_and(|value| value.text() == "true")
+    }
+
     /// The questions that a modern server answered with instead of a result. The request is to be
     /// repeated with their answers and state.
     pub fn questions(&self) -> Result<Option<Questions>, CallError> {
-        let kind = self.json.member("resultType");
-        let is_asking = kind.is_some_and(|kind| kind.text() == r#""input_required""#);
-        if self.revision.era() == Era::Legacy || !is_asking {
+        const ASKING: &str = r#""input_required""#;
+        // Most results do not have the word, and need not be taken apart.
+        let may_ask = self.revision.era() == Era::Modern && self.json.text().contains(ASKING);
+        let kind = if may_ask { self.json.member("resultType") } else { None };
+        if kind.is_none_or(|kind| kind.text() != ASKING) {
             return Ok(None);
         }
         let read = Questions::read_json(&self.json);
@@ -101,13 +110,15 @@ impl Call {
         if self.is_done {
             return std::future::pending().await;
         }
-        tokio::select! {
-            biased;
-            Some(notice) = self.begun.notices.recv() => event(notice),
-            result = &mut self.begun.result => {
+        let lost = || Notice::Done(Err(CallError::Lost("the connection was closed".to_owned())));
+        match self.begun.notices.recv().await.unwrap_or_else(lost) {
+            Notice::Progress(progress) => CallEvent::Progress(progress),
+            Notice::Log(message) => CallEvent::Log(message),
+            Notice::Question(handle) => CallEvent::Question(Asked(handle)),
+            Notice::Listening(filter) => CallEvent::Listening(filter),
+            Notice::Notification { method, params } => CallEvent::Notification { method, params },
+            Notice::Done(result) => {
                 self.is_done = true;
-                let lost = || CallError::Lost("the connection was closed".to_owned());
-                let result = result.unwrap_or_else(|_| Err(lost()));
                 let (method, revision) = (self.method.clone(), self.revision);
                 CallEvent::Done(result.map(|json| Reply { method, revision, json }))
             }
@@ -121,16 +132,6 @@ impl Call {
                 return result;
             }
         }
-    }
-}
-
-fn event(notice: Notice) -> CallEvent {
-    match notice {
-        Notice::Progress(progress) => CallEvent::Progress(progress),
-        Notice::Log(message) => CallEvent::Log(message),
-        Notice::Question(handle) => CallEvent::Question(Asked(handle)),
-        Notice::Listening(filter) => CallEvent::Listening(filter),
-        Notice::Notification { method, params } => CallEvent::Notification { method, params },
     }
 }
 

@@ -286,10 +286,12 @@ async fn keep(shared: Arc<Shared>) {
     let settings = shared.config.reconnect.clone();
     let mut era = shared.config.era;
     let mut failures = 0;
+    let mut is_wanted = settings.eager;
     loop {
-        if !settings.eager && !shared.is_watching() {
+        if !is_wanted && !shared.is_watching() {
             shared.demand.notified().await;
         }
+        is_wanted = settings.eager;
         shared.state.send_replace(State::Opening);
         let reason = match shared.open(&mut era).await {
             Ok(connection) => {
@@ -313,8 +315,11 @@ async fn keep(shared: Arc<Shared>) {
             shared.state.send_replace(State::Down(reason, until));
             failures = 0;
             // A call after that time is the next attempt.
-            shared.demand.notified().await;
+            if !settings.eager {
+                shared.demand.notified().await;
+            }
             tokio::time::sleep_until(until).await;
+            is_wanted = true;
             continue;
         }
         shared.state.send_replace(State::Waiting(reason));

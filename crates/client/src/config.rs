@@ -1,9 +1,10 @@
 //! Who we are, and the limits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sabir_wire::types::{ClientCapabilities, Implementation};
-use sabir_wire::{Era, Raw, Revision, WriteJson as _};
+use sabir_wire::{Era, Raw, Revision, Taps, WriteJson as _};
 
 /// What a client says about itself, and what it puts up with.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct ClientConfig {
     pub limits: Limits,
     /// What happens when the link ends or cannot be opened.
     pub reconnect: Reconnect,
+    /// Sees every message, and the name that the server has there.
+    pub tap: Option<(Arc<Taps>, Box<str>)>,
 }
 
 /// How much a server may have. Each says what happens when it is reached.
@@ -100,6 +103,7 @@ impl ClientConfig {
             legacy_revision: Revision::NEWEST_LEGACY,
             limits: Limits::default(),
             reconnect: Reconnect::default(),
+            tap: None,
         }
     }
 }

@@ -4,39 +4,35 @@
 //! and carries out what comes of it; nothing under the lock waits. So a call that is dropped is
 //! cancelled at once, and an answer reaches its caller without a detour.
 
+mod incoming; // what the transport tells, and what the tap is told
+mod question; // a question that waits for its answer
+mod waiter; // the holder of a call
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use sabir_wire::types::{LogMessage, Progress, Question, SubscriptionFilter, Topic};
-use sabir_wire::{ErrorObject, Id, Raw};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use bytes::Bytes;
+use sabir_wire::types::{LogMessage, Topic};
+use sabir_wire::{Id, Raw};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
+pub(crate) use self::question::QuestionHandle;
+use self::waiter::Waiter;
+pub(crate) use self::waiter::{Begun, Notice};
+
+use self::incoming::{Incoming, open_link};
 use crate::config::ClientConfig;
 use crate::conversation::{Beginning, Conversation};
 use crate::error::{CallError, OpenError};
 use crate::io::{CallKey, Input, Order, Output, ServerInfo};
-use crate::link::{Inbox, Link, Receiver, Transport};
+use crate::link::{Inbox, Link, Transport};
 use crate::request::CallRequest;
 
 /// Bytes that wait to be sent. Beyond it no call begins until the server has taken some: answers and
 /// cancellations are still added, and the table of calls bounds those.
 const MAX_UNSENT: usize = 16 << 20;
-
-/// Events of one call that its holder has not taken. When full, progress and log messages are
-/// dropped, and questions are refused.
-const MAX_CALL_EVENTS: usize = 64;
-
-/// What a call tells its holder before its result.
-#[derive(Debug)]
-pub(crate) enum Notice {
-    Progress(Progress),
-    Log(LogMessage),
-    Question(QuestionHandle),
-    Listening(SubscriptionFilter),
-    Notification { method: String, params: Option<Raw> },
-}
 
 /// Events for the owner of the connection.
 #[derive(Debug)]
@@ -71,6 +67,9 @@ pub(crate) struct Connection {
     released: Arc<Notify>,
     /// For the handles that outlive a borrow.
     this: Weak<Connection>,
+    config: Arc<ClientConfig>,
+    /// Names it to the tap; 0 without one.
+    link: u64,
 }
 
 #[derive(Debug)]
@@ -83,20 +82,6 @@ struct Core {
     /// The link ended before the server had answered the first question.
     ended_in_probe: bool,
     outputs: Vec<Output>,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    notices: mpsc::Sender<Notice>,
-    result: oneshot::Sender<Result<Raw, CallError>>,
-}
-
-/// A call that was begun.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) key: CallKey,
-    pub(crate) notices: mpsc::Receiver<Notice>,
-    pub(crate) result: oneshot::Receiver<Result<Raw, CallError>>,
 }
 
 impl Connection {
@@ -126,6 +111,8 @@ impl Connection {
             announce,
             released: Arc::default(),
             this: this.clone(),
+            config: config.clone(),
+            link: open_link(config, transport.kind()),
         });
         let (this, released) = (connection.this.clone(), connection.released.clone());
         let receiver = Arc::new(Incoming { connection: this, released });
@@ -192,32 +179,46 @@ impl Connection {
                 room.await;
             }
         }
-        let (notices, noticed) = mpsc::channel(MAX_CALL_EVENTS);
-        let (result, finished) = oneshot::channel();
+        let (waiter, notices) = Waiter::new(request.options.origin);
         let mut core = self.lock();
         let key = core.conversation.reserve();
-        core.calls.insert(key, Waiter { notices, result });
-        self.advance(core, Input::Start { call: key, request: request.clone() });
-        Begun { key, notices: noticed, result: finished }
+        if core.orders.is_some() {
+            core.calls.insert(key, waiter);
+            self.advance(core, Input::Start { call: key, request: request.clone() }, None);
+        } else {
+            // It ended after the caller had seen it open.
+            waiter.finish(Err(CallError::Unsent("the link has ended".to_owned())));
+        }
+        Begun { key, notices }
     }
 
     /// Cancels a call whose holder has left.
     pub(crate) fn cancel(&self, call: CallKey) {
         let mut core = self.lock();
         let waiter = core.calls.remove(&call);
-        self.advance(core, Input::Cancel(call));
+        self.advance(core, Input::Cancel(call), None);
         drop(waiter);
     }
 
     /// Hands in what happened, and carries out what comes of it.
     pub(crate) fn handle(&self, input: Input) {
-        self.advance(self.lock(), input);
+        self.advance(self.lock(), input, None);
     }
 
-    fn advance(&self, mut core: MutexGuard<'_, Core>, input: Input) {
+    /// The same under the lock. `arrived` is the frame that came in, for the tap.
+    fn advance(&self, mut core: MutexGuard<'_, Core>, input: Input, arrived: Option<&Bytes>) {
         let mut outputs = std::mem::take(&mut core.outputs);
         let wake = core.conversation.wake_at();
+        let exchange = match &input {
+            Input::Received { exchange, .. } => *exchange,
+            _ => None,
+        };
         core.conversation.handle(Instant::now().into_std(), input, &mut outputs);
+        if let (Some((tap, _)), Some(frame)) = (&self.config.tap, arrived) {
+            let call = exchange.or_else(|| outputs.iter().find_map(Output::call));
+            let origin = core.origin(call);
+            tap.tell(|tap| tap.received(self.link, origin, frame, &[]));
+        }
         if core.conversation.wake_at() != wake {
             self.timer.notify_one();
         }
@@ -247,6 +248,10 @@ impl Connection {
     fn order(&self, core: &mut Core, order: Order) {
         if let Order::Send(outgoing) = &order {
             self.unsent.fetch_add(outgoing.frame.len(), Ordering::Relaxed);
+            if let Some((tap, _)) = &self.config.tap {
+                let origin = core.origin(outgoing.call);
+                tap.tell(|tap| tap.sent(self.link, origin, &outgoing.frame));
+            }
         }
         if let Some(orders) = &core.orders {
             // The transport is gone if this fails, and reports that itself.
@@ -260,8 +265,7 @@ impl Connection {
             Output::Finished { call, result } => {
                 self.has_answered.fetch_or(result.is_ok(), Ordering::Relaxed);
                 if let Some(waiter) = core.calls.remove(&call) {
-                    // The holder may have left.
-                    let _ = waiter.result.send(result);
+                    waiter.finish(result);
                 }
             }
             Output::Progress { call, progress } => core.notice(call, Notice::Progress(progress)),
@@ -281,7 +285,7 @@ impl Connection {
                 match certain.and_then(|call| core.calls.get(&call)) {
                     // If it is refused, its destructor answers, when this lock is free.
                     Some(waiter) => {
-                        if let Err(refused) = waiter.notices.try_send(Notice::Question(handle)) {
+                        if let Err(refused) = waiter.tell(Notice::Question(handle)) {
                             tokio::spawn(async move { drop(refused) });
                         }
                     }
@@ -336,7 +340,7 @@ impl Connection {
                 true => CallError::Unsent(reason.to_string()),
                 false => CallError::Lost(reason.to_string()),
             };
-            let _ = waiter.result.send(Err(error));
+            waiter.finish(Err(error));
         }
         for withdraw in questions.into_values() {
             withdraw.send_replace(true);
@@ -361,8 +365,14 @@ impl Core {
     fn notice(&self, call: CallKey, notice: Notice) {
         if let Some(waiter) = self.calls.get(&call) {
             // Full, or the holder has left.
-            let _ = waiter.notices.try_send(notice);
+            let _ = waiter.tell(notice);
         }
+    }
+
+    /// The call that a call is made for, as the tap knows it; 0 for none.
+    fn origin(&self, call: Option<CallKey>) -> u64 {
+        let waiter = call.and_then(|call| self.calls.get(&call));
+        waiter.map_or(0, Waiter::origin)
     }
 }
 
@@ -396,84 +406,9 @@ async fn keep_time(connection: Weak<Connection>) {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.timer.notify_one();
-    }
-}
-
-/// A transport's way to its connection, which it does not keep alive.
-#[derive(Debug)]
-struct Incoming {
-    connection: Weak<Connection>,
-    released: Arc<Notify>,
-}
-
-impl Drop for Incoming {
-    fn drop(&mut self) {
-        self.released.notify_one();
-    }
-}
-
-impl Receiver for Incoming {
-    fn handle(&self, input: Input) {
-        if let Some(connection) = self.connection.upgrade() {
-            connection.handle(input);
+        if let Some((tap, _)) = &self.config.tap {
+            tap.tell(|tap| tap.closed(self.link));
         }
-    }
-
-    fn end(&self, reason: OpenError, unsent: &[CallKey]) {
-        if let Some(connection) = self.connection.upgrade() {
-            connection.finish(reason, unsent);
-        }
-    }
-
-    fn is_waiting(&self, call: CallKey) -> bool {
-        self.connection
-            .upgrade()
-            .is_some_and(|connection| connection.lock().conversation.is_waiting(call))
-    }
-
-    fn sent(&self, bytes: usize) {
-        if let Some(connection) = self.connection.upgrade() {
-            connection.unsent.fetch_sub(bytes, Ordering::Relaxed);
-            connection.room.notify_waiters();
-        }
-    }
-}
-
-/// A question that waits for its answer. Dropping it refuses the question.
-#[derive(Debug)]
-pub(crate) struct QuestionHandle {
-    asked: Option<Box<Question>>,
-    id: Id,
-    pub(crate) calls: Vec<CallKey>,
-    withdrawn: watch::Receiver<bool>,
-    connection: Weak<Connection>,
-}
-
-impl QuestionHandle {
-    pub(crate) fn question(&self) -> &Question {
-        self.asked.as_deref().unwrap_or(&Question::Roots)
-    }
-
-    pub(crate) async fn withdrawn(&mut self) {
-        // The sender is dropped when the question is answered or the link ends.
-        let _ = self.withdrawn.wait_for(|withdrawn| *withdrawn).await;
-    }
-
-    pub(crate) fn answer(&mut self, answer: Result<Raw, ErrorObject>) {
-        if self.asked.take().is_none() {
-            return;
-        }
-        if let Some(connection) = self.connection.upgrade() {
-            connection.lock().questions.remove(&self.id);
-            connection.handle(Input::Answer { question: self.id.clone(), answer });
-        }
-    }
-}
-
-impl Drop for QuestionHandle {
-    fn drop(&mut self) {
-        let code = sabir_wire::Code::INTERNAL;
-        self.answer(Err(ErrorObject::new(code, "the question was not answered")));
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use sabir_wire::{Code, ErrorObject};
 
+use crate::auth::AuthError;
+
 /// The reason for which a call has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -37,6 +39,9 @@ pub enum CallError {
         /// The beginning of the body.
         body: String,
     },
+    /// There is no access token for the server.
+    #[error("{0}")]
+    Auth(AuthError),
     /// The server's era does not have the method.
     #[error("the server's protocol revision has no `{0}`")]
     NotInEra(String),
@@ -53,6 +58,14 @@ impl CallError {
     pub fn rpc(&self) -> Option<&ErrorObject> {
         match self {
             Self::Rpc(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Why there is no access token, if that is the reason.
+    pub fn auth(&self) -> Option<&AuthError> {
+        match self {
+            Self::Auth(error) | Self::Down(OpenError::Auth(error)) => Some(error),
             _ => None,
         }
     }
@@ -80,6 +93,9 @@ pub enum OpenError {
         /// The `WWW-Authenticate` header.
         challenge: Option<String>,
     },
+    /// There is no access token for the server.
+    #[error("{0}")]
+    Auth(AuthError),
     /// The server refused the handshake without an error of the protocol.
     #[error("the server refused the handshake: HTTP status {status}{}", detail(.body))]
     Status {
@@ -111,10 +127,11 @@ pub enum OpenError {
 impl OpenError {
     /// Whether another attempt would fail in the same way.
     pub(crate) fn is_permanent(&self) -> bool {
-        matches!(
-            self,
-            Self::Impossible(_) | Self::Unauthorized { .. } | Self::Unsupported(_) | Self::Closed
-        )
+        match self {
+            Self::Impossible(_) | Self::Unauthorized { .. } | Self::Unsupported(_) => true,
+            Self::Auth(error) => !matches!(error, AuthError::Unreachable(_) | AuthError::Keep(_)),
+            _ => matches!(self, Self::Closed),
+        }
     }
 }
 

@@ -8,18 +8,25 @@ mod stream; // server-sent events, resumed where the server allows it
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use sabir_outbound::{HttpClient, Policy};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use sabir_outbound::{Body, HttpClient, Limits, Policy};
 use sabir_wire::Method;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
 use self::old_sse::OldSseTransport;
 use self::remote::Remote;
+use crate::auth::{OAuth, SendError};
 use crate::error::OpenError;
 use crate::io::{CallKey, LinkKind, Order};
 use crate::link::{Link, Opening, Transport};
+
+/// How long requests wait for the stream that belongs to no call. A server without one refuses it at
+/// once.
+const STREAM_TIME: Duration = Duration::from_secs(1);
 
 /// A server behind a URL.
 #[derive(Clone, Debug)]
@@ -30,6 +37,8 @@ pub struct HttpTarget {
     pub headers: HeaderMap,
     /// Sends the requests, and knows which addresses are allowed.
     pub http: HttpClient,
+    /// Gets the access token that the server demands.
+    pub auth: Option<Arc<OAuth>>,
 }
 
 impl HttpTarget {
@@ -38,13 +47,26 @@ impl HttpTarget {
     pub fn new(url: impl Into<String>) -> Result<Self, OpenError> {
         let http = HttpClient::new(Policy::trusting());
         let http = http.map_err(|error| OpenError::Impossible(error.to_string()))?;
-        Ok(Self { url: url.into(), headers: HeaderMap::new(), http })
+        Ok(Self { url: url.into(), headers: HeaderMap::new(), http, auth: None })
     }
 
     /// Whether the URL may be reached, as far as can be said before its name is resolved.
     pub fn check(&self) -> Result<(), OpenError> {
         let checked = self.http.check(&web_url(&self.url));
         checked.map_err(|error| OpenError::Impossible(error.to_string()))
+    }
+
+    /// Sends a request with the access token, if there is one. If the server refuses the token, it is
+    /// sent again with another.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<Body>, SendError> {
+        match &self.auth {
+            Some(auth) => auth.send(&self.http, request, limits).await,
+            None => Ok(self.http.send(request, limits).await?),
+        }
     }
 
     /// Adds a secret header.
@@ -125,7 +147,10 @@ async fn run(remote: Arc<Remote>, mut orders: mpsc::UnboundedReceiver<Order>) {
                     // Servers may refuse requests that arrive before it.
                     None if is_initialized => {
                         exchange::tell(&remote, outgoing).await;
-                        tasks.spawn(stream::follow(remote.clone()));
+                        // Servers drop what they ask or notify on a stream that is not open yet.
+                        let (opened, is_open) = oneshot::channel();
+                        tasks.spawn(stream::follow(remote.clone(), opened));
+                        let _ = tokio::time::timeout(STREAM_TIME, is_open).await;
                     }
                     None => {
                         let remote = remote.clone();

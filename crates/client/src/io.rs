@@ -83,6 +83,20 @@ pub(crate) enum Output {
     Notification { call: Option<CallKey>, method: Method, params: Option<Raw> },
 }
 
+impl Output {
+    /// The call that it belongs to, if that is certain.
+    pub(crate) fn call(&self) -> Option<CallKey> {
+        match self {
+            Self::Finished { call, .. }
+            | Self::Progress { call, .. }
+            | Self::Listening { call, .. } => Some(*call),
+            Self::Log { call, .. } | Self::Notification { call, .. } => *call,
+            Self::Ask { calls, .. } => <[CallKey; 1]>::try_from(&**calls).ok().map(|[call]| call),
+            _ => None,
+        }
+    }
+}
+
 /// Something that a transport does.
 #[derive(Debug)]
 pub enum Order {

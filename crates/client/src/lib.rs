@@ -6,6 +6,7 @@
 //! clock; a transport only carries frames.
 
 mod answerer; // who answers questions
+mod auth; // the access token that a server demands
 mod call; // one call: its events, its result
 mod client; // the handle, and the task that keeps its link open
 mod config; // who we are, and the limits
@@ -17,12 +18,18 @@ mod http; // Streamable HTTP of both eras, and the old HTTP+SSE
 mod io; // what goes into a conversation, and what comes out
 mod link; // the boundary to a transport
 mod methods; // one function per method
+mod pending; // the memory of messages that arrive
 mod pipe; // any byte stream, one message a line
+mod raw_link; // a link without a conversation
 mod request; // a request, and its options
 mod stdio; // a child process
 mod ws; // WebSocket
 
 pub use answerer::{Answerer, Answering, NoAnswers};
+pub use auth::{
+    ApiTokens, AuthError, ClientKey, Grant, InMemory, Keep, Keeping, Kept, Locked, Login, OAuth,
+    OAuthSettings, Registration, SendError, SubjectType, Tokens, Visit, Visiting,
+};
 pub use call::{Asked, Call, CallEvent, Reply};
 pub use client::Client;
 pub use config::{ClientConfig, Limits, Reconnect};
@@ -32,6 +39,7 @@ pub use http::{HttpTarget, HttpTransport};
 pub use io::{CallKey, Head, LinkKind, Order, Outgoing, ServerInfo};
 pub use link::{Inbox, Link, Opening, Transport};
 pub use pipe::{PipeTransport, carry_lines};
+pub use raw_link::RawLink;
 pub use request::{CallOptions, CallRequest, RequestBody};
 pub use stdio::{ChildTransport, Program};
 pub use ws::WsTransport;

@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use sabir_wire::{Malformed, decode};
+use sabir_budget::compute;
+use sabir_wire::{HttpExchange, Incoming, Malformed, decode};
 use tokio::sync::mpsc;
 
 use crate::config::Limits;
@@ -46,31 +48,56 @@ pub struct Link {
     pub inbox: Inbox,
 }
 
-/// Takes what arrives on a link. Reporting never waits: it is done when it returns.
+/// A message that is longer is parsed by the computing pool: the thread that reads serves others too.
+const PARSED_IN_PLACE: usize = 256 << 10;
+
+/// Takes what arrives on a link. What is reported is done when the report returns.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     receiver: Arc<dyn Receiver>,
+    /// Names the link in the computing pool, in which links and callers take turns.
+    share: u64,
     /// The limits of the client.
     pub limits: Limits,
 }
 
 /// The connection behind an inbox.
 pub(crate) trait Receiver: std::fmt::Debug + Send + Sync {
+    fn receive(&self, call: Option<CallKey>, frame: &Bytes, parsed: Result<Incoming, Malformed>);
     fn handle(&self, input: Input);
     fn end(&self, reason: OpenError, unsent: &[CallKey]);
     fn sent(&self, bytes: usize);
     fn is_waiting(&self, call: CallKey) -> bool;
+
+    /// Whether somebody sees what passes.
+    fn is_tapped(&self) -> bool {
+        false
+    }
+
+    fn exchanged(&self, _call: Option<CallKey>, _exchange: &HttpExchange) {}
+    fn wrote(&self, _line: &str) {}
 }
 
 impl Inbox {
     pub(crate) fn new(receiver: Arc<dyn Receiver>, limits: Limits) -> Self {
-        Self { receiver, limits }
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        // From the other end than the numbers of connections, which name callers.
+        let share = u64::MAX - LAST.fetch_add(1, Ordering::Relaxed);
+        Self { receiver, share, limits }
     }
 
     /// A frame arrived; over HTTP, in the exchange of `call`.
-    pub fn receive(&self, call: Option<CallKey>, frame: &Bytes) {
-        let frame = decode(frame, self.limits.message_depth);
-        self.receiver.handle(Input::Received { exchange: call, frame });
+    pub async fn receive(&self, call: Option<CallKey>, frame: Bytes) {
+        let depth = self.limits.message_depth;
+        let parsed = if frame.len() > PARSED_IN_PLACE {
+            let long = frame.clone();
+            let parsing = compute(self.share, move |_| Ok(decode(&long, depth)));
+            // An answer is not lost because the pool is full.
+            parsing.await.unwrap_or_else(|_| decode(&frame, depth))
+        } else {
+            decode(&frame, depth)
+        };
+        self.receiver.receive(call, &frame, parsed);
     }
 
     /// A frame arrived that is longer than the limit, and was dropped.
@@ -92,6 +119,21 @@ impl Inbox {
     /// A frame of this length was sent, or will not be. Room for others is made.
     pub fn sent(&self, bytes: usize) {
         self.receiver.sent(bytes);
+    }
+
+    /// Whether somebody wants to know the heads of HTTP exchanges.
+    pub(crate) fn is_tapped(&self) -> bool {
+        self.receiver.is_tapped()
+    }
+
+    /// The response to an HTTP request began.
+    pub(crate) fn exchanged(&self, call: Option<CallKey>, exchange: &HttpExchange) {
+        self.receiver.exchanged(call, exchange);
+    }
+
+    /// The program at the other end wrote a line to standard error.
+    pub fn wrote(&self, line: &str) {
+        self.receiver.wrote(line);
     }
 
     /// The link ended. The messages that began these calls were certainly not sent.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sabir_wire::types::{
     Completion, Level, ListPage, Listed, Prompt, PromptReply, Question, Questions, Resource,
-    ResourceReply, ResourceTemplate, Tool, ToolReply,
+    ResourceReply, ResourceTemplate, Skill, Tool, ToolReply,
 };
 use sabir_wire::{CallTool, Complete, Era, GetPrompt, Page, Raw, ReadResource};
 use sabir_wire::{Request, Resume, raise};
@@ -58,6 +58,11 @@ impl Client {
     /// All resource templates.
     pub async fn list_templates(&self) -> Result<Vec<ResourceTemplate>, CallError> {
         self.list(Request::ListTemplates).await
+    }
+
+    /// All skills. Their files are resources; a host checks each against its entry before it is used.
+    pub async fn list_skills(&self) -> Result<Vec<Skill>, CallError> {
+        self.list(Request::ListSkills).await
     }
 
     /// Calls a tool with arguments, a JSON object. A result with `is_error` is a result, too.
@@ -193,7 +198,8 @@ impl Client {
             let refused = |reason| CallError::Questions(format!("`{method}`: {reason}"));
             answers.push((key, answer.map_err(refused)?));
         }
-        Ok(Resume { answers, state: questions.state.map(Into::into) })
+        let state = questions.state.map(Into::into);
+        Ok(Resume { answers, state, ..Resume::default() })
     }
 
     async fn answer_one(&self, question: Question) -> Result<Raw, String> {

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::error::OpenError;
 use crate::io::{CallKey, LinkKind, Order, Outgoing};
 use crate::link::{Inbox, Link, Opening, Transport};
+use crate::pending::{self, Pending};
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -88,18 +89,23 @@ pub async fn carry_lines(
 
 async fn read_lines(mut reader: impl AsyncRead + Unpin, inbox: &Inbox) -> io::Result<()> {
     let mut lines = LineSplitter::new(inbox.limits.message_size);
-    let take = |line| match line {
-        Line::Message(frame) => inbox.receive(None, &frame),
+    let mut pending = Pending::new();
+    let take = async |line| match line {
+        Line::Message(frame) => inbox.receive(None, pending::count(frame)).await,
         Line::TooLong => inbox.receive_too_long(None),
     };
     loop {
         lines.make_room(CHUNK);
         let read = reader.read_buf(lines.buffer()).await;
         while let Some(line) = lines.next_line() {
-            take(line);
+            take(line).await;
         }
+        // A pipe cannot be told to wait for memory: others are.
+        pending.resize_anyway(lines.buffer().len());
         if read? == 0 {
-            lines.finish().map(take);
+            if let Some(line) = lines.finish() {
+                take(line).await;
+            }
             return Ok(());
         }
     }

@@ -50,6 +50,8 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Instead of [`Limits::call_max`](crate::Limits::call_max).
     pub max_time: Option<Duration>,
+    /// The number of the call that it is made for, for a [`Tap`](sabir_wire::Tap); 0 for none.
+    pub origin: u64,
 }
 
 impl CallRequest {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::error::OpenError;
 use crate::io::LinkKind;
-use crate::link::{Link, Opening, Transport};
+use crate::link::{Inbox, Link, Opening, Transport};
 use crate::pipe::carry_lines;
 
 /// Lines of standard error that are remembered. Older ones are forgotten.
@@ -87,7 +87,7 @@ async fn run(mut child: Child, link: Link, tail: Arc<Tail>) {
     let inbox = link.inbox.clone();
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else { return };
-    let reading = tokio::spawn(read_stderr(stderr, tail.clone()));
+    let reading = tokio::spawn(read_stderr(stderr, tail.clone(), inbox.clone()));
     let (reason, unsent) = carry_lines(stdout, stdin, link).await;
     // The program's input is closed by now.
     let exit = tokio::time::timeout(EXIT_TIME, child.wait()).await;
@@ -123,25 +123,26 @@ impl Tail {
     }
 }
 
-async fn read_stderr(mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>) {
+async fn read_stderr(mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>, inbox: Inbox) {
     let mut lines = LineSplitter::new(MAX_LINE);
     loop {
         lines.make_room(MAX_LINE);
         let read = stderr.read_buf(lines.buffer()).await;
         let is_over = !matches!(read, Ok(read) if read > 0);
         while let Some(line) = lines.next_line() {
-            keep(line, &tail);
+            keep(line, &tail, &inbox);
         }
         if is_over {
-            return lines.finish().map_or((), |line| keep(line, &tail));
+            return lines.finish().map_or((), |line| keep(line, &tail, &inbox));
         }
     }
 }
 
-fn keep(line: Line, tail: &Tail) {
+fn keep(line: Line, tail: &Tail, inbox: &Inbox) {
     if let Line::Message(line) = line {
         let line = String::from_utf8_lossy(&line).into_owned();
         tracing::debug!(line, "standard error of the server");
+        inbox.wrote(&line);
         tail.push(line);
     }
 }

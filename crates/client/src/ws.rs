@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::header::{self, HeaderValue};
+use http::response::Parts;
 use http::{Request, StatusCode};
 use sabir_outbound::Upgraded;
 use tokio::sync::mpsc;
@@ -16,6 +18,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
+use crate::auth::AuthError;
 use crate::error::OpenError;
 use crate::http::{HttpTarget, HttpTransport, web_url};
 use crate::io::{CallKey, LinkKind, Order};
@@ -70,10 +73,7 @@ impl Transport for WsTransport {
 }
 
 /// Asks the server for a WebSocket.
-async fn shake_hands(
-    target: &HttpTarget,
-    time: std::time::Duration,
-) -> Result<Upgraded, OpenError> {
+async fn shake_hands(target: &HttpTarget, time: Duration) -> Result<Upgraded, OpenError> {
     let start = |error: &dyn std::fmt::Display| OpenError::Start(error.to_string());
     let key = generate_key();
     let request = Request::get(&*web_url(&target.url)).body(Bytes::new());
@@ -90,10 +90,7 @@ async fn shake_hands(
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert(header::SEC_WEBSOCKET_KEY, HeaderValue::try_from(&key).map_err(|e| start(&e))?);
-    let (response, stream) = target.http.upgrade(request, time).await.map_err(|e| match e {
-        error if error.is_refused() => OpenError::Impossible(error.to_string()),
-        error => OpenError::Start(error.to_string()),
-    })?;
+    let (response, stream) = upgrade(target, request, time).await?;
     let accept = response.headers.get(header::SEC_WEBSOCKET_ACCEPT);
     let status = response.status;
     match (status, stream) {
@@ -113,6 +110,35 @@ async fn shake_hands(
         }
         (_, None) => Err(OpenError::Status { status: status.as_u16(), body: String::new() }),
     }
+}
+
+/// Sends the request with the access token, if there is one; once more if another is needed.
+async fn upgrade(
+    target: &HttpTarget,
+    request: Request<Bytes>,
+    time: Duration,
+) -> Result<(Parts, Option<Upgraded>), OpenError> {
+    for is_again in [false, true] {
+        let mut attempt = request.clone();
+        let used = match &target.auth {
+            Some(auth) => auth.apply(&mut attempt).await.map_err(OpenError::Auth)?,
+            None => None,
+        };
+        let sent = target.http.upgrade(attempt, time).await.map_err(|error| match error {
+            error if error.is_refused() => OpenError::Impossible(error.to_string()),
+            error => OpenError::Start(error.to_string()),
+        })?;
+        let (status, headers) = (sent.0.status, &sent.0.headers);
+        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let Some(auth) = target.auth.as_ref().filter(|_| is_refused && !is_again) else {
+            return Ok(sent);
+        };
+        let again = auth.refused(status, headers, used.as_deref()).await;
+        if !again.map_err(OpenError::Auth)? {
+            return Ok(sent);
+        }
+    }
+    Err(OpenError::Auth(AuthError::LoginNeeded))
 }
 
 /// Carries messages until either side ends. Gives the reason, and the calls that were not sent.
@@ -142,8 +168,8 @@ async fn carry(socket: WebSocketStream<Upgraded>, link: Link) -> (String, Vec<Ca
 async fn read(mut stream: SplitStream<WebSocketStream<Upgraded>>, inbox: &Inbox) -> String {
     loop {
         match stream.next().await {
-            Some(Ok(Message::Text(text))) => inbox.receive(None, &text.into()),
-            Some(Ok(Message::Binary(bytes))) => inbox.receive(None, &bytes),
+            Some(Ok(Message::Text(text))) => inbox.receive(None, text.into()).await,
+            Some(Ok(Message::Binary(bytes))) => inbox.receive(None, bytes).await,
             Some(Ok(Message::Close(Some(frame)))) if !frame.reason.is_empty() => {
                 return format!("the server closed the connection: {}", frame.reason);
             }

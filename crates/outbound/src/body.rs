@@ -7,18 +7,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::write::GzDecoder;
-use http_body::Frame;
+use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::error::{Error, chain};
 use crate::policy::Limits;
+use crate::pool::Lease;
 
 /// The body of a response. Dropping it before its end closes the connection.
 #[derive(Debug)]
 pub struct Body {
     incoming: Incoming,
+    /// The connection that the body must drive; `None` if a task does, or if it has ended.
+    lease: Option<Lease>,
     /// Present if the body is compressed.
     decoder: Option<GzDecoder<Bounded>>,
     /// Bytes that may still come, after decompression.
@@ -36,10 +39,20 @@ struct Timer {
 }
 
 impl Body {
-    pub(crate) fn new(incoming: Incoming, is_gzip: bool, limits: &Limits) -> Self {
+    pub(crate) fn new(
+        incoming: Incoming,
+        mut lease: Option<Lease>,
+        is_gzip: bool,
+        limits: &Limits,
+    ) -> Self {
+        // Nobody reads a body that is empty.
+        if let Some(lease) = lease.take_if(|_| incoming.is_end_stream()) {
+            lease.give_back();
+        }
         let decoder = is_gzip.then(|| GzDecoder::new(Bounded::new(limits.body)));
         let timer = Timer::new(limits);
-        Self { incoming, decoder, left: limits.body, limit: limits.body, timer, is_done: false }
+        let (left, limit) = (limits.body, limits.body);
+        Self { incoming, lease, decoder, left, limit, timer, is_done: false }
     }
 
     /// Lowers the limit on what is still to come. Where the body is compressed, call it before the
@@ -67,18 +80,56 @@ impl Body {
     }
 
     /// The whole body.
-    pub async fn read(mut self) -> Result<Bytes, Error> {
+    pub async fn read(self) -> Result<Bytes, Error> {
+        self.read_with(|_| Ok(())).await
+    }
+
+    /// The whole body, unless `admit` refuses one of its pieces, of so many bytes.
+    pub async fn read_with(
+        mut self,
+        mut admit: impl FnMut(usize) -> Result<(), String>,
+    ) -> Result<Bytes, Error> {
         // So that a long one is copied once. What the server announces costs nothing until it comes.
-        let announced = http_body::Body::size_hint(&self.incoming).lower().min(self.left);
-        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
-        let Some(second) = self.chunk().await? else { return Ok(first) };
+        let announced = self.incoming.size_hint().lower().min(self.left);
+        let Some(first) = self.admitted(&mut admit).await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.admitted(&mut admit).await? else { return Ok(first) };
         let mut all = Vec::with_capacity((announced as usize).max(first.len() + second.len()));
         all.extend_from_slice(&first);
         all.extend_from_slice(&second);
-        while let Some(chunk) = self.chunk().await? {
+        while let Some(chunk) = self.admitted(&mut admit).await? {
             all.extend_from_slice(&chunk);
         }
         Ok(all.into())
+    }
+
+    async fn admitted(
+        &mut self,
+        admit: &mut impl FnMut(usize) -> Result<(), String>,
+    ) -> Result<Option<Bytes>, Error> {
+        let chunk = self.chunk().await?;
+        if let Some(chunk) = &chunk {
+            admit(chunk.len()).map_err(Error::Refused)?;
+        }
+        Ok(chunk)
+    }
+
+    /// The next frame as it arrives, read from the connection where nobody else does.
+    fn poll_incoming(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let mut frame = Pin::new(&mut self.incoming).poll_frame(context);
+        if let (Poll::Pending, Some(lease)) = (&frame, &mut self.lease) {
+            if lease.drive(context).is_ready() {
+                self.lease = None;
+            }
+            frame = Pin::new(&mut self.incoming).poll_frame(context);
+        }
+        let is_over = matches!(frame, Poll::Ready(None));
+        if let Some(lease) = self.lease.take_if(|_| is_over) {
+            lease.give_back();
+        }
+        frame
     }
 
     fn decode(&mut self, data: Bytes) -> Result<Bytes, Error> {
@@ -118,7 +169,7 @@ impl http_body::Body for Body {
         if self.is_done {
             return Poll::Ready(None);
         }
-        let frame = match Pin::new(&mut self.incoming).poll_frame(context) {
+        let frame = match self.poll_incoming(context) {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
                 let Some(timer) = &mut self.timer else { return Poll::Pending };

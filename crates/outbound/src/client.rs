@@ -6,23 +6,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::response::Parts;
+use http::uri::Scheme;
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use url::Url;
 
 use crate::body::Body;
-use crate::connector::{Connector, Versions, connector};
-use crate::error::{Error, chain};
+use crate::connector::{Connector, Versions, connector, tcp_connector};
+use crate::error::{Error, chain, connect_failure};
 use crate::policy::{Limits, Policy, Redirects, without_credentials};
+use crate::pool::{IDLE_TIME, Lease, MAX_HEAD, MAX_IDLE, Pool};
 
 /// Redirects in a row. The next one is an error.
 const MAX_REDIRECTS: usize = 10;
-/// Length of the head of a response in bytes. A longer one is an error of the connection.
-const MAX_HEAD: usize = 64 << 10;
-/// Idle connections that are kept per host. More are closed after use.
-const MAX_IDLE: usize = 32;
 
 /// A connection that has left HTTP for another protocol.
 pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
@@ -30,7 +29,10 @@ pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 /// Sends requests to the servers that its policy allows. Clones share the connections.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
+    /// For `https`, where the versions of HTTP are negotiated.
     client: legacy::Client<Connector, Full<Bytes>>,
+    /// For `http`.
+    plain: Pool,
     policy: Arc<Policy>,
 }
 
@@ -41,12 +43,12 @@ impl HttpClient {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(60))
+            .pool_idle_timeout(IDLE_TIME)
             .pool_max_idle_per_host(MAX_IDLE)
             .http1_max_buf_size(MAX_HEAD)
             .http2_max_header_list_size(MAX_HEAD as u32)
             .build(connector(&policy, Versions::All)?);
-        Ok(Self { client, policy })
+        Ok(Self { client, plain: Pool::new(tcp_connector(&policy)), policy })
     }
 
     /// The policy of this client.
@@ -70,6 +72,9 @@ impl HttpClient {
         limits: &Limits,
     ) -> Result<Response<Body>, Error> {
         let limit = limits.head;
+        if limit == Duration::MAX {
+            return self.follow(request, limits).await;
+        }
         match tokio::time::timeout(limit, self.follow(request, limits)).await {
             Ok(sent) => sent,
             Err(_) => Err(Error::Timeout { what: "response", limit }),
@@ -90,7 +95,7 @@ impl HttpClient {
             .build(connector(&self.policy, Versions::One)?);
         let upgrading = async {
             let sent = client.request(request.map(Full::new)).await;
-            let response = sent.map_err(|error| failure(&url, error))?;
+            let response = sent.map_err(|e| failure(url.host_str().unwrap_or_default(), &e))?;
             if response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 return Ok((response.into_parts().0, None));
             }
@@ -117,27 +122,40 @@ impl HttpClient {
             request.headers_mut().insert(header::ACCEPT_ENCODING, gzip);
         }
         for _ in 0..=MAX_REDIRECTS {
-            let url = parse(&request.uri().to_string())?;
-            self.policy.check(&url)?;
-            let sent = request.clone().map(Full::new);
-            let response = self.client.request(sent).await.map_err(|e| failure(&url, e))?;
-            let Some(target) = self.target(&url, request.method(), &response)? else {
-                return Ok(finish(response, is_decoding, limits));
+            let (response, lease) = self.exchange(request.clone().map(Full::new)).await?;
+            let Some((from, target)) = self.target(&request, &response)? else {
+                return Ok(finish(response, lease, is_decoding, limits));
             };
-            redirect(&mut request, &url, &target, response.status())?;
+            redirect(&mut request, &from, &target, response.status())?;
         }
         let to = request.uri().to_string();
         Err(Error::Redirect { to, reason: "too many redirects (limit 10)" })
     }
 
-    /// The URL that the response redirects to; `None` if the caller should have the response.
+    /// Sends one request to a server that the policy allows.
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, Option<Lease>), Error> {
+        let uri = request.uri().clone();
+        let check = || self.check(&uri.to_string());
+        if uri.scheme() == Some(&Scheme::HTTP) {
+            return self.plain.send(request, check).await;
+        }
+        check()?;
+        let response = self.client.request(request).await;
+        let response = response.map_err(|e| failure(uri.host().unwrap_or_default(), &e))?;
+        Ok((response, None))
+    }
+
+    /// The URL of the request and the one that the response redirects to; `None` if the caller should
+    /// have the response.
     fn target<B>(
         &self,
-        from: &Url,
-        method: &Method,
+        request: &Request<Bytes>,
         response: &Response<B>,
-    ) -> Result<Option<Url>, Error> {
-        let is_safe = matches!(*method, Method::GET | Method::HEAD);
+    ) -> Result<Option<(Url, Url)>, Error> {
+        let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
         let is_followed = match response.status() {
             // Browsers repeat such a POST as a GET; nobody who posts expects that.
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => is_safe,
@@ -148,6 +166,7 @@ impl HttpClient {
         let location = response.headers().get(header::LOCATION).and_then(|l| l.to_str().ok());
         let (true, Some(location)) = (is_followed, location) else { return Ok(None) };
         let invalid = || Error::Redirect { to: location.to_owned(), reason: "invalid URL" };
+        let from = parse(&request.uri().to_string())?;
         let to = from.join(location).map_err(|_| invalid())?;
         let refused = |reason| Error::Redirect { to: without_credentials(&to), reason };
         match self.policy.redirects {
@@ -158,7 +177,7 @@ impl HttpClient {
             _ if from.scheme() == "https" && to.scheme() == "http" => {
                 Err(refused("it leads from https to http"))
             }
-            Redirects::SameOrigin | Redirects::Follow => Ok(Some(to)),
+            Redirects::SameOrigin | Redirects::Follow => Ok(Some((from, to))),
         }
     }
 }
@@ -197,7 +216,8 @@ fn remove_secrets(headers: &mut HeaderMap) {
 }
 
 fn finish(
-    mut response: Response<hyper::body::Incoming>,
+    mut response: Response<Incoming>,
+    lease: Option<Lease>,
     is_decoding: bool,
     limits: &Limits,
 ) -> Response<Body> {
@@ -208,7 +228,7 @@ fn finish(
         response.headers_mut().remove(header::CONTENT_ENCODING);
         response.headers_mut().remove(header::CONTENT_LENGTH);
     }
-    response.map(|body| Body::new(body, is_gzip, limits))
+    response.map(|body| Body::new(body, lease, is_gzip, limits))
 }
 
 fn parse(url: &str) -> Result<Url, Error> {
@@ -216,17 +236,9 @@ fn parse(url: &str) -> Result<Url, Error> {
     Url::parse(url).map_err(invalid)
 }
 
-/// The error of the connection. Our resolver's own errors are inside it.
-fn failure(url: &Url, error: legacy::Error) -> Error {
-    let host = url.host_str().unwrap_or_default().to_owned();
-    if !error.is_connect() {
-        return Error::Transfer(chain(&error));
+fn failure(host: &str, error: &legacy::Error) -> Error {
+    match error.is_connect() {
+        true => connect_failure(host, error),
+        false => Error::Transfer(chain(error)),
     }
-    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
-    for cause in causes {
-        if let Some(Error::Address { host, address, reason }) = cause.downcast_ref() {
-            return Error::Address { host: host.clone(), address: *address, reason };
-        }
-    }
-    Error::Connect { host, reason: chain(&error) }
 }

@@ -20,8 +20,11 @@ use crate::policy::Policy;
 /// Time for one TCP connection. When it is reached, the next address is tried.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Connects to what the policy allows.
-pub(crate) type Connector = HttpsConnector<HttpConnector<CheckedResolver>>;
+/// Connects to what the policy allows, without TLS.
+pub(crate) type TcpConnector = HttpConnector<CheckedResolver>;
+
+/// The same, with TLS where the URL demands it.
+pub(crate) type Connector = HttpsConnector<TcpConnector>;
 
 /// The certificate authorities of the system, read once.
 static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
@@ -46,13 +49,7 @@ pub(crate) enum Versions {
 
 /// A connector for the policy; fails if its certificate authorities are invalid.
 pub(crate) fn connector(policy: &Arc<Policy>, versions: Versions) -> Result<Connector, Error> {
-    let mut http = HttpConnector::new_with_resolver(CheckedResolver {
-        resolver: GaiResolver::new(),
-        policy: policy.clone(),
-    });
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT));
-    http.set_nodelay(true);
+    let http = tcp_connector(policy);
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls(policy)?);
     // `PlainHttp` is checked with the URL.
     let builder = builder.https_or_http();
@@ -60,6 +57,17 @@ pub(crate) fn connector(policy: &Arc<Policy>, versions: Versions) -> Result<Conn
         Versions::All => builder.enable_all_versions().wrap_connector(http),
         Versions::One => builder.enable_http1().wrap_connector(http),
     })
+}
+
+pub(crate) fn tcp_connector(policy: &Arc<Policy>) -> TcpConnector {
+    let mut http = HttpConnector::new_with_resolver(CheckedResolver {
+        resolver: GaiResolver::new(),
+        policy: policy.clone(),
+    });
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT));
+    http.set_nodelay(true);
+    http
 }
 
 fn tls(policy: &Policy) -> Result<ClientConfig, Error> {

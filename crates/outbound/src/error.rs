@@ -61,6 +61,9 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
+    /// Whoever reads the body has no room for it.
+    #[error("{0}")]
+    Refused(String),
     /// The body is not in the encoding that the response names.
     #[error("cannot decompress the response body: {0}")]
     Encoding(String),
@@ -81,6 +84,7 @@ impl Error {
             Self::Redirect { .. }
             | Self::Timeout { .. }
             | Self::TooLong { .. }
+            | Self::Refused(_)
             | Self::Encoding(_)
             | Self::Transfer(_) => false,
         }
@@ -100,4 +104,15 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.dedup();
     texts.join(": ")
+}
+
+/// The error of a connection that could not be made. Our resolver's own errors are inside it.
+pub(crate) fn connect_failure(host: &str, error: &(dyn std::error::Error + 'static)) -> Error {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    for cause in causes {
+        if let Some(Error::Address { host, address, reason }) = cause.downcast_ref() {
+            return Error::Address { host: host.clone(), address: *address, reason };
+        }
+    }
+    Error::Connect { host: host.to_owned(), reason: chain(error) }
 }

@@ -11,6 +11,7 @@ mod client; // one request, with its redirects
 mod connector; // name resolution, TCP and TLS
 mod error; // reasons for failure
 mod policy; // who may be reached, and the bounds
+mod pool; // connections of plain HTTP/1.1 that are kept
 
 pub use body::Body;
 pub use client::{HttpClient, Upgraded};

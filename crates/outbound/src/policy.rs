@@ -69,7 +69,7 @@ pub struct HostPattern(String);
 /// The bounds of one exchange.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Time until the head of the response, over all redirects.
+    /// Time until the head of the response, over all redirects. `Duration::MAX` is no limit.
     pub head: Duration,
     /// Time between two pieces of the body.
     pub idle: Option<Duration>,

@@ -223,6 +223,7 @@ impl Conversation {
                 let challenge = challenge.clone();
                 self.refuse(OpenError::Unauthorized { status: *status, challenge }, out);
             }
+            CallError::Auth(error) => self.refuse(OpenError::Auth(error.clone()), out),
             // A server that is down belongs to no era.
             CallError::Status { status: status @ (429 | 502 | 503 | 504), body } => {
                 self.refuse(OpenError::Status { status: *status, body: body.clone() }, out);

@@ -8,10 +8,11 @@ use http::{Response, StatusCode};
 use sabir_outbound::{Body, Error};
 use sabir_wire::{Incoming, Message, Method, decode};
 
-use super::remote::{Remote, failure};
+use super::remote::{Remote, broken, failure};
 use super::stream;
 use crate::error::{CallError, OpenError};
 use crate::io::{CallKey, Outgoing};
+use crate::pending::Pending;
 
 /// Bytes of an error body that are read. A longer one is reported by its status alone.
 const MAX_ERROR: u64 = 64 << 10;
@@ -23,7 +24,7 @@ const LEAVE_TIME: Duration = Duration::from_secs(3);
 /// Posts a request, and reports what comes of it.
 pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing) {
     let Outgoing { frame, head, .. } = outgoing;
-    let response = match remote.post(frame, &head).await {
+    let response = match remote.post(Some(call), frame, &head).await {
         Ok(response) => response,
         Err(error) => return remote.inbox.fail(call, failure(&error), None),
     };
@@ -36,11 +37,12 @@ pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing)
     if is_of_type(&response, "text/event-stream") {
         return stream::answer(&remote, call, response.into_body()).await;
     }
-    let limit = remote.inbox.limits.message_size;
-    match response.into_body().with_limit(limit as u64).read().await {
-        Ok(body) => remote.inbox.receive(Some(call), &body),
+    let body = response.into_body().with_limit(remote.inbox.limits.message_size as u64);
+    let mut pending = Pending::new();
+    match body.read_with(|more| pending.add(more)).await {
+        Ok(body) => remote.inbox.receive(Some(call), pending.keep(body)).await,
         Err(Error::TooLong { .. }) => remote.inbox.receive_too_long(Some(call)),
-        Err(error) => remote.inbox.fail(call, failure(&error), None),
+        Err(error) => remote.inbox.fail(call, broken(&error), None),
     }
     if remote.inbox.is_waiting(call) {
         let nothing = CallError::Invalid("the body is not an answer to the request".to_owned());
@@ -50,7 +52,7 @@ pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing)
 
 /// Posts a notification, or the answer to a question.
 pub(super) async fn tell(remote: &Remote, outgoing: Outgoing) {
-    match remote.post(outgoing.frame, &outgoing.head).await {
+    match remote.post(None, outgoing.frame, &outgoing.head).await {
         Ok(response) if response.status().is_success() => {}
         Ok(response) => {
             let status = response.status().as_u16();
@@ -73,8 +75,7 @@ async fn refused(remote: &Remote, call: CallKey, response: Response<Body>) {
     if status == StatusCode::NOT_FOUND && remote.has_session() {
         // The session is over, and nothing was done. A new handshake makes another.
         let reason = "the server ended the session".to_owned();
-        remote.inbox.fail(call, CallError::Unsent(reason.clone()), None);
-        return remote.inbox.end(OpenError::Ended(reason), &[]);
+        return remote.inbox.end(OpenError::Ended(reason), &[call]);
     }
     let body = response.into_body().with_limit(MAX_ERROR).read().await.unwrap_or_default();
     let is_about_access = matches!(status.as_u16(), 401 | 403 | 407);
@@ -82,7 +83,7 @@ async fn refused(remote: &Remote, call: CallKey, response: Response<Body>) {
     if let Ok(Incoming::One(Message::Response { result: Err(_), .. })) = decoded
         && !is_about_access
     {
-        return remote.inbox.receive(Some(call), &body);
+        return remote.inbox.receive(Some(call), body).await;
     }
     let body = String::from_utf8_lossy(&body).chars().take(MAX_SHOWN).collect();
     let error = CallError::Status { status: status.as_u16(), body };

@@ -11,9 +11,9 @@ use sabir_wire::{SseEvent, SseReader};
 use tokio::sync::mpsc;
 use url::Url;
 
-use super::HttpTarget;
 use super::exchange::is_of_type;
 use super::remote::failure;
+use super::{HttpTarget, SendError};
 use crate::error::{CallError, OpenError};
 use crate::io::{LinkKind, Order};
 use crate::link::{Inbox, Link, Opening, Transport};
@@ -60,7 +60,10 @@ impl Stream {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let limits = Limits { idle: None, total: None, body: u64::MAX, ..Limits::default() };
-        let response = target.http.send(request, &limits).await.map_err(|e| start(&e))?;
+        let response = target.send(request, &limits).await.map_err(|error| match error {
+            SendError::Auth(error) => OpenError::Auth(error),
+            SendError::Http(error) => start(&error),
+        })?;
         let status = response.status();
         if !status.is_success() || !is_of_type(&response, "text/event-stream") {
             let body = "neither Streamable HTTP nor a stream of events".to_owned();
@@ -96,7 +99,7 @@ impl Stream {
         loop {
             for event in self.waiting.drain(..) {
                 if event.event.as_deref().is_none_or(|kind| kind == "message") {
-                    inbox.receive(None, &Bytes::from(event.data));
+                    inbox.receive(None, Bytes::from(event.data)).await;
                 }
             }
             match self.body.chunk().await {
@@ -129,7 +132,7 @@ async fn post_all(
         request.headers_mut().extend(target.headers.clone());
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
-        let sent = target.http.send(request, &Limits::default()).await;
+        let sent = target.send(request, &Limits::default()).await;
         inbox.sent(length);
         let error = match sent {
             Ok(response) if response.status().is_success() => continue,

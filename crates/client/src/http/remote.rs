@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName};
-use http::{HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use sabir_outbound::{Body, Error, Limits};
-use sabir_wire::{Era, Revision};
+use sabir_wire::{Era, HttpExchange, MASK, Revision};
 
-use super::HttpTarget;
+use super::{HttpTarget, SendError};
 use crate::error::CallError;
-use crate::io::Head;
+use crate::io::{CallKey, Head};
 use crate::link::Inbox;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -20,14 +20,17 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The conversation decides how long an answer may take; this is only the end of everything.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// The conversation decides how long an answer may take.
+const LIMITS: Limits = Limits { head: Duration::MAX, idle: None, total: None, body: u64::MAX };
 
 /// One link to a server over HTTP.
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) target: Arc<HttpTarget>,
     pub(super) inbox: Inbox,
+    uri: Uri,
+    /// The headers of every request.
+    headers: HeaderMap,
     session: Mutex<Session>,
 }
 
@@ -40,11 +43,21 @@ struct Session {
 
 impl Remote {
     pub(super) fn new(target: Arc<HttpTarget>, inbox: Inbox) -> Self {
-        Self { target, inbox, session: Mutex::default() }
+        // The URL was checked when the link was opened.
+        let uri = target.url.parse().unwrap_or_default();
+        let mut headers = target.headers.clone();
+        // Events must arrive one by one.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        Self { target, inbox, uri, headers, session: Mutex::default() }
     }
 
-    /// Posts a message.
-    pub(super) async fn post(&self, frame: Bytes, head: &Head) -> Result<Response<Body>, Error> {
+    /// Posts a message, for `call` if it begins one.
+    pub(super) async fn post(
+        &self,
+        call: Option<CallKey>,
+        frame: Bytes,
+        head: &Head,
+    ) -> Result<Response<Body>, SendError> {
         let mut request = self.request(http::Method::POST, frame);
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -54,15 +67,16 @@ impl Remote {
             headers.insert(VERSION, HeaderValue::from_static(revision.date()));
         }
         if head.revision.is_some_and(|revision| revision.era() == Era::Modern) {
-            let method = head.method.as_ref().map(|method| method.name().to_owned());
-            let standard = [(METHOD, method), (NAME, head.name.clone())];
+            let method = head.method.as_ref().map(|method| method.name());
+            let standard = [(METHOD, method), (NAME, head.name.as_deref())];
             let standard = standard.into_iter().filter_map(|(name, value)| Some((name, value?)));
-            let mirrored = head.mirrored.iter().filter_map(|(name, value)| {
-                Some((HeaderName::try_from(name).ok()?, value.clone()))
-            });
+            let mirrored = head
+                .mirrored
+                .iter()
+                .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, &**value)));
             for (name, value) in standard.chain(mirrored) {
                 // Encoded values are always valid.
-                if let Ok(value) = HeaderValue::try_from(value) {
+                if let Ok(value) = HeaderValue::from_str(value) {
                     headers.append(name, value);
                 }
             }
@@ -70,11 +84,11 @@ impl Remote {
             self.add_session(&mut request);
             self.remember_revision(head.revision);
         }
-        self.send(request).await
+        self.send(call, request).await
     }
 
     /// Opens a stream of events, or resumes one after this event.
-    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response<Body>, Error> {
+    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response<Body>, SendError> {
         let mut request = self.request(http::Method::GET, Bytes::new());
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -82,7 +96,7 @@ impl Remote {
             headers.insert(LAST_EVENT, after);
         }
         self.add_session(&mut request);
-        self.send(request).await
+        self.send(None, request).await
     }
 
     /// Ends the session, if there is one.
@@ -91,7 +105,7 @@ impl Remote {
             let mut request = self.request(http::Method::DELETE, Bytes::new());
             self.add_session(&mut request);
             // The server may not support it, or be gone.
-            let _ = self.send(request).await;
+            let _ = self.send(None, request).await;
         }
     }
 
@@ -120,11 +134,8 @@ impl Remote {
     fn request(&self, method: http::Method, body: Bytes) -> Request<Bytes> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        // The URL was checked when the link was opened.
-        *request.uri_mut() = self.target.url.parse().unwrap_or_default();
-        *request.headers_mut() = self.target.headers.clone();
-        // Events must arrive one by one.
-        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
         request
     }
 
@@ -139,14 +150,40 @@ impl Remote {
         }
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>, Error> {
-        let limits = Limits { head: LONGEST, idle: None, total: None, body: u64::MAX };
-        self.target.http.send(request, &limits).await
+    async fn send(
+        &self,
+        call: Option<CallKey>,
+        request: Request<Bytes>,
+    ) -> Result<Response<Body>, SendError> {
+        let sent = self.inbox.is_tapped().then(|| texts(request.headers()));
+        let response = self.target.send(request, &LIMITS).await?;
+        if let Some(request) = sent {
+            let (status, response) = (response.status().as_u16(), texts(response.headers()));
+            self.inbox.exchanged(call, &HttpExchange { request, status, response });
+        }
+        Ok(response)
     }
 }
 
+/// The headers as texts.
+fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| match value.is_sensitive() {
+        true => MASK.to_owned(),
+        false => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+    };
+    headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+}
+
 /// The error of a call whose exchange failed.
-pub(super) fn failure(error: &Error) -> CallError {
+pub(super) fn failure(error: &SendError) -> CallError {
+    match error {
+        SendError::Auth(error) => CallError::Auth(error.clone()),
+        SendError::Http(error) => broken(error),
+    }
+}
+
+/// The error of a call whose connection failed.
+pub(super) fn broken(error: &Error) -> CallError {
     if error.is_unsent() {
         CallError::Unsent(error.to_string())
     } else {

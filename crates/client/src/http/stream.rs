@@ -6,11 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use sabir_outbound::{Body, Error};
 use sabir_wire::{SseEvent, SseReader};
+use tokio::sync::oneshot;
 
+use super::SendError;
 use super::exchange::is_of_type;
-use super::remote::{Remote, failure};
+use super::remote::Remote;
 use crate::error::CallError;
 use crate::io::CallKey;
+use crate::pending::{self, Pending};
 
 /// Time before a stream is resumed, unless the server says another.
 const RETRY: Duration = Duration::from_secs(1);
@@ -70,22 +73,17 @@ pub(super) async fn answer(remote: &Remote, call: CallKey, mut body: Body) {
         // Only the legacy era gives events an id.
         body = match resume(remote, &mut position).await {
             Some(Ok(body)) => body,
-            Some(Err(error)) => return remote.inbox.fail(call, failure_after(&error), None),
+            // The request was sent, whatever became of the attempt to resume its stream.
+            Some(Err(error)) => {
+                return remote.inbox.fail(call, CallError::Lost(error.to_string()), None);
+            }
             None => return remote.inbox.fail(call, CallError::Lost(reason), None),
         };
     }
 }
 
-/// The request was sent, whatever became of the attempt to resume its stream.
-fn failure_after(error: &Error) -> CallError {
-    match failure(error) {
-        CallError::Unsent(reason) => CallError::Lost(reason),
-        other => other,
-    }
-}
-
 /// Opens the stream again after its last event; `None` if that is not possible.
-async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body, Error>> {
+async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body, SendError>> {
     let last = position.last.clone()?;
     loop {
         position.attempts += 1;
@@ -99,12 +97,16 @@ async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body,
     }
 }
 
-/// Follows the stream of what belongs to no call, as long as the server offers it.
-pub(super) async fn follow(remote: Arc<Remote>) {
+/// Follows the stream of what belongs to no call, as long as the server offers it. `opened` is
+/// dropped when the server has opened or refused it.
+pub(super) async fn follow(remote: Arc<Remote>, opened: oneshot::Sender<()>) {
     let mut position = Position::new();
+    let mut opened = Some(opened);
     while position.attempts < MAX_ATTEMPTS {
         position.attempts += 1;
-        match remote.listen(position.last.as_deref()).await {
+        let response = remote.listen(position.last.as_deref()).await;
+        opened.take();
+        match response {
             Ok(response) if is_stream(&response) => {
                 let mut body = response.into_body();
                 let _ = read(&remote, None, &mut body, &mut position).await;
@@ -127,6 +129,7 @@ async fn read(
     position: &mut Position,
 ) -> End {
     let mut events = SseReader::new(remote.inbox.limits.message_size);
+    let mut pending = Pending::new();
     loop {
         let chunk = match body.chunk().await {
             Ok(Some(chunk)) => chunk,
@@ -137,7 +140,7 @@ async fn read(
             match event {
                 Ok(event) => {
                     position.note(&event);
-                    deliver(remote, call, event);
+                    deliver(remote, call, event).await;
                 }
                 Err(_) => remote.inbox.receive_too_long(call),
             }
@@ -145,14 +148,17 @@ async fn read(
         if call.is_some_and(|call| !remote.inbox.is_waiting(call)) {
             return End::Answered;
         }
+        if let Err(full) = pending.resize(events.buffered()) {
+            return End::Closed(Some(Error::Refused(full)));
+        }
     }
 }
 
-fn deliver(remote: &Remote, call: Option<CallKey>, event: SseEvent) {
+async fn deliver(remote: &Remote, call: Option<CallKey>, event: SseEvent) {
     let is_message = event.event.as_deref().is_none_or(|kind| kind == "message");
     // An event without data only carries an id.
     if is_message && !event.data.is_empty() {
-        remote.inbox.receive(call, &Bytes::from(event.data));
+        remote.inbox.receive(call, pending::count(Bytes::from(event.data))).await;
     }
 }
 

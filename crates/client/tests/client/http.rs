@@ -7,9 +7,10 @@ use std::time::Duration;
 use sabir_client::{CallError, Client, HttpTarget, HttpTransport, OpenError};
 use sabir_testkit::StandInServer;
 use sabir_wire::{Era, Revision};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, broadcast};
 
 use crate::support::{Robot, config};
 
@@ -36,16 +37,22 @@ async fn forgetful(counts: Arc<[AtomicUsize; 2]>) -> HttpTarget {
     HttpTarget::new(format!("http://{address}/mcp")).unwrap()
 }
 
-async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
+/// The whole request, and its body.
+async fn read_request(socket: &mut TcpStream) -> (String, Value) {
     let mut request = Vec::new();
     while !request.ends_with(b"}") && socket.read_buf(&mut request).await.is_ok_and(|n| n > 0) {
-        if request.starts_with(b"GET") || request.starts_with(b"DELETE") {
+        if !request.starts_with(b"POST") && request.ends_with(b"\r\n\r\n") {
             break;
         }
     }
     let text = String::from_utf8(request).unwrap();
     let body = text.split_once("\r\n\r\n").unwrap().1;
-    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let body = serde_json::from_str(body).unwrap_or_default();
+    (text, body)
+}
+
+async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
+    let (text, body) = read_request(&mut socket).await;
     let result = match body["method"].as_str() {
         Some("initialize") => {
             counts[0].fetch_add(1, Ordering::SeqCst);
@@ -98,6 +105,74 @@ async fn credentials_are_sent_and_their_absence_is_told() {
         let client = client(target.clone(), revision);
         assert_eq!(client.list_tools().await.unwrap().len(), 12);
     }
+}
+
+/// A legacy server that opens its stream of notifications late, and asks on it in the middle of a
+/// call. It drops a question for which there is no stream, as servers of the TypeScript SDK do.
+async fn late_to_listen() -> HttpTarget {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (questions, _) = broadcast::channel(1);
+    let answered = Arc::new(Notify::new());
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            tokio::spawn(ask_in_between(socket, questions.clone(), answered.clone()));
+        }
+    });
+    HttpTarget::new(format!("http://{address}/mcp")).unwrap()
+}
+
+async fn ask_in_between(
+    mut socket: TcpStream,
+    questions: broadcast::Sender<String>,
+    answered: Arc<Notify>,
+) {
+    let (text, body) = read_request(&mut socket).await;
+    let answer = |status: &str, body: &str| {
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let result = match body["method"].as_str() {
+        Some("initialize") => json!({
+            "protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": { "tools": {} },
+            "serverInfo": { "name": "s", "version": "1" },
+        }),
+        Some("tools/call") => {
+            let question = json!({
+                "jsonrpc": "2.0", "id": "q", "method": "elicitation/create",
+                "params": { "message": "?", "requestedSchema": { "type": "object", "properties": {} } },
+            });
+            let _ = questions.send(format!("data: {question}\n\n"));
+            answered.notified().await;
+            json!({ "content": [] })
+        }
+        None if text.starts_with("GET") => {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let mut asked = questions.subscribe();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+            socket.write_all(head.as_bytes()).await.unwrap();
+            while let Ok(event) = asked.recv().await {
+                let _ = socket.write_all(event.as_bytes()).await;
+            }
+            return;
+        }
+        None if body["id"] == "q" => {
+            answered.notify_one();
+            return socket.write_all(answer("202 Accepted", "").as_bytes()).await.unwrap();
+        }
+        _ => json!({}),
+    };
+    let body = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+    let _ = socket.write_all(answer("200 OK", &body).as_bytes()).await;
+}
+
+#[tokio::test]
+async fn the_first_call_waits_for_the_stream_on_which_it_may_be_asked() {
+    let client = client(late_to_listen().await, Revision::NEWEST_LEGACY);
+    client.call_tool("t", json!({})).await.unwrap();
 }
 
 /// A server that answers every request with these bytes, then goes on for ever with the others.

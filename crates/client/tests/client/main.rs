@@ -2,8 +2,10 @@
 //! that misbehave.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod auth;
 mod grid;
 mod http;
+mod long;
 mod opening;
 mod support;
 mod websocket;

@@ -1,7 +1,7 @@
 //! How the era of a server is found, and what happens when its link ends.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_client::{CallError, CallEvent, OpenError, Transport};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Scripted, hasty};
 
 /// The answer to a message of a client: of a legacy server.
-fn legacy(message: &Value) -> Vec<String> {
+pub(crate) fn legacy(message: &Value) -> Vec<String> {
     let Some(id) = message.get("id") else { return Vec::new() };
     let result = match message["method"].as_str() {
         Some("initialize") => json!({
@@ -41,7 +41,7 @@ fn modern(message: &Value) -> Vec<String> {
     vec![answer(id, &result)]
 }
 
-fn answer(id: &Value, result: &Value) -> String {
+pub(crate) fn answer(id: &Value, result: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
 }
 
@@ -194,6 +194,18 @@ async fn a_server_that_fails_again_and_again_is_down() {
     let at = tokio::time::Instant::now();
     assert!(matches!(client.call_tool("t", json!({})).await, Err(CallError::Down(_))));
     assert!(at.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_is_enough_to_try_a_server_again_that_was_down() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let up = is_up.clone();
+    let answer = move |_, message: Value| up.load(Ordering::SeqCst).then(|| modern(&message));
+    let client = hasty(Scripted::new(answer));
+    while !matches!(client.call_tool("t", json!({})).await, Err(CallError::Down(_))) {}
+    is_up.store(true, Ordering::SeqCst);
+    tokio::time::sleep(client.config().reconnect.down_time).await;
+    client.call_tool("t", json!({})).await.unwrap();
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod bodies;
+mod kept;
 mod redirects;
 mod rules;
 mod server;

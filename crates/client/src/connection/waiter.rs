@@ -1,0 +1,69 @@
+//! The holder of a call, and what it is told.
+
+use sabir_wire::Raw;
+use sabir_wire::types::{LogMessage, Progress, SubscriptionFilter};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::question::QuestionHandle;
+use crate::error::CallError;
+use crate::io::CallKey;
+
+/// Events of one call that its holder has not taken. When full, progress and log messages are
+/// dropped, and questions are refused. There is always room for the result.
+pub(super) const MAX_CALL_EVENTS: usize = 64;
+
+/// What a call tells its holder.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    Progress(Progress),
+    Log(LogMessage),
+    Question(QuestionHandle),
+    Listening(SubscriptionFilter),
+    Notification {
+        method: String,
+        params: Option<Raw>,
+    },
+    /// The last one.
+    Done(Result<Raw, CallError>),
+}
+
+/// A call that was begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) key: CallKey,
+    pub(crate) notices: mpsc::Receiver<Notice>,
+}
+
+/// The way to the holder of a call.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    /// The call that it is made for, as the tap knows it.
+    origin: u64,
+    notices: mpsc::Sender<Notice>,
+}
+
+impl Waiter {
+    /// For a call that is made for the call `origin`.
+    pub(super) fn new(origin: u64) -> (Self, mpsc::Receiver<Notice>) {
+        let (notices, noticed) = mpsc::channel(MAX_CALL_EVENTS + 1);
+        (Self { origin, notices }, noticed)
+    }
+
+    pub(super) fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    /// Tells the holder; gives back what it does not take. The last place is kept for the result.
+    pub(super) fn tell(&self, notice: Notice) -> Result<(), Notice> {
+        match self.notices.capacity() {
+            0 | 1 => Err(notice),
+            _ => self.notices.try_send(notice).map_err(TrySendError::into_inner),
+        }
+    }
+
+    pub(super) fn finish(self, result: Result<Raw, CallError>) {
+        // The holder may have left.
+        let _ = self.notices.try_send(Notice::Done(result));
+    }
+}

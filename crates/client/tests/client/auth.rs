@@ -1,0 +1,178 @@
+//! Servers that demand tokens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, header};
+use sabir_client::{
+    AuthError, Client, ClientConfig, Grant, HttpTarget, InMemory, Keep, OAuth, OAuthSettings,
+    Registration, Visit, Visiting,
+};
+use sabir_outbound::{Addresses, HttpClient, Limits, PlainHttp, Policy};
+use sabir_testkit::Provider;
+use serde_json::json;
+use url::Url;
+
+/// A person who agrees to everything.
+#[derive(Debug)]
+struct Person(&'static str);
+
+impl Visit for Person {
+    fn visit(&self, mut url: Url) -> Visiting<'_> {
+        Box::pin(async move {
+            url.query_pairs_mut().append_pair("user", self.0);
+            let policy = Policy {
+                addresses: Addresses::PublicAndLoopback,
+                plain_http: PlainHttp::Loopback,
+                ..Policy::default()
+            };
+            let request = Request::get(url.as_str()).body(Bytes::new()).unwrap();
+            let sent = HttpClient::new(policy).unwrap().send(request, &Limits::default()).await;
+            let sent = sent.unwrap();
+            let place = sent.headers()[header::LOCATION].to_str().unwrap();
+            Ok(Url::parse(place).unwrap().query().unwrap_or_default().to_owned())
+        })
+    }
+}
+
+fn credentials(
+    provider: &Provider,
+    keep: Arc<dyn Keep>,
+    settings: OAuthSettings,
+) -> (HttpTarget, Arc<OAuth>) {
+    let target = HttpTarget::new(&*provider.url).unwrap();
+    let auth = Arc::new(OAuth::new(&provider.url, target.http.clone(), settings, keep).unwrap());
+    (HttpTarget { auth: Some(auth.clone()), ..target }, auth)
+}
+
+fn person(name: &'static str) -> OAuthSettings {
+    let mut settings = OAuthSettings::new(Grant::Code);
+    settings.redirect_uri = "http://127.0.0.1:9/callback".into();
+    settings.visit = Some(Arc::new(Person(name)));
+    settings
+}
+
+fn client(target: HttpTarget) -> Client {
+    Client::without_answers(target.transport(), ClientConfig::default())
+}
+
+async fn who(client: &Client, expected: &str) -> String {
+    let reply = client.call_tool("whoami", json!({ "as": expected })).await.unwrap();
+    format!("{:?}", reply.content)
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn a_person_logs_in_once_for_all_calls() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let keep = Arc::new(InMemory::default());
+    let ann = client(credentials(&provider, keep.clone(), person("ann")).0);
+    assert_eq!(ann.list_tools().await.unwrap().len(), 1);
+    assert!(who(&ann, "ann").await.contains("ann"));
+    // Another process with the same credentials needs no person.
+    let mut settings = person("nobody");
+    settings.visit = None;
+    let again = client(credentials(&provider, keep, settings).0);
+    assert!(who(&again, "ann").await.contains("ann"));
+    let issued = provider.issued();
+    assert_eq!((issued.registrations, issued.logins, issued.mixed_up), (1, 1, 0), "{issued:?}");
+}
+
+#[tokio::test]
+async fn without_a_person_a_call_says_what_is_needed() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let mut settings = person("ann");
+    settings.visit = None;
+    let (target, auth) = credentials(&provider, Arc::new(InMemory::default()), settings);
+    assert!(!auth.is_ready().await);
+    let failed = client(target).list_tools().await.unwrap_err();
+    assert_eq!(failed.auth(), Some(&AuthError::LoginNeeded), "{failed}");
+    // The login in two steps, as a page does it.
+    let login = auth.begin_login().await.unwrap();
+    let query = Person("ann").visit(login.url.clone()).await.unwrap();
+    assert!(auth.finish_login(&login, "code=x&state=wrong").await.is_err());
+    auth.finish_login(&login, &query).await.unwrap();
+    assert!(auth.is_ready().await);
+    auth.forget().await.unwrap();
+    assert!(!auth.is_ready().await);
+}
+
+#[tokio::test]
+async fn our_own_credentials_need_no_person() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let mut settings = OAuthSettings::new(Grant::ClientCredentials);
+    settings.client = Some(Registration::new("service", Some("secret".into())));
+    let service = client(credentials(&provider, Arc::new(InMemory::default()), settings).0);
+    assert!(who(&service, "service").await.contains("service"));
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_early_is_renewed_once() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let ann = client(credentials(&provider, Arc::new(InMemory::default()), person("ann")).0);
+    assert!(who(&ann, "ann").await.contains("ann"));
+    provider.revoke();
+    let calls = (0..50).map(|_| who(&ann, "ann"));
+    for text in futures_util::future::join_all(calls).await {
+        assert!(text.contains("ann"));
+    }
+    let issued = provider.issued();
+    assert_eq!((issued.logins, issued.refreshes_of("ann")), (1, 1), "{issued:?}");
+    assert_eq!(issued.reused, 0, "{issued:?}");
+}
+
+/// Two users, one server, tokens that expire meanwhile: nobody ever sends the other's token, and each
+/// token is renewed once, however many calls wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_users_and_tokens_that_expire() {
+    const ROUNDS: usize = 3;
+    let provider = Provider::start(Duration::from_secs(3)).await.unwrap();
+    let ann = client(credentials(&provider, Arc::new(InMemory::default()), person("ann")).0);
+    let bob = client(credentials(&provider, Arc::new(InMemory::default()), person("bob")).0);
+    for round in 0..ROUNDS {
+        let (ann, bob) = (&ann, &bob);
+        let calls = (0..200).map(|n| async move {
+            let (client, name) = if n % 2 == 0 { (ann, "ann") } else { (bob, "bob") };
+            who(client, name).await.contains(name)
+        });
+        let right = futures_util::future::join_all(calls).await.into_iter().filter(|r| *r).count();
+        assert_eq!(right, 200, "round {round}");
+        tokio::time::sleep(Duration::from_millis(2400)).await;
+    }
+    let issued = provider.issued();
+    assert_eq!((issued.calls, issued.mixed_up), (200 * ROUNDS, 0), "{issued:?}");
+    assert_eq!((issued.logins, issued.reused), (2, 0), "{issued:?}");
+    for user in ["ann", "bob"] {
+        assert!(issued.refreshes_of(user) >= ROUNDS - 1, "{issued:?}");
+    }
+    assert_eq!(issued.early, 0, "{issued:?}");
+}
+
+#[tokio::test]
+async fn a_token_is_exchanged_and_never_sent_to_the_server() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let exchange = |subject: Option<&str>, issuer: &str| {
+        let mut settings = OAuthSettings::new(Grant::Exchange);
+        settings.client = Some(Registration::new("sabir", Some("secret".into())));
+        settings.issuer = Some(issuer.to_owned());
+        settings.subject = subject.map(str::to_owned);
+        client(credentials(&provider, Arc::new(InMemory::default()), settings).0)
+    };
+    let issuer = provider.url.strip_suffix("/mcp").unwrap();
+    let ann = exchange(Some("subject-of-ann"), issuer);
+    for _ in 0..3 {
+        assert!(who(&ann, "ann").await.contains("ann"));
+    }
+    let nobody = exchange(None, issuer).list_tools().await.unwrap_err();
+    assert_eq!(nobody.auth(), Some(&AuthError::NoSubject), "{nobody}");
+    // The server names another issuer than the one that may see the token.
+    let elsewhere = exchange(Some("subject-of-ann"), "https://as.example").list_tools().await;
+    let refused = elsewhere.unwrap_err().to_string();
+    assert!(refused.contains("expected `https://as.example`"), "{refused}");
+    let strange = exchange(Some("stranger"), issuer).list_tools().await.unwrap_err();
+    assert!(strange.to_string().contains("invalid_grant"), "{strange}");
+    let issued = provider.issued();
+    assert_eq!((issued.exchanges, issued.foreign, issued.mixed_up), (2, 0, 0), "{issued:?}");
+}
