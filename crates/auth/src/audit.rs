@@ -92,7 +92,7 @@ impl Audit {
             Decision::Limited(rule) => ("limited", Some(format!("limit {rule}"))),
         };
         let mut line = json!({
-            "time": jiff::Timestamp::now().to_string(),
+            "time": format!("{:.3}", jiff::Timestamp::now()),
             "issuer": call.caller.issuer(),
             "subject": call.caller.subject(),
             "method": call.method.name(),
@@ -105,6 +105,9 @@ impl Audit {
         });
         if let Some(rule) = rule {
             line["rule"] = rule.into();
+        }
+        if let Some(address) = call.caller.address() {
+            line["address"] = address.to_string().into();
         }
         let arguments = call.arguments.as_ref().filter(|_| self.arguments);
         let arguments = arguments.filter(|arguments| arguments.text().len() <= MAX_ARGUMENTS);
@@ -201,7 +204,7 @@ fn rename(path: &Path, keep: u32) -> io::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use sabir_wire::{Caller, Raw};
+    use sabir_wire::{Caller, Raw, Remote};
 
     use super::*;
 
@@ -236,14 +239,18 @@ mod tests {
         let lines = written(AuditSettings::default(), |audit| {
             audit.record(&call(), &end(Decision::Allowed));
             audit.record(&call(), &end(Decision::Denied(vec!["a".into(), "b".into()])));
-            audit.record(&call(), &end(Decision::Limited("2 in 1s".into())));
+            let remote = Remote { connection: 1, address: Some([192, 0, 2, 1].into()) };
+            let caller = call().caller.at(remote.into());
+            let limited = OverseenCall { caller, ..call() };
+            audit.record(&limited, &end(Decision::Limited("2 in 1s".into())));
             let list = OverseenCall { method: Method::ListTools, ..call() };
             audit.record(&list, &end(Decision::Allowed));
         });
         assert_eq!(lines.len(), 3, "lists are no calls");
         let mut first = lines[0].clone();
         let time = first.as_object_mut().unwrap().remove("time").unwrap();
-        assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        let time = time.as_str().unwrap();
+        assert!(time.len() == "2026-11-17T06:00:00.123Z".len() && time.ends_with('Z'), "{time}");
         let expected = json!({
             "issuer": "https://i", "subject": "ann", "method": "tools/call", "name": "deploy",
             "source": "command deploy", "decision": "allowed", "outcome": "ok", "ms": 1.5,
@@ -255,6 +262,7 @@ mod tests {
             (&json!("denied"), &json!("scopes a b"))
         );
         assert_eq!(lines[2]["rule"], "limit 2 in 1s");
+        assert_eq!(lines[2]["address"], "192.0.2.1");
     }
 
     #[test]

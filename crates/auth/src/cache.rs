@@ -61,6 +61,11 @@ impl Cache {
         refused.filter(|(_, until)| now < *until).map(|(reason, _)| Err(reason))
     }
 
+    /// Whether a token was accepted, and still is.
+    pub(crate) fn is_accepted(&self, token: &Digest, now: Duration) -> bool {
+        lock(&self.accepted).peek(token).is_some_and(|known| now.as_secs() < known.until)
+    }
+
     /// Remembers a verdict, and gives it back.
     pub(crate) fn keep(
         &self,

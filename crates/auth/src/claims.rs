@@ -81,11 +81,17 @@ impl Rules {
     }
 }
 
-/// The user, or the client itself where there is none: some issuers give such a token no `sub`.
+/// The user, or the client itself where there is none: some issuers give such a token no `sub`. A
+/// user whose name looks like that of a client is `user:NAME`.
 fn subject(claims: &Map<String, Value>) -> Option<String> {
     let text = |name| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let user = claims.contains_key("sub").then(|| text("sub").map(str::to_owned));
-    user.unwrap_or_else(|| text("client_id").map(|id| format!("client:{id}")))
+    if !claims.contains_key("sub") {
+        return text("client_id").map(|id| format!("client:{id}"));
+    }
+    text("sub").map(|user| match user.split_once(':') {
+        Some(("client" | "user", _)) => format!("user:{user}"),
+        _ => user.to_owned(),
+    })
 }
 
 /// A time in seconds since 1970; some issuers write fractions.
@@ -196,5 +202,14 @@ mod tests {
         let machine = checked(json!({ "sub": null, "client_id": "robot" })).unwrap();
         assert_eq!(machine.caller.subject(), "client:robot");
         assert!(checked(json!({ "sub": "", "client_id": "robot" })).is_err());
+        for (user, subject) in [
+            ("client:robot", "user:client:robot"),
+            ("user:client:robot", "user:user:client:robot"),
+            ("clients:x", "clients:x"),
+            ("auth0|x", "auth0|x"),
+        ] {
+            let accepted = checked(json!({ "sub": user, "client_id": "robot" })).unwrap();
+            assert_eq!(accepted.caller.subject(), subject, "the subject of the certificate");
+        }
     }
 }

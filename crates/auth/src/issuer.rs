@@ -18,6 +18,9 @@ use crate::keys::KeySet;
 /// Keys that are older are fetched again when they are next used, so that withdrawn ones are noticed.
 const MAX_AGE: Duration = Duration::from_secs(3600);
 
+/// The longest pause after an issuer has not answered: it may be starting.
+const RETRY: Duration = Duration::from_secs(2);
+
 /// The bounds of one exchange with an issuer.
 pub(crate) fn limits() -> Limits {
     Limits {
@@ -33,7 +36,8 @@ pub(crate) fn limits() -> Limits {
 pub(crate) struct Issuer {
     url: String,
     client: HttpClient,
-    /// The shortest time between two fetches.
+    /// The shortest time between two fetches. The keys of a first fetch may be fetched again at once:
+    /// an issuer can have new ones any moment.
     interval: Duration,
     state: ArcSwap<State>,
     /// One fetch at a time.
@@ -47,8 +51,18 @@ struct State {
     keys: Arc<KeySet>,
     /// When the keys were fetched.
     fetched: Option<Instant>,
-    /// When a fetch was last begun.
-    tried: Option<Instant>,
+    /// When the next fetch may begin.
+    next: Option<Instant>,
+}
+
+impl State {
+    fn is_old(&self) -> bool {
+        self.fetched.is_none_or(|at| at.elapsed() > MAX_AGE) && self.may_fetch()
+    }
+
+    fn may_fetch(&self) -> bool {
+        self.next.is_none_or(|next| next <= Instant::now())
+    }
 }
 
 /// The metadata of an issuer. Spec: RFC 8414, OpenID Connect Discovery.
@@ -94,7 +108,7 @@ impl Issuer {
             return None;
         }
         let keys = state.keys.clone();
-        if self.is_old(&state)
+        if state.is_old()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let issuer = self.clone();
@@ -125,29 +139,26 @@ impl Issuer {
         state.metadata.clone().ok_or(Unavailable)
     }
 
-    fn is_old(&self, state: &State) -> bool {
-        state.fetched.is_none_or(|at| at.elapsed() > MAX_AGE)
-            && state.tried.is_none_or(|at| at.elapsed() >= self.interval)
-    }
-
     /// Fetches everything, unless somebody has since `before` was read, or the last try was a moment
     /// ago. If it fails, what is known stays.
     async fn refresh(&self, before: &Arc<State>) -> Arc<State> {
         let _one = self.fetching.lock().await;
         let known = self.state.load_full();
         let is_new = !Arc::ptr_eq(before, &known);
-        if is_new || known.tried.is_some_and(|at| at.elapsed() < self.interval) {
+        if is_new || !known.may_fetch() {
             return known;
         }
-        let tried = Some(Instant::now());
         let state = match self.fetch().await {
             Ok((metadata, keys)) => {
                 let (metadata, keys) = (Some(Arc::new(metadata)), Arc::new(keys));
-                State { metadata, keys, fetched: Some(Instant::now()), tried }
+                let fetched = Some(Instant::now());
+                let next = known.fetched.and(fetched).map(|now| now + self.interval);
+                State { metadata, keys, fetched, next }
             }
             Err(reason) => {
                 tracing::warn!("issuer {}: {reason}", self.url);
-                State { tried, ..State::clone(&known) }
+                let next = Some(Instant::now() + self.interval.min(RETRY));
+                State { next, ..State::clone(&known) }
             }
         };
         let state = Arc::new(state);
@@ -157,7 +168,8 @@ impl Issuer {
 
     async fn fetch(&self) -> Result<(Metadata, KeySet), String> {
         let metadata = self.discover().await?;
-        let url = metadata.keys.as_deref().ok_or("its metadata has no `jwks_uri`")?;
+        // An issuer of opaque tokens may have none.
+        let Some(url) = metadata.keys.as_deref() else { return Ok((metadata, KeySet::default())) };
         let json = self.get(url).await?.ok_or("its keys were not found")?;
         let keys = KeySet::parse(&json).map_err(|error| format!("invalid keys: {error}"))?;
         Ok((metadata, keys))

@@ -9,6 +9,7 @@
 
 mod audit; // one line per call
 mod cache; // verdicts on tokens, bounded
+mod certificate; // callers by the certificates of their connections
 mod claims; // what a token says, and whether it holds
 mod documents; // metadata and challenges for clients
 mod introspection; // asking the issuer about an opaque token
@@ -19,11 +20,13 @@ mod overseer; // limits and audit, as the engine sees them
 mod resource_server; // finds out who calls
 mod scopes; // broad scopes, and roles
 mod settings; // how tokens are checked, as decided
+mod shared_limits; // limits that several nodes count together
 mod token; // a JSON Web Token, taken apart
 
 pub use audit::AuditSettings;
-pub use limits::{Limit, Per, Rate};
+pub use certificate::certificate_caller;
+pub use limits::{Limit, Per};
 pub use overseer::Overseer;
 pub use resource_server::ResourceServer;
 pub use scopes::{BadHierarchy, Grants, Role};
-pub use settings::{BadSettings, Introspection, Settings, is_algorithm};
+pub use settings::{BadSettings, Introspection, Settings, check_scope, is_algorithm};

@@ -1,11 +1,13 @@
 //! How often callers may call: token buckets, and quotas per day.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
+use sabir_budget::Rate;
 use sabir_engine::{Limited, OverseenCall};
 use sabir_wire::Method;
 
@@ -13,7 +15,7 @@ use sabir_wire::Method;
 /// and begins anew.
 const MAX_BUCKETS: NonZeroUsize = NonZeroUsize::new(100_000).expect("not zero");
 
-const DAY: u64 = 24 * 60 * 60;
+pub(crate) const DAY: u64 = 24 * 60 * 60;
 
 /// How often something may be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,21 +37,12 @@ pub struct Limit {
 pub enum Per {
     /// The calls of one caller.
     Caller,
+    /// The calls from one address.
+    Address,
     /// The calls of one tool, prompt or resource.
     Tool,
     /// The calls of one source.
     Source,
-}
-
-/// A number of calls in a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// How many calls. At least 1.
-    pub calls: u32,
-    /// In which time.
-    pub period: Duration,
-    /// How many at once. At least 1.
-    pub burst: u32,
 }
 
 /// Counts calls.
@@ -80,16 +73,33 @@ impl Limit {
         is_source && is_tool
     }
 
+    /// What the calls of the same bucket have in common.
+    pub(crate) fn bucket<'a>(&self, call: &'a OverseenCall) -> Shared<'a> {
+        let has = |per| self.per.contains(&per);
+        let caller = has(Per::Caller).then(|| (call.caller.issuer(), call.caller.subject()));
+        let address = call.caller.address().filter(|_| has(Per::Address));
+        // Names that do not exist share a bucket, or they could displace all others.
+        let name = call.name.as_deref().filter(|_| has(Per::Tool) && call.source.is_some());
+        let source = call.source.as_deref().filter(|_| has(Per::Source));
+        (caller, address, name, source)
+    }
+
+    /// The part of it that one of so many nodes has.
+    fn part(&self, nodes: usize) -> Self {
+        let count = u32::try_from(nodes.max(1)).unwrap_or(u32::MAX);
+        let rate = |rate: Rate| Rate {
+            period: rate.period.saturating_mul(count),
+            burst: (rate.burst / count).max(1),
+            ..rate
+        };
+        let quota = self.quota.map(|quota| quota.div_ceil(u64::from(count)));
+        Self { rate: self.rate.map(rate), quota, ..self.clone() }
+    }
+
     /// Counts one call in a bucket, or says how long it must wait.
     fn count(&self, bucket: &mut Bucket, now: Duration) -> Result<(), Duration> {
-        if let Some(Rate { calls, period, burst }) = self.rate {
-            let each = period.as_nanos() / u128::from(calls.max(1));
-            let room = each * u128::from(burst.max(1) - 1);
-            let wait = bucket.empty_at.saturating_sub(now.as_nanos() + room);
-            if wait > 0 {
-                return Err(Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)));
-            }
-            bucket.empty_at = bucket.empty_at.max(now.as_nanos()) + each;
+        if let Some(rate) = self.rate {
+            rate.count(&mut bucket.empty_at, now)?;
         }
         if let Some(quota) = self.quota {
             let day = now.as_secs() / DAY;
@@ -105,6 +115,10 @@ impl Limit {
     }
 }
 
+/// What the calls of one bucket have in common.
+pub(crate) type Shared<'a> =
+    (Option<(&'a str, &'a str)>, Option<IpAddr>, Option<&'a str>, Option<&'a str>);
+
 /// For people: `10 in 1s per caller`.
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -118,6 +132,7 @@ impl std::fmt::Display for Limit {
         for (nth, per) in self.per.iter().enumerate() {
             let word = match per {
                 Per::Caller => "caller",
+                Per::Address => "address",
                 Per::Tool => "tool",
                 Per::Source => "source",
             };
@@ -133,22 +148,39 @@ impl Limits {
         Self { limits, buckets, hasher: RandomState::new() }
     }
 
-    /// Counts a call at `now`, the time since 1970. It is counted nowhere if any limit forbids it.
-    pub(crate) fn admit(&self, call: &OverseenCall, now: Duration) -> Result<(), Limited> {
+    /// The limits that a call is counted by, each with its number.
+    pub(crate) fn of<'a>(
+        &'a self,
+        call: &'a OverseenCall,
+    ) -> impl Iterator<Item = (usize, &'a Limit)> {
         let is_counted = matches!(
             call.method,
             Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::Complete
         );
-        if self.limits.is_empty() || !is_counted {
+        let limits = self.limits.iter().enumerate().filter(move |_| is_counted);
+        limits.filter(|(_, limit)| limit.fits(call))
+    }
+
+    /// Counts a call at `now`, the time since 1970, on one of so many nodes. It is counted nowhere if
+    /// any limit forbids it.
+    pub(crate) fn admit(
+        &self,
+        call: &OverseenCall,
+        now: Duration,
+        nodes: usize,
+    ) -> Result<(), Limited> {
+        let mut of = self.of(call).peekable();
+        if of.peek().is_none() {
             return Ok(());
         }
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut counted = Vec::new();
         let mut refused: Option<Limited> = None;
-        for (nth, limit) in self.limits.iter().enumerate().filter(|(_, one)| one.fits(call)) {
-            let key = self.key(nth, limit, call);
+        for (nth, limit) in of {
+            let key = self.hasher.hash_one((nth, limit.bucket(call)));
             let mut bucket = buckets.get(&key).copied().unwrap_or_default();
-            match limit.count(&mut bucket, now) {
+            let part = (nodes > 1).then(|| limit.part(nodes));
+            match part.as_ref().unwrap_or(limit).count(&mut bucket, now) {
                 Ok(()) => counted.push((key, bucket)),
                 Err(wait) if refused.as_ref().is_none_or(|other| other.retry_after < wait) => {
                     refused = Some(Limited { rule: limit.to_string().into(), retry_after: wait });
@@ -164,15 +196,6 @@ impl Limits {
         }
         Ok(())
     }
-
-    fn key(&self, nth: usize, limit: &Limit, call: &OverseenCall) -> u64 {
-        let has = |per| limit.per.contains(&per);
-        let caller = has(Per::Caller).then(|| (call.caller.issuer(), call.caller.subject()));
-        // Names that do not exist share a bucket, or they could displace all others.
-        let name = call.name.as_deref().filter(|_| has(Per::Tool) && call.source.is_some());
-        let source = call.source.as_deref().filter(|_| has(Per::Source));
-        self.hasher.hash_one((nth, caller, name, source))
-    }
 }
 
 impl std::fmt::Debug for Limits {
@@ -183,7 +206,7 @@ impl std::fmt::Debug for Limits {
 
 #[cfg(test)]
 mod tests {
-    use sabir_wire::Caller;
+    use sabir_wire::{Caller, Remote};
 
     use super::*;
 
@@ -208,7 +231,7 @@ mod tests {
     #[test]
     fn a_bucket_has_its_burst_and_refills_at_its_rate() {
         let limits = Limits::new(vec![Limit { rate: rate(10, 3), ..Limit::default() }]);
-        let ask = |millis| limits.admit(&call("ann", "t"), at(millis));
+        let ask = |millis| limits.admit(&call("ann", "t"), at(millis), 1);
         for _ in 0..3 {
             assert_eq!(ask(0), Ok(()));
         }
@@ -227,7 +250,7 @@ mod tests {
     fn a_quota_ends_at_midnight() {
         let per = vec![Per::Caller];
         let limits = Limits::new(vec![Limit { per, quota: Some(2), ..Limit::default() }]);
-        let ask = |who: &str, millis| limits.admit(&call(who, "t"), at(millis));
+        let ask = |who: &str, millis| limits.admit(&call(who, "t"), at(millis), 1);
         assert!(ask("ann", 0).is_ok() && ask("ann", 1000).is_ok() && ask("bob", 0).is_ok());
         let refused = ask("ann", 2000).unwrap_err();
         assert_eq!(refused.retry_after, Duration::from_secs(DAY - 2));
@@ -243,15 +266,29 @@ mod tests {
             (vec![Per::Tool], [false, true]),
             (vec![Per::Caller, Per::Tool], [true, true]),
             (vec![Per::Source], [false, false]),
+            (vec![Per::Address], [false, false]),
         ] {
             let limits =
                 Limits::new(vec![Limit { per: per.clone(), rate: rate(1, 1), ..Limit::default() }]);
-            assert!(limits.admit(&call("ann", "t"), at(0)).is_ok());
-            assert!(limits.admit(&call("ann", "t"), at(0)).is_err());
+            assert!(limits.admit(&call("ann", "t"), at(0), 1).is_ok());
+            assert!(limits.admit(&call("ann", "t"), at(0), 1).is_err());
             let others = [("bob", "t"), ("ann", "u")];
-            let found = others.map(|(who, what)| limits.admit(&call(who, what), at(0)).is_ok());
+            let found = others.map(|(who, what)| limits.admit(&call(who, what), at(0), 1).is_ok());
             assert_eq!(found, free, "{per:?}");
         }
+    }
+
+    #[test]
+    fn callers_of_one_address_can_share_a_bucket() {
+        let per = vec![Per::Address];
+        let limits = Limits::new(vec![Limit { per, quota: Some(1), ..Limit::default() }]);
+        let from = |who: &str, last: u8| {
+            let one = call(who, "t");
+            let remote = Remote { connection: 1, address: Some([192, 0, 2, last].into()) };
+            let caller = one.caller.clone().at(remote.into());
+            limits.admit(&OverseenCall { caller, ..one }, at(0), 1).is_ok()
+        };
+        assert!(from("ann", 1) && !from("bob", 1) && from("bob", 2));
     }
 
     #[test]
@@ -262,12 +299,12 @@ mod tests {
             Limit { source: Some("other".into()), quota: Some(0), ..Limit::default() },
         ]);
         for (tool, is_free) in [("deploy", false), ("db_drop", false), ("deploys", true)] {
-            assert_eq!(limits.admit(&call("ann", tool), at(0)).is_ok(), is_free, "{tool}");
+            assert_eq!(limits.admit(&call("ann", tool), at(0), 1).is_ok(), is_free, "{tool}");
         }
         let other = OverseenCall { source: Some("other".into()), ..call("ann", "x") };
-        assert!(limits.admit(&other, at(0)).is_err());
+        assert!(limits.admit(&other, at(0), 1).is_err());
         let list = OverseenCall { method: Method::ListTools, name: None, ..call("ann", "") };
-        assert!(limits.admit(&list, at(0)).is_ok());
+        assert!(limits.admit(&list, at(0), 1).is_ok());
     }
 
     #[test]
@@ -276,12 +313,12 @@ mod tests {
             Limit { quota: Some(2), ..Limit::default() },
             Limit { rate: rate(1, 1), ..Limit::default() },
         ]);
-        assert!(limits.admit(&call("ann", "t"), at(0)).is_ok());
+        assert!(limits.admit(&call("ann", "t"), at(0), 1).is_ok());
         for _ in 0..10 {
-            assert!(limits.admit(&call("ann", "t"), at(0)).is_err());
+            assert!(limits.admit(&call("ann", "t"), at(0), 1).is_err());
         }
-        assert!(limits.admit(&call("ann", "t"), at(1000)).is_ok(), "one of the quota was left");
-        assert!(limits.admit(&call("ann", "t"), at(9000)).is_err());
+        assert!(limits.admit(&call("ann", "t"), at(1000), 1).is_ok(), "one of the quota was left");
+        assert!(limits.admit(&call("ann", "t"), at(9000), 1).is_err());
     }
 
     #[test]
@@ -289,10 +326,10 @@ mod tests {
         let per = vec![Per::Caller];
         let limits = Limits::new(vec![Limit { per, quota: Some(1), ..Limit::default() }]);
         for nth in 0..=MAX_BUCKETS.get() {
-            assert!(limits.admit(&call(&nth.to_string(), "t"), at(0)).is_ok());
+            assert!(limits.admit(&call(&nth.to_string(), "t"), at(0), 1).is_ok());
         }
         assert_eq!(limits.buckets.lock().unwrap().len(), MAX_BUCKETS.get());
-        assert!(limits.admit(&call("1", "t"), at(0)).is_err(), "still known");
-        assert!(limits.admit(&call("0", "t"), at(0)).is_ok(), "forgotten");
+        assert!(limits.admit(&call("1", "t"), at(0), 1).is_err(), "still known");
+        assert!(limits.admit(&call("0", "t"), at(0), 1).is_ok(), "forgotten");
     }
 }

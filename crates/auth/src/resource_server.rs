@@ -30,6 +30,7 @@ struct Inner {
     /// In the order of the rules.
     issuers: Vec<Arc<Issuer>>,
     introspector: Option<Introspector>,
+    lends_tokens: bool,
 }
 
 /// What can be said about a token.
@@ -58,6 +59,7 @@ impl ResourceServer {
             cache: Cache::new(settings.cache_time),
             issuers,
             introspector,
+            lends_tokens: settings.lends_tokens,
         })))
     }
 }
@@ -144,6 +146,11 @@ impl Inner {
         Ok(self.rules.check(issuer, &claims, &text, now()))
     }
 
+    /// The caller, with the token if somebody may need it. It is not remembered with the verdict.
+    fn lend(&self, caller: Caller, token: &str) -> Caller {
+        if self.lends_tokens { caller.with_token(token) } else { caller }
+    }
+
     fn conclude(&self, token: Digest, verdict: Result<Accepted, Reason>) -> Result<Caller, Denied> {
         self.cache.keep(token, verdict, now()).map_err(|reason| {
             tracing::debug!("a token was refused: {reason}");
@@ -157,15 +164,23 @@ const MALFORMED: Reason = "the token is malformed";
 impl Authenticate for ResourceServer {
     fn known(&self, authorization: Option<&[u8]>) -> Option<Result<Caller, Denied>> {
         match bearer(authorization) {
-            Ok(token) => self.0.known(token),
+            Ok(token) => Some(self.0.known(token)?.map(|caller| self.0.lend(caller, token))),
             Err(denied) => Some(Err(denied)),
         }
+    }
+
+    fn recognizes(&self, authorization: Option<&[u8]>) -> bool {
+        let is_accepted = |token| self.0.cache.is_accepted(&Digest::of(token), now());
+        bearer(authorization).is_ok_and(is_accepted)
     }
 
     fn authenticate(&self, authorization: Option<&[u8]>) -> Authenticating {
         let token = bearer(authorization).map(str::to_owned);
         let inner = self.0.clone();
-        Box::pin(async move { inner.find_out(&token?).await })
+        Box::pin(async move {
+            let token = token?;
+            inner.find_out(&token).await.map(|caller| inner.lend(caller, &token))
+        })
     }
 
     fn challenge(&self, denied: &Denied) -> String {

@@ -65,8 +65,13 @@ impl Grants {
         all
     }
 
+    /// The claims that roles look at.
+    pub fn claims(&self) -> impl Iterator<Item = &str> {
+        self.roles.iter().map(|role| role.claim.as_str())
+    }
+
     /// What a token with these claims grants.
-    pub(crate) fn of(&self, claims: &Map<String, Value>) -> BTreeSet<Box<str>> {
+    pub fn of(&self, claims: &Map<String, Value>) -> BTreeSet<Box<str>> {
         let stated = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
         let stated = stated.flat_map(texts).flat_map(str::split_ascii_whitespace);
         let roles = self.roles.iter().filter(|role| role.is_in(claims));

@@ -32,6 +32,8 @@ pub struct Settings {
     pub key_interval: Duration,
     /// How long a verdict is kept; never longer than the token is valid.
     pub cache_time: Duration,
+    /// Callers have their token with them, for sources that exchange it.
+    pub lends_tokens: bool,
 }
 
 /// How an issuer is asked about opaque tokens. Spec: RFC 7662.
@@ -94,6 +96,7 @@ impl Settings {
             introspection: None,
             key_interval: Duration::from_secs(30),
             cache_time: Duration::from_secs(300),
+            lends_tokens: false,
         }
     }
 
@@ -134,7 +137,8 @@ pub fn is_algorithm(name: &str) -> bool {
     algorithm(name).is_some()
 }
 
-fn check_scope(scope: &str) -> Result<(), BadSettings> {
+/// Whether clients may be told to ask for a scope.
+pub fn check_scope(scope: &str) -> Result<(), BadSettings> {
     // RFC 6749, 3.3.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
     match scope {

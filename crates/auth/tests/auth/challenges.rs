@@ -1,5 +1,8 @@
 //! What a client that is refused is told, on every path: rows 3, 4, 6, 8, 9, 14, 15 and 30.
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
 use crate::issuer::{Issuer, ec};
 use crate::server::{POST, call_of_who, send, start, who};
 
@@ -39,10 +42,18 @@ async fn two_credentials_are_none() {
     let issuer = Issuer::start(std::slice::from_ref(&key)).await;
     let address = start(&issuer).await;
     let token = key.sign(&issuer.claims());
-    let twice = format!("\nauthorization: Bearer {token}").repeat(2);
-    let answer = send(address, &format!("{POST}{twice}"), &call_of_who()).await;
-    assert_eq!(answer.status, 400);
-    assert_eq!(answer.challenge(), "Bearer error=\"invalid_request\"");
+    let good = format!("\nauthorization: Bearer {token}");
+    for other in [&*good, "\nauthorization: Bearer s3cret", "\nauthorization: Basic YTpi"] {
+        for twice in [format!("{good}{other}"), format!("{other}{good}")] {
+            let answer = send(address, &format!("{POST}{twice}"), &call_of_who()).await;
+            assert_eq!(answer.status, 401, "{answer:?}");
+            let challenge = answer.challenge();
+            let expected =
+                "Bearer error=\"invalid_token\", error_description=\"the request has two";
+            assert!(challenge.starts_with(expected), "{challenge}");
+            assert!(challenge.contains("resource_metadata=\""), "{challenge}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -70,4 +81,16 @@ async fn a_websocket_is_opened_with_a_token_only() {
     let bad = send(address, &format!("{UPGRADE}\nauthorization: Bearer x.y.z"), "").await;
     assert_eq!(bad.status, 401);
     assert!(bad.challenge().starts_with("Bearer error=\"invalid_token\""));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let good = key.sign(&issuer.claims());
+    let lines = UPGRADE.replace('\n', "\r\n");
+    let request = format!(
+        "{lines}\r\nhost: localhost\r\nconnection: upgrade\r\nauthorization: Bearer {good}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 101");
+    let foreign = format!("{UPGRADE}\norigin: https://evil.example\nauthorization: Bearer {good}");
+    assert_eq!(send(address, &foreign, "").await.status, 403);
 }

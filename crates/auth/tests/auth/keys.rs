@@ -1,6 +1,6 @@
 //! Keys come and go.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jsonwebtoken::{Header, encode};
 use serde_json::json;
@@ -32,12 +32,41 @@ async fn unknown_keys_do_not_make_us_ask_again_and_again() {
     let address =
         start_with(&[&issuer], |settings| settings.key_interval = Duration::from_secs(3600)).await;
     assert_eq!(who(address, &key.sign(&issuer.claims())).await.status, 200);
+    // The issuer may have changed its keys just now.
+    let new = ed();
+    issuer.rotate(&[key.clone(), new.clone()]);
+    assert_eq!(who(address, &new.sign(&issuer.claims())).await.status, 200);
+    assert_eq!(issuer.asked("/jwks"), 2);
     for nth in 0..20 {
         let header = Header { kid: Some(format!("unknown {nth}")), ..key.header() };
         let token = encode(&header, &issuer.claims(), &key.key).unwrap();
         assert_eq!(who(address, &token).await.status, 401);
     }
-    assert_eq!(issuer.asked("/jwks"), 1);
+    assert_eq!(issuer.asked("/jwks"), 2);
+}
+
+#[tokio::test]
+async fn an_issuer_that_starts_late_is_found_soon() {
+    let key = ec();
+    let issuer = Issuer::start(std::slice::from_ref(&key)).await;
+    issuer.set_broken(true);
+    let address =
+        start_with(&[&issuer], |settings| settings.key_interval = Duration::from_secs(3600)).await;
+    let token = key.sign(&issuer.claims());
+    let began = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(who(address, &token).await.status, 503);
+    }
+    let asked = issuer.asked("/.well-known/oauth-authorization-server") as u64;
+    assert!(asked <= 1 + began.elapsed().as_secs() / 2, "asked {asked} times");
+    issuer.set_broken(false);
+    for _ in 0..600 {
+        if who(address, &token).await.status == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the issuer was never asked again");
 }
 
 #[tokio::test]

@@ -52,3 +52,15 @@ async fn a_verdict_is_asked_for_again_when_it_is_old() {
     issuer.know("good", json!({ "active": false }));
     assert_eq!(who(address, "good").await.status, 401, "it was revoked");
 }
+
+#[tokio::test]
+async fn an_issuer_of_opaque_tokens_needs_no_keys() {
+    let issuer = Issuer::start(&[]).await;
+    let url = issuer.url();
+    let metadata = json!({ "issuer": url, "introspection_endpoint": format!("{url}/introspect") });
+    issuer.publish("/.well-known/oauth-authorization-server", metadata);
+    let address = start_with(&[&issuer], |settings| settings.introspection = introspection()).await;
+    issuer.know("good", issuer.claims_with(json!({ "active": true })));
+    assert_eq!(who(address, "good").await.status, 200);
+    assert_eq!(who(address, &ec().sign(&issuer.claims())).await.status, 401);
+}

@@ -41,18 +41,37 @@ pub(crate) async fn start_with(
     issuers: &[&Issuer],
     change: impl FnOnce(&mut Settings),
 ) -> SocketAddr {
+    start_serving(issuers, vec![Arc::new(Who)], change).await
+}
+
+/// The same, with these sources.
+pub(crate) async fn start_serving(
+    issuers: &[&Issuer],
+    sources: Vec<Arc<dyn Source>>,
+    change: impl FnOnce(&mut Settings),
+) -> SocketAddr {
     let mut settings = Settings::new(RESOURCE, "");
     settings.issuers = issuers.iter().map(|issuer| issuer.url()).collect();
     settings.scopes = vec!["notes".into()];
     settings.key_interval = Duration::ZERO;
     change(&mut settings);
-    let authenticate = ResourceServer::new(&settings).unwrap();
-    let engine = Engine::new(sabir_engine::Settings::default());
-    engine.registry().add(Arc::new(Who)).unwrap();
     let mut http = http::Settings::default();
-    http.address.set_port(0);
-    http.authenticate = Some(Arc::new(authenticate));
+    http.authenticate = Some(Arc::new(ResourceServer::new(&settings).unwrap()));
     http.tokens = vec![http::NamedToken::new("static", http::Token::new("s3cret").unwrap())];
+    serve(sources, http).await
+}
+
+/// A server for everybody.
+pub(crate) async fn start_open() -> SocketAddr {
+    serve(vec![Arc::new(Who)], http::Settings::default()).await
+}
+
+async fn serve(sources: Vec<Arc<dyn Source>>, mut http: http::Settings) -> SocketAddr {
+    let engine = Engine::new(sabir_engine::Settings::default());
+    for source in sources {
+        engine.registry().add(source).unwrap();
+    }
+    http.address.set_port(0);
     let server = http::Server::bind(engine, http).await.unwrap();
     let address = server.address();
     tokio::spawn(server.run(std::future::pending()));

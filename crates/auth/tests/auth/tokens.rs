@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use sabir_auth::{ResourceServer, Settings};
+use sabir_transports::http::Authenticate as _;
 use serde_json::{Value, json};
 
 use crate::issuer::{Issuer, ec, ed, now, other_rsa, rsa};
@@ -155,4 +157,22 @@ async fn a_token_ends_between_two_calls() {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     panic!("the token never ended");
+}
+
+#[tokio::test]
+async fn a_token_stays_with_its_caller_only_where_it_is_exchanged() {
+    let key = ec();
+    let issuer = Issuer::start(std::slice::from_ref(&key)).await;
+    for is_lent in [false, true] {
+        let mut settings = Settings::new(RESOURCE, issuer.url());
+        settings.lends_tokens = is_lent;
+        let server = ResourceServer::new(&settings).unwrap();
+        let token = key.sign(&issuer.claims());
+        let header = format!("Bearer {token}");
+        let first = server.authenticate(Some(header.as_bytes())).await.unwrap();
+        let again = server.known(Some(header.as_bytes())).unwrap().unwrap();
+        for caller in [first, again] {
+            assert_eq!(caller.token().map(|token| &**token), is_lent.then_some(&*token));
+        }
+    }
 }
