@@ -1,4 +1,7 @@
-// The calls as bars over time, one lane per client. The table below it says the same in words.
+// The calls as bars over time, one lane per client. A line in a bar is a request to an upstream. The
+// table below says the same in words.
+
+import { time } from './dom.js';
 
 const LANE = 22;
 const TOP = 18;
@@ -8,6 +11,7 @@ export class Chart {
     this.canvas = canvas;
     this.span = 60_000;
     this.end = null; // the present, unless the user has moved away from it
+    this.now = null; // the last moment of a recording, which is its present
     this.bars = [];
     canvas.addEventListener('wheel', (event) => {
       event.preventDefault();
@@ -41,15 +45,16 @@ export class Chart {
 
   /** Moves by a part of what is seen; `null` goes back to the present. */
   move(part) {
-    this.end = part === null ? null : (this.end ?? Date.now()) + part * this.span;
-    if (this.end !== null && this.end >= Date.now()) this.end = null;
+    const now = this.now ?? Date.now();
+    this.end = part === null ? null : (this.end ?? now) + part * this.span;
+    if (this.end !== null && this.end >= now) this.end = null;
     this.draw(this.calls);
   }
 
   draw(calls) {
     this.calls = calls ?? [];
     const { canvas } = this;
-    const end = this.end ?? Date.now();
+    const end = this.end ?? this.now ?? Date.now();
     const begin = end - this.span;
     const seen = this.calls.filter((call) =>
       call.began <= end && call.began + (call.duration ?? Infinity) >= begin);
@@ -63,9 +68,9 @@ export class Chart {
       canvas.style.height = `${height}px`;
     }
     const pen = canvas.getContext('2d');
-    const color = (name) => getComputedStyle(canvas).getPropertyValue(name);
-    const [text, line, ok, bad, open] =
-      ['--text', '--line', '--ok', '--bad', '--open'].map(color);
+    const style = getComputedStyle(canvas);
+    const [text, line, ok, bad, open, back] =
+      ['--text', '--line', '--ok', '--bad', '--open', '--back'].map((name) => style.getPropertyValue(name));
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = '11px system-ui, sans-serif';
@@ -87,6 +92,11 @@ export class Chart {
       const bar = { x, y: TOP + lane * LANE, width: Math.max(place(till) - x, 2) };
       pen.fillStyle = call.duration === null ? open : call.isError ? bad : ok;
       pen.fillRect(bar.x, bar.y + 3, bar.width, LANE - 8);
+      pen.fillStyle = back;
+      for (const [at, took] of call.legs) {
+        const from = Math.max(place(call.began + at), 0);
+        pen.fillRect(from, bar.y + 8, Math.max(place(call.began + at + took) - from, 1), LANE - 18);
+      }
       pen.fillStyle = text;
       for (const note of call.notes) pen.fillRect(place(call.began + note), bar.y + 1, 1, LANE - 4);
       this.bars.push({ ...bar, number: call.number });
@@ -97,6 +107,5 @@ export class Chart {
 }
 
 function label(ms, span) {
-  const time = new Date(ms).toLocaleTimeString([], { hour12: false });
-  return span < 10_000 ? `${time}.${String(Math.floor(ms % 1000)).padStart(3, '0')}` : time;
+  return span < 10_000 ? `${time(ms)}.${String(Math.floor(ms % 1000)).padStart(3, '0')}` : time(ms);
 }

@@ -1,7 +1,8 @@
 // The console: which screen is shown.
 
 import { callsScreen } from './calls.js';
-import { h, show, table, time } from './dom.js';
+import { clientsScreen } from './clients.js';
+import { h, show, table } from './dom.js';
 import { Client } from './mcp.js';
 import { Refused, Server, setToken, takeToken } from './server.js';
 import { searchScreen, toolsScreen } from './tools.js';
@@ -40,7 +41,7 @@ function run(server, first) {
   let state = first;
   const client = new Client(state.endpoint, state.newest, server.token);
   const screens = {
-    calls: ['Calls', () => callsScreen(server)],
+    calls: ['Calls', () => callsScreen(server, () => state)],
     sources: ['Sources', () => sourcesScreen(() => state)],
     tools: ['Tools', () => toolsScreen(server, client)],
     search: ['Search', () => searchScreen(server, client)],
@@ -113,12 +114,13 @@ function sourcesScreen(state) {
   return { element: h('div', {}, h('h2', {}, 'Sources'), list), update, leave() {} };
 }
 
-function source({ name, state, reason, summary, problems }) {
+function source({ name, state, reason, summary, condition, problems }) {
   const kind = { ready: 'ok', failed: 'bad' }[state] ?? 'open';
   const shown = problems.slice(0, 50);
   return h('section', { class: 'card' },
     h('h3', {}, name, ' ', h('span', { class: `state ${kind}` }, state)),
     summary ? h('p', {}, summary) : null,
+    condition ? h('p', { class: 'hint' }, condition) : null,
     reason ? h('p', { class: 'bad' }, reason) : null,
     problems.length ? h('details', {},
       h('summary', {}, problems.length === 1 ? '1 problem' : `${problems.length} problems`),
@@ -126,37 +128,8 @@ function source({ name, state, reason, summary, problems }) {
         problems.length > 50 ? h('li', {}, `and ${problems.length - 50} more`) : null)) : null);
 }
 
-function clientsScreen(server, state) {
-  const list = h('div');
-  let shown = '';
-  const update = () => {
-    const clients = new Map();
-    for (const call of server.calls.values()) {
-      const key = [call.client, call.clientVersion, call.caller, call.revision, call.transport].join('\n');
-      const known = clients.get(key) ?? { call, count: 0, errors: 0 };
-      known.count += 1;
-      known.errors += call.isError ? 1 : 0;
-      known.last = call.began;
-      clients.set(key, known);
-    }
-    const rows = [...clients.values()].sort((a, b) => b.last - a.last).map(({ call, count, errors, last }) => [
-      call.client ?? 'not named', call.clientVersion ?? '–', call.caller, call.revision, call.era,
-      call.transport, String(count), String(errors), time(last)]);
-    const { http } = state();
-    const open = http ? `${http.connections} connections, ${http.sessions} sessions, ${http.streams} streams` : '';
-    const key = JSON.stringify([rows, open]);
-    if (key === shown) return;
-    shown = key;
-    const headings = ['client', 'version', 'caller', 'revision', 'era', 'by', 'requests', 'errors', 'last seen'];
-    show(list, h('p', {}, open), rows.length
-      ? table('Clients, by the requests that are remembered', headings, rows)
-      : h('p', {}, 'No client has made a request yet.'));
-  };
-  return { element: h('div', {}, h('h2', {}, 'Clients'), list), update, leave() {} };
-}
-
-function connectScreen({ endpoint, connect }) {
-  const url = new URL(endpoint, location.href).href;
+function connectScreen({ endpoint, url: other, connect }) {
+  const url = other ?? new URL(endpoint, location.href).href;
   const rows = connect.map(([name, command]) => {
     const text = command.replaceAll('{url}', url);
     const copy = h('button', {
@@ -170,7 +143,9 @@ function connectScreen({ endpoint, connect }) {
   });
   return {
     element: h('div', {}, h('h2', {}, 'Connect'),
-      h('p', {}, 'The endpoint is ', h('code', {}, url), ', for every client that speaks HTTP.'),
+      connect.length
+        ? h('p', {}, 'The endpoint is ', h('code', {}, url), ', for every client that speaks HTTP.')
+        : h('p', {}, 'This server has no address for HTTP clients.'),
       table('How to connect each client', ['client', 'command', ''], rows)),
     update() {},
     leave() {},

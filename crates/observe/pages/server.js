@@ -29,9 +29,9 @@ export class Server {
     this.isLive = false;
   }
 
-  async get(what) {
+  async get(what, method = 'GET') {
     const headers = { Authorization: `Bearer ${this.token}` };
-    const response = await fetch(`/console/api/${what}`, { headers });
+    const response = await fetch(`/console/api/${what}`, { method, headers });
     if (response.status === 401) throw new Refused();
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error);

@@ -1,7 +1,7 @@
 //! The pages that operators look at: `/metrics`, and the console.
 //!
-//! The console calls tools as a client of the endpoint, from the browser. So nothing here acts: it
-//! only shows what is known. What it shows is not for everybody: a page of another site, another
+//! The console calls tools as a client of the endpoint, from the browser. So nothing here acts, except
+//! that recordings are begun and ended: it shows what is known. What it shows is not for everybody: a page of another site, another
 //! user of this machine and a name that was rebound to it get nothing without the token.
 
 mod api; // what the console asks for
@@ -16,6 +16,7 @@ use sabir_transports::http::{Access, Page, PageRequest, Pages};
 use subtle::ConstantTimeEq as _;
 
 use crate::metrics::{MEDIA_TYPE, Metrics};
+use crate::recorder::Recorder;
 use crate::timeline::Timeline;
 
 /// The secret of a console, drawn at every launch.
@@ -29,13 +30,27 @@ pub struct OperatorPages {
 }
 
 struct Console {
-    engine: Weak<Engine>,
+    settings: ConsoleSettings,
     metrics: Arc<Metrics>,
-    timeline: Arc<Timeline>,
-    token: ConsoleToken,
-    endpoint: String,
-    /// Clients, and the commands that connect them.
-    connect: Vec<(String, String)>,
+}
+
+/// What a console shows, and to whom.
+#[derive(Clone, Debug)]
+pub struct ConsoleSettings {
+    /// The server.
+    pub engine: Weak<Engine>,
+    /// The last calls.
+    pub timeline: Arc<Timeline>,
+    /// What can be switched on and off.
+    pub recorder: Option<Arc<Recorder>>,
+    /// For those who may see it.
+    pub token: ConsoleToken,
+    /// The path of the endpoint on this server.
+    pub endpoint: String,
+    /// The URL of the endpoint for clients, if it is on another server.
+    pub url: Option<String>,
+    /// Clients, and the commands that connect them. `{url}` stands for the URL of the endpoint.
+    pub connect: Vec<(String, String)>,
 }
 
 impl OperatorPages {
@@ -44,20 +59,10 @@ impl OperatorPages {
         Self { metrics, console: None }
     }
 
-    /// The same with a console, for the endpoint at a path of this server. `connect` names clients
-    /// and the commands that connect them; `{url}` in them stands for the URL of the endpoint.
+    /// The same with a console.
     #[must_use]
-    pub fn with_console(
-        mut self,
-        engine: &Arc<Engine>,
-        timeline: Arc<Timeline>,
-        token: ConsoleToken,
-        endpoint: &str,
-        connect: Vec<(String, String)>,
-    ) -> Self {
-        let (engine, metrics) = (Arc::downgrade(engine), self.metrics.clone());
-        let endpoint = endpoint.to_owned();
-        self.console = Some(Console { engine, metrics, timeline, token, endpoint, connect });
+    pub fn with_console(mut self, settings: ConsoleSettings) -> Self {
+        self.console = Some(Console { settings, metrics: self.metrics.clone() });
         self
     }
 }
@@ -73,6 +78,10 @@ impl Pages for OperatorPages {
             _ if path.starts_with(API) || assets::find(path).is_some() => Some(Access::Everyone),
             _ => None,
         }
+    }
+
+    fn takes_post(&self, path: &str) -> bool {
+        self.console.is_some() && path.strip_prefix(API).is_some_and(api::is_action)
     }
 
     fn get(&self, request: &PageRequest<'_>) -> Page {
@@ -124,16 +133,21 @@ impl Console {
     /// Whether a request comes from the console and brings the token.
     fn admits(&self, headers: &HeaderMap) -> Result<(), Page> {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let own = text(HOST).map(|host| format!("http://{host}"));
-        let is_foreign = headers.get(ORIGIN).is_some() && text(ORIGIN) != own.as_deref();
+        // Whether the server has a certificate is not seen here: its address is the same with and
+        // without.
+        let origin = text(ORIGIN).and_then(|origin| origin.split_once("://"));
+        let is_own = |(scheme, host): (&str, &str)| {
+            matches!(scheme, "http" | "https") && Some(host) == text(HOST)
+        };
+        let is_foreign = headers.get(ORIGIN).is_some() && !origin.is_some_and(is_own);
         let site = text(HeaderName::from_static("sec-fetch-site"));
         if is_foreign || site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
             let what = "pages of other origins may not use the console";
             return Err(problem(StatusCode::FORBIDDEN, what));
         }
         let given = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        let is_right =
-            given.is_some_and(|given| given.as_bytes().ct_eq(self.token.0.as_bytes()).into());
+        let is_right = given
+            .is_some_and(|given| given.as_bytes().ct_eq(self.settings.token.0.as_bytes()).into());
         match is_right {
             true => Ok(()),
             false => Err(problem(

@@ -3,88 +3,47 @@
 
 mod exposition; // the text format
 mod histogram; // durations
+mod process; // queues and limits of the process
+mod series; // durations by their attributes
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 use sabir_budget::memory;
-use sabir_engine::{
-    ClientEvent, ClientEventKind, Ended, Ending, Engine, ObservedCall, Observer, TransportKind,
-};
-use sabir_registry::SourceState;
-use sabir_transports::http::{Stats, Watcher};
-use sabir_wire::{ByteString, Method, Revision};
+use sabir_engine::{ClientEvent, ClientEventKind, Ending, Engine, ObservedCall, Observer};
+use sabir_registry::{LinkEnd, OutgoingObserver, OutgoingRequest, SourceState};
+use sabir_transports::http::{Stats, StoreStats, Watcher};
+use sabir_wire::Method;
 
-use self::exposition::Exposition;
-pub(crate) use self::exposition::MEDIA_TYPE;
+pub(crate) use self::exposition::{Family, Kind, MEDIA_TYPE, Sample};
 use self::histogram::Histogram;
+pub(crate) use self::series::{ErrorType, network};
+use self::series::{LinkSeries, Measured, OutgoingSeries, Series, Table};
 
-/// How many series of durations there are before tools and error codes are counted together. A
-/// series has about 150 bytes, and 17 lines of text.
-const MAX_SERIES: usize = 4_000;
+/// Measures something when it is asked for.
+struct Measure(Box<dyn Fn() -> usize + Send + Sync>);
 
-/// The label of all names that have no series of their own.
-const OTHER: &str = "_other";
+impl std::fmt::Debug for Measure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Measure")
+    }
+}
 
 /// The metrics of an engine.
 #[derive(Debug)]
 pub struct Metrics {
-    operations: RwLock<FxHashMap<Series, Arc<Histogram>>>,
+    operations: Table<Series>,
+    outgoing: Arc<Table<OutgoingSeries>>,
     sessions: Histogram,
+    links: Table<LinkSeries>,
+    gauges: Mutex<Vec<(Family, Measure)>>,
     /// When the handshakes of the legacy clients that are there began, by connection.
     opened: Mutex<FxHashMap<u64, Instant>>,
     engine: OnceLock<Weak<Engine>>,
     servers: Mutex<Vec<Watcher>>,
     started: SystemTime,
-}
-
-/// The attributes of an operation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Series {
-    method: Method,
-    /// Only of what is offered, else clients could make names up.
-    name: Option<ByteString>,
-    error: ErrorType,
-    revision: Revision,
-    transport: TransportKind,
-}
-
-/// The attribute `error.type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum ErrorType {
-    None,
-    ToolError,
-    Cancelled,
-    /// A code of JSON-RPC or of MCP.
-    Code(i64),
-    /// A code that a source made up.
-    Other,
-}
-
-impl ErrorType {
-    fn of(outcome: &Ended<'_>) -> Self {
-        match outcome {
-            Ended::Ok | Ended::InputRequired | Ended::Listening => Self::None,
-            Ended::ToolError => Self::ToolError,
-            Ended::Aborted => Self::Cancelled,
-            Ended::Failed(problem) => match problem.to_error().code {
-                code @ (-32700 | -32603..=-32600 | -32099..=-32000) => Self::Code(code),
-                _ => Self::Other,
-            },
-        }
-    }
-
-    fn label(self) -> String {
-        match self {
-            Self::None => String::new(),
-            Self::ToolError => "tool_error".into(),
-            Self::Cancelled => "cancelled".into(),
-            Self::Code(code) => code.to_string(),
-            Self::Other => "_OTHER".into(),
-        }
-    }
 }
 
 impl Observer for Metrics {
@@ -96,13 +55,22 @@ impl Observer for Metrics {
             revision: call.revision,
             transport: call.transport,
         };
-        let known = self.operations.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(histogram) = known.get(&series) {
-            histogram.observe(ending.duration);
-            return;
-        }
-        drop(known);
-        self.add(series).observe(ending.duration);
+        self.operations.observe(series, ending.duration);
+    }
+
+    fn outgoing(&self, _: u64, request: &OutgoingRequest<'_>) -> Option<Box<dyn OutgoingObserver>> {
+        let OutgoingRequest { upstream, method, name, transport } = *request;
+        let is_named = matches!(method, Method::CallTool | Method::GetPrompt);
+        let series = OutgoingSeries {
+            upstream: upstream.into(),
+            method: method.clone(),
+            name: name.filter(|_| is_named).map(Into::into),
+            error: ErrorType::None,
+            revision: None,
+            transport,
+        };
+        let (began, table) = (Instant::now(), self.outgoing.clone());
+        Some(Box::new(Measured { series, began, table }))
     }
 
     fn client(&self, event: ClientEvent) {
@@ -118,14 +86,22 @@ impl Observer for Metrics {
             _ => {}
         }
     }
+
+    fn link_ended(&self, end: &LinkEnd<'_>) {
+        let LinkEnd { upstream, revision, transport, duration } = *end;
+        self.links.observe(LinkSeries { upstream: upstream.into(), revision, transport }, duration);
+    }
 }
 
 impl Metrics {
     /// Metrics of the engine that is [named](Metrics::watch) later.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            operations: RwLock::default(),
+            operations: Table::default(),
+            outgoing: Arc::default(),
             sessions: Histogram::default(),
+            links: Table::default(),
+            gauges: Mutex::default(),
             opened: Mutex::default(),
             engine: OnceLock::new(),
             servers: Mutex::default(),
@@ -144,91 +120,77 @@ impl Metrics {
         lock(&self.servers).push(server);
     }
 
-    /// Adds a series, in memory of its own. When there are too many, names are counted together.
-    fn add(&self, mut series: Series) -> Arc<Histogram> {
-        let mut known = self.operations.write().unwrap_or_else(PoisonError::into_inner);
-        let is_full = known.len() >= MAX_SERIES;
-        series.name = series.name.map(|name| match is_full {
-            true => ByteString::from_static(OTHER),
-            false => ByteString::from(&*name),
-        });
-        if is_full && matches!(series.error, ErrorType::Code(_)) {
-            series.error = ErrorType::Other;
-        }
-        known.entry(series).or_default().clone()
+    /// Adds a number that only others know.
+    pub fn watch_number(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        measure: impl Fn() -> usize + Send + Sync + 'static,
+    ) {
+        lock(&self.gauges).push((Family::gauge(name, "", help), Measure(Box::new(measure))));
     }
 
     /// All metrics, in the text format of Prometheus.
     pub fn text(&self) -> String {
-        let mut out = Exposition::default();
-        self.write_operations(&mut out);
-        const SESSION: &str = "mcp_server_session_duration_seconds";
-        out.metric(SESSION, "histogram", "How long legacy clients stayed.");
-        self.sessions.write(SESSION, &[], &mut out);
-        self.write_process(&mut out);
-        self.write_servers(&mut out);
+        let mut out = String::new();
+        self.families().iter().for_each(|family| family.write(&mut out));
+        out
+    }
+
+    /// All metrics.
+    pub(crate) fn families(&self) -> Vec<Family> {
+        let sessions =
+            Family::durations("mcp.server.session.duration", "How long legacy clients stayed.")
+                .with_labels(Vec::new(), Sample::Histogram(self.sessions.buckets()));
+        let help = "How long requests to upstreams took.";
+        let outgoing = self.outgoing.family("mcp.client.operation.duration", help);
+        let help = "How long connections to upstreams were open.";
+        let links = self.links.family("mcp.client.session.duration", help);
+        let help = "How long requests of clients took.";
+        let operations = self.operations.family("mcp.server.operation.duration", help);
+        let mut all = vec![operations, sessions, outgoing, links];
+        all.extend(self.process());
+        all.extend(process::families());
+        let gauges = lock(&self.gauges);
+        all.extend(gauges.iter().map(|(family, measure)| family.clone().with((measure.0)())));
+        drop(gauges);
+        all.extend(self.http_counts().map(http).into_iter().flatten());
+        all.extend(self.store_counts().map(store).into_iter().flatten());
         if let Some(engine) = self.engine.get().and_then(Weak::upgrade) {
-            write_engine(&engine, &mut out);
+            all.extend(engine_families(&engine));
         }
-        out.text()
+        all
     }
 
-    fn write_operations(&self, out: &mut Exposition) {
-        const NAME: &str = "mcp_server_operation_duration_seconds";
-        let known = self.operations.read().unwrap_or_else(PoisonError::into_inner);
-        let mut series: Vec<_> =
-            known.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        drop(known);
-        if series.is_empty() {
-            return;
-        }
-        series.sort_by(|(a, _), (b, _)| {
-            let key = |s: &Series| (s.method.name().to_owned(), s.name.clone(), s.error.label());
-            key(a).cmp(&key(b)).then(a.revision.cmp(&b.revision))
-        });
-        out.metric(NAME, "histogram", "How long requests of clients took.");
-        for (series, histogram) in series {
-            let name = series.name.as_deref().unwrap_or_default();
-            let of = |method: Method| if series.method == method { name } else { "" };
-            let (transport, protocol) = match series.transport {
-                TransportKind::Pipe => ("pipe", ""),
-                TransportKind::WebSocket => ("tcp", "websocket"),
-                _ => ("tcp", "http"),
-            };
-            let is_tool = series.method == Method::CallTool;
-            let labels = [
-                ("mcp_method_name", series.method.name()),
-                ("gen_ai_operation_name", if is_tool { "execute_tool" } else { "" }),
-                ("gen_ai_tool_name", of(Method::CallTool)),
-                ("gen_ai_prompt_name", of(Method::GetPrompt)),
-                ("error_type", &series.error.label()),
-                ("mcp_protocol_version", series.revision.date()),
-                ("network_transport", transport),
-                ("network_protocol_name", protocol),
-            ];
-            histogram.write(NAME, &labels, out);
-        }
+    /// When it began to count.
+    pub(crate) fn started(&self) -> SystemTime {
+        self.started
     }
 
-    fn write_process(&self, out: &mut Exposition) {
-        const BUILD: &str = "sabir_build_info";
-        out.metric(BUILD, "gauge", "The version of Sabir.");
-        out.sample(BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    #[expect(clippy::cast_precision_loss, reason = "no machine has so much memory")]
+    fn process(&self) -> [Family; 4] {
+        let build = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
         let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        out.gauge("process_start_time_seconds", "When the process started.", started);
-        let help = "The memory of requests, results and sessions.";
-        out.gauge("sabir_memory_used_bytes", help, memory().used());
-        out.gauge("sabir_memory_limit_bytes", "The limit of that memory.", memory().limit());
+        let number = |family: Family, value| family.with_labels(Vec::new(), Sample::Number(value));
+        let used = Family::gauge(
+            "sabir.memory.used",
+            "By",
+            "The memory of requests, results and sessions.",
+        );
+        let limit = Family::gauge("sabir.memory.limit", "By", "The limit of that memory.");
+        let start = Family::gauge("process.start_time", "s", "When the process started.");
+        [
+            Family::gauge("sabir.build.info", "", "The version of Sabir.")
+                .with_labels(build, Sample::Number(1.0)),
+            number(start, started),
+            number(used, memory().used() as f64),
+            number(limit, memory().limit() as f64),
+        ]
     }
 
-    fn write_servers(&self, out: &mut Exposition) {
-        let Some(Stats { connections, requests, streams, sessions }) = self.http_counts() else {
-            return;
-        };
-        out.gauge("sabir_http_connections", "Open connections.", connections);
-        out.gauge("sabir_http_requests", "Requests in flight.", requests);
-        out.gauge("sabir_http_streams", "Open event streams and WebSockets.", streams);
-        out.gauge("sabir_http_sessions", "Legacy sessions over HTTP.", sessions);
+    /// The counts of the store that the nodes share; `None` without one. Only one server has it.
+    fn store_counts(&self) -> Option<StoreStats> {
+        lock(&self.servers).iter().find_map(Watcher::store)
     }
 
     /// The counts of all servers; `None` without a server.
@@ -243,40 +205,75 @@ impl Metrics {
     }
 }
 
-fn write_engine(engine: &Engine, out: &mut Exposition) {
-    let help = "Legacy clients whose handshake is complete.";
-    out.gauge("sabir_clients_ready", help, engine.ready_clients());
+fn http(stats: Stats) -> [Family; 4] {
+    let Stats { connections, requests, streams, sessions } = stats;
+    [
+        Family::gauge("sabir.http.connections", "", "Open connections.").with(connections),
+        Family::gauge("sabir.http.requests", "", "Requests in flight.").with(requests),
+        Family::gauge("sabir.http.streams", "", "Open event streams and WebSockets.").with(streams),
+        Family::gauge("sabir.http.sessions", "", "Legacy sessions over HTTP.").with(sessions),
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody asks a store so often")]
+fn store(stats: StoreStats) -> [Family; 4] {
+    let StoreStats { answered, failed, time, heard, gaps } = stats;
+    let number = |count: u64| Sample::Number(count as f64);
+    let labelled = |outcome: &str| vec![("outcome", outcome.to_owned())];
+    let requests = Family::counter("sabir.cluster.requests", "", "Requests to the shared store.");
+    let help = "How long the shared store took to answer, in all.";
+    let time_taken = Family::counter("sabir.cluster.time", "s", help);
+    let help = "Messages of other nodes.";
+    let messages = Family::counter("sabir.cluster.messages", "", help);
+    let help = "Interruptions of the messages of other nodes.";
+    let interruptions = Family::counter("sabir.cluster.interruptions", "", help);
+    [
+        requests
+            .with_labels(labelled("answered"), number(answered))
+            .with_labels(labelled("failed"), number(failed)),
+        time_taken.with_labels(Vec::new(), Sample::Number(time.as_secs_f64())),
+        messages.with_labels(Vec::new(), number(heard)),
+        interruptions.with_labels(Vec::new(), number(gaps)),
+    ]
+}
+
+fn engine_families(engine: &Engine) -> Vec<Family> {
+    let ready = engine.ready_clients();
+    let ready =
+        Family::gauge("sabir.clients.ready", "", "Legacy clients whose handshake is complete.")
+            .with(ready);
     let catalog = engine.registry().snapshot();
-    const ITEMS: &str = "sabir_catalog_items";
-    out.metric(ITEMS, "gauge", "What is offered.");
-    for (kind, count) in [
+    let items = [
         ("tool", catalog.tools().len()),
         ("prompt", catalog.prompts().len()),
         ("resource", catalog.resources().len()),
         ("template", catalog.templates().len()),
-    ] {
-        out.sample(ITEMS, &[("kind", kind)], count);
-    }
+    ];
+    let number = |number: usize| Sample::Number(u32::try_from(number).unwrap_or(u32::MAX).into());
+    let items = items.into_iter().fold(
+        Family::gauge("sabir.catalog.items", "", "What is offered."),
+        |family, (kind, count)| family.with_labels(vec![("kind", kind.to_owned())], number(count)),
+    );
     // Sources of one name are counted together: a series must not be there twice.
     let mut sources = BTreeMap::<String, (bool, usize)>::new();
-    for source in engine.registry().status() {
+    let status = engine.registry().status();
+    let figures = process::figures(&status);
+    for source in status {
         let (is_ready, problems) = sources.entry(source.name).or_insert((true, 0));
         *is_ready &= source.state == SourceState::Ready;
         *problems += source.problems.len();
     }
-    if sources.is_empty() {
-        return;
+    let mut are_ready = Family::gauge("sabir.source.ready", "", "Whether a source is ready.");
+    let help = "Problems of a source that do not stop it.";
+    let mut problems = Family::gauge("sabir.source.problems", "", help);
+    for (name, (is_ready, count)) in sources {
+        let labels = vec![("source", name)];
+        are_ready = are_ready.with_labels(labels.clone(), number(is_ready.into()));
+        problems = problems.with_labels(labels, number(count));
     }
-    const READY: &str = "sabir_source_ready";
-    out.metric(READY, "gauge", "Whether a source is ready.");
-    for (name, (is_ready, _)) in &sources {
-        out.sample(READY, &[("source", name)], u8::from(*is_ready));
-    }
-    const PROBLEMS: &str = "sabir_source_problems";
-    out.metric(PROBLEMS, "gauge", "Problems of a source that do not stop it.");
-    for (name, (_, problems)) in &sources {
-        out.sample(PROBLEMS, &[("source", name)], problems);
-    }
+    let mut all = vec![ready, items, are_ready, problems];
+    all.extend(figures);
+    all
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,32 +1,41 @@
-//! The last calls, with what was asked and answered. Old ones are forgotten.
+//! The last calls, with what was asked and answered on either side. Old ones are forgotten.
+
+mod entry; // one call
+mod seen; // messages
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use sabir_engine::{Ended, Ending, ObservedCall, Observer, TransportKind};
+use sabir_engine::{Ended, Ending, ObservedCall, Observer};
+use sabir_registry::{OutgoingObserver, OutgoingRequest};
 use sabir_session::CallNotification;
-use sabir_wire::{Era, Method, Raw};
+use sabir_wire::{Caller, Method, Raw, Revision};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+use self::entry::{Arrived, Entry, Leg, Text};
+use self::seen::Seen;
 
 /// How much is remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Calls. For one more the oldest is forgotten.
     pub calls: usize,
-    /// Bytes of one request, and of one response. Of a longer one the beginning is kept.
+    /// Bytes of one message. Of a longer one the beginning is kept.
     pub text: usize,
-    /// Bytes of all requests and responses. For more, those of the oldest calls are forgotten.
+    /// Bytes of all messages. For more, those of the oldest calls are forgotten.
     pub bytes: usize,
     /// Progress reports and log messages of one call. Further ones are counted.
     pub notes: usize,
+    /// Requests to upstreams for one call, and messages that pass for it. Further ones are counted.
+    pub passed: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { calls: 10_000, text: 64 << 10, bytes: 32 << 20, notes: 100 }
+        Self { calls: 10_000, text: 64 << 10, bytes: 32 << 20, notes: 100, passed: 32 }
     }
 }
 
@@ -35,7 +44,9 @@ impl Default for Bounds {
 pub struct Timeline {
     bounds: Bounds,
     calls: Mutex<Calls>,
+    seen: Mutex<Seen>,
     changed: Notify,
+    this: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
@@ -50,50 +61,6 @@ struct Calls {
     version: u64,
 }
 
-#[derive(Debug)]
-struct Entry {
-    call: ObservedCall,
-    /// The version of the last change.
-    version: u64,
-    began_ms: f64,
-    duration_ms: Option<f64>,
-    outcome: Option<String>,
-    is_error: bool,
-    result_bytes: usize,
-    request: Text,
-    response: Text,
-    notes: Vec<(f64, String)>,
-    more_notes: usize,
-}
-
-/// The beginning of a text.
-#[derive(Debug, Default)]
-struct Text {
-    kept: Bytes,
-    length: usize,
-}
-
-impl Text {
-    fn new(text: &[u8], limit: usize) -> Self {
-        // A copy: the text may be a small part of a large buffer.
-        Self { kept: Bytes::copy_from_slice(&text[..text.len().min(limit)]), length: text.len() }
-    }
-
-    /// The text as JSON, or as text if it was cut or is none.
-    fn value(&self) -> Value {
-        if self.length == 0 {
-            return Value::Null;
-        }
-        match serde_json::from_slice(&self.kept) {
-            Ok(value) if self.kept.len() == self.length => value,
-            _ => json!({
-                "cut": String::from_utf8_lossy(&self.kept),
-                "length": self.length,
-            }),
-        }
-    }
-}
-
 fn now_ms() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_secs_f64() * 1e3
@@ -101,11 +68,11 @@ fn now_ms() -> f64 {
 
 impl Observer for Timeline {
     fn began(&self, call: &ObservedCall) {
-        let arguments = call.arguments.as_ref().map_or(&b""[..], Raw::as_bytes);
-        let request = Text::new(arguments, self.bounds.text);
+        let request = self.seen().request(call).unwrap_or_else(|| self.request_of(call));
         let mut call = call.clone();
         // What is kept must not keep the message that it is a part of.
         call.arguments = None;
+        call.meta = None;
         call.client = call.client.as_ref().map(Raw::compact);
         call.name = call.name.as_deref().map(Into::into);
         let mut calls = self.lock();
@@ -121,9 +88,12 @@ impl Observer for Timeline {
             response: Text::default(),
             notes: Vec::new(),
             more_notes: 0,
+            legs: Vec::new(),
+            passed: Vec::new(),
+            more_passed: 0,
             call,
         };
-        calls.bytes += entry.request.kept.len();
+        calls.bytes += entry.texts();
         calls.add(entry, &self.bounds);
         drop(calls);
         self.changed.notify_waiters();
@@ -151,6 +121,18 @@ impl Observer for Timeline {
         });
     }
 
+    fn outgoing(
+        &self,
+        number: u64,
+        request: &OutgoingRequest<'_>,
+    ) -> Option<Box<dyn OutgoingObserver>> {
+        let OutgoingRequest { upstream, method, name, transport, .. } = *request;
+        let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+        let text = format!("{}{name} by {transport}", method.name());
+        let (timeline, upstream) = (self.this.clone(), upstream.to_owned());
+        Some(Box::new(RunningLeg { timeline, number, began_ms: now_ms(), upstream, text }))
+    }
+
     fn ended(&self, call: &ObservedCall, ending: &Ending<'_>) {
         self.change(call.number, |entry| {
             entry.duration_ms = Some(ending.duration.as_secs_f64() * 1e3);
@@ -171,6 +153,33 @@ impl Observer for Timeline {
     }
 }
 
+/// A request to an upstream that has no answer yet.
+#[derive(Debug)]
+struct RunningLeg {
+    timeline: Weak<Timeline>,
+    number: u64,
+    began_ms: f64,
+    upstream: String,
+    text: String,
+}
+
+impl OutgoingObserver for RunningLeg {
+    fn ended(self: Box<Self>, revision: Option<Revision>, error: Option<&str>) {
+        let Self { timeline, number, began_ms, upstream, text } = *self;
+        let Some(timeline) = timeline.upgrade() else { return };
+        let revision = revision.map(|revision| format!(", revision {}", revision.date()));
+        let text = format!("{text}{}: {}", revision.unwrap_or_default(), error.unwrap_or("ok"));
+        let most = timeline.bounds.passed;
+        timeline.change(number, |entry| {
+            if entry.legs.len() < most {
+                let (at, took) = (began_ms - entry.began_ms, now_ms() - began_ms);
+                entry.legs.push(Leg { at, took, upstream, text });
+            }
+            0
+        });
+    }
+}
+
 /// The longest note that is kept.
 const MAX_NOTE: usize = 1_000;
 
@@ -182,7 +191,7 @@ impl Calls {
         }
         // Two threads may begin their calls in another order than they numbered them.
         let Some(at) = number.checked_sub(self.first) else {
-            self.bytes -= entry.request.kept.len();
+            self.bytes -= entry.texts();
             return;
         };
         let at = usize::try_from(at).unwrap_or(usize::MAX);
@@ -206,8 +215,7 @@ impl Calls {
             let Some(entry) = self.entries.get_mut(at) else { break };
             if let Some(entry) = entry {
                 self.bytes -= entry.texts();
-                entry.request.kept = Bytes::new();
-                entry.response.kept = Bytes::new();
+                entry.forget_texts();
             }
             self.first_text += 1;
         }
@@ -219,55 +227,31 @@ impl Calls {
     }
 }
 
-impl Entry {
-    fn texts(&self) -> usize {
-        self.request.kept.len() + self.response.kept.len()
-    }
-
-    /// What the list of calls shows.
-    fn summary(&self) -> Value {
-        let call = &self.call;
-        let client = call.client.as_ref().and_then(|client| client.read::<Value>().ok());
-        let transport = match call.transport {
-            TransportKind::Pipe => "stdio",
-            TransportKind::Http => "http",
-            _ => "websocket",
-        };
-        json!({
-            "number": call.number,
-            "method": call.method.name(),
-            "name": call.name.as_deref(),
-            "caller": call.caller.to_string(),
-            "client": client.as_ref().and_then(|client| client["name"].as_str()),
-            "clientVersion": client.as_ref().and_then(|client| client["version"].as_str()),
-            "revision": call.revision.date(),
-            "era": if call.revision.era() == Era::Modern { "modern" } else { "legacy" },
-            "transport": transport,
-            "began": self.began_ms,
-            "duration": self.duration_ms,
-            "outcome": self.outcome,
-            "isError": self.is_error,
-            "bytes": self.result_bytes,
-            "notes": self.notes.iter().map(|(at, _)| at).collect::<Vec<_>>(),
-        })
-    }
-
-    fn details(&self) -> Value {
-        let mut details = self.summary();
-        let is_tool = self.call.method == Method::CallTool;
-        details["request"] = if is_tool { self.request.value() } else { Value::Null };
-        details["response"] = self.response.value();
-        details["notes"] =
-            self.notes.iter().map(|(at, text)| json!({ "at": at, "text": text })).collect();
-        details["moreNotes"] = self.more_notes.into();
-        details
-    }
-}
-
 impl Timeline {
     /// A timeline that remembers so much.
     pub fn new(bounds: Bounds) -> Arc<Self> {
-        Arc::new(Self { bounds, calls: Mutex::default(), changed: Notify::new() })
+        Arc::new_cyclic(|this| Self {
+            bounds,
+            calls: Mutex::default(),
+            seen: Mutex::default(),
+            changed: Notify::new(),
+            this: this.clone(),
+        })
+    }
+
+    /// The request of a call whose message was not seen.
+    fn request_of(&self, call: &ObservedCall) -> Arrived {
+        let arguments = call.arguments.as_ref().map_or("null", Raw::text);
+        let name = Value::from(call.name.as_deref());
+        let text = format!(
+            r#"{{"method":"{}","params":{{"name":{name},"arguments":{arguments}}}}}"#,
+            call.method.name()
+        );
+        let length = if call.method == Method::CallTool { text.len() } else { 0 };
+        Arrived {
+            message: Text::new(&text.as_bytes()[..length], self.bounds.text),
+            ..Arrived::default()
+        }
     }
 
     /// The calls that have changed after `version`, oldest first and at most `most`, and the version
@@ -282,9 +266,39 @@ impl Timeline {
         (changed.into_iter().map(Entry::summary).collect(), last)
     }
 
-    /// All that is known of a call; `None` if it was forgotten.
-    pub(crate) fn call(&self, number: u64) -> Option<Value> {
-        self.lock().get(number).map(Entry::details)
+    /// All that is known of a call, without its secrets; `None` if it was forgotten. `schema` gives
+    /// the schema of the arguments of a tool.
+    pub(crate) fn call(
+        &self,
+        number: u64,
+        schema: &dyn Fn(&str) -> Option<Value>,
+    ) -> Option<Value> {
+        let seen = self.seen();
+        let calls = self.lock();
+        let entry = calls.get(number)?;
+        let mut details = entry.details(schema);
+        details["stderr"] = seen.lines(entry).into();
+        Some(details)
+    }
+
+    /// Who made a call; `None` if it was forgotten.
+    pub(crate) fn caller(&self, number: u64) -> Option<Caller> {
+        self.lock().get(number).map(|entry| entry.call.caller.clone())
+    }
+
+    /// The last list of tools that the client of a call got: when, and whether `tool` was in it, if
+    /// that is still known.
+    pub(crate) fn last_list(&self, number: u64, tool: &str) -> Option<Value> {
+        let calls = self.lock();
+        let client = &calls.get(number)?.call;
+        let is_list = |entry: &&Entry| {
+            let call = &entry.call;
+            call.method == Method::ListTools
+                && call.client == client.client
+                && call.caller.is_same_as(&client.caller)
+        };
+        let list = calls.entries.iter().rev().flatten().find(is_list)?;
+        Some(json!({ "at": list.began_ms, "had": list.response_names(tool) }))
     }
 
     /// Completes when something has changed after it was first polled.

@@ -9,10 +9,10 @@ use http::StatusCode;
 use sabir_engine::Engine;
 use sabir_registry::{Catalog, SourceState};
 use sabir_transports::http::{EventStream, Page};
-use sabir_wire::{Raw, Revision};
+use sabir_wire::{Caller, Raw, Revision};
 use serde_json::{Value, json};
 
-use super::{Console, json as page, problem};
+use super::{Console, ConsoleSettings, json as page, problem};
 use crate::timeline::Timeline;
 
 /// How many items of one kind are shown. Further ones are counted.
@@ -30,7 +30,8 @@ const LOOK: Duration = Duration::from_millis(500);
 impl Console {
     /// Answers `what` of the console.
     pub(super) fn answer(&self, what: &str, query: &str) -> Page {
-        let Some(engine) = self.engine.upgrade() else {
+        let ConsoleSettings { timeline, engine: weak, .. } = &self.settings;
+        let Some(engine) = weak.upgrade() else {
             return problem(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         };
         match what.split_once('/') {
@@ -39,10 +40,18 @@ impl Console {
             None if what == "events" => {
                 let after = query.strip_prefix("after=").and_then(|after| after.parse().ok());
                 let after = after.unwrap_or(0);
-                Page::events(events(self.timeline.clone(), self.engine.clone(), after))
+                Page::events(events(timeline.clone(), weak.clone(), after))
             }
+            None if what == "why" => page(StatusCode::OK, &self.why(&engine, query)),
+            None if what == START => self.record(true),
+            None if what == STOP => self.record(false),
             Some(("calls", number)) => {
-                let call = number.parse().ok().and_then(|number| self.timeline.call(number));
+                let schema = |tool: &str| {
+                    let catalog = engine.registry().snapshot();
+                    catalog.tool(tool).map(|entry| value(&entry.tool.input_schema))
+                };
+                let number = number.parse().ok();
+                let call = number.and_then(|number| timeline.call(number, &schema));
                 match call {
                     Some(call) => page(StatusCode::OK, &call),
                     None => problem(StatusCode::NOT_FOUND, "that call was forgotten"),
@@ -64,6 +73,7 @@ impl Console {
                 "state": state,
                 "reason": reason,
                 "summary": source.summary,
+                "condition": source.condition,
                 "problems": source.problems,
             })
         });
@@ -72,7 +82,8 @@ impl Console {
         json!({
             "server": { "name": server.name, "version": server.version },
             "sabir": env!("CARGO_PKG_VERSION"),
-            "endpoint": self.endpoint,
+            "endpoint": self.settings.endpoint,
+            "url": self.settings.url,
             "newest": Revision::NEWEST.date(),
             "sources": sources,
             "http": self.metrics.http_counts().map(|stats| json!({
@@ -80,9 +91,77 @@ impl Console {
                 "streams": stats.streams,
                 "sessions": stats.sessions,
             })),
-            "connect": self.connect,
+            "recording": self.recording(),
+            "connect": self.settings.connect,
         })
     }
+}
+
+/// Begin and end a recording.
+const START: &str = "record-start";
+const STOP: &str = "record-stop";
+
+/// Whether it does something, so that a POST asks for it.
+pub(super) fn is_action(what: &str) -> bool {
+    matches!(what, START | STOP)
+}
+
+impl Console {
+    /// Whether a client sees a tool, and why: by the caller of one of its calls, and by the list of
+    /// tools that it last got.
+    fn why(&self, engine: &Engine, query: &str) -> Value {
+        let tool = parameter(query, "tool").unwrap_or_default();
+        let number = parameter(query, "call").and_then(|number| number.parse().ok());
+        let timeline = &self.settings.timeline;
+        let caller = number.and_then(|number| timeline.caller(number));
+        let sight = engine.registry().explain_tool(&tool, &caller.unwrap_or_else(Caller::local));
+        json!({
+            "listed": sight.is_listed,
+            "reasons": sight.reasons,
+            "last": number.and_then(|number| timeline.last_list(number, &tool)),
+        })
+    }
+
+    /// Begins or ends a recording, in a file of the folder in which the server was started.
+    fn record(&self, is_on: bool) -> Page {
+        let Some(recorder) = &self.settings.recorder else {
+            return problem(StatusCode::NOT_FOUND, "this server cannot record");
+        };
+        if !is_on {
+            recorder.end();
+            return page(StatusCode::OK, &self.recording());
+        }
+        let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+        let name = format!("recording-{now}.jsonl");
+        let path = std::env::current_dir().map(|folder| folder.join(name));
+        match path.and_then(|path| recorder.begin(&path)) {
+            Ok(()) => page(StatusCode::OK, &self.recording()),
+            Err(error) => {
+                let what = format!("cannot write a recording: {error}");
+                problem(StatusCode::INTERNAL_SERVER_ERROR, &what)
+            }
+        }
+    }
+
+    /// The recording that is being made, or the last one.
+    fn recording(&self) -> Value {
+        let state = self.settings.recorder.as_ref().and_then(|recorder| recorder.state());
+        state.map_or(Value::Null, |state| {
+            json!({
+                "isOn": state.is_on,
+                "path": state.path.display().to_string(),
+                "written": state.written,
+                "isOver": state.is_over,
+            })
+        })
+    }
+}
+
+/// A parameter of a query.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let find = |pair: &str| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
+    let found = query.split('&').find_map(find)?;
+    Some(percent_encoding::percent_decode_str(&found).decode_utf8_lossy().into_owned())
 }
 
 /// All that is offered, and by which source.

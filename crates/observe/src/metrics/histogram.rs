@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::exposition::{Exposition, Labels};
-
 /// The upper bounds in seconds, as they are written and in milliseconds.
 const BOUNDS: [(&str, u64); 14] = [
     ("0.01", 10),
@@ -40,23 +38,37 @@ impl Histogram {
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// Writes its samples.
-    pub(crate) fn write(&self, name: &str, labels: Labels<'_>, out: &mut Exposition) {
-        let (bucket, mut count) = (format!("{name}_bucket"), 0);
+    /// What it has counted so far.
+    pub(crate) fn buckets(&self) -> Buckets {
+        let buckets = std::array::from_fn(|nth| self.buckets[nth].load(Ordering::Relaxed));
+        Buckets { buckets, sum: Duration::from_nanos(self.nanos.load(Ordering::Relaxed)) }
+    }
+}
+
+/// The counts of a histogram at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Buckets {
+    /// One per bound, and one for all that took longer.
+    pub(crate) buckets: [u64; BOUNDS.len() + 1],
+    pub(crate) sum: Duration,
+}
+
+impl Buckets {
+    /// The bounds as they are written, each with its count.
+    pub(crate) fn labelled(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let bounds = BOUNDS.iter().map(|(text, _)| *text).chain(["+Inf"]);
-        for (bound, of_bucket) in bounds.zip(&self.buckets) {
-            count += of_bucket.load(Ordering::Relaxed);
-            let labels: Vec<_> = labels.iter().copied().chain([("le", bound)]).collect();
-            out.sample(&bucket, &labels, count);
-        }
-        let seconds = Duration::from_nanos(self.nanos.load(Ordering::Relaxed)).as_secs_f64();
-        out.sample(&format!("{name}_sum"), labels, seconds);
-        out.sample(&format!("{name}_count"), labels, count);
+        bounds.zip(self.buckets)
+    }
+
+    /// The bounds in seconds.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> {
+        BOUNDS.iter().map(|(_, millis)| Duration::from_millis(*millis).as_secs_f64())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::exposition::{Family, Sample};
     use super::*;
 
     #[test]
@@ -65,17 +77,18 @@ mod tests {
         for millis in [0, 10, 11, 300_000, 300_001] {
             histogram.observe(Duration::from_millis(millis));
         }
-        let mut out = Exposition::default();
-        histogram.write("d", &[("a", "b")], &mut out);
-        let text = out.text();
+        let mut text = String::new();
+        let labels = vec![("a", "b".to_owned())];
+        let sample = Sample::Histogram(histogram.buckets());
+        Family::durations("d", "Help.").with_labels(labels, sample).write(&mut text);
         for line in [
-            "d_bucket{a=\"b\",le=\"0.01\"} 2",
-            "d_bucket{a=\"b\",le=\"0.02\"} 3",
-            "d_bucket{a=\"b\",le=\"120\"} 3",
-            "d_bucket{a=\"b\",le=\"300\"} 4",
-            "d_bucket{a=\"b\",le=\"+Inf\"} 5",
-            "d_sum{a=\"b\"} 600.022",
-            "d_count{a=\"b\"} 5",
+            "d_seconds_bucket{a=\"b\",le=\"0.01\"} 2",
+            "d_seconds_bucket{a=\"b\",le=\"0.02\"} 3",
+            "d_seconds_bucket{a=\"b\",le=\"120\"} 3",
+            "d_seconds_bucket{a=\"b\",le=\"300\"} 4",
+            "d_seconds_bucket{a=\"b\",le=\"+Inf\"} 5",
+            "d_seconds_sum{a=\"b\"} 600.022",
+            "d_seconds_count{a=\"b\"} 5",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }

@@ -1,19 +1,21 @@
 use sabir_engine::{Connection, Engine, Settings};
 use sabir_session::{SessionKind, StreamId};
-use sabir_wire::Caller;
+use sabir_wire::{Caller, Peer, Tap as _, Taps};
 
 use super::*;
 
 /// The timeline after so many calls with arguments of that length.
 fn after(bounds: Bounds, calls: usize, length: usize) -> Arc<Timeline> {
     let timeline = Timeline::new(bounds);
-    let engine = Engine::observed(Settings::default(), vec![timeline.clone()]);
+    let tap = Some(Taps::new(vec![timeline.clone()]));
+    let settings = Settings { tap, ..Settings::default() };
+    let engine = Engine::observed(settings, vec![timeline.clone()]);
     let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
     let text = "x".repeat(length);
     for id in 0..calls {
         let params = format!(
             r#"{{"name":"t","arguments":{{"a":"{text}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"{}","io.modelcontextprotocol/clientInfo":{{"name":"c","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}"#,
-            sabir_wire::Revision::NEWEST.date()
+            Revision::NEWEST.date()
         );
         let frame =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
@@ -32,8 +34,8 @@ fn a_call_has_its_request_and_its_response() {
     assert_eq!(calls[0]["client"], "c");
     assert_eq!(calls[0]["isError"], true);
     assert!(timeline.since(version, 10).0.is_empty());
-    let call = timeline.call(1).unwrap();
-    assert_eq!(call["request"], json!({ "a": "xxx" }));
+    let call = timeline.call(1, &|_| None).unwrap();
+    assert_eq!(call["request"]["params"]["arguments"], json!({ "a": "xxx" }));
     assert_eq!(call["response"]["id"], 0);
     assert!(call["duration"].is_number(), "{call}");
 }
@@ -44,7 +46,8 @@ fn the_oldest_calls_are_forgotten() {
     let (calls, _) = timeline.since(0, 100);
     let numbers: Vec<_> = calls.iter().map(|call| call["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [4, 5, 6, 7, 8]);
-    assert!(timeline.call(3).is_none() && timeline.call(4).is_some());
+    let is_known = |number| timeline.call(number, &|_| None).is_some();
+    assert!(!is_known(3) && is_known(4));
 }
 
 #[test]
@@ -52,10 +55,72 @@ fn long_texts_are_cut_and_the_oldest_are_forgotten() {
     let bounds = Bounds { text: 100, bytes: 450, ..Bounds::default() };
     let timeline = after(bounds, 20, 1_000);
     assert!(timeline.lock().bytes <= 450);
-    let newest = timeline.call(20).unwrap();
+    let newest = timeline.call(20, &|_| None).unwrap();
     assert_eq!(newest["request"]["cut"].as_str().unwrap().len(), 100);
-    assert_eq!(newest["request"]["length"], 1_008);
-    assert_eq!(timeline.call(1).unwrap()["request"]["cut"], "");
+    assert!(newest["request"]["length"].as_u64().unwrap() > 1_000);
+    assert_eq!(timeline.call(1, &|_| None).unwrap()["request"]["cut"], "");
     let kept: usize = timeline.lock().entries.iter().flatten().map(Entry::texts).sum();
     assert_eq!(kept, timeline.lock().bytes);
+}
+
+#[test]
+fn what_passes_for_a_call_is_shown_without_its_secrets() {
+    let timeline = after(Bounds::default(), 1, 10);
+    let link = 77;
+    timeline.opened(link, &Peer::Upstream { name: "old", transport: "pipe" });
+    let sent =
+        r#"{"id":5,"method":"tools/call","params":{"name":"own","arguments":{"a":"xxxxxxxxxx"}}}"#;
+    timeline.sent(link, 1, &sent.into());
+    timeline.sent(link, 0, &r#"{"method":"of nobody"}"#.into());
+    timeline.received(link, 1, &r#"{"id":5,"result":{"text":"no xxxxxxxxxx"}}"#.into(), &[]);
+    let heads = |name: &str| vec![(name.to_owned(), "value".to_owned())];
+    let (request, response) = (heads("x-api-key"), heads("content-type"));
+    timeline.exchanged(link, 1, &sabir_wire::HttpExchange { request, status: 200, response });
+    let secret = json!({ "properties": { "a": { "type": "string", "writeOnly": true } } });
+    let call = timeline.call(1, &|tool| (tool == "t").then(|| secret.clone())).unwrap();
+    assert!(!call.to_string().contains("xxxxxxxxxx"), "{call}");
+    assert_eq!(call["request"]["params"]["arguments"]["a"], "[masked]");
+    let passed = call["passed"].as_array().unwrap();
+    let ways: Vec<_> = passed.iter().map(|one| one["way"].as_str().unwrap()).collect();
+    assert_eq!(ways, ["to", "from", "headers"]);
+    assert_eq!(passed[0]["message"]["params"]["arguments"]["a"], "[masked]");
+    assert_eq!(passed[1]["message"]["result"]["text"], "no [masked]");
+    assert_eq!(passed[2]["message"]["request"]["x-api-key"], "[masked]");
+    assert_eq!(passed[2]["message"]["response"]["content-type"], "value");
+}
+
+#[test]
+fn a_cut_message_of_a_tool_with_secrets_is_not_shown() {
+    let timeline = after(Bounds { text: 300, ..Bounds::default() }, 1, 1_000);
+    let secret = json!({ "properties": { "a": { "format": "password" } } });
+    let call = timeline.call(1, &|_| Some(secret.clone())).unwrap();
+    assert_eq!(call["request"]["cut"], "[masked]");
+}
+
+#[test]
+fn the_messages_and_lines_that_are_kept_are_bounded() {
+    let timeline = after(Bounds { passed: 3, ..Bounds::default() }, 300, 1);
+    assert_eq!(timeline.seen().arrived(), 256);
+    let link = 1_000;
+    timeline.opened(link, &Peer::Upstream { name: "old", transport: "pipe" });
+    for _ in 0..5 {
+        timeline.sent(link, 300, &"{}".into());
+    }
+    for nth in 0..2_100 {
+        timeline.wrote(link, &format!("line {nth} {}", "é".repeat(1_000)));
+    }
+    // The end of the call has passed; a line of the same moment is shown.
+    timeline.change(300, |entry| {
+        entry.duration_ms = None;
+        0
+    });
+    let call = timeline.call(300, &|_| None).unwrap();
+    assert_eq!((call["passed"].as_array().unwrap().len(), &call["morePassed"]), (3, &json!(2)));
+    let lines = call["stderr"].as_array().unwrap();
+    assert_eq!(lines.len(), 2_000);
+    let first = lines[0]["text"].as_str().unwrap();
+    assert!(first.starts_with("line 100 é") && first.len() <= 1_000, "{first}");
+    timeline.closed(link);
+    timeline.sent(link, 300, &"{}".into());
+    assert_eq!(timeline.call(300, &|_| None).unwrap()["morePassed"], 2);
 }

@@ -1,0 +1,230 @@
+//! Secrets in messages, by the schemas of the tools that they are for, and in headers by their names.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use sabir_wire::MASK;
+use serde_json::{Map, Value};
+
+/// Secrets that are remembered, so that they are masked wherever they come up again. For one more
+/// the oldest is forgotten.
+const MAX_SECRETS: usize = 1_000;
+
+/// The shortest secret that is masked in other places than its own: a shorter one would be found in
+/// texts that have nothing to do with it.
+const LEAST_LENGTH: usize = 6;
+
+/// How deep a schema is followed.
+const MAX_DEPTH: usize = 32;
+
+/// Masks secrets.
+#[derive(Debug, Default)]
+pub(crate) struct Masker(Mutex<VecDeque<String>>);
+
+/// A message without its secrets.
+pub(crate) struct Masked {
+    /// `None` if it is not JSON.
+    pub(crate) json: Option<String>,
+    /// How many values were replaced.
+    pub(crate) count: usize,
+}
+
+impl Masker {
+    /// Masks a message. `schema` gives the schema of the arguments of a tool.
+    pub(crate) fn apply(&self, message: &Bytes, schema: impl Fn(&str) -> Option<Value>) -> Masked {
+        let Ok(mut value) = serde_json::from_slice::<Value>(message) else {
+            return Masked { json: None, count: 0 };
+        };
+        let mut found = Vec::new();
+        let mut count = 0;
+        let messages = match &mut value {
+            Value::Array(batch) => batch.as_mut_slice(),
+            one => std::slice::from_mut(one),
+        };
+        for message in messages.iter_mut().filter(|message| message["method"] == "tools/call") {
+            let schema = message["params"]["name"].as_str().and_then(&schema);
+            if let Some(schema) = schema
+                && let Some(arguments) = message.pointer_mut("/params/arguments")
+            {
+                count += Walk { root: &schema, found: &mut found }.mask(arguments, &schema, 0);
+            }
+        }
+        let mut secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.retain(|secret| secret.len() >= LEAST_LENGTH && !secrets.contains(secret));
+        secrets.extend(found);
+        while secrets.len() > MAX_SECRETS {
+            secrets.pop_front();
+        }
+        count += replace(&mut value, &secrets);
+        // What was not changed is kept as it was written.
+        let json = match count {
+            0 => String::from_utf8_lossy(message).trim().replace(['\n', '\r'], " "),
+            _ => value.to_string(),
+        };
+        Masked { json: Some(json), count }
+    }
+
+    /// Masks a text that is not JSON.
+    pub(crate) fn apply_to_text(&self, text: &str) -> String {
+        let secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+    }
+
+    /// Masks headers. Some repeat arguments, which are secret if any argument is.
+    pub(crate) fn apply_to_headers(&self, headers: &mut Map<String, Value>, has_secrets: bool) {
+        const SECRET: &[&str] =
+            &["auth", "cookie", "key", "password", "secret", "session", "token"];
+        for (name, value) in headers {
+            let is_argument = has_secrets && name.starts_with("mcp-param-");
+            if is_argument || SECRET.iter().any(|word| name.contains(word)) {
+                *value = MASK.into();
+            }
+        }
+    }
+}
+
+/// Whether a schema may mark anything as a secret.
+pub(crate) fn has_secrets(schema: &Value) -> bool {
+    let text = schema.to_string();
+    text.contains("\"writeOnly\"") || text.contains("\"password\"")
+}
+
+/// Replaces every text with a secret in it.
+fn replace(value: &mut Value, secrets: &VecDeque<String>) -> usize {
+    match value {
+        Value::String(text) if secrets.iter().any(|secret| text.contains(secret)) => {
+            for secret in secrets {
+                *text = text.replace(secret, MASK);
+            }
+            1
+        }
+        Value::Array(items) => items.iter_mut().map(|item| replace(item, secrets)).sum(),
+        Value::Object(members) => members.values_mut().map(|one| replace(one, secrets)).sum(),
+        _ => 0,
+    }
+}
+
+/// Follows a schema through a value.
+struct Walk<'a> {
+    root: &'a Value,
+    found: &'a mut Vec<String>,
+}
+
+impl Walk<'_> {
+    /// Masks what the schema says is secret. How many values that were.
+    fn mask(&mut self, value: &mut Value, schema: &Value, depth: usize) -> usize {
+        if depth > MAX_DEPTH || *value == MASK {
+            return 0;
+        }
+        if schema["writeOnly"] == true || schema["format"] == "password" {
+            if let Value::String(text) = value {
+                self.found.push(std::mem::take(text));
+            }
+            *value = MASK.into();
+            return 1;
+        }
+        let root = self.root;
+        let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
+        let target = target.and_then(|target| root.pointer(target));
+        let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array());
+        let branches = ["then", "else"].iter().filter_map(|name| schema.get(name));
+        let mut count = 0;
+        for part in target.into_iter().chain(parts.flatten()).chain(branches) {
+            count += self.mask(value, part, depth + 1);
+        }
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let own = schema["properties"].get(name);
+                    let others = schema["patternProperties"].as_object();
+                    let others = others.into_iter().flat_map(Map::values);
+                    let rest = own.is_none().then(|| schema.get("additionalProperties")).flatten();
+                    for part in own.into_iter().chain(others).chain(rest) {
+                        count += self.mask(member, part, depth + 1);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let first = schema["prefixItems"].as_array().map_or(&[][..], Vec::as_slice);
+                for (nth, item) in items.iter_mut().enumerate() {
+                    if let Some(part) = first.get(nth).or_else(|| schema.get("items")) {
+                        count += self.mask(item, part, depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn masked(masker: &Masker, message: &Value, schema: &Value) -> Value {
+        let masked = masker.apply(&message.to_string().into(), |_| Some(schema.clone()));
+        serde_json::from_str(&masked.json.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn secrets_are_masked_by_the_schema_and_wherever_they_come_up_again() {
+        let schema = json!({
+            "properties": {
+                "user": { "type": "string" },
+                "password": { "type": "string", "format": "password" },
+                "pin": { "type": "number", "writeOnly": true },
+                "more": { "items": { "$ref": "#/$defs/key" } },
+                "either": { "oneOf": [{ "type": "null" }, { "$ref": "#/$defs/key" }] },
+            },
+            "$defs": { "key": { "properties": { "key": { "writeOnly": true } } } },
+        });
+        let masker = Masker::default();
+        let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": {
+            "user": "ann", "password": "open sesame", "pin": 1234,
+            "more": [{ "key": "a", "id": 1 }], "either": { "key": "b" },
+        } } });
+        let arguments = masked(&masker, &call, &schema)["params"]["arguments"].take();
+        let expected = json!({
+            "user": "ann", "password": MASK, "pin": MASK,
+            "more": [{ "key": MASK, "id": 1 }], "either": { "key": MASK },
+        });
+        assert_eq!(arguments, expected);
+        let echo = json!({ "result": { "content": [{ "text": "got open sesame from a" }] } });
+        let echo = masked(&masker, &echo, &schema);
+        assert_eq!(echo["result"]["content"][0]["text"], format!("got {MASK} from a"));
+    }
+
+    #[test]
+    fn what_has_no_secrets_is_kept_as_it_was_written() {
+        let text = r#"{"id":  12345678901234567890123, "x":1.0}"#;
+        let masked = Masker::default().apply(&Bytes::from_static(text.as_bytes()), |_| None);
+        assert_eq!((masked.json.as_deref(), masked.count), (Some(text), 0));
+        let broken = Masker::default().apply(&Bytes::from_static(b"{"), |_| None);
+        assert!(broken.json.is_none());
+    }
+
+    #[test]
+    fn the_number_of_remembered_secrets_is_bounded() {
+        let (masker, schema) =
+            (Masker::default(), json!({ "properties": { "s": { "writeOnly": true } } }));
+        for nth in 0..MAX_SECRETS + 10 {
+            let secret = format!("secret-{nth}");
+            let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
+            masked(&masker, &call, &schema);
+        }
+        assert_eq!(masker.0.lock().unwrap().len(), MAX_SECRETS);
+    }
+
+    #[test]
+    fn headers_are_masked_by_their_names() {
+        let headers = json!({ "authorization": "Bearer x", "mcp-session-id": "y", "accept": "z", "mcp-param-a": "w" });
+        let Value::Object(mut headers) = headers else { unreachable!() };
+        Masker::default().apply_to_headers(&mut headers, true);
+        let expected = json!({ "authorization": MASK, "mcp-session-id": MASK, "accept": "z", "mcp-param-a": MASK });
+        assert_eq!(Value::Object(headers), expected);
+    }
+}

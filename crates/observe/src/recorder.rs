@@ -1,0 +1,336 @@
+//! Writes every message of every client and of every upstream to a file, as it passes.
+//!
+//! A line is written at once and by the thread that moves the message, so that the order of the
+//! lines is the order of the events, and a process that is killed leaves all of them behind.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Instant;
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+use sabir_engine::{Ending, Engine, ObservedCall, Observer};
+use sabir_wire::{ByteString, Era, HttpExchange, Method, Peer, Raw, Tap};
+use serde_json::{Map, Value, json};
+
+use crate::mask::Masker;
+use crate::recording::FORMAT;
+
+/// Records what passes between us, our clients and our upstreams, while it is told to.
+#[derive(Debug)]
+pub struct Recorder {
+    server: String,
+    /// Whether clients are told to expect changes.
+    reloads: bool,
+    /// The bytes of one recording.
+    limit: u64,
+    is_on: AtomicBool,
+    output: Mutex<Option<Output>>,
+    masker: Masker,
+    /// The links that are open, as a recording that begins tells them.
+    links: Mutex<BTreeMap<u64, Value>>,
+    /// The tools of running calls, by their numbers.
+    tools: Mutex<FxHashMap<u64, ByteString>>,
+    engine: OnceLock<Weak<Engine>>,
+}
+
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
+    file: File,
+    started: Instant,
+    written: u64,
+    /// Bytes that may still be written. When a line does not fit, it is the end of the recording.
+    left: u64,
+    is_over: bool,
+}
+
+/// A recording that is being made, or the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordingState {
+    pub(crate) is_on: bool,
+    pub(crate) path: PathBuf,
+    pub(crate) written: u64,
+    /// It has reached its limit, or cannot be written.
+    pub(crate) is_over: bool,
+}
+
+impl Recorder {
+    /// A recorder that records nothing yet, and at most `limit` bytes at a time. `reloads` if clients
+    /// are told to expect changes.
+    pub fn new(server: &str, reloads: bool, limit: u64) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.to_owned(),
+            reloads,
+            limit,
+            is_on: AtomicBool::new(false),
+            output: Mutex::default(),
+            masker: Masker::default(),
+            links: Mutex::default(),
+            tools: Mutex::default(),
+            engine: OnceLock::new(),
+        })
+    }
+
+    /// Begins a recording in a file that only its owner can read, in place of one that is being made.
+    /// A file that is there is replaced.
+    pub fn begin(&self, path: &Path) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        // The mode above is for a new file only.
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        let head = json!({
+            "recording": FORMAT,
+            "sabir": env!("CARGO_PKG_VERSION"),
+            "server": self.server,
+            "reloads": self.reloads,
+            "started": jiff::Timestamp::now().to_string(),
+        });
+        let head = format!("{head}\n");
+        file.write_all(head.as_bytes())?;
+        let written = head.len() as u64;
+        let (path, left) = (path.to_owned(), self.limit.saturating_sub(written));
+        let started = Instant::now();
+        // Links that are opened meanwhile are told once.
+        let links = lock(&self.links);
+        *lock(&self.output) = Some(Output { path, file, started, written, left, is_over: false });
+        self.is_on.store(true, Ordering::Release);
+        links.values().for_each(|members| self.write("open", members, None));
+        Ok(())
+    }
+
+    /// Ends the recording. What is written is there already.
+    pub fn end(&self) {
+        self.is_on.store(false, Ordering::Release);
+    }
+
+    /// The recording that is being made, or the last one.
+    pub(crate) fn state(&self) -> Option<RecordingState> {
+        let output = lock(&self.output);
+        output.as_ref().map(|output| RecordingState {
+            is_on: self.is_on(),
+            path: output.path.clone(),
+            written: output.written,
+            is_over: output.is_over,
+        })
+    }
+
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
+    /// Names the engine, whose tools say which of their arguments are secret.
+    pub fn watch(&self, engine: &Arc<Engine>) {
+        // The first one stays.
+        let _ = self.engine.set(Arc::downgrade(engine));
+    }
+
+    /// Writes a line: an object with these members, and the message as it was.
+    fn write(&self, event: &str, members: &Value, message: Option<&str>) {
+        if !self.is_on() {
+            return;
+        }
+        let mut line = String::with_capacity(128 + message.map_or(0, str::len));
+        for (name, value) in members.as_object().into_iter().flatten() {
+            if !value.is_null() {
+                line.push_str(&format!(",\"{name}\":{value}"));
+            }
+        }
+        if let Some(message) = message {
+            line.push_str(",\"message\":");
+            line.push_str(message);
+        }
+        if let Some(output) = lock(&self.output).as_mut() {
+            let at = output.started.elapsed().as_micros();
+            output.write(&format!("{{\"at\":{at},\"event\":\"{event}\"{line}}}\n"), at);
+        }
+    }
+
+    /// Writes a message without its secrets. `tool` is the tool that it calls, if that is known by
+    /// another name here.
+    fn message(
+        &self,
+        event: &str,
+        message: &Bytes,
+        mut members: Value,
+        headers: &[(String, String)],
+        tool: Option<&str>,
+    ) {
+        let schema = |name: &str| {
+            let engine = self.engine.get().and_then(Weak::upgrade)?;
+            let catalog = engine.registry().snapshot();
+            catalog.tool(tool.unwrap_or(name))?.tool.input_schema.read::<Value>().ok()
+        };
+        let masked = self.masker.apply(message, schema);
+        if masked.count > 0 {
+            members["masked"] = masked.count.into();
+        }
+        if !headers.is_empty() {
+            members["headers"] = self.headers(headers, masked.count > 0);
+        }
+        match masked.json {
+            Some(text) => self.write(event, &members, Some(&text)),
+            None => {
+                members["text"] = String::from_utf8_lossy(message).into();
+                self.write(event, &members, None);
+            }
+        }
+    }
+
+    fn headers(&self, headers: &[(String, String)], has_secrets: bool) -> Value {
+        let texts = headers.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        let mut headers: Map<_, _> = texts.collect();
+        self.masker.apply_to_headers(&mut headers, has_secrets);
+        Value::Object(headers)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The members of an event that belongs to a link, and to a call if that is known.
+fn members(link: u64, call: u64) -> Value {
+    match call {
+        0 => json!({ "link": link }),
+        call => json!({ "link": link, "call": call }),
+    }
+}
+
+impl Output {
+    fn write(&mut self, line: &str, at: u128) {
+        if self.is_over {
+            return;
+        }
+        // Room for the last line is kept.
+        const LAST: u64 = 64;
+        let length = line.len() as u64;
+        let written = if length + LAST > self.left {
+            self.is_over = true;
+            tracing::warn!("the recording has reached its limit, and ends");
+            self.file.write_all(format!("{{\"at\":{at},\"event\":\"full\"}}\n").as_bytes())
+        } else {
+            self.left -= length;
+            self.written += length;
+            self.file.write_all(line.as_bytes())
+        };
+        if let Err(error) = written {
+            self.is_over = true;
+            tracing::error!("cannot write the recording: {error}");
+        }
+    }
+}
+
+impl Tap for Recorder {
+    fn opened(&self, link: u64, peer: &Peer<'_>) {
+        let members = match peer {
+            Peer::Client { transport, caller } => json!({
+                "link": link,
+                "peer": "client",
+                "transport": transport,
+                "caller": caller.to_string(),
+            }),
+            Peer::Upstream { name, transport } => json!({
+                "link": link,
+                "peer": "upstream",
+                "transport": transport,
+                "name": name,
+            }),
+            _ => json!({ "link": link }),
+        };
+        let mut links = lock(&self.links);
+        self.write("open", &members, None);
+        links.insert(link, members);
+    }
+
+    fn received(&self, link: u64, call: u64, message: &Bytes, headers: &[(String, String)]) {
+        if self.is_on() {
+            self.message("received", message, members(link, call), headers, None);
+        }
+    }
+
+    fn sent(&self, link: u64, call: u64, message: &Bytes) {
+        if self.is_on() {
+            let tool = lock(&self.tools).get(&call).cloned();
+            self.message("sent", message, members(link, call), &[], tool.as_deref());
+        }
+    }
+
+    fn exchanged(&self, link: u64, call: u64, exchange: &HttpExchange) {
+        if !self.is_on() {
+            return;
+        }
+        let mut members = members(link, call);
+        // Whether an argument is secret is not known here.
+        members["headers"] = self.headers(&exchange.request, true);
+        members["status"] = exchange.status.into();
+        members["response"] = self.headers(&exchange.response, true);
+        self.write("http", &members, None);
+    }
+
+    fn wrote(&self, link: u64, line: &str) {
+        if self.is_on() {
+            let text = self.masker.apply_to_text(line);
+            self.write("stderr", &json!({ "link": link, "text": text }), None);
+        }
+    }
+
+    fn closed(&self, link: u64) {
+        let mut links = lock(&self.links);
+        links.remove(&link);
+        self.write("close", &json!({ "link": link }), None);
+    }
+}
+
+impl Observer for Recorder {
+    fn began(&self, call: &ObservedCall) {
+        if let Some(name) = call.name.as_ref().filter(|_| call.method == Method::CallTool) {
+            lock(&self.tools).insert(call.number, (&**name).into());
+        }
+        if !self.is_on() {
+            return;
+        }
+        let client = call.client.as_ref().and_then(|client| client.read::<Value>().ok());
+        let members = json!({
+            "call": call.number,
+            "link": call.link,
+            "key": call.key,
+            "method": call.method.name(),
+            "name": call.name.as_deref(),
+            "caller": call.caller.to_string(),
+            "client": client,
+            "revision": call.revision.date(),
+            "era": if call.revision.era() == Era::Modern { "modern" } else { "legacy" },
+        });
+        self.write("call", &members, None);
+    }
+
+    fn ended(&self, call: &ObservedCall, ending: &Ending<'_>) {
+        lock(&self.tools).remove(&call.number);
+        if !self.is_on() {
+            return;
+        }
+        let outcome = ending.outcome.text();
+        self.write("end", &json!({ "call": call.number, "outcome": outcome }), None);
+    }
+
+    fn answered(&self, number: u64, response: &Bytes) {
+        if !self.is_on() {
+            return;
+        }
+        let id = Raw::parse(response.clone()).ok().and_then(|response| response.member("id"));
+        let id = id.and_then(|id| id.read::<Value>().ok());
+        self.write("answer", &json!({ "call": number, "id": id }), None);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! One call, and what is shown of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sabir_engine::{ObservedCall, TransportKind};
+use sabir_wire::{Era, HttpExchange, MASK};
+use serde_json::{Map, Value, json};
+
+use crate::mask::{Masker, has_secrets};
+
+/// A call that is remembered.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) call: ObservedCall,
+    /// The version of the last change.
+    pub(super) version: u64,
+    pub(super) began_ms: f64,
+    pub(super) duration_ms: Option<f64>,
+    pub(super) outcome: Option<String>,
+    pub(super) is_error: bool,
+    pub(super) result_bytes: usize,
+    pub(super) request: Arrived,
+    pub(super) response: Text,
+    pub(super) notes: Vec<(f64, String)>,
+    pub(super) more_notes: usize,
+    pub(super) legs: Vec<Leg>,
+    pub(super) passed: Vec<Passed>,
+    pub(super) more_passed: usize,
+}
+
+/// The beginning of a text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text {
+    pub(super) kept: Bytes,
+    pub(super) length: usize,
+}
+
+/// A message of a client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrived {
+    pub(super) message: Text,
+    pub(super) headers: Arc<[(String, String)]>,
+}
+
+/// A request to an upstream that was made for a call.
+#[derive(Debug)]
+pub(super) struct Leg {
+    /// Milliseconds since the call began.
+    pub(super) at: f64,
+    pub(super) took: f64,
+    pub(super) upstream: String,
+    /// What it is, for people.
+    pub(super) text: String,
+}
+
+/// What passed between us and an upstream for a call.
+#[derive(Debug)]
+pub(super) struct Passed {
+    /// Milliseconds since the call began.
+    pub(super) at: f64,
+    pub(super) upstream: Arc<str>,
+    pub(super) what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Sent(Text),
+    Received(Text),
+    Exchanged(HttpExchange),
+}
+
+impl Text {
+    pub(super) fn new(text: &[u8], limit: usize) -> Self {
+        // A copy: the text may be a small part of a large buffer.
+        Self { kept: Bytes::copy_from_slice(&text[..text.len().min(limit)]), length: text.len() }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.kept.len() == self.length
+    }
+}
+
+impl Arrived {
+    /// About how many bytes it takes.
+    pub(super) fn size(&self) -> usize {
+        self.message.kept.len() + size(&self.headers)
+    }
+}
+
+impl What {
+    fn size(&self) -> usize {
+        match self {
+            Self::Sent(text) | Self::Received(text) => text.kept.len(),
+            Self::Exchanged(exchange) => size(&exchange.request) + size(&exchange.response),
+        }
+    }
+}
+
+fn size(headers: &[(String, String)]) -> usize {
+    headers.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+impl Entry {
+    /// The bytes of its messages.
+    pub(super) fn texts(&self) -> usize {
+        let passed: usize = self.passed.iter().map(|passed| passed.what.size()).sum();
+        self.request.size() + self.response.kept.len() + passed
+    }
+
+    /// Forgets its messages.
+    pub(super) fn forget_texts(&mut self) {
+        self.request.message.kept = Bytes::new();
+        self.request.headers = Arc::default();
+        self.response.kept = Bytes::new();
+        self.more_passed += self.passed.len();
+        self.passed = Vec::new();
+    }
+
+    /// Whether a request was sent to this upstream for it.
+    pub(super) fn has_asked(&self, upstream: &str) -> bool {
+        self.legs.iter().any(|leg| leg.upstream == upstream)
+            || self.passed.iter().any(|passed| *passed.upstream == *upstream)
+    }
+
+    /// Adds what passed. Gives the bytes that it takes.
+    pub(super) fn pass(&mut self, passed: Passed, most: usize) -> usize {
+        if self.passed.len() >= most {
+            self.more_passed += 1;
+            return 0;
+        }
+        let size = passed.what.size();
+        self.passed.push(passed);
+        size
+    }
+
+    /// Whether its response names a tool; `None` if that is not known any more.
+    pub(super) fn response_names(&self, tool: &str) -> Option<bool> {
+        let named = format!("\"name\":{}", Value::from(tool));
+        let is_named = String::from_utf8_lossy(&self.response.kept).contains(&named);
+        (is_named || (self.response.is_whole() && self.response.length > 0)).then_some(is_named)
+    }
+
+    /// What the list of calls shows.
+    pub(super) fn summary(&self) -> Value {
+        let call = &self.call;
+        let client = call.client.as_ref().and_then(|client| client.read::<Value>().ok());
+        let transport = match call.transport {
+            TransportKind::Pipe => "stdio",
+            TransportKind::Http => "http",
+            _ => "websocket",
+        };
+        json!({
+            "number": call.number,
+            "method": call.method.name(),
+            "name": call.name.as_deref(),
+            "caller": call.caller.to_string(),
+            "client": client.as_ref().and_then(|client| client["name"].as_str()),
+            "clientVersion": client.as_ref().and_then(|client| client["version"].as_str()),
+            "revision": call.revision.date(),
+            "era": if call.revision.era() == Era::Modern { "modern" } else { "legacy" },
+            "transport": transport,
+            "began": self.began_ms,
+            "duration": self.duration_ms,
+            "outcome": self.outcome,
+            "isError": self.is_error,
+            "bytes": self.result_bytes,
+            "notes": self.notes.iter().map(|(at, _)| at).collect::<Vec<_>>(),
+            "legs": self.legs.iter().map(|leg| (leg.at, leg.took)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// All that is known of it, without its secrets. `schema` gives the schema of the arguments of a
+    /// tool.
+    pub(super) fn details(&self, schema: &dyn Fn(&str) -> Option<Value>) -> Value {
+        let is_secret = self.call.name.as_deref().and_then(schema).is_some_and(|s| has_secrets(&s));
+        let shown = Shown { masker: Masker::default(), schema, entry: self, is_secret };
+        let mut details = self.summary();
+        // First the request: its secrets are masked wherever they come up again.
+        details["request"] = shown.text(&self.request.message);
+        details["headers"] = shown.headers(&self.request.headers);
+        details["response"] = shown.text(&self.response);
+        let at = |(at, text): &(f64, String)| json!({ "at": at, "text": text });
+        details["notes"] = self.notes.iter().map(at).collect();
+        details["moreNotes"] = self.more_notes.into();
+        let leg = |leg: &Leg| json!({ "at": leg.at, "took": leg.took, "upstream": leg.upstream, "text": leg.text });
+        details["legs"] = self.legs.iter().map(leg).collect();
+        details["passed"] = self.passed.iter().map(|passed| shown.passed(passed)).collect();
+        details["morePassed"] = self.more_passed.into();
+        details
+    }
+}
+
+/// Shows the messages of one call without its secrets.
+struct Shown<'a> {
+    masker: Masker,
+    schema: &'a dyn Fn(&str) -> Option<Value>,
+    entry: &'a Entry,
+    /// Whether an argument of its tool is secret.
+    is_secret: bool,
+}
+
+impl Shown<'_> {
+    /// The text as JSON, or as text if it was cut or is none.
+    fn text(&self, text: &Text) -> Value {
+        if text.length == 0 {
+            return Value::Null;
+        }
+        // An upstream may know the tool by another name.
+        let own = self.entry.call.name.as_deref();
+        let masked = text
+            .is_whole()
+            .then(|| self.masker.apply(&text.kept, |name| (self.schema)(own.unwrap_or(name))).json);
+        let json = masked.flatten().and_then(|json| serde_json::from_str(&json).ok());
+        json.unwrap_or_else(|| {
+            let kept = match self.is_secret {
+                // Nobody knows what the rest of it would say.
+                true => MASK.into(),
+                false => String::from_utf8_lossy(&text.kept),
+            };
+            json!({ "cut": kept, "length": text.length })
+        })
+    }
+
+    fn headers(&self, headers: &[(String, String)]) -> Value {
+        let texts = headers.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        let mut shown: Map<_, _> = texts.collect();
+        self.masker.apply_to_headers(&mut shown, self.is_secret);
+        if shown.is_empty() { Value::Null } else { Value::Object(shown) }
+    }
+
+    fn passed(&self, Passed { at, upstream, what }: &Passed) -> Value {
+        let (way, message) = match what {
+            What::Sent(text) => ("to", self.text(text)),
+            What::Received(text) => ("from", self.text(text)),
+            What::Exchanged(HttpExchange { request, status, response }) => {
+                let (request, response) = (self.headers(request), self.headers(response));
+                let heads = json!({ "request": request, "status": status, "response": response });
+                ("headers", heads)
+            }
+        };
+        json!({ "at": at, "way": way, "upstream": upstream, "message": message })
+    }
+}

@@ -1,0 +1,147 @@
+//! What a timeline sees of messages: those of clients before their calls begin, those that pass to
+//! and from upstreams, and what the programs of upstreams write to standard error.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+use sabir_engine::ObservedCall;
+use sabir_wire::{HttpExchange, Peer, Tap};
+use serde_json::{Value, json};
+
+use super::entry::{Arrived, Entry, Passed, Text, What};
+use super::{Timeline, now_ms};
+
+/// Messages of clients whose calls may not have begun, and their bytes. For more, the oldest are
+/// forgotten: their calls are shown without their headers.
+const MAX_ARRIVED: usize = 256;
+const MAX_ARRIVED_BYTES: usize = 2 << 20;
+
+/// Lines of standard error of all upstreams. For one more the oldest is forgotten.
+const MAX_LINES: usize = 2_000;
+
+/// The longest line that is kept. Of a longer one the beginning is.
+const MAX_LINE: usize = 1_000;
+
+/// How long after the end of a call a line may come that it is shown with: a program writes it
+/// before its answer, but on another pipe.
+const LATE_MS: f64 = 50.0;
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The names of upstreams, by link.
+    upstreams: FxHashMap<u64, Arc<str>>,
+    arrived: VecDeque<(u64, Arrived)>,
+    arrived_bytes: usize,
+    lines: VecDeque<Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    at_ms: f64,
+    upstream: Arc<str>,
+    text: String,
+}
+
+impl Seen {
+    fn arrive(&mut self, link: u64, arrived: Arrived) {
+        self.arrived_bytes += arrived.size();
+        self.arrived.push_back((link, arrived));
+        while self.arrived.len() > MAX_ARRIVED || self.arrived_bytes > MAX_ARRIVED_BYTES {
+            let Some((_, forgotten)) = self.arrived.pop_front() else { break };
+            self.arrived_bytes -= forgotten.size();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn arrived(&self) -> usize {
+        self.arrived.len()
+    }
+
+    /// The message that begins a call: the last of its link that names its method.
+    pub(super) fn request(&self, call: &ObservedCall) -> Option<Arrived> {
+        let method = format!("\"{}\"", call.method.name());
+        let begins = |(link, arrived): &&(u64, Arrived)| {
+            *link == call.link && String::from_utf8_lossy(&arrived.message.kept).contains(&method)
+        };
+        let found = self.arrived.iter().rev().find(begins);
+        found.map(|(_, arrived)| arrived.clone())
+    }
+
+    /// The lines that the upstreams of a call have written while it ran.
+    pub(super) fn lines(&self, entry: &Entry) -> Vec<Value> {
+        let end = entry.duration_ms.map_or(f64::MAX, |took| entry.began_ms + took + LATE_MS);
+        let is_of = |line: &&Line| {
+            let is_asked = || entry.has_asked(&line.upstream);
+            (entry.began_ms..=end).contains(&line.at_ms) && is_asked()
+        };
+        let shown = |line: &Line| {
+            json!({
+                "at": line.at_ms - entry.began_ms,
+                "upstream": line.upstream,
+                "text": line.text,
+            })
+        };
+        self.lines.iter().filter(is_of).map(shown).collect()
+    }
+}
+
+impl Timeline {
+    pub(super) fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what passed between us and an upstream for a call.
+    fn pass(&self, link: u64, call: u64, what: impl FnOnce() -> What) {
+        if call == 0 {
+            return;
+        }
+        let Some(upstream) = self.seen().upstreams.get(&link).cloned() else { return };
+        let (what, most) = (what(), self.bounds.passed);
+        self.change(call, |entry| {
+            let at = now_ms() - entry.began_ms;
+            entry.pass(Passed { at, upstream, what }, most)
+        });
+    }
+}
+
+impl Tap for Timeline {
+    fn opened(&self, link: u64, peer: &Peer<'_>) {
+        if let Peer::Upstream { name, .. } = peer {
+            self.seen().upstreams.insert(link, (*name).into());
+        }
+    }
+
+    fn received(&self, link: u64, call: u64, message: &Bytes, headers: &[(String, String)]) {
+        let text = || Text::new(message, self.bounds.text);
+        if self.seen().upstreams.contains_key(&link) {
+            return self.pass(link, call, || What::Received(text()));
+        }
+        let arrived = Arrived { message: text(), headers: headers.into() };
+        self.seen().arrive(link, arrived);
+    }
+
+    fn sent(&self, link: u64, call: u64, message: &Bytes) {
+        self.pass(link, call, || What::Sent(Text::new(message, self.bounds.text)));
+    }
+
+    fn exchanged(&self, link: u64, call: u64, exchange: &HttpExchange) {
+        self.pass(link, call, || What::Exchanged(exchange.clone()));
+    }
+
+    fn wrote(&self, link: u64, line: &str) {
+        let mut seen = self.seen();
+        let Some(upstream) = seen.upstreams.get(&link).cloned() else { return };
+        if seen.lines.len() >= MAX_LINES {
+            seen.lines.pop_front();
+        }
+        let text = line[..line.floor_char_boundary(MAX_LINE)].to_owned();
+        seen.lines.push_back(Line { at_ms: now_ms(), upstream, text });
+    }
+
+    fn closed(&self, link: u64) {
+        self.seen().upstreams.remove(&link);
+    }
+}
