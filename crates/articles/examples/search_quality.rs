@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pulldown_cmark::{Event, Options, Parser, Tag};
-use sabir_articles::{ReadOptions, SearchOptions, Settings, Store};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
+use sabir_articles::{ArticleUris, ReadOptions, SearchOptions, Settings, Store};
 
 /// The ranks that are looked at.
 const DEPTH: i64 = 10;
@@ -90,7 +90,7 @@ fn follow(store: &Store, misses: bool) -> Followed {
     let mut followed = Followed::default();
     for id in ids.iter().step_by(ids.len().div_ceil(1000).max(1)) {
         let raw = store.article(id, None).unwrap().content;
-        let options = ReadOptions { with_ids: true, ..ReadOptions::default() };
+        let options = ReadOptions { uris: Some(ArticleUris::default()), ..ReadOptions::default() };
         let returned = store.read(id, &options).unwrap().content;
         for (written, returned) in links(&raw).into_iter().zip(links(&returned)) {
             if !is_between_pages(&written, id) {
@@ -111,6 +111,9 @@ fn follow(store: &Store, misses: bool) -> Followed {
 fn links(text: &str) -> Vec<String> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_WIKILINKS | Options::ENABLE_FOOTNOTES;
     let links = Parser::new_ext(text, options).filter_map(|event| match event {
+        Event::Start(Tag::Link { link_type: LinkType::WikiLink { .. }, dest_url, .. }) => {
+            Some(format!("[[{dest_url}]]"))
+        }
         Event::Start(Tag::Link { dest_url, .. }) => Some(dest_url.into_string()),
         _ => None,
     });
@@ -120,6 +123,7 @@ fn links(text: &str) -> Vec<String> {
 /// Whether a link is meant to lead to a page of the same folder: not to another site, another section of
 /// the page, a file that is not a page, or out of the folder.
 fn is_between_pages(link: &str, from: &str) -> bool {
+    let link = link.trim_start_matches("[[").trim_end_matches("]]");
     let path = link.split(['#', '?']).next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_page = match name.rsplit_once('.') {

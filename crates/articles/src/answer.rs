@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::date::rfc3339;
-use crate::format::Format;
+use crate::edit::etag;
+use crate::folder::Folder;
 use crate::index::{Meta, Stored, View};
 use crate::links::{Link, names_of};
 use crate::listing::{Entry, Resolved};
 use crate::results::{Article, Indexing, Links, List, SectionSummary, StoreError, Summary};
-use crate::rewrite::with_ids;
+use crate::rewrite::Rewriting;
 use crate::sections::{Section, find_section};
 use crate::snapshot::Snapshot;
 use crate::uri::ArticleUris;
@@ -18,6 +21,9 @@ const DEFAULT_LIST: usize = 50;
 
 /// The longest list. The result has the total number.
 const LONGEST_LIST: usize = 1000;
+
+/// Folders of a list, unless there are more next to each other. Deeper levels are left out for it.
+const MOST_FOLDERS: usize = 40;
 
 /// The most links of each kind in a result.
 const MOST_LINKS: usize = 100;
@@ -43,12 +49,14 @@ pub(crate) fn list(
     indexing: Option<Indexing>,
 ) -> Result<List, StoreError> {
     let limit = limit(asked, DEFAULT_LIST, LONGEST_LIST)?;
-    let newest =
-        snapshot.listing.newest(category).ok_or_else(|| no_category(snapshot, category))?;
+    if let Some(category) = category {
+        known_folder(snapshot, category, indexing)?;
+    }
+    let newest = snapshot.listing.newest(category).unwrap_or_default();
     let total = newest.len();
     let page = newest.into_iter().skip(offset).take(limit);
     let articles = page.map(|entry| summary(snapshot, entry)).collect::<Result<_, _>>()?;
-    let folders = snapshot.listing.folders(category.unwrap_or_default());
+    let folders = snapshot.listing.tree(category.unwrap_or_default(), MOST_FOLDERS);
     let next_offset = Some(offset + limit).filter(|&next| next < total);
     Ok(List { articles, total, folders, next_offset, indexing })
 }
@@ -67,10 +75,14 @@ pub struct ReadOptions {
     pub offset: usize,
     /// The longest content, in bytes.
     pub limit: Option<usize>,
-    /// Whether links in the content become the ids of the articles that they lead to.
-    pub with_ids: bool,
+    /// Links in the content become the ids of the articles that they lead to, or the URIs of files.
+    pub uris: Option<ArticleUris>,
     /// Whether the links of the article are returned.
     pub links: bool,
+    /// Whether the `etag` of the file is returned.
+    pub etag: bool,
+    /// Whether the content is the file as it is now: with its frontmatter, and its links as written.
+    pub raw: bool,
 }
 
 /// An article, or one section of it.
@@ -79,6 +91,7 @@ pub(crate) fn article(
     asked: &str,
     options: &ReadOptions,
     site: Option<&str>,
+    folder: &Folder,
 ) -> Result<Article, StoreError> {
     let (resolved, linked_section) = snapshot.listing.resolve(asked.trim(), site);
     let entry = match resolved {
@@ -91,7 +104,7 @@ pub(crate) fn article(
     };
     let stored = stored(snapshot, entry)?;
     let frontmatter = stored.frontmatter()?;
-    let links = options.links.then(|| links(snapshot, entry, &stored)).transpose()?;
+    let links = options.links.then(|| links(snapshot, entry, &stored, site)).transpose()?;
     let Stored { meta, text, sections: outline, .. } = stored;
     let sections: Vec<SectionSummary> = outline.iter().map(section_summary).collect();
     let size = text.len();
@@ -108,11 +121,16 @@ pub(crate) fn article(
             })?)
         }
     };
+    let mut hash = entry.hash;
     let mut content =
         text[section.map_or(0..text.len(), |section| section.range.clone())].to_owned();
-    if options.with_ids {
-        let format = Format::of(&entry.path).unwrap_or(Format::Text);
-        content = with_ids(&content, format, entry.id(), &snapshot.listing, site);
+    if options.raw {
+        let bytes = folder.read_file(&entry.path).map_err(|_| not_found(asked))?;
+        hash = xxh3_64(&bytes);
+        content = String::from_utf8_lossy(&bytes).into_owned();
+    } else if let Some(uris) = &options.uris {
+        content =
+            Rewriting { listing: &snapshot.listing, site, folder, uris }.text(&content, entry);
     }
     let (range, next_offset) = part(&content, options);
     Ok(Article {
@@ -122,6 +140,7 @@ pub(crate) fn article(
         section: section.map(section_summary),
         sections,
         next_offset,
+        etag: (options.etag || options.raw).then(|| etag(hash)),
         links,
     })
 }
@@ -142,10 +161,15 @@ fn part(content: &str, options: &ReadOptions) -> (Range<usize>, Option<usize>) {
 }
 
 /// The articles that an article links to, and those that link to it.
-fn links(snapshot: &Snapshot, entry: &Entry, stored: &Stored) -> Result<Links, StoreError> {
+fn links(
+    snapshot: &Snapshot,
+    entry: &Entry,
+    stored: &Stored,
+    site: Option<&str>,
+) -> Result<Links, StoreError> {
     let targets = |from: &str, stored: &Stored| -> Vec<String> {
         let found = stored.links.iter().filter_map(|written| {
-            let link = Link::parse(written, None).filter(|link| !link.path.is_empty())?;
+            let link = Link::parse(written, site).filter(|link| !link.path.is_empty())?;
             snapshot.listing.linked(&link, from).map(|entry| entry.id().to_owned())
         });
         let mut found: Vec<String> = found.filter(|id| id != from).collect();
@@ -202,7 +226,7 @@ fn summary(snapshot: &Snapshot, entry: &Entry) -> Result<Summary, StoreError> {
 }
 
 /// The stored fields of an article.
-fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, StoreError> {
+pub(crate) fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, StoreError> {
     let lost =
         || tantivy::TantivyError::InternalError(format!("{} is not in the index", entry.path));
     let view: &View = snapshot.view.as_ref().ok_or_else(lost)?;
@@ -214,10 +238,21 @@ fn not_found(asked: &str) -> StoreError {
     StoreError::NotFound { asked: asked.to_owned(), suggestions: Vec::new(), indexing: None }
 }
 
-fn no_category(snapshot: &Snapshot, asked: Option<&str>) -> StoreError {
-    let categories = snapshot.listing.categories().map(|(name, _)| name.to_owned());
-    StoreError::NoCategory {
-        asked: asked.unwrap_or_default().to_owned(),
-        categories: categories.collect(),
+/// Whether there is such a folder. One that is unknown while the folder is read may still come.
+pub(crate) fn known_folder(
+    snapshot: &Snapshot,
+    asked: &str,
+    indexing: Option<Indexing>,
+) -> Result<(), StoreError> {
+    let listing = &snapshot.listing;
+    if indexing.is_some() || listing.has_folder(asked.trim_matches('/')) {
+        return Ok(());
     }
+    let mut categories: Vec<String> =
+        listing.categories().map(|(name, _)| name.to_owned()).collect();
+    // Where the beginning is right, what it may go on with.
+    if let Some((parent, _)) = asked.trim_matches('/').rsplit_once('/') {
+        categories.extend(listing.folders(parent).into_keys());
+    }
+    Err(StoreError::NoCategory { asked: asked.to_owned(), categories })
 }

@@ -11,6 +11,8 @@ use serde_json::Map;
 use crate::date::{self, When};
 use crate::format::Format;
 use crate::frontmatter::{self, Frontmatter};
+use crate::html;
+use crate::language::Language;
 use crate::notebook;
 use crate::problem::Problem;
 use crate::sections::Outline;
@@ -39,17 +41,20 @@ pub enum Hidden {
     Binary,
     /// The file cannot be read.
     Unreadable,
+    /// A PDF file, and no program that reads it is installed.
+    NoPdfReader,
 }
 
 impl Hidden {
     /// The letter of each reason in the records of the index.
-    const LETTERS: [(Self, char); 6] = [
+    const LETTERS: [(Self, char); 7] = [
         (Self::Draft, 'd'),
         (Self::Unpublished, 'p'),
         (Self::Status, 's'),
         (Self::TooLarge, 'l'),
         (Self::Binary, 'b'),
         (Self::Unreadable, 'u'),
+        (Self::NoPdfReader, 'r'),
     ];
 
     pub(crate) fn letter(self) -> char {
@@ -70,6 +75,7 @@ impl std::fmt::Display for Hidden {
             Self::TooLarge => "size",
             Self::Binary => "being binary",
             Self::Unreadable => "being unreadable",
+            Self::NoPdfReader => "missing `pdftotext`",
         })
     }
 }
@@ -85,6 +91,8 @@ pub(crate) struct ParsedArticle {
     /// The addresses of the page on its site: `permalink`, `url`, `slug`, and aliases.
     pub(crate) addresses: Vec<String>,
     pub(crate) status: Option<String>,
+    /// The language that it names.
+    pub(crate) language: Option<Language>,
     pub(crate) published: Option<When>,
     pub(crate) updated: Option<When>,
     /// All fields of the frontmatter.
@@ -102,7 +110,11 @@ pub(crate) struct ParsedArticle {
 pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> ParsedArticle {
     let format = Format::of(path).unwrap_or(Format::Text);
     let (file, mut problems, is_text) = decode(path, bytes);
-    let file = if format == Format::Notebook { notebook::markdown(&file) } else { file };
+    let file = match format {
+        Format::Notebook => notebook::markdown(&file),
+        Format::Html => html::markdown(&file),
+        _ => file,
+    };
     let (matter, text) = frontmatter::split(&file);
     problems
         .extend(matter.faults.iter().map(|fault| Problem::at(path, fault.line, &fault.message)));
@@ -140,6 +152,9 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
             &["permalink", "url", "slug", "aliases", "alias", "redirectfrom"],
         ),
         status,
+        language: first(&["lang", "language", "locale"])
+            .and_then(|tag| Language::of_tag(&tag))
+            .or_else(|| Language::of_path(path)),
         published,
         updated,
         frontmatter: matter
@@ -148,7 +163,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
             .map(|field| (field.key.clone(), field.value.json()))
             .collect(),
         // Empty, or only the beginning of a fence.
-        unfinished: matter.unclosed || file.trim().trim_matches(['-', '+']).is_empty(),
+        unfinished: is_text && (matter.unclosed || file.trim().trim_matches(['-', '+']).is_empty()),
         text: text.to_owned(),
         outline,
         hidden: if is_text { hidden } else { Some(Hidden::Binary) },

@@ -22,7 +22,7 @@ pub(crate) struct WriteLock {
 pub(crate) struct CacheFolder(PathBuf);
 
 impl CacheFolder {
-    /// The cache of a folder. Other statuses or weights have another cache.
+    /// The cache of a folder. Other settings of its documents have another cache.
     pub(crate) fn new(cache: &Path, folder: &Path, settings: &Settings) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&FORMAT.to_le_bytes());
@@ -32,7 +32,9 @@ impl CacheFolder {
             .as_ref()
             .map(|statuses| statuses.iter().map(|status| status.to_lowercase()).collect());
         statuses.iter_mut().for_each(|statuses| statuses.sort_unstable());
-        hash.update(format!("{statuses:?} {:?}", settings.weights).as_bytes());
+        let Settings { weights, language, pdf, .. } = settings;
+        let others = format!("{statuses:?} {weights:?} {language:?} {}", pdf.is_some());
+        hash.update(others.as_bytes());
         Self(cache.join("articles").join(format!("{:032x}", hash.digest128())))
     }
 
@@ -63,7 +65,7 @@ impl CacheFolder {
 }
 
 /// The index contains the text of every article: other users must not read it.
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -13,13 +13,14 @@ use std::time::UNIX_EPOCH;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, File, Metadata, MetadataExt as _};
 
-use crate::format::Format;
+use crate::format::{Format, media_type};
 use crate::ignored::{self, IgnoreFile, Rules};
 use crate::problem::Problem;
+use crate::regular;
 use crate::threads::on_threads;
 
 /// The deepest level of folders. Deeper ones are not read, and reported as a problem.
-const DEEPEST: usize = 32;
+pub(crate) const DEEPEST: usize = 32;
 
 /// The largest file in bytes. A larger one is not served, and reported as a problem.
 pub(crate) const LARGEST_FILE: u64 = 8 * 1024 * 1024;
@@ -63,6 +64,8 @@ pub(crate) struct Scan {
     pub(crate) problems: Vec<Problem>,
     /// Articles and folders that rules leave out.
     pub(crate) ignored: usize,
+    /// Whether there are images and other files that articles may refer to.
+    pub(crate) has_files: bool,
 }
 
 /// Why a file could not be read.
@@ -83,6 +86,8 @@ pub(crate) struct Folder {
     /// The device and the inode of the folder.
     identity: (u64, u64),
     rules: Rules,
+    /// The rules above it in its git repository.
+    above: Vec<IgnoreFile>,
 }
 
 impl Folder {
@@ -90,7 +95,8 @@ impl Folder {
         let path = path.canonicalize()?;
         let root = Dir::open_ambient_dir(&path, ambient_authority())?;
         let metadata = root.dir_metadata()?;
-        Ok(Self { root: Some(root), path, identity: (metadata.dev(), metadata.ino()), rules })
+        let (above, identity) = (IgnoreFile::above(&path), (metadata.dev(), metadata.ino()));
+        Ok(Self { root: Some(root), path, identity, rules, above })
     }
 
     /// The folder that is now at this path, if it is another one.
@@ -108,11 +114,12 @@ impl Folder {
                 path: self.path.clone(),
                 identity: (0, 0),
                 rules: self.rules.clone(),
+                above: Vec::new(),
             }),
         }
     }
 
-    fn root(&self) -> io::Result<&Dir> {
+    pub(crate) fn root(&self) -> io::Result<&Dir> {
         self.root
             .as_ref()
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the folder is gone"))
@@ -137,45 +144,62 @@ impl Folder {
 
     /// All files at or below `under` (empty: the whole folder).
     pub(crate) fn scan(&self, under: &str) -> Scan {
-        let mut scan = Scan::default();
         match self.root() {
-            Err(error) => scan.problems.push(Problem::of("", error.to_string())),
+            Err(error) => {
+                let problems = vec![Problem::of("", error.to_string())];
+                Scan { problems, ..Scan::default() }
+            }
             Ok(root) => {
-                let mut walk = Walk { root, rules: &self.rules, ignores: Vec::new(), scan };
-                walk.enter(root, "");
+                let mut walk = self.walk(root);
                 if under.is_empty() {
                     walk.whole();
                 } else {
                     walk.path(under);
                 }
-                scan = walk.scan;
+                walk.scan
             }
         }
-        scan
+    }
+
+    /// A walk that begins at the top.
+    fn walk<'a>(&'a self, root: &'a Dir) -> Walk<'a> {
+        let (rules, ignores) = (&self.rules, self.above.clone());
+        let mut walk = Walk { root, rules, ignores, scan: Scan::default() };
+        walk.enter(root, "");
+        walk
+    }
+
+    /// Whether a file with this path would be served: it is neither hidden nor excluded.
+    pub(crate) fn may_serve(&self, path: &str) -> io::Result<bool> {
+        let hidden = |part: &str| part.is_empty() || is_hidden(part);
+        let mut walk = self.walk(self.root()?);
+        let is_left_out = path.split('/').any(hidden) || !walk.may_enter(path);
+        Ok(!is_left_out && !walk.is_ignored(path, false))
+    }
+
+    /// Whether [`Folder::read_file`] finds a file.
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        let is_file = |root: &Dir| root.metadata(path).is_ok_and(|metadata| metadata.is_file());
+        self.root().is_ok_and(is_file) && self.may_serve(path).unwrap_or(false)
     }
 
     /// Reads a file of any kind, unless it is hidden or excluded.
     pub(crate) fn read_file(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        let hidden = |part: &str| part.is_empty() || is_hidden(part);
-        let root = self.root().map_err(ReadError::Io)?;
-        let mut walk =
-            Walk { root, rules: &self.rules, ignores: Vec::new(), scan: Scan::default() };
-        walk.enter(root, "");
-        if path.split('/').any(hidden) || !walk.may_enter(path) || walk.is_ignored(path, false) {
+        if !self.may_serve(path).map_err(ReadError::Io)? {
             return Err(ReadError::Io(io::ErrorKind::NotFound.into()));
         }
-        self.read(path).map(|(bytes, _)| bytes)
+        self.read(path, LARGEST_FILE).map(|(bytes, _)| bytes)
     }
 
-    /// Reads a file that a scan found.
-    pub(crate) fn read(&self, path: &str) -> Result<(Vec<u8>, Stamp), ReadError> {
-        let file = self.root().and_then(|root| root.open(path)).map_err(ReadError::Io)?;
+    /// Reads a file that a scan found, of at most this many bytes.
+    pub(crate) fn read(&self, path: &str, largest: u64) -> Result<(Vec<u8>, Stamp), ReadError> {
+        let file = self.root().and_then(|root| regular::open(root, path)).map_err(ReadError::Io)?;
         let before = stamp(&file)?;
-        if before.size > LARGEST_FILE {
+        if before.size > largest {
             return Err(ReadError::TooLarge(before.size));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0) + 1);
-        (&file).take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+        (&file).take(largest + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
         if stamp(&file)? != before || bytes.len() as u64 != before.size {
             return Err(ReadError::Changing);
         }
@@ -187,7 +211,7 @@ fn stamp(file: &File) -> Result<Stamp, ReadError> {
     file.metadata().map(|metadata| Stamp::of(&metadata)).map_err(ReadError::Io)
 }
 
-fn is_hidden(name: &str) -> bool {
+pub(crate) fn is_hidden(name: &str) -> bool {
     name.starts_with('.')
 }
 
@@ -262,6 +286,7 @@ impl Walk<'_> {
             self.scan.found.extend(scan.found);
             self.scan.problems.extend(scan.problems);
             self.scan.ignored += scan.ignored;
+            self.scan.has_files |= scan.has_files;
         }
     }
 
@@ -291,7 +316,10 @@ impl Walk<'_> {
                 .rev()
                 .find_map(|file| file.decides(path, is_folder))
                 .unwrap_or(false);
-        self.scan.ignored += usize::from(ignored && (is_folder || Format::of(path).is_some()));
+        if ignored && (is_folder || Format::of(path).is_some()) {
+            tracing::debug!(file = path, "ignored");
+            self.scan.ignored += 1;
+        }
         ignored
     }
 
@@ -345,7 +373,9 @@ impl Walk<'_> {
             }
         } else if kind.is_symlink() {
             self.link(&path, linked);
-        } else if kind.is_file() && Format::of(name).is_some() {
+        } else if kind.is_file() && Format::of(name).is_none() {
+            self.scan.has_files |= media_type(name).is_some();
+        } else if kind.is_file() {
             match entry.metadata() {
                 Ok(metadata) => self.file(&path, &metadata, linked),
                 // It has been removed meanwhile.
@@ -387,6 +417,8 @@ impl Walk<'_> {
     fn file(&mut self, path: &str, metadata: &Metadata, linked: bool) {
         if Format::of(path).is_some() {
             self.scan.found.push(Found { path: path.into(), stamp: Stamp::of(metadata), linked });
+        } else {
+            self.scan.has_files |= media_type(path).is_some();
         }
     }
 
@@ -395,7 +427,7 @@ impl Walk<'_> {
     }
 }
 
-fn is_link(root: &Dir, path: &str) -> bool {
+pub(crate) fn is_link(root: &Dir, path: &str) -> bool {
     root.symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 

@@ -12,6 +12,10 @@ pub(crate) enum Format {
     /// Converted to Markdown when it is read.
     Notebook,
     Text,
+    /// Converted to Markdown when it is read.
+    Html,
+    /// Its text is extracted by a program.
+    Pdf,
 }
 
 impl Format {
@@ -28,13 +32,15 @@ impl Format {
             "adoc" | "asciidoc" => Some(Self::AsciiDoc),
             "ipynb" => Some(Self::Notebook),
             "txt" => Some(Self::Text),
+            "html" | "htm" => Some(Self::Html),
+            "pdf" => Some(Self::Pdf),
             _ => None,
         }
     }
 
     /// Whether its links are those of Markdown.
     pub(crate) fn is_markdown(self) -> bool {
-        matches!(self, Self::Markdown | Self::Mdx | Self::Notebook)
+        matches!(self, Self::Markdown | Self::Mdx | Self::Notebook | Self::Html)
     }
 }
 
@@ -66,7 +72,8 @@ mod tests {
         assert_eq!(Format::of("a.txt"), Some(Format::Text));
         assert_eq!(Format::of("a.markdown"), Some(Format::Markdown));
         assert_eq!(Format::of("a.rst"), Some(Format::ReStructured));
-        for path in ["a", "a.html", ".md", "a/.md", "a.md~", "md"] {
+        assert_eq!(Format::of("a.htm"), Some(Format::Html));
+        for path in ["a", "a.htmlx", ".md", "a/.md", "a.md~", "md"] {
             assert_eq!(Format::of(path), None, "{path}");
         }
     }

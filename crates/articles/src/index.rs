@@ -27,16 +27,16 @@ use tantivy::{
 
 use crate::article::ParsedArticle;
 use crate::disk::DiskDirectory;
-use crate::links::{self, Link};
+use crate::links;
 use crate::listing::Entry;
 use crate::problem::Problem;
 use crate::sections::Section;
 use crate::settings::FolderWeight;
-use crate::words::{SpellingTokenizer, StemTokenizer};
+use crate::words::{SpellingTokenizer, StemTokenizer, in_language};
 
 /// The version of the fields, the records and the tokenizers. An index with another version is not
 /// used.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 4;
 
 /// The searched fields, and their weights, chosen by `cargo xtask search-quality`.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =
@@ -225,7 +225,7 @@ impl Index {
         );
         document.add_text(fields.meta, serde_json::to_string(&meta).map_err(invalid)?);
         for link in &reading.outline.links {
-            if let Some(name) = Link::parse(link, None).and_then(|link| links::name(&link)) {
+            if let Some(name) = links::name_in(link) {
                 document.add_text(fields.linked, name);
             }
         }
@@ -238,7 +238,7 @@ impl Index {
             document.add_text(fields.folders, &entry.path[..at]);
         }
         let mut search = |field: usize, text: &str| {
-            document.add_text(fields.searched[field], text);
+            document.add_text(fields.searched[field], in_language(text, entry.language));
             document.add_text(fields.spelling, text);
         };
         search(0, &reading.title);

@@ -17,10 +17,12 @@ use crate::folder::{Found, Scan};
 use crate::index::{Index, View, damaged};
 use crate::listing::{Listing, id_of};
 use crate::page::SETTLE_TIME;
+use crate::pdf;
 use crate::problem::Problem;
 use crate::reader::{Batch, Reader};
 use crate::results::{Change, Indexing};
 use crate::snapshot::{Snapshot, change_between};
+use crate::threads::give_way;
 use crate::watcher::Watcher;
 
 /// Bytes of the files in one batch. The first batch is small, so that results are available soon;
@@ -52,6 +54,7 @@ pub(crate) struct Indexer<'a> {
     cache_problems: &'a [Problem],
     scan_problems: Vec<Problem>,
     ignored: usize,
+    has_files: bool,
     file_problems: BTreeMap<Box<str>, Vec<Problem>>,
     /// Files that are being written, and when to read them again. The empty path is the folder.
     held: BTreeMap<String, Instant>,
@@ -104,6 +107,7 @@ impl<'a> Indexer<'a> {
             cache_problems,
             scan_problems: Vec::new(),
             ignored: 0,
+            has_files: false,
             file_problems: BTreeMap::new(),
             held: BTreeMap::new(),
             merging: false,
@@ -119,6 +123,7 @@ impl<'a> Indexer<'a> {
         difference.add(&known, "", scan.found, &BTreeSet::new());
         self.scan_problems = scan.problems;
         self.ignored = scan.ignored;
+        self.has_files = scan.has_files;
         // A file that changed while no store was open is not served until it has been read again.
         let outdated = difference.changed.keys().chain(&difference.gone);
         let listing = known.with(outdated.map(|path| (path.clone(), None)).collect());
@@ -126,6 +131,11 @@ impl<'a> Indexer<'a> {
         for problem in loaded.problems {
             if listing.file(&problem.file).is_some() {
                 self.file_problems.entry(problem.file.as_str().into()).or_default().push(problem);
+            }
+        }
+        for entry in listing.files() {
+            if let Some(reason) = entry.hidden {
+                tracing::debug!(file = &*entry.path, %reason, "not served");
             }
         }
         self.publish(Arc::new(listing), Change::default());
@@ -177,31 +187,43 @@ impl<'a> Indexer<'a> {
         };
         folder.store(Arc::clone(&other));
         self.watcher = Watcher::start(&other, events);
-        self.update(Changes::Everything)
+        // Copies have the same times, so other files may look unchanged: all of them are read.
+        self.compare(BTreeSet::from([String::new()]), true)
     }
 
     fn update(&mut self, changes: Changes) -> tantivy::Result<()> {
+        match changes {
+            Changes::Everything => self.compare(BTreeSet::from([String::new()]), false),
+            Changes::Damage => Err(damaged("a question could not be answered".to_owned())),
+            Changes::Paths(paths) if paths.is_empty() => Ok(()),
+            Changes::Paths(paths) => self.compare(paths, false),
+        }
+    }
+
+    /// Makes the index equal to the folder at and below these paths. `all`: files that look unchanged
+    /// are read, too.
+    fn compare(&mut self, mut named: BTreeSet<String>, all: bool) -> tantivy::Result<()> {
         let old = self.context.shared.snapshot();
-        let named = match changes {
-            Changes::Everything => BTreeSet::from([String::new()]),
-            Changes::Damage => return Err(damaged("a question could not be answered".to_owned())),
-            Changes::Paths(paths) if paths.is_empty() => return Ok(()),
-            Changes::Paths(paths) => paths,
-        };
         // A linked file changes when the target of its link does.
         let linked = old.listing.files().iter().filter(|entry| entry.linked);
         let mut difference = Difference::default();
-        for root in named.iter().cloned().chain(linked.map(|entry| entry.path.to_string())) {
+        let linked = linked.map(|entry| entry.path.to_string());
+        for root in named.iter().cloned().chain(linked).collect::<Vec<_>>() {
             self.held.remove(&root);
             let scan = self.context.folder.load().scan(&root);
             if root.is_empty() {
                 self.ignored = scan.ignored;
+                self.has_files = false;
             }
+            self.has_files |= scan.has_files;
             let inside = |file: &str| {
                 root.is_empty() || file == root || file.starts_with(&format!("{root}/"))
             };
             self.scan_problems.retain(|problem| !inside(&problem.file));
             self.scan_problems.extend(scan.problems);
+            if all {
+                named.extend(scan.found.iter().map(|found| found.path.to_string()));
+            }
             difference.add(&old.listing, &root, scan.found, &named);
         }
         self.build(difference, true)
@@ -224,6 +246,10 @@ impl<'a> Indexer<'a> {
         if files.len() >= MANY_FILES || self.writer.is_none() {
             self.merging = files.len() >= MANY_FILES;
             self.writer = None; // an index has one writer at a time
+            if self.merging && self.index.is_on_disk() {
+                // After a large build, merging keeps the cores busy for a while.
+                give_way();
+            }
             let bytes = files.iter().map(|found| found.stamp.size).sum();
             self.writer = Some(self.index.writer(threads, bytes)?);
         }
@@ -300,11 +326,13 @@ impl<'a> Indexer<'a> {
             .chain(listing.shadowed())
             .cloned()
             .chain(self.watcher.problem())
+            .chain(pdf::unread(&listing))
             .collect();
         problems.sort_unstable();
         problems.dedup();
-        let snapshot =
-            Snapshot { listing, view: Some(self.view.clone()), problems, ignored: self.ignored };
+        let Self { ignored, has_files, .. } = *self;
+        let view = Some(self.view.clone());
+        let snapshot = Snapshot { listing, view, problems, ignored, has_files };
         self.context.shared.publish(snapshot, change);
     }
 

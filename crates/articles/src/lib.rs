@@ -13,13 +13,16 @@ mod settings; // how a folder is served
 
 mod folder; // scanning and reading files
 mod ignored; // files that are left out by rules
+mod edit; // changing files
 mod format; // which files are articles
 mod page; // one file, or why it is not read yet
 
 mod article; // parses a file
 mod date; // dates in many formats
 mod frontmatter; // metadata above the text
+mod html; // HTML -> Markdown
 mod notebook; // Jupyter notebooks -> Markdown
+mod pdf; // PDF -> Markdown, by a program
 mod macros; // macros of site generators
 mod problem; // problems for the author
 mod sections; // the outline, and the plain text
@@ -29,6 +32,9 @@ mod yaml; // YAML, valid or not
 mod index; // the search index
 mod links; // links as pages and models write them
 mod listing; // all files, in memory
+mod fold; // words without case and accents
+mod language; // languages, and how a document names its own
+mod stems; // the stems of words
 mod words; // splits text into words
 
 pub mod fuzzing; // what fuzzers run
@@ -39,6 +45,7 @@ mod context; // what the parts of the worker share
 mod events; // what the worker waits for
 mod indexer; // keeps the index equal to the folder
 mod reader; // reads many files in parallel
+mod regular; // opens regular files only
 mod snapshot; // the current state
 mod threads; // parallel work
 mod watcher; // watches the folder
@@ -53,14 +60,18 @@ mod coverage; // a query of which an article must carry a part
 mod rank; // orders the matching articles
 mod results; // results and errors
 mod search; // searches the index
+mod vectors; // vectors of passages, for a search by meaning
 mod snippet; // the best part of a text
 mod spelling; // completions and corrections
-mod store; // the entry point
+mod store; // the entry point, and changes of articles
 mod texts; // a search over short texts in memory
 mod uri; // the URIs of articles
 
 pub use answer::ReadOptions;
 pub use article::{Hidden, shortened};
+pub use edit::{WriteError, Written};
+pub use language::Language;
+pub use pdf::PdfReader;
 pub use problem::Problem;
 pub use results::{
     Article, Change, Completion, Correction, File, Hit, Indexing, Links, List, Search,
@@ -71,3 +82,4 @@ pub use settings::{FolderWeight, Settings};
 pub use store::{Figures, OpenError, Store};
 pub use texts::TextIndex;
 pub use uri::ArticleUris;
+pub use vectors::Passage;

@@ -12,10 +12,14 @@ use percent_encoding::percent_decode_str;
 use crate::format::Format;
 
 /// The files that stand for their folder.
-const INDEXES: [&str; 4] = ["index", "_index", "readme", "README"];
+pub(crate) const INDEXES: [&str; 4] = ["index", "_index", "readme", "README"];
 
 /// Endings of the pages that a site generator makes of articles.
 const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".php"];
+
+/// The longest link in bytes, far above that of any path. A longer one leads nowhere: each of its parts
+/// is looked up.
+const LONGEST_LINK: usize = 4096;
 
 /// A link, parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,9 +35,16 @@ impl Link {
     /// leads elsewhere.
     pub(crate) fn parse(written: &str, site: Option<&str>) -> Option<Self> {
         let mut text = written.trim();
+        if text.len() > LONGEST_LINK {
+            return None;
+        }
         text = text.strip_prefix('!').unwrap_or(text);
         if let Some(inside) = text.strip_prefix("[[").and_then(|text| text.strip_suffix("]]")) {
             text = inside.split(['|', '\n']).next().unwrap_or(inside).trim_end_matches('\\');
+            // A name, in which `?` and `%` are letters.
+            let (path, section) = text.split_once('#').unwrap_or((text, ""));
+            let section = Some(section.trim().to_owned()).filter(|section| !section.is_empty());
+            return Some(Self { path: without_ending(path.trim()).to_owned(), section });
         } else if let Some((_, address)) =
             text.strip_suffix(')').and_then(|text| text.split_once("]("))
         {
@@ -167,11 +178,19 @@ impl Addresses {
     }
 }
 
-/// The name that a link uses for its target: the last part of its path.
-pub(crate) fn name(link: &Link) -> Option<String> {
+/// The name that a link uses for its target: the last part of its path. A URL may be one of the site.
+pub(crate) fn name_in(written: &str) -> Option<String> {
+    let link = Link::parse(written, site_of(written))?;
     let path = key(&link.path);
     let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
     Some(name).filter(|name| !name.is_empty() && name != "..")
+}
+
+/// The site that a URL is one of.
+fn site_of(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.find(['/', '#', '?']).unwrap_or(rest.len());
+    matches!(scheme, "http" | "https").then(|| &url[..scheme.len() + 3 + host])
 }
 
 /// The names that links may use for an article.
@@ -231,6 +250,7 @@ mod tests {
             ("[[Note]]", "Note"),
             ("[[Note#Some heading|shown]]", "Note # Some heading"),
             ("![[Folder/Note]]", "Folder/Note"),
+            ("[[What is 100%?#Why?]]", "What is 100%? # Why?"),
             ("[text](../x.md \"Title\")", "../x"),
             ("<a b.md>", "a b"),
             ("{{< ref \"docs/x.md\" >}}", "docs/x"),
@@ -260,6 +280,26 @@ mod tests {
             all.add(number, id, names);
         }
         (all, ids)
+    }
+
+    #[test]
+    fn the_name_in_a_link_is_the_last_part_of_its_path() {
+        for (written, name) in [
+            ("../tasks/pods.md#why", Some("pods")),
+            ("https://docs.example.org/tasks/Pods/?x=y#z", Some("pods")),
+            ("https://docs.example.org", None),
+            ("mailto:a@b.c", None),
+            ("..", None),
+        ] {
+            assert_eq!(name_in(written).as_deref(), name, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_bounded() {
+        let longest = "a/".repeat(LONGEST_LINK / 2);
+        assert!(Link::parse(&longest, None).is_some());
+        assert!(Link::parse(&format!("{longest}a"), None).is_none());
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 use crate::article::Hidden;
 use crate::folder::Stamp;
 use crate::format::Format;
-use crate::links::{Addresses, Link};
+use crate::language::Language;
+use crate::links::{Addresses, INDEXES, Link};
 use crate::problem::Problem;
 use crate::results::Completion;
 
@@ -40,6 +41,7 @@ pub(crate) struct Entry {
     pub(crate) linked: bool,
     /// Read so soon after it was written that a later write may have the same time.
     pub(crate) unsure: bool,
+    pub(crate) language: Language,
     /// The title, and the addresses on its site.
     pub(crate) names: Box<[Box<str>]>,
 }
@@ -72,8 +74,11 @@ impl Entry {
         let hidden = self.hidden.map_or('0', Hidden::letter);
         let [linked, unsure] = [self.linked, self.unsure].map(u8::from);
         let Stamp { size, mtime } = stamp;
+        let language = self.language.letter();
         let names = self.names.join(NAME_SEPARATOR);
-        format!("{path}\t{size}\t{mtime}\t{hash:x}\t{updated}\t{hidden}{linked}{unsure}\t{names}")
+        format!(
+            "{path}\t{size}\t{mtime}\t{hash:x}\t{updated}\t{hidden}{linked}{unsure}{language}\t{names}"
+        )
     }
 
     pub(crate) fn from_record(record: &str) -> Option<Self> {
@@ -82,12 +87,13 @@ impl Entry {
         let stamp = Stamp { size: parts.next()?.parse().ok()?, mtime: parts.next()?.parse().ok()? };
         let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
         let updated = parts.next()?.parse().ok()?;
-        let &[hidden, linked, unsure] = parts.next()?.as_bytes() else { return None };
+        let &[hidden, linked, unsure, language] = parts.next()?.as_bytes() else { return None };
         let hidden = Hidden::of_letter(char::from(hidden));
         let [linked, unsure] = [linked, unsure].map(|flag| flag == b'1');
+        let language = Language::of_letter(char::from(language))?;
         let names = parts.next()?.split(NAME_SEPARATOR).filter(|name| !name.is_empty());
         let names = names.map(Into::into).collect();
-        Some(Self { path, stamp, hash, updated, hidden, linked, unsure, names })
+        Some(Self { path, stamp, hash, updated, hidden, linked, unsure, language, names })
     }
 }
 
@@ -119,6 +125,8 @@ pub(crate) struct Listing {
     /// Categories by name, each with its indices in `articles`, newest first.
     categories: BTreeMap<Box<str>, Vec<u32>>,
     shadowed: Vec<Problem>,
+    /// Those of the articles, each once.
+    languages: Vec<Language>,
     /// Made when the first link is followed.
     addresses: OnceLock<Addresses>,
 }
@@ -143,8 +151,11 @@ impl Listing {
                 },
             }
         }
+        let mut languages: Vec<Language> = articles.iter().map(|entry| entry.language).collect();
+        languages.sort_unstable();
+        languages.dedup();
         let addresses = OnceLock::new();
-        Self { files, articles, by_name, by_date, categories, shadowed, addresses }
+        Self { files, articles, by_name, by_date, categories, shadowed, languages, addresses }
     }
 
     /// A listing with these files added, changed or (`None`) removed.
@@ -161,6 +172,11 @@ impl Listing {
 
     pub(crate) fn files(&self) -> &[Arc<Entry>] {
         &self.files
+    }
+
+    /// The languages of the articles.
+    pub(crate) fn languages(&self) -> &[Language] {
+        &self.languages
     }
 
     /// The articles, by id.
@@ -220,6 +236,10 @@ impl Listing {
         let bare = link.path.trim_matches('/');
         if let Some(entry) = self.article(bare) {
             return (Resolved::One(entry), link.section);
+        }
+        // A name may have `#`, `?` or `%` in it.
+        if let [entry] = self.ending_in(asked)[..] {
+            return (Resolved::One(entry), None);
         }
         let mut same = self.ending_in(bare);
         if same.is_empty() {
@@ -284,19 +304,50 @@ impl Listing {
         Some(places.filter(inside).collect()).filter(|found: &Vec<_>| !found.is_empty())
     }
 
+    /// The title of the page that stands for a folder.
+    pub(crate) fn title_of(&self, folder: &str) -> Option<&str> {
+        let page = INDEXES.iter().find_map(|name| self.article(&format!("{folder}/{name}")))?;
+        page.names.first().map(|title| &**title)
+    }
+
+    /// Whether there are articles in a folder.
+    pub(crate) fn has_folder(&self, folder: &str) -> bool {
+        !folder.is_empty() && self.inside(folder).next().is_some()
+    }
+
+    /// The articles in a folder (empty: the top), which are next to each other.
+    fn inside(&self, folder: &str) -> impl Iterator<Item = &Arc<Entry>> {
+        let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let from = self.articles.partition_point(|entry| entry.id() < below.as_str());
+        self.articles[from..].iter().take_while(move |entry| entry.id().starts_with(&below))
+    }
+
     /// The folders in a folder, with their numbers of articles.
     pub(crate) fn folders(&self, folder: &str) -> BTreeMap<String, usize> {
         let mut folders = BTreeMap::new();
         let folder = folder.trim_matches('/');
         let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
-        for entry in
-            self.articles.iter().filter(|entry| folder.is_empty() || is_inside(entry.id(), folder))
-        {
+        for entry in self.inside(folder) {
             if let Some(length) = entry.id()[start..].find('/') {
                 *folders.entry(entry.id()[..start + length].to_owned()).or_default() += 1;
             }
         }
         folders
+    }
+
+    /// The folders in a folder and in those, level by level, as long as there are at most `most`.
+    pub(crate) fn tree(&self, folder: &str, most: usize) -> BTreeMap<String, usize> {
+        let mut tree = self.folders(folder);
+        let mut level: Vec<String> = tree.keys().cloned().collect();
+        while !level.is_empty() && tree.len() <= most {
+            let below: Vec<_> = level.iter().flat_map(|name| self.folders(name)).collect();
+            if tree.len() + below.len() > most {
+                break;
+            }
+            level = below.iter().map(|(name, _)| name.clone()).collect();
+            tree.extend(below);
+        }
+        tree
     }
 
     /// The categories with this prefix, or else those that contain it.

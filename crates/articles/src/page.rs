@@ -9,8 +9,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::article::{self, Hidden, ParsedArticle};
 use crate::folder::{Folder, Found, LARGEST_FILE, ReadError, Stamp};
+use crate::format::Format;
 use crate::listing::Entry;
+use crate::pdf::{self, LARGEST_PDF};
 use crate::problem::Problem;
+use crate::settings::Settings;
 
 /// A file that looks unfinished is read anyway when it has not been written to for this long.
 pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -42,17 +45,23 @@ pub(crate) struct Page {
 pub(crate) fn read(
     folder: &Folder,
     found: &Found,
-    statuses: Option<&[String]>,
+    settings: &Settings,
     now: SystemTime,
 ) -> Outcome {
     let path = &*found.path;
-    let (stamp, hash, reading) = match folder.read(path) {
+    let is_pdf = Format::of(path) == Some(Format::Pdf);
+    let largest = if is_pdf { LARGEST_PDF } else { LARGEST_FILE };
+    let (stamp, hash, reading) = match folder.read(path, largest) {
         Ok((bytes, stamp)) => {
-            let reading = article::read(path, &bytes, statuses);
+            let hash = xxh3_64(&bytes);
+            let reading = match is_pdf {
+                true => pdf::read(path, bytes, settings.pdf.as_ref()),
+                false => article::read(path, &bytes, settings.statuses.as_deref()),
+            };
             if reading.unfinished && age(stamp, now) < SETTLE_TIME {
                 return Outcome::Held;
             }
-            (stamp, xxh3_64(&bytes), reading)
+            (stamp, hash, reading)
         }
         Err(ReadError::Changing) => return Outcome::Held,
         Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => return Outcome::Gone,
@@ -62,7 +71,7 @@ pub(crate) fn read(
             article::unread(Problem::of(path, error.to_string()), Hidden::Unreadable),
         ),
         Err(ReadError::TooLarge(size)) => {
-            let message = format!("not served: {size} bytes (limit {LARGEST_FILE})");
+            let message = format!("not served: {size} bytes (limit {largest})");
             (found.stamp, 0, article::unread(Problem::of(path, message), Hidden::TooLarge))
         }
     };
@@ -75,6 +84,7 @@ pub(crate) fn read(
         hidden: reading.hidden,
         names: names(&reading),
         linked: found.linked,
+        language: reading.language.unwrap_or(settings.language),
         unsure: age(stamp, now)
             < if stamp.mtime % 1_000_000_000 == 0 { COARSE_CLOCK } else { CLOCK },
     };
@@ -107,7 +117,7 @@ mod tests {
         let folder = Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let found = folder.scan("").found.remove(0);
         let written = UNIX_EPOCH + Duration::from_nanos(found.stamp.mtime as u64);
-        read(&folder, &found, None, written + after)
+        read(&folder, &found, &Settings::new(""), written + after)
     }
 
     fn page(outcome: Outcome) -> Page {
@@ -153,10 +163,11 @@ mod tests {
         file.set_len(LARGEST_FILE + 1).unwrap();
         let folder = Folder::open(home.path(), Rules::new(&[], &[]).unwrap()).unwrap();
         let found = folder.scan("").found.remove(0);
-        let page = page(read(&folder, &found, None, SystemTime::now()));
+        let settings = Settings::new("");
+        let page = page(read(&folder, &found, &settings, SystemTime::now()));
         assert_eq!(page.entry.hidden, Some(Hidden::TooLarge));
         assert_eq!(page.reading.problems.len(), 1);
         fs::remove_file(home.path().join("a.md")).unwrap();
-        assert!(matches!(read(&folder, &found, None, SystemTime::now()), Outcome::Gone));
+        assert!(matches!(read(&folder, &found, &settings, SystemTime::now()), Outcome::Gone));
     }
 }

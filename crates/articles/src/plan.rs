@@ -4,10 +4,11 @@
 //! may be a misspelling of. A phrase means only itself.
 
 use crate::index::View;
+use crate::language::Language;
 use crate::query::{Phrase, Query, Word};
 use crate::results::Correction;
 use crate::spelling::{completions, corrections};
-use crate::words::Stems;
+use crate::stems::Stemming;
 
 /// What a completed word is worth beside the word as typed, and when no article has it as typed.
 const COMPLETED: f32 = 0.3;
@@ -44,19 +45,24 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// `None` if nothing can match.
-    pub(crate) fn new(view: &View, query: &Query, all: u64) -> tantivy::Result<Option<Self>> {
-        let mut stems = Stems::new();
+    pub(crate) fn new(
+        view: &View,
+        query: &Query,
+        languages: &[Language],
+        all: u64,
+    ) -> tantivy::Result<Option<Self>> {
+        let mut stems = Stemming::new(languages);
         let mut clauses = Vec::new();
         let mut unknown = 0_usize;
         let mut corrections = Vec::new();
         for phrase in &query.phrases {
-            let articles = rarest(view, phrase)?;
+            let (phrases, articles) = possible(view, phrase)?;
             // A phrase must be in the article; if one of its words is in none, nothing matches.
             if articles == 0 {
                 return Ok(None);
             }
             clauses.push(Clause {
-                phrases: vec![phrase.clone()],
+                phrases,
                 weight: weight(articles, all),
                 certainty: 1.0,
                 required: true,
@@ -112,6 +118,19 @@ fn rarest(view: &View, phrase: &Phrase) -> tantivy::Result<u64> {
     Ok(rarest)
 }
 
+/// Those of some phrases that articles may have, and about how many have one.
+fn possible(view: &View, phrases: &[Phrase]) -> tantivy::Result<(Vec<Phrase>, u64)> {
+    let (mut possible, mut articles) = (Vec::new(), 0);
+    for phrase in phrases {
+        let count = rarest(view, phrase)?;
+        if count > 0 {
+            possible.push(phrase.clone());
+            articles += count;
+        }
+    }
+    Ok((possible, articles))
+}
+
 /// What a word may mean.
 #[derive(Default)]
 struct Meaning {
@@ -125,23 +144,17 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn of(view: &View, word: &Word, stems: &mut Stems) -> tantivy::Result<Self> {
+    fn of(view: &View, word: &Word, stems: &mut Stemming<'_>) -> tantivy::Result<Self> {
         let mut meaning = Self { certainty: 1.0, ..Self::default() };
-        let exact = view.articles_with(&word.stem)?;
-        if exact > 0 {
-            meaning.add(view, word.stem.clone(), 1.0)?;
-        }
-        if let Some(apart) = &word.apart {
-            let articles = rarest(view, apart)?;
-            if articles > 0 {
-                meaning.phrases.push(apart.clone());
-                meaning.articles += articles;
-            }
-        }
+        meaning.add(view, word.stems.clone(), 1.0)?;
+        let is_exact = !meaning.terms.is_empty();
+        let (apart, articles) = possible(view, &word.apart)?;
+        meaning.phrases.extend(apart);
+        meaning.articles += articles;
         if word.open {
-            let worth = if exact > 0 { COMPLETED } else { ONLY_COMPLETED };
+            let worth = if is_exact { COMPLETED } else { ONLY_COMPLETED };
             for found in completions(view, &word.text)? {
-                meaning.add(view, stems.of(&found.word), worth)?;
+                meaning.add(view, stems.all(&found.word), worth)?;
             }
         }
         // A word that an article has is never corrected.
@@ -150,7 +163,7 @@ impl Meaning {
                 let worth = CORRECTED[found.edits.min(CORRECTED.len() - 1)];
                 meaning.certainty = worth;
                 meaning.corrected = true;
-                meaning.add(view, stems.of(&found.word), worth)?;
+                meaning.add(view, stems.all(&found.word), worth)?;
                 meaning.written.push(found.word);
             }
         }
@@ -163,21 +176,22 @@ impl Meaning {
         view: &View,
         at: usize,
         words: &[Word],
-        stems: &mut Stems,
+        stems: &mut Stemming<'_>,
     ) -> tantivy::Result<()> {
         for pair in words[at.saturating_sub(1)..words.len().min(at + 2)].windows(2) {
-            let stem = stems.of(&format!("{}{}", pair[0].text, pair[1].text));
-            if view.articles_with(&stem)? > 0 {
-                self.add(view, stem, JOINED)?;
-            }
+            self.add(view, stems.all(&format!("{}{}", pair[0].text, pair[1].text)), JOINED)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, view: &View, stem: String, worth: f32) -> tantivy::Result<()> {
-        if !self.terms.iter().any(|(known, _)| *known == stem) {
-            self.articles += view.articles_with(&stem)?;
-            self.terms.push((stem, worth));
+    /// Adds those of some stems that articles have.
+    fn add(&mut self, view: &View, stems: Vec<String>, worth: f32) -> tantivy::Result<()> {
+        for stem in stems {
+            let articles = view.articles_with(&stem)?;
+            if articles > 0 && !self.terms.iter().any(|(known, _)| *known == stem) {
+                self.articles += articles;
+                self.terms.push((stem, worth));
+            }
         }
         Ok(())
     }

@@ -6,8 +6,11 @@
 //!
 //! Stop words ("how do I …") are left out unless there are no other words.
 
+use crate::fold::fold;
+use crate::language::Language;
 use crate::results::StoreError;
-use crate::words::{Kind, Piece, Splitter, Stems, fold};
+use crate::stems::Stemming;
+use crate::words::{Kind, Piece, Splitter};
 
 /// The longest query in bytes. A longer one is refused.
 pub(crate) const LONGEST_QUERY: usize = 4096;
@@ -19,7 +22,8 @@ pub(crate) const MOST_WORDS: usize = 32;
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Query {
     pub(crate) words: Vec<Word>,
-    pub(crate) phrases: Vec<Phrase>,
+    /// Each in every language.
+    pub(crate) phrases: Vec<Vec<Phrase>>,
 }
 
 /// One word.
@@ -27,14 +31,14 @@ pub(crate) struct Query {
 pub(crate) struct Word {
     /// The folded word.
     pub(crate) text: String,
-    /// The stem, which is in the index.
-    pub(crate) stem: String,
+    /// Its stems, of which one is in the index: the query does not say its language.
+    pub(crate) stems: Vec<String>,
     /// Whether it ends the query, so that it may be unfinished.
     pub(crate) open: bool,
     /// Whether it consists of letters, so that it may be misspelt.
     pub(crate) spelt: bool,
     /// The parts of a `camelCase` word, which may also be written separately.
-    pub(crate) apart: Option<Phrase>,
+    pub(crate) apart: Vec<Phrase>,
 }
 
 /// Stems, and their distances from the first.
@@ -42,17 +46,19 @@ pub(crate) struct Word {
 pub(crate) struct Phrase(pub(crate) Vec<(usize, String)>);
 
 impl Query {
-    pub(crate) fn parse(text: &str) -> Result<Self, StoreError> {
+    /// Parses a query for articles in these languages.
+    pub(crate) fn parse(text: &str, languages: &[Language]) -> Result<Self, StoreError> {
         if text.len() > LONGEST_QUERY {
             return Err(StoreError::QueryTooLong { size: text.len(), most: LONGEST_QUERY });
         }
-        let mut stems = Stems::new();
+        let mut stems = Stemming::new(languages);
         let mut query = Self::default();
         for (part, quoted) in parts(text) {
             if quoted {
-                query.phrases.extend(phrase(part, &mut stems));
+                let phrases = stems.phrases(part);
+                query.phrases.extend((!phrases.is_empty()).then_some(phrases));
             } else {
-                query.words.extend(words(part, &mut stems));
+                query.words.extend(stems.words(part));
             }
         }
         if let Some(last) = query.words.last_mut() {
@@ -63,8 +69,8 @@ impl Query {
         // Of two words with one stem the later is kept: it may be the unfinished one.
         query.words.reverse();
         query.words.retain(|word| {
-            !seen.contains(&word.stem) && {
-                seen.push(word.stem.clone());
+            !seen.contains(&word.stems[0]) && {
+                seen.push(word.stems[0].clone());
                 true
             }
         });
@@ -96,49 +102,61 @@ fn parts(text: &str) -> Vec<(&str, bool)> {
     parts
 }
 
-fn phrase(text: &str, stems: &mut Stems) -> Option<Phrase> {
-    let single = |piece: &Piece| !matches!(piece.kind, Kind::Whole | Kind::Pair);
-    let terms = Splitter::new(text).filter(single).take(MOST_WORDS).map(|piece| {
-        let folded = fold(&text[piece.from..piece.to]);
-        (piece.position, stems.of(&folded))
-    });
-    let terms: Vec<_> = terms.collect();
-    if terms.is_empty() { None } else { Some(Phrase(terms)) }
-}
-
-fn words(text: &str, stems: &mut Stems) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
-    let mut in_pair = false;
-    let mut pieces = Splitter::new(text).peekable();
-    while let Some(piece) = pieces.next() {
-        let typed = fold(&text[piece.from..piece.to]);
-        match piece.kind {
-            Kind::Word | Kind::Whole => words.push(Word {
-                stem: stems.of(&typed),
-                open: false,
-                spelt: !typed.contains(|c: char| c.is_numeric()),
-                apart: (piece.kind == Kind::Whole)
-                    .then(|| phrase(&text[piece.from..piece.to], stems))
-                    .flatten(),
-                text: typed,
-            }),
-            Kind::Part => {}
-            // A character in a pair is searched for as part of the pair.
-            Kind::Sign => {
-                let pairs_on = pieces.peek().is_some_and(|next| next.kind == Kind::Pair);
-                if !pairs_on && !in_pair {
-                    words.push(sign(typed));
-                }
-                in_pair = pairs_on;
+impl Stemming<'_> {
+    /// A text as a phrase, in each language in which it is another one.
+    fn phrases(&mut self, text: &str) -> Vec<Phrase> {
+        let single = |piece: &Piece| !matches!(piece.kind, Kind::Whole | Kind::Pair);
+        let pieces: Vec<Piece> = Splitter::new(text).filter(single).take(MOST_WORDS).collect();
+        let mut phrases: Vec<Phrase> = Vec::new();
+        for language in self.languages.iter().filter(|_| !pieces.is_empty()) {
+            let terms = pieces.iter().map(|piece| {
+                (piece.position, self.stems.of(*language, &text[piece.from..piece.to]))
+            });
+            let phrase = Phrase(terms.collect());
+            if !phrases.contains(&phrase) {
+                phrases.push(phrase);
             }
-            Kind::Pair => words.push(sign(typed)),
         }
+        phrases
     }
-    words
+
+    fn words(&mut self, text: &str) -> Vec<Word> {
+        let mut words: Vec<Word> = Vec::new();
+        let mut in_pair = false;
+        let mut pieces = Splitter::new(text).peekable();
+        while let Some(piece) = pieces.next() {
+            let written = &text[piece.from..piece.to];
+            let typed = fold(written);
+            match piece.kind {
+                Kind::Word | Kind::Whole => words.push(Word {
+                    stems: self.all(written),
+                    open: false,
+                    spelt: !typed.contains(|c: char| c.is_numeric()),
+                    apart: match piece.kind {
+                        Kind::Whole => self.phrases(written),
+                        _ => Vec::new(),
+                    },
+                    text: typed,
+                }),
+                Kind::Part => {}
+                // A character in a pair is searched for as part of the pair.
+                Kind::Sign => {
+                    let pairs_on = pieces.peek().is_some_and(|next| next.kind == Kind::Pair);
+                    if !pairs_on && !in_pair {
+                        words.push(sign(typed));
+                    }
+                    in_pair = pairs_on;
+                }
+                Kind::Pair => words.push(sign(typed)),
+            }
+        }
+        words
+    }
 }
 
 fn sign(text: String) -> Word {
-    Word { stem: text.clone(), text, open: false, spelt: false, apart: None }
+    let stems = vec![text.clone()];
+    Word { stems, text, open: false, spelt: false, apart: Vec::new() }
 }
 
 /// Stop words: words that are in every English text, and the words of questions.
@@ -164,20 +182,21 @@ const STOP_WORDS: [&str; 116] = [
 mod tests {
     use super::*;
 
+    const ENGLISH: [Language; 1] = [Language::ENGLISH];
+
     /// Words as `text>stem`, `*` for an open one; phrases as `"stem stem"`.
     fn shown(text: &str) -> String {
-        let query = match Query::parse(text) {
+        let query = match Query::parse(text, &ENGLISH) {
             Ok(query) => query,
             Err(error) => return error.to_string(),
         };
         let words = query.words.iter().map(|word| {
-            let apart = word
-                .apart
-                .as_ref()
-                .map_or_else(String::new, |phrase| format!("={}", stems(phrase)));
-            format!("{}>{}{}{apart}", word.text, word.stem, if word.open { "*" } else { "" })
+            let apart: String =
+                word.apart.iter().map(|phrase| format!("={}", stems(phrase))).collect();
+            let open = if word.open { "*" } else { "" };
+            format!("{}>{}{open}{apart}", word.text, word.stems.join("/"))
         });
-        words.chain(query.phrases.iter().map(stems)).collect::<Vec<_>>().join(" ")
+        words.chain(query.phrases.iter().flatten().map(stems)).collect::<Vec<_>>().join(" ")
     }
 
     fn stems(phrase: &Phrase) -> String {
@@ -238,6 +257,14 @@ mod tests {
     }
 
     #[test]
+    fn a_word_has_a_stem_in_each_language() {
+        let languages = ["en", "de"].map(|tag| Language::of_tag(tag).unwrap());
+        let query = Query::parse("Häuser \"alte Häuser\"", &languages).unwrap();
+        assert_eq!(query.words[0].stems, ["hauser", "haus"]);
+        assert_eq!(query.phrases[0].len(), 2);
+    }
+
+    #[test]
     fn operators_and_fields_are_only_words() {
         assert_eq!(
             shown("title:foo AND (bar OR -baz) +qux^2 a~1"),
@@ -256,24 +283,24 @@ mod tests {
     #[test]
     fn the_limits_hold_at_their_edges() {
         let longest = "a".repeat(LONGEST_QUERY);
-        assert!(!matches!(Query::parse(&longest), Err(StoreError::QueryTooLong { .. })));
+        assert!(!matches!(Query::parse(&longest, &ENGLISH), Err(StoreError::QueryTooLong { .. })));
         assert!(matches!(
-            Query::parse(&format!("{longest}a")),
+            Query::parse(&format!("{longest}a"), &ENGLISH),
             Err(StoreError::QueryTooLong { .. })
         ));
         assert!(matches!(
-            Query::parse(&"x ".repeat(50_000)),
+            Query::parse(&"x ".repeat(50_000), &ENGLISH),
             Err(StoreError::QueryTooLong { size: 100_000, .. })
         ));
         let many = |count: usize| (0..count).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
-        assert_eq!(Query::parse(&many(MOST_WORDS)).unwrap().words.len(), MOST_WORDS);
-        assert_eq!(Query::parse(&many(MOST_WORDS + 1)).unwrap().words.len(), MOST_WORDS);
+        assert_eq!(Query::parse(&many(MOST_WORDS), &ENGLISH).unwrap().words.len(), MOST_WORDS);
+        assert_eq!(Query::parse(&many(MOST_WORDS + 1), &ENGLISH).unwrap().words.len(), MOST_WORDS);
     }
 
     proptest::proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in "\\PC{0,80}") {
-            if let Ok(query) = Query::parse(&text) {
+            if let Ok(query) = Query::parse(&text, &ENGLISH) {
                 proptest::prop_assert!(query.words.len() + query.phrases.len() > 0);
             }
         }

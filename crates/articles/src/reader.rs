@@ -66,7 +66,7 @@ impl Reader<'_> {
         let Context { settings, shared, .. } = self.context;
         let folder = self.context.folder.load();
         shared.files_read.fetch_add(1, Ordering::Relaxed);
-        match page::read(&folder, found, settings.statuses.as_deref(), SystemTime::now()) {
+        match page::read(&folder, found, settings, SystemTime::now()) {
             Outcome::Held => batch.held.push(found.path.clone()),
             Outcome::Gone => batch.files.push((found.path.clone(), None)),
             Outcome::Read(page) => {

@@ -23,7 +23,7 @@ pub struct Summary {
     pub category: Option<String>,
     /// The rest of the path, without the file extension
     pub slug: String,
-    /// The title in the frontmatter, else the first heading, else the file name
+    /// The title in the frontmatter, else the first heading of level 1, else the file name
     pub title: String,
     /// The description in the frontmatter, else the first paragraph
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +80,9 @@ pub struct Article {
     /// Where the content goes on, if this is not its end: the next offset
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
+    /// Identifies the content of the file, if it was requested
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
     /// The links, if they were requested
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
@@ -122,7 +125,7 @@ pub struct List {
     pub articles: Vec<Summary>,
     /// The number of articles in all
     pub total: usize,
-    /// The folders below, with their numbers of articles
+    /// The folders below, and if they are few those in them, with their numbers of articles
     #[serde(default)]
     pub folders: BTreeMap<String, usize>,
     /// The offset of the next articles, if there are more
@@ -254,7 +257,7 @@ pub enum StoreError {
         sections: Vec<SectionSummary>,
     },
     /// The category does not exist.
-    #[error("unknown category `{asked}` (expected one of: {})", .categories.join(", "))]
+    #[error("unknown category `{asked}` ({})", categories_of(.categories))]
     NoCategory {
         /// The category.
         asked: String,
@@ -301,6 +304,13 @@ fn still(indexing: &Option<Indexing>) -> String {
     indexing.map_or_else(String::new, |Indexing { done, total }| {
         format!("; the folder is still being read ({done} of {total} files)")
     })
+}
+
+fn categories_of(categories: &[String]) -> String {
+    match categories {
+        [] => "there are no categories".to_owned(),
+        all => format!("expected one of: {}", all.join(", ")),
+    }
 }
 
 fn sections_of(sections: &[SectionSummary]) -> String {

@@ -9,12 +9,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 
+use crate::fold::fold;
 use crate::format::Format;
 use crate::macros::without_macros;
-use crate::words::{MARK, PASSAGE, Splitter, fold};
+use crate::words::{MARK, PASSAGE, Splitter};
 
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
@@ -42,6 +43,12 @@ pub(crate) struct Section {
     pub(crate) range: Range<usize>,
     /// The number of its first passage in the index.
     pub(crate) passage: u32,
+}
+
+/// The text of a section without its subsections.
+pub(crate) fn own_text<'a>(sections: &[Section], text: &'a str, at: usize) -> &'a str {
+    let end = sections.get(at + 1).map_or(text.len(), |next| next.range.start);
+    &text[sections[at].range.start..end]
 }
 
 /// Finds a section by id, by title, or by anchor.
@@ -166,12 +173,16 @@ impl<'a> Reader<'a> {
                 let source = &self.text[range];
                 self.skipping = self.format == Format::Mdx
                     && (source.starts_with("import ") || source.starts_with("export "));
-                if self.outline.paragraph.is_none() && !self.skipping {
+                let is_text = !self.skipping && !is_directive(source, self.format);
+                if self.outline.paragraph.is_none() && is_text {
                     self.paragraph = Some(String::new());
                 }
             }
-            Tag::Link { dest_url, .. } if self.outline.links.len() < MOST_LINKS => {
-                self.outline.links.push(dest_url.into_string());
+            Tag::Link { link_type, dest_url, .. } if self.outline.links.len() < MOST_LINKS => {
+                self.outline.links.push(match link_type {
+                    LinkType::WikiLink { .. } => format!("[[{dest_url}]]"),
+                    _ => dest_url.into_string(),
+                });
             }
             Tag::Image { .. } => self.in_image = true,
             Tag::BlockQuote(_) | Tag::List(_) | Tag::Table(_) | Tag::FootnoteDefinition(_) => {
@@ -295,6 +306,18 @@ impl<'a> Reader<'a> {
         for at in open {
             sections[at].range.end = self.text.len();
         }
+    }
+}
+
+/// Whether a paragraph is for the program that makes pages of the text: `:toc:`, `.. toctree::`.
+fn is_directive(paragraph: &str, format: Format) -> bool {
+    let is_field = |line: &str| {
+        line.trim().strip_prefix(':').is_some_and(|rest| rest.trim_start_matches('!').contains(':'))
+    };
+    match format {
+        Format::AsciiDoc => paragraph.lines().all(is_field),
+        Format::ReStructured => paragraph.starts_with(".. ") || paragraph.lines().all(is_field),
+        _ => false,
     }
 }
 

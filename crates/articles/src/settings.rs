@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::language::Language;
+use crate::pdf::PdfReader;
+
 /// The default of [`Settings::small`], in bytes.
 const SMALL: u64 = 16 * 1024 * 1024;
 
@@ -26,6 +29,12 @@ pub struct Settings {
     /// The index of a folder with up to this many bytes of articles is kept in memory, and built at
     /// every start.
     pub small: u64,
+    /// The language of articles that name none.
+    pub language: Language,
+    /// The model that makes vectors of passages, for a search by meaning. `None`: there are none.
+    pub model: Option<String>,
+    /// Reads PDF files. `None`: they are not served.
+    pub pdf: Option<PdfReader>,
     /// Whether the folder is watched.
     pub watch: bool,
 }
@@ -42,6 +51,9 @@ impl Settings {
             weights: Vec::new(),
             cache: None,
             small: SMALL,
+            language: Language::ENGLISH,
+            model: None,
+            pdf: None,
             watch: true,
         }
     }

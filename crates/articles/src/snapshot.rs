@@ -31,6 +31,8 @@ pub(crate) struct Snapshot {
     pub(crate) problems: Vec<Problem>,
     /// Articles and folders that rules leave out.
     pub(crate) ignored: usize,
+    /// Whether there are images and other files that articles may refer to.
+    pub(crate) has_files: bool,
 }
 
 /// The state that the worker shares with the store.
@@ -158,6 +160,7 @@ mod tests {
     use super::*;
     use crate::article::Hidden;
     use crate::folder::Stamp;
+    use crate::language::Language;
     use crate::listing::Entry;
 
     fn listing(files: &[(&str, u64)]) -> Listing {
@@ -170,6 +173,7 @@ mod tests {
                 hidden: (hash == 0).then_some(Hidden::Draft),
                 linked: false,
                 unsure: false,
+                language: Language::ENGLISH,
                 names: Box::default(),
             })
         };

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::fold::fold_into;
+use crate::language::Language;
 use crate::macros::without_macros;
 use crate::sections::Outline;
-use crate::words::{MARK, PASSAGE, Splitter, Stems, fold_into};
+use crate::stems::Stems;
+use crate::words::{MARK, PASSAGE, Splitter};
 
 /// The most bytes between the first and the last matching word.
 const SPAN: usize = 160;
@@ -53,9 +56,14 @@ impl Cutter {
     }
 
     /// The part of a passage with the most and heaviest different words. `None` if it has none.
-    pub(crate) fn cut(&mut self, outline: &Outline, passage: u32) -> Option<Cut> {
+    pub(crate) fn cut(
+        &mut self,
+        outline: &Outline,
+        passage: u32,
+        language: Language,
+    ) -> Option<Cut> {
         let text = &outline.plain;
-        let matches = self.matches(text, passage);
+        let matches = self.matches(text, passage, language);
         let heading =
             if text.starts_with(MARK) { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
         let below = matches.partition_point(|found| found.from < heading);
@@ -85,7 +93,7 @@ impl Cutter {
         Some(Cut { text: format!("{before}{body}{after}"), words })
     }
 
-    fn matches(&mut self, text: &str, passage: u32) -> Vec<Match> {
+    fn matches(&mut self, text: &str, passage: u32, language: Language) -> Vec<Match> {
         let mut folded = String::new();
         let mut found = Vec::new();
         for piece in Splitter::new(text).take_while(|piece| piece.from < LOOKED_AT) {
@@ -101,7 +109,7 @@ impl Cutter {
             fold_into(word, &mut folded);
             // Checking the first letters is cheaper than stemming.
             if self.stems.iter().any(|(stem, _)| begins_alike(&folded, stem)) {
-                self.stemmer.stem(&mut folded);
+                self.stemmer.stem_into(language, word, &mut folded);
                 if let Some(&stem) = self.by_stem.get(&folded) {
                     found.push(Match { from: piece.from, to: piece.to, stem });
                 }
@@ -193,7 +201,9 @@ mod tests {
     fn shown(markdown: &str, stems: &[&str]) -> Option<(String, String)> {
         let outline = Outline::read(markdown, Format::Markdown);
         let stems: Vec<_> = stems.iter().map(|stem| ((*stem).to_owned(), 1.0)).collect();
-        Cutter::new(stems).cut(&outline, 0).map(|cut| (cut.text, cut.words.join(" ")))
+        Cutter::new(stems)
+            .cut(&outline, 0, Language::ENGLISH)
+            .map(|cut| (cut.text, cut.words.join(" ")))
     }
 
     #[test]
@@ -241,7 +251,7 @@ mod tests {
         let outline =
             Outline::read(&format!("common common. {filler} rare. {filler}"), Format::Markdown);
         let found = Cutter::new(vec![("common".into(), 0.1), ("rare".into(), 2.0)])
-            .cut(&outline, 0)
+            .cut(&outline, 0, Language::ENGLISH)
             .unwrap();
         assert_eq!(found.words, ["rare"]);
     }

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use percent_encoding::percent_decode_str;
 use tokio::sync::broadcast;
 
 use crate::answer::{self, ReadOptions};
@@ -22,15 +23,20 @@ use crate::folder::Folder;
 use crate::format::media_type;
 use crate::ignored::Rules;
 use crate::index::damaged;
+use crate::links::join;
 use crate::listing::Listing;
 use crate::problem::Problem;
 use crate::results::{
-    Article, Change, Completion, File, Indexing, List, Search, StoreError, Summary,
+    Article, Change, Completion, File, Hit, Indexing, List, Search, StoreError, Summary,
 };
+use crate::rewrite::Rewriting;
 use crate::search::{SearchOptions, search};
 use crate::settings::Settings;
 use crate::snapshot::Shared;
+use crate::vectors::{Passage, Vectors};
 use crate::worker;
+
+mod writing; // changes of articles
 
 /// The longest text of [`Store::about`], in characters.
 const ABOUT: usize = 240;
@@ -82,6 +88,7 @@ pub struct Store {
     folder: Arc<ArcSwap<Folder>>,
     /// The address of the site that the articles are published at.
     site: Option<String>,
+    vectors: Option<Vectors>,
     events: EventSender,
     thread: Option<JoinHandle<()>>,
 }
@@ -99,6 +106,9 @@ impl Store {
         let (sender, events) = events::channel();
         let folder = Arc::new(ArcSwap::from_pointee(folder));
         let site = settings.site.clone();
+        let path = folder.load().path().to_owned();
+        let open = |model: &String| Vectors::open(settings.cache.as_deref(), &path, model);
+        let vectors = settings.model.as_ref().map(open);
         let context = Context {
             settings,
             folder: Arc::clone(&folder),
@@ -110,7 +120,7 @@ impl Store {
             .name("articles".to_owned())
             .spawn(move || worker::run(&context, &events));
         let thread = Some(thread.map_err(OpenError::Thread)?);
-        Ok(Self { shared, folder, site, events: sender, thread })
+        Ok(Self { shared, folder, site, vectors, events: sender, thread })
     }
 
     /// Stops the worker thread and waits for it.
@@ -167,15 +177,18 @@ impl Store {
 
     /// An article by the last parts of its id or by a link, read as the options say.
     pub fn read(&self, name: &str, options: &ReadOptions) -> Result<Article, StoreError> {
-        let site = self.site.as_deref();
-        let article = || answer::article(&self.shared.snapshot(), name, options, site);
+        let (site, folder) = (self.site.as_deref(), self.folder.load());
+        let article = || answer::article(&self.shared.snapshot(), name, options, site, &folder);
         self.guarded(article).map_err(|error| match error {
-            StoreError::NotFound { asked, .. } => {
-                let suggestions = self.suggestions(&asked);
-                StoreError::NotFound { asked, suggestions, indexing: self.indexing() }
-            }
+            StoreError::NotFound { asked, .. } => self.unknown(&asked),
             other => other,
         })
+    }
+
+    /// The error of a name that no article has, with similar ones.
+    fn unknown(&self, asked: &str) -> StoreError {
+        let suggestions = self.suggestions(asked);
+        StoreError::NotFound { asked: asked.to_owned(), suggestions, indexing: self.indexing() }
     }
 
     /// A file of a known kind that is not an article, by its path in the folder.
@@ -185,15 +198,66 @@ impl Store {
         Some(File { bytes, media_type })
     }
 
+    /// Whether there are files that [`Store::file`] finds.
+    pub fn has_files(&self) -> bool {
+        self.shared.snapshot().has_files
+    }
+
+    /// The path of a file of a known kind that is not an article, if a name is one.
+    pub fn file_named(&self, name: &str) -> Option<String> {
+        let path = join("", &percent_decode_str(name.trim()).decode_utf8().ok()?)?;
+        (media_type(&path).is_some() && self.folder.load().has_file(&path)).then_some(path)
+    }
+
     /// The articles that match a query best.
     pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
-        self.guarded(|| search(&self.shared.snapshot(), query, &options, self.indexing()))
+        let vectors = self.vectors.as_ref();
+        let snapshot = self.shared.snapshot();
+        let search = || search(&snapshot, query, &options, vectors, self.indexing());
+        let mut found = self.guarded(search)?;
+        if let Some(uris) = options.uris.as_ref().filter(|_| options.include_content) {
+            let (listing, folder) = (&snapshot.listing, self.folder.load());
+            let rewriting =
+                Rewriting { listing, site: self.site.as_deref(), folder: &folder, uris };
+            for Hit { summary, content, .. } in &mut found.hits {
+                if let (Some(content), Some(entry)) = (content, listing.article(&summary.id)) {
+                    *content = rewriting.text(content, entry);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Up to `most` passages that have no vectors yet. Reads articles: not for a thread in a hurry.
+    pub fn missing_vectors(&self, most: usize) -> Result<Vec<Passage>, StoreError> {
+        let Some(vectors) = &self.vectors else { return Ok(Vec::new()) };
+        self.guarded(|| vectors.missing(&self.shared.snapshot(), most))
+    }
+
+    /// Keeps the vectors of passages, by their keys. The error is that of writing them to the disk.
+    pub fn add_vectors(&self, vectors: Vec<(u64, Vec<f32>)>) -> std::io::Result<()> {
+        self.vectors.as_ref().map_or(Ok(()), |kept| kept.add(vectors))
+    }
+
+    /// Notes that a passage can have no vector.
+    pub fn refuse_vector(&self, key: u64) {
+        if let Some(vectors) = &self.vectors {
+            vectors.refuse(key);
+        }
     }
 
     /// The categories by name, with their numbers of articles.
     pub fn categories(&self) -> Vec<(String, usize)> {
         let snapshot = self.shared.snapshot();
         snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    /// The categories by name, with the titles of the pages that stand for them.
+    pub fn category_titles(&self) -> Vec<(String, Option<String>)> {
+        let listing = &self.shared.snapshot().listing;
+        let titled =
+            |(name, _): (&str, usize)| (name.to_owned(), listing.title_of(name).map(str::to_owned));
+        listing.categories().map(titled).collect()
     }
 
     /// The folders in a folder (empty: the top), with their numbers of articles.
@@ -262,7 +326,7 @@ impl Store {
     fn suggestions(&self, asked: &str) -> Vec<String> {
         let words = asked.replace(['/', '-', '_', '.'], " ");
         let options = SearchOptions { limit: Some(SUGGESTIONS), ..SearchOptions::default() };
-        let found = search(&self.shared.snapshot(), &words, &options, None);
+        let found = search(&self.shared.snapshot(), &words, &options, None, None);
         found.map_or_else(
             |_| Vec::new(),
             |found| found.hits.into_iter().map(|hit| hit.summary.id).collect(),

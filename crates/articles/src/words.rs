@@ -5,16 +5,19 @@
 //! into characters and pairs of characters. `camelCase` is split into its parts and also kept whole,
 //! so that `structuredContent` is found in both spellings.
 //!
-//! Only words of plain Latin letters are stemmed, by the rules of English.
+//! Words are stemmed by the rules of the language that the text names, or else of English.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
-use frostem::{Algorithm, Stemmer};
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+
+use crate::fold::fold_into;
+use crate::language::Language;
+use crate::stems::Stems;
 
 /// The longest word in bytes. A longer run of letters is not indexed, but takes a position.
 pub(crate) const LONGEST_WORD: usize = 64;
@@ -26,8 +29,16 @@ pub(crate) const MARK: char = '\u{1e}';
 /// Positions of a passage. A longer section takes several passages.
 pub(crate) const PASSAGE: usize = 1024;
 
-/// The size of a tokenizer's cache of stems. When it is full, it is emptied.
-const STEMS_REMEMBERED: usize = 1 << 15;
+/// Starts a text in another language than English: the letter of the language follows.
+const LANGUAGE_MARK: char = '\u{1d}';
+
+/// A text for the index, with its language.
+pub(crate) fn in_language(text: &str, language: Language) -> Cow<'_, str> {
+    match language {
+        Language::ENGLISH => Cow::Borrowed(text),
+        other => Cow::Owned(format!("{LANGUAGE_MARK}{}{text}", other.letter())),
+    }
+}
 
 /// A piece of a text, by its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,90 +254,6 @@ fn is_unspaced(c: char) -> bool {
             | '\u{20000}'..='\u{3FFFF}') // Han, rare
 }
 
-/// Appends the folded `text` to `out`: lower case, without accents and apostrophes.
-pub(crate) fn fold_into(text: &str, out: &mut String) {
-    if text.is_ascii() {
-        out.extend(
-            text.bytes().filter(|&b| b != b'\'').map(|b| char::from(b.to_ascii_lowercase())),
-        );
-        return;
-    }
-    let plain = text.chars().flat_map(char::to_lowercase).nfkd().filter(|&c| !is_dropped(c));
-    let spelt = plain.flat_map(|c| {
-        let (first, second) = spelling(c);
-        std::iter::once(first).chain(second)
-    });
-    out.extend(spelt.nfc());
-}
-
-/// Folds a text; see [`fold_into`].
-pub(crate) fn fold(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    fold_into(text, &mut out);
-    out
-}
-
-/// Accents of Latin, Greek and Cyrillic, and points of Hebrew and Arabic, which people leave out. The
-/// vowel signs of Indic scripts are kept.
-fn is_dropped(c: char) -> bool {
-    matches!(c,
-        '\'' | '\u{2019}' | '\u{0300}'..='\u{036F}' | '\u{0591}'..='\u{05C7}' | '\u{064B}'..='\u{0652}' | '\u{0670}')
-}
-
-/// The plain spelling of letters that Unicode does not decompose.
-fn spelling(c: char) -> (char, Option<char>) {
-    match c {
-        'ß' => ('s', Some('s')),
-        'æ' => ('a', Some('e')),
-        'œ' => ('o', Some('e')),
-        'þ' => ('t', Some('h')),
-        'ø' => ('o', None),
-        'ł' => ('l', None),
-        'đ' | 'ð' => ('d', None),
-        'ħ' => ('h', None),
-        'ı' => ('i', None),
-        'ς' => ('σ', None),
-        other => (other, None),
-    }
-}
-
-/// A stemmer for English, with a cache.
-#[derive(Clone)]
-pub(crate) struct Stems {
-    stemmer: Stemmer,
-    known: FxHashMap<Box<str>, Box<str>>,
-}
-
-impl Stems {
-    pub(crate) fn new() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), known: FxHashMap::default() }
-    }
-
-    /// Replaces a folded word by its stem. Words with other letters or digits are not changed.
-    pub(crate) fn stem(&mut self, word: &mut String) {
-        if word.len() < 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
-            return;
-        }
-        if let Some(stem) = self.known.get(word.as_str()) {
-            word.replace_range(.., stem);
-            return;
-        }
-        let stem = self.stemmer.stem(word).into_owned();
-        if self.known.len() == STEMS_REMEMBERED {
-            self.known.clear();
-        }
-        self.known.insert(word.as_str().into(), stem.as_str().into());
-        *word = stem;
-    }
-
-    /// The stem of a folded word.
-    pub(crate) fn of(&mut self, word: &str) -> String {
-        let mut word = word.to_owned();
-        self.stem(&mut word);
-        word
-    }
-}
-
 /// The tokenizer of the searched fields: stems, characters, pairs.
 #[derive(Clone)]
 pub(crate) struct StemTokenizer(Stems);
@@ -341,9 +268,14 @@ impl Tokenizer for StemTokenizer {
     type TokenStream<'a> = PieceStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> PieceStream<'a> {
+        let mut rest = text.strip_prefix(LANGUAGE_MARK).unwrap_or("").chars();
+        let (language, text) = match rest.next().and_then(Language::of_letter) {
+            Some(language) => (language, rest.as_str()),
+            None => (Language::ENGLISH, text),
+        };
         PieceStream {
             pieces: Splitter::new(text),
-            wanted: Wanted::Stems(&mut self.0),
+            wanted: Wanted::Stems(&mut self.0, language),
             token: Token::default(),
         }
     }
@@ -367,7 +299,7 @@ impl Tokenizer for SpellingTokenizer {
 
 /// How a piece becomes a token.
 enum Wanted<'a> {
-    Stems(&'a mut Stems),
+    Stems(&'a mut Stems, Language),
     /// The hashes of the words so far. On a collision, a word is missing in the dictionary.
     Spelling(&'a mut FxHashSet<u64>),
 }
@@ -383,12 +315,15 @@ impl TokenStream for PieceStream<'_> {
     fn advance(&mut self) -> bool {
         let text = self.pieces.text;
         for piece in self.pieces.by_ref() {
-            self.token.text.clear();
-            fold_into(&text[piece.from..piece.to], &mut self.token.text);
+            let word = &text[piece.from..piece.to];
             match &mut self.wanted {
-                Wanted::Stems(stems) => stems.stem(&mut self.token.text),
+                Wanted::Stems(stems, language) => {
+                    stems.stem_into(*language, word, &mut self.token.text);
+                }
                 Wanted::Spelling(_) if matches!(piece.kind, Kind::Sign | Kind::Pair) => continue,
                 Wanted::Spelling(seen) => {
+                    self.token.text.clear();
+                    fold_into(word, &mut self.token.text);
                     if !seen.insert(FxBuildHasher.hash_one(&self.token.text)) {
                         continue;
                     }

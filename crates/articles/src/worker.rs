@@ -150,7 +150,8 @@ impl Follower {
         problems.extend_from_slice(listing.shadowed());
         problems.sort_unstable();
         shared.publish(
-            Snapshot { listing, view: Some(view), problems, ignored: 0 },
+            // Only the process that reads the folder knows what else is in it.
+            Snapshot { listing, view: Some(view), problems, ignored: 0, has_files: true },
             Change::default(),
         );
         let progress = payload.split_once(' ').map(|(done, total)| (done.parse(), total.parse()));

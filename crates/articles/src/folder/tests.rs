@@ -34,7 +34,7 @@ fn found(scan: &Scan) -> Vec<&str> {
 #[test]
 fn flat_and_deep_files_are_found_and_others_are_not() {
     let (_home, folder) =
-        folder(&["a.md", "c/b.mdx", "c/d/e.txt", "c/x.html", "c/README", "c/y.md~", "Z.MD"]);
+        folder(&["a.md", "c/b.mdx", "c/d/e.txt", "c/x.exe", "c/README", "c/y.md~", "Z.MD"]);
     let scan = look(&folder, "");
     assert_eq!(found(&scan), ["Z.MD", "a.md", "c/b.mdx", "c/d/e.txt"]);
     assert_eq!(scan.problems, []);
@@ -70,7 +70,7 @@ fn no_path_leads_outside() {
         outside.to_str().unwrap(),
     ] {
         assert_eq!(found(&look(&folder, path)), Vec::<&str>::new(), "{path}");
-        assert!(matches!(folder.read(path), Err(ReadError::Io(_))), "{path}");
+        assert!(matches!(folder.read(path, LARGEST_FILE), Err(ReadError::Io(_))), "{path}");
     }
 }
 
@@ -89,7 +89,7 @@ fn links_to_the_outside_are_reported_and_not_followed() {
     assert_eq!(named, ["absolute.md", "broken.md", "folder", "relative.md"]);
     for path in ["relative.md", "absolute.md", "folder/secret.md", "folder"] {
         assert_eq!(found(&look(&folder, path)), Vec::<&str>::new(), "{path}");
-        assert!(matches!(folder.read(path), Err(ReadError::Io(_))), "{path}");
+        assert!(matches!(folder.read(path, LARGEST_FILE), Err(ReadError::Io(_))), "{path}");
     }
 }
 
@@ -128,15 +128,32 @@ fn a_file_is_read_up_to_a_size() {
     let size =
         |bytes: u64| fs::File::options().write(true).open(&path).unwrap().set_len(bytes).unwrap();
     size(LARGEST_FILE);
-    assert_eq!(folder.read("a.md").unwrap().0.len() as u64, LARGEST_FILE);
+    assert_eq!(folder.read("a.md", LARGEST_FILE).unwrap().0.len() as u64, LARGEST_FILE);
     size(LARGEST_FILE + 1);
-    assert!(matches!(folder.read("a.md"), Err(ReadError::TooLarge(n)) if n == LARGEST_FILE + 1));
+    assert!(
+        matches!(folder.read("a.md", LARGEST_FILE), Err(ReadError::TooLarge(n)) if n == LARGEST_FILE + 1)
+    );
+}
+
+/// Opening a pipe would wait for its writer, for ever.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let (home, folder) = folder(&["a.md"]);
+    for name in ["b.md", "c.png", ".gitignore", "d.pdf"] {
+        let path = home.path().join("root").join(name);
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    assert_eq!(found(&look(&folder, "")), ["a.md"]);
+    for name in ["b.md", "c.png"] {
+        let Err(ReadError::Io(error)) = folder.read_file(name) else { panic!("{name} was read") };
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}");
+    }
 }
 
 #[test]
 fn a_stamp_changes_with_the_file() {
     let (home, folder) = folder(&["a.md"]);
-    let (_, before) = folder.read("a.md").unwrap();
+    let (_, before) = folder.read("a.md", LARGEST_FILE).unwrap();
     assert_eq!(look(&folder, "").found[0].stamp, before);
     fs::write(home.path().join("root/a.md"), "longer than before").unwrap();
     assert_ne!(look(&folder, "a.md").found[0].stamp, before);

@@ -11,6 +11,7 @@ fn entry(path: &str) -> Entry {
         hidden: hidden.then_some(Hidden::Draft),
         linked: false,
         unsure: false,
+        language: Language::ENGLISH,
         names: Box::default(),
     }
 }

@@ -1,10 +1,15 @@
+use tantivy::IndexWriter;
+
 use super::*;
 use crate::article;
 use crate::folder::Stamp;
 use crate::index::Index;
+use crate::language::Language;
 use crate::listing::Entry;
 use crate::plan::Plan;
 use crate::query::Query;
+
+const ENGLISH: [Language; 1] = [Language::ENGLISH];
 
 /// The same numbers in every run.
 struct Random(u64);
@@ -27,6 +32,23 @@ impl Random {
     }
 }
 
+/// Adds a file to an index.
+fn add(index: &Index, writer: &mut IndexWriter, path: &str, file: &[u8], updated: i64) {
+    let reading = article::read(path, file, None);
+    let entry = Entry {
+        path: path.into(),
+        stamp: Stamp { size: 1, mtime: 1 },
+        hash: 1,
+        updated,
+        hidden: None,
+        linked: false,
+        unsure: false,
+        language: Language::ENGLISH,
+        names: Box::default(),
+    };
+    writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
+}
+
 /// An index of these files; `None` starts a new segment.
 fn index_of(files: &[Option<(&str, i64)>]) -> View {
     let index = Index::in_memory().unwrap();
@@ -37,18 +59,7 @@ fn index_of(files: &[Option<(&str, i64)>]) -> View {
             continue;
         };
         let path = format!("c/{n}.md");
-        let reading = article::read(&path, file.as_bytes(), None);
-        let entry = Entry {
-            path: path.as_str().into(),
-            stamp: Stamp { size: 1, mtime: 1 },
-            hash: 1,
-            updated: *updated,
-            hidden: None,
-            linked: false,
-            unsure: false,
-            names: Box::default(),
-        };
-        writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
+        add(&index, &mut writer, &path, file.as_bytes(), *updated);
     }
     writer.commit().unwrap();
     index.reload().unwrap()
@@ -56,7 +67,9 @@ fn index_of(files: &[Option<(&str, i64)>]) -> View {
 
 fn paths(view: &View, text: &str, most: usize) -> Vec<String> {
     let plan =
-        Plan::new(view, &Query::parse(text).unwrap(), view.searcher.num_docs()).unwrap().unwrap();
+        Plan::new(view, &Query::parse(text, &ENGLISH).unwrap(), &ENGLISH, view.searcher.num_docs())
+            .unwrap()
+            .unwrap();
     let best = rank(view, &plan, None, most).unwrap().best;
     best.iter().map(|ranked| view.read(ranked.address).unwrap().meta.path).collect()
 }
@@ -95,18 +108,7 @@ fn random_index(random: &mut Random, articles: usize) -> View {
             random.words(2),
             random.words(length)
         );
-        let reading = article::read(&path, file.as_bytes(), None);
-        let entry = Entry {
-            path: path.as_str().into(),
-            stamp: Stamp { size: 1, mtime: 1 },
-            hash: 1,
-            updated: random.below(5) as i64,
-            hidden: None,
-            linked: false,
-            unsure: false,
-            names: Box::default(),
-        };
-        writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
+        add(&index, &mut writer, &path, file.as_bytes(), random.below(5) as i64);
         if n == articles / 2 {
             writer.commit().unwrap();
         }
@@ -133,8 +135,10 @@ fn looking_up_common_words_late_changes_no_result() {
                     if random.below(2) == 0 { "" } else { &text }
                 );
             }
-            let query = Query::parse(&text).unwrap();
-            let Some(plan) = Plan::new(&view, &query, articles as u64).unwrap() else { continue };
+            let query = Query::parse(&text, &ENGLISH).unwrap();
+            let Some(plan) = Plan::new(&view, &query, &ENGLISH, articles as u64).unwrap() else {
+                continue;
+            };
             let found = |query: &dyn tantivy::query::Query| {
                 let collectors = (TopDocs::with_limit(1000).order_by_score(), Count);
                 view.searcher.search(query, &collectors).unwrap()
@@ -157,7 +161,8 @@ fn the_article_with_the_words_in_one_section_comes_first() {
 #[test]
 fn a_folder_restricts_the_articles() {
     let view = index_of(&[Some(("walrus", 1)), Some(("walrus", 1))]);
-    let plan = Plan::new(&view, &Query::parse("walrus").unwrap(), 2).unwrap().unwrap();
+    let plan =
+        Plan::new(&view, &Query::parse("walrus", &ENGLISH).unwrap(), &ENGLISH, 2).unwrap().unwrap();
     let total = |folder| rank(&view, &plan, Some(folder), 10).unwrap().total;
     assert_eq!((total("c"), total("d"), total("c/0")), (2, 0, 0));
 }
@@ -168,25 +173,15 @@ fn many_documents_are_all_scored() {
     let mut writer = index.writer(1, 0).unwrap();
     for n in 0..9000 {
         let path = format!("c/{n}.md");
-        let reading =
-            article::read(&path, if n % 4000 == 0 { b"walrus seal" } else { b"seal" }, None);
-        let stamp = Stamp { size: 1, mtime: 1 };
-        let entry = Entry {
-            path: path.as_str().into(),
-            stamp,
-            hash: 1,
-            updated: n,
-            hidden: None,
-            linked: false,
-            unsure: false,
-            names: Box::default(),
-        };
-        writer.add_document(index.document(&entry, &reading).unwrap()).unwrap();
+        let file = if n % 4000 == 0 { "walrus seal" } else { "seal" };
+        add(&index, &mut writer, &path, file.as_bytes(), n);
     }
     writer.commit().unwrap();
     let view = index.reload().unwrap();
     let found = |text: &str, most| {
-        let plan = Plan::new(&view, &Query::parse(text).unwrap(), 9000).unwrap().unwrap();
+        let plan = Plan::new(&view, &Query::parse(text, &ENGLISH).unwrap(), &ENGLISH, 9000)
+            .unwrap()
+            .unwrap();
         rank(&view, &plan, None, most).unwrap()
     };
     assert_eq!(found("walrus", 10).total, 3);

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 fn markdown(text: &str) -> Outline {
@@ -115,8 +117,9 @@ fn many_equal_headings_take_little_time() {
     let outline = markdown(&"# a\n".repeat(20_000));
     assert_eq!(outline.sections.len(), 20_000);
     assert_eq!(outline.sections[19_999].id, "a-19999");
-    // Quadratic time takes half a minute.
-    assert!(started.elapsed().as_secs() < 3, "{:?}", started.elapsed());
+    // Quadratic time takes half a minute. A binary that is not optimized, on a busy machine, has longer.
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 3000 } else { 50 });
+    assert!(started.elapsed() < limit, "{:?}", started.elapsed());
 }
 
 #[test]

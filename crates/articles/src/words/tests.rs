@@ -17,24 +17,6 @@ fn english_is_stemmed_and_numbers_are_kept() {
 }
 
 #[test]
-fn accents_are_removed_and_other_letters_are_spelt_out() {
-    assert_eq!(
-        fold("Ünïcödé STRASSE Straße Ærø Łódź ΛΌΓΟΣ Ёлка"),
-        "unicode strasse strasse aero lodz λογοσ елка"
-    );
-    assert_eq!(fold("e\u{301}"), "e");
-    assert_eq!(fold("İstanbul"), "istanbul");
-}
-
-#[test]
-fn scripts_that_need_their_marks_keep_them() {
-    assert_eq!(fold("हिन्दी"), "हिन्दी");
-    assert_eq!(fold("한국어"), "한국어");
-    assert_eq!(fold("が"), "が");
-    assert_eq!(Splitter::new("हिन्दी भाषा").count(), 2);
-}
-
-#[test]
 fn scripts_without_spaces_are_split_into_characters_and_pairs() {
     assert_eq!(stems("上下文"), "上@0 上下@0 下@1 下文@1 文@2");
     assert_eq!(stems("MCP工具 x"), "mcp@0 工@1 工具@1 具@2 x@3");
@@ -67,14 +49,12 @@ fn punctuation_has_no_words() {
 }
 
 #[test]
-fn the_cache_of_stems_is_bounded() {
-    let mut stems = Stems::new();
-    for n in 0..=STEMS_REMEMBERED {
-        let letters: String = n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect();
-        stems.of(&format!("xx{letters}"));
-    }
-    assert!(stems.known.len() <= STEMS_REMEMBERED);
-    assert_eq!(stems.of("tools"), "tool");
+fn a_text_is_stemmed_in_its_language() {
+    let german = Language::of_tag("de").unwrap();
+    assert_eq!(stems(&in_language("Die Häuser", german)), "die@0 haus@1");
+    assert_eq!(stems(&in_language("the tools", Language::ENGLISH)), "the@0 tool@1");
+    // A mark without a language is none.
+    assert_eq!(stems("\u{1d}\u{1d} tools"), "tool@0");
 }
 
 #[test]
@@ -86,4 +66,9 @@ fn the_dictionary_has_words_as_written() {
         words.push(stream.token().text.clone());
     }
     assert_eq!(words, ["engineering", "units"]);
+}
+
+#[test]
+fn marks_of_indic_scripts_do_not_split_words() {
+    assert_eq!(Splitter::new("हिन्दी भाषा").count(), 2);
 }

@@ -37,7 +37,7 @@ fn home() -> Home {
         ),
         ("about.txt", "About this folder.\n\nMore.\n"),
         (".hidden/x.md", "# Hidden\n"),
-        ("notes.html", "<p>not an article</p>"),
+        ("notes.docx", "<p>not an article</p>"),
     ])
 }
 
@@ -291,8 +291,11 @@ fn a_status_hides_nothing_unless_statuses_are_set() {
 fn other_formats_are_read() {
     let notebook = r##"{"cells": [{"cell_type": "markdown", "source": ["# Walrus notebook\n"]}]}"##;
     let home = Home::new(&[
-        ("a.rst", "Seals\n=====\n\nText.\n\nTusks\n-----\n\nMore.\n"),
-        ("b.adoc", "= Narwhals\n\nText.\n\n== Horns\n\nMore.\n"),
+        (
+            "a.rst",
+            ":orphan:\n\nSeals\n=====\n\n.. toctree::\n   x\n\nText.\n\nTusks\n-----\n\nMore.\n",
+        ),
+        ("b.adoc", "= Narwhals\n:toc:\n:icons: font\n\nText.\n\n== Horns\n\nMore.\n"),
         ("c.ipynb", notebook),
         ("d.markdown", "## Small\n\nText.\n"),
         ("e.txt", "Plain.\n"),
@@ -304,8 +307,13 @@ fn other_formats_are_read() {
             article.sections.into_iter().map(|section| section.id).collect();
         format!("{}: {}", article.summary.title, sections.join(" "))
     };
-    assert_eq!(read("a"), "Seals: seals tusks");
+    assert_eq!(read("a"), "Seals: intro seals tusks");
     assert_eq!(read("b"), "Narwhals: narwhals horns");
+    // Directives for a site generator are not descriptions.
+    for id in ["a", "b"] {
+        let description = store.summary(id).unwrap().unwrap().description;
+        assert_eq!(description.as_deref(), Some("Text."), "{id}");
+    }
     assert_eq!(read("c"), "Walrus notebook: walrus-notebook");
     // A note that begins with `##` has the title of its file.
     assert_eq!(read("d"), "D: small");

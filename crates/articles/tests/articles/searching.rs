@@ -1,6 +1,6 @@
-use sabir_articles::SearchOptions;
+use sabir_articles::{Language, SearchOptions, Settings};
 
-use crate::support::{Home, error, found};
+use crate::support::{Home, error, found, ready};
 
 /// An article with one word in one field, and other words of the same length elsewhere.
 fn with_word_in(place: &str) -> String {
@@ -223,4 +223,70 @@ fn no_query_is_dangerous() {
     assert_eq!(found(&store, "+context -engineering ^2"), found(&store, "context engineering 2"));
     let many = (0..1000).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
     assert!(store.search(&many[..4000], SearchOptions::default()).is_ok());
+}
+
+/// German and French by the folder, Spanish by the frontmatter, and English.
+fn languages() -> Home {
+    Home::new(&[
+        ("de/haus.md", "# Das Haus\n\nDie alten Häuser stehen am Fluss. Die Wand ist alt.\n"),
+        ("fr/guide.md", "# Guide\n\nLes développeurs écrivent des fonctions réutilisables.\n"),
+        ("other/es.md", "---\nlang: es\n---\n# Ajustes\n\nCambie las configuraciones.\n"),
+        ("docs/houses.md", "# Houses\n\nDesigning houses near a river, in the wind.\n"),
+    ])
+}
+
+#[test]
+fn every_language_has_its_own_forms() {
+    let store = languages().store();
+    for (query, id) in [
+        ("Hauses", "de/haus"),
+        ("häuser", "de/haus"),
+        ("alte Hauser", "de/haus"),
+        ("\"alte Häuser\"", "de/haus"),
+        ("développeur", "fr/guide"),
+        ("fonction reutilisable", "fr/guide"),
+        ("configuración", "other/es"),
+        ("design house", "docs/houses"),
+        ("\"designed houses\"", "docs/houses"),
+    ] {
+        assert_eq!(found(&store, query).first().map(String::as_str), Some(id), "{query}");
+    }
+    let hits = store.search("Hauses ", SearchOptions::default()).unwrap().hits;
+    let snippet = hits[0].snippet.as_ref().unwrap();
+    assert!(snippet.words.contains(&"Häuser".to_owned()), "{snippet:?}");
+}
+
+#[test]
+fn a_word_that_an_article_has_in_any_language_is_not_corrected() {
+    let store = languages().store();
+    // One letter away from "wind", which is English.
+    for query in ["wand ", "wände ", "wänden "] {
+        let found = store.search(query, SearchOptions::default()).unwrap();
+        assert_eq!(found.corrections, [], "{query}");
+        assert_eq!(found.hits[0].summary.id, "de/haus", "{query}");
+    }
+    let found = store.search("wynd ", SearchOptions::default()).unwrap();
+    assert_eq!(found.corrections[0].taken_for, ["wand", "wind"]);
+}
+
+#[test]
+fn the_setting_is_the_language_of_articles_that_name_none() {
+    let home = Home::new(&[("a.md", "# Notiz\n\nFreundlichkeit hilft.\n")]);
+    let settings = home.settings();
+    assert!(found(&ready(settings.clone()), "freundlich ").is_empty());
+    let language = Language::of_tag("de").unwrap();
+    assert_eq!(found(&ready(Settings { language, ..settings }), "freundlich "), ["a"]);
+}
+
+#[test]
+fn html_is_searched_and_its_sections_are_those_of_its_anchors() {
+    let page = "<html><head><title>Site</title></head><body><nav>Menu</nav><h1>Walruses</h1>\
+                <h2 id=teeth>Their tusks</h2><p>A walrus uses its tusks on the <b>ice</b>.</body>";
+    let home = Home::new(&[("sea/walrus.html", page), ("a.md", "[x](sea/walrus.html#teeth)\n")]);
+    let store = home.store();
+    assert_eq!(found(&store, "tusk ice"), ["sea/walrus"]);
+    assert_eq!(found(&store, "menu "), [] as [&str; 0]);
+    let article = store.article("sea/walrus.html#teeth", None).unwrap();
+    assert_eq!(article.summary.title, "Walruses");
+    assert!(article.content.ends_with("its tusks on the **ice**.\n"), "{}", article.content);
 }
