@@ -174,10 +174,20 @@ impl Description {
 
     /// The fields of a schema, if it is an object with known fields.
     fn fields<'d>(&'d self, schema: Node<'d>) -> Option<Fields<'d>> {
-        let mut fields = Fields { list: Vec::new(), open: false };
+        let mut fields = Fields { list: Vec::new(), required: Vec::new(), open: false };
         let mut seen = HashSet::new();
         let is_object = self.collect_fields(schema, MAX_LEVELS, &mut seen, &mut fields);
-        (is_object && !fields.list.is_empty()).then_some(fields)
+        if !is_object || fields.list.is_empty() {
+            return None;
+        }
+        // A field that is required without being described.
+        let mut known: HashSet<&str> = fields.list.iter().map(|(name, ..)| *name).collect();
+        let any = Node { value: &Value::Null, ..schema };
+        fields.required.sort_unstable();
+        for name in fields.required.drain(..).filter(|name| known.insert(name)) {
+            fields.list.push((name, any, true));
+        }
+        Some(fields)
     }
 
     /// Whether the schema is an object whose fields are all known.
@@ -223,6 +233,7 @@ impl Description {
         }
         let mut parts = schema.get("allOf").into_iter().flat_map(Node::items);
         let all = parts.all(|part| self.collect_fields(part, levels - 1, seen, fields));
+        fields.required.extend(&required);
         // Required by this schema, described by a part of it.
         for (name, _, is_required) in &mut fields.list {
             *is_required |= required.contains(*name);
@@ -235,6 +246,8 @@ impl Description {
 
 struct Fields<'d> {
     list: Vec<(&'d str, Node<'d>, bool)>,
+    /// All that are required, described or not.
+    required: Vec<&'d str>,
     open: bool,
 }
 

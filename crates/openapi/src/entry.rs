@@ -96,6 +96,12 @@ impl Entry {
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
+
+    /// The path that is sent. Some descriptions tell operations of one path apart by a fragment:
+    /// `/#Action=List`.
+    pub(crate) fn sent_path(&self) -> &str {
+        self.path.split('#').next().unwrap_or_default()
+    }
 }
 
 impl Description {

@@ -84,7 +84,7 @@ impl Description {
         let key = entry.key();
         let wrong = |what: String| Problem::new(&key, what);
         let (item, operation) = self.find(entry).map_err(wrong)?;
-        let found = self.parameters(&key, item, operation, &entry.path);
+        let found = self.parameters(&key, item, operation, entry.sent_path());
         let body = self.body(entry.method, operation, &found).map_err(wrong)?;
         let about = about(entry, operation);
         let definition = define(self, &found.list, body.as_ref(), &about, budget);

@@ -4,6 +4,7 @@ mod multipart; // bodies of several parts
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
+use percent_encoding::percent_decode_str;
 use serde_json::value::RawValue;
 
 use self::multipart::{Multipart, Part};
@@ -96,7 +97,7 @@ impl Operation {
         }
         let mut url = format!("{base}{}", self.path(&given)?);
         if !query.text.is_empty() {
-            url.push(if self.entry.path.contains('?') { '&' } else { '?' });
+            url.push(if self.entry.sent_path().contains('?') { '&' } else { '?' });
             url.push_str(&query.text);
         }
         if url.len() > MAX_TARGET {
@@ -153,7 +154,7 @@ impl Operation {
     /// The path with its values.
     fn path(&self, given: &Given<'_>) -> Result<String, ArgumentError> {
         let mut out = String::new();
-        let mut rest = self.entry.path.as_str();
+        let mut rest = self.entry.sent_path();
         if !rest.starts_with('/') {
             out.push('/');
         }
@@ -194,11 +195,16 @@ impl Operation {
         // A server that decodes before it resolves segments would leave the path that is meant.
         let is_relative = |segment: &str| segment.is_empty() || segment == "." || segment == "..";
         let is_whole = before.ends_with('/') && (after.is_empty() || after.starts_with('/'));
-        if text.is_empty() || (is_whole && is_relative(&text)) {
+        if text.is_empty() {
             return Err(ArgumentError::Path(argument));
         }
         if !keeps_slashes {
-            return render::path(&parameter.name, parameter.format, value);
+            let rendered = render::path(&parameter.name, parameter.format, value)?;
+            let decoded = percent_decode_str(&rendered).decode_utf8_lossy();
+            if rendered.is_empty() || (is_whole && is_relative(&decoded)) {
+                return Err(ArgumentError::Path(argument));
+            }
+            return Ok(rendered);
         }
         if text.split('/').any(is_relative) {
             return Err(ArgumentError::Path(argument));

@@ -1,5 +1,8 @@
 //! The kinds of sources, one module each.
 
+#[cfg(any(feature = "apis", feature = "upstreams"))]
+mod age; // how old something is
+pub mod app; // HTML views of tools
 #[cfg(feature = "articles")]
 pub mod articles; // a folder of Markdown
 #[cfg(feature = "commands")]
@@ -11,6 +14,8 @@ pub mod http; // HTTP APIs
 mod hidden; // hidden modes of the executable
 #[cfg(feature = "host")]
 pub mod host; // the process that started us
+#[cfg(feature = "logins")]
+pub mod login; // users' own credentials at APIs and upstreams
 #[cfg(feature = "skills")]
 pub mod skills; // a folder of skills
 #[cfg(feature = "upstreams")]

@@ -1,11 +1,15 @@
 //! A folder of skills: each folder with a `SKILL.md` is one. For clients that know the extension as
-//! skills, for all others as resources and prompts.
+//! skills, for all others as resources and prompts, and as a tool where one is wanted.
 //!
 //! The folder is read as a whole into a snapshot, so that digests, sizes and contents always agree.
 //! It is read again when it changes.
 
 mod folder; // what is in a folder of skills
 mod frontmatter; // the fields at the top of a SKILL.md
+mod tool; // the tool that reads skills
+mod verify; // what a host must check
+
+pub use verify::{BadSkillFile, verify};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,12 +18,14 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use notify_debouncer_full::notify::{Config, RecommendedWatcher, RecursiveMode};
 use notify_debouncer_full::{DebounceEventResult, Debouncer, NoCache, new_debouncer_opt};
+use sabir_budget::{Hold, memory};
 use sabir_registry::{
     Offer, Outcome, Pending, PromptCall, ResourceCall, Source, SourceHandle, StartError, Starting,
+    ToolCall,
 };
 use sabir_wire::Problem;
 use sabir_wire::types::{CacheHint, CacheScope, Prompt, PromptReply, Resource, ResourceContents};
-use sabir_wire::types::{ResourceReply, Skill};
+use sabir_wire::types::{ResourceReply, Skill, SkillFiles, ToolReply};
 
 use self::folder::{Loaded, Snapshot};
 
@@ -31,13 +37,21 @@ const CACHE: CacheHint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Public }
 
 /// Serves a folder of skills.
 #[derive(Clone)]
-pub struct SkillsSource(Arc<Inner>);
+pub struct SkillsSource {
+    inner: Arc<Inner>,
+    /// The name of the tool that reads skills.
+    tool: Option<String>,
+    /// Whether the files are listed as generated ones.
+    is_dynamic: bool,
+}
 
 struct Inner {
     root: PathBuf,
     /// The folder as the operator calls it.
     label: String,
     snapshot: ArcSwap<Snapshot>,
+    /// What the files take of the memory of the process.
+    memory: Mutex<Hold>,
     watcher: Mutex<Option<Debouncer<RecommendedWatcher, NoCache>>>,
     /// Why the folder is not watched.
     unwatched: Mutex<Option<String>>,
@@ -47,10 +61,23 @@ impl SkillsSource {
     /// Reads the skills in `root`, an existing folder that operators call `label`.
     pub fn open(root: &Path, label: impl Into<String>) -> std::io::Result<Self> {
         let root = root.canonicalize()?;
-        let snapshot = ArcSwap::from_pointee(Snapshot::read(&root)?);
+        let snapshot = Snapshot::read(&root)?;
+        let memory = Mutex::new(memory().take_anyway(snapshot.size()));
         let (watcher, unwatched) = (Mutex::default(), Mutex::default());
-        let label = label.into();
-        Ok(Self(Arc::new(Inner { root, label, snapshot, watcher, unwatched })))
+        let (snapshot, label) = (ArcSwap::from_pointee(snapshot), label.into());
+        let inner = Arc::new(Inner { root, label, snapshot, memory, watcher, unwatched });
+        Ok(Self { inner, tool: None, is_dynamic: false })
+    }
+
+    /// Also offers a tool of that name that reads skills, for clients that know tools only.
+    pub fn with_tool(self, name: impl Into<String>) -> Self {
+        Self { tool: Some(name.into()), ..self }
+    }
+
+    /// Lists the skills as ones whose contents are generated: without their files and digests, which
+    /// would be wrong as soon as a file is written again. Files and folders are read as before.
+    pub fn dynamic(self) -> Self {
+        Self { is_dynamic: true, ..self }
     }
 }
 
@@ -69,6 +96,7 @@ impl Inner {
             return;
         }
         let changed = read.changed_since(&before);
+        *lock(&self.memory) = memory().take_anyway(read.size());
         self.snapshot.store(Arc::new(read));
         if let Err(bad) = handle.changed() {
             tracing::warn!("skills {}: {bad}", self.root.display());
@@ -104,11 +132,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Source for SkillsSource {
     fn name(&self) -> String {
-        format!("skills {}", self.0.label)
+        format!("skills {}", self.inner.label)
     }
 
     fn offer(&self) -> Offer {
-        let snapshot = self.0.snapshot.load();
+        let snapshot = self.inner.snapshot.load();
         let resource = |skill: &Loaded| Resource {
             uri: skill.entry.uri.clone(),
             name: skill.name.clone(),
@@ -121,12 +149,16 @@ impl Source for SkillsSource {
             description: Some(skill.description.clone()),
             ..Prompt::default()
         };
-        let skills: Vec<Skill> = snapshot.skills.iter().map(|skill| skill.entry.clone()).collect();
+        let skill = |skill: &Loaded| match self.is_dynamic {
+            true => Skill { files: SkillFiles::Dynamic, ..skill.entry.clone() },
+            false => skill.entry.clone(),
+        };
         Offer {
+            tools: self.tool.iter().map(|name| tool::describe(name, &snapshot)).collect(),
             resources: snapshot.skills.iter().map(resource).collect(),
             prompts: snapshot.skills.iter().map(prompt).collect(),
             unlisted: snapshot.skills.iter().map(|skill| format!("{}/", skill.folder)).collect(),
-            skills,
+            skills: snapshot.skills.iter().map(skill).collect(),
             folders: snapshot.folders.clone(),
             updates: true,
             changes: true,
@@ -136,7 +168,7 @@ impl Source for SkillsSource {
     }
 
     fn start(&self, handle: SourceHandle) -> Starting {
-        let inner = self.0.clone();
+        let inner = self.inner.clone();
         Box::pin(async move {
             let failed = |error: tokio::task::JoinError| StartError::new(error.to_string());
             // The folder may have changed since it was opened.
@@ -148,8 +180,13 @@ impl Source for SkillsSource {
         })
     }
 
+    fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
+        let snapshot = self.inner.snapshot.load_full();
+        Box::pin(async move { tool::read(&snapshot, &call.arguments).map(Outcome::Done) })
+    }
+
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
-        let snapshot = self.0.snapshot.load_full();
+        let snapshot = self.inner.snapshot.load_full();
         Box::pin(async move {
             let Some(file) = snapshot.files.get(&*call.uri) else {
                 return Err(Problem::UnknownResource(call.uri));
@@ -163,7 +200,7 @@ impl Source for SkillsSource {
     }
 
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
-        let snapshot = self.0.snapshot.load_full();
+        let snapshot = self.inner.snapshot.load_full();
         Box::pin(async move {
             let skill = snapshot.skills.iter().find(|skill| *skill.name == *call.name);
             let skill = skill.ok_or_else(|| Problem::Params("the skill is gone".into()))?;
@@ -172,15 +209,15 @@ impl Source for SkillsSource {
     }
 
     fn summary(&self) -> Option<String> {
-        let snapshot = self.0.snapshot.load();
+        let snapshot = self.inner.snapshot.load();
         let s = |count: usize| if count == 1 { "" } else { "s" };
         let (skills, files) = (snapshot.skills.len(), snapshot.files.len());
         Some(format!("{skills} skill{}, {files} file{}", s(skills), s(files)))
     }
 
     fn problems(&self) -> Vec<String> {
-        let mut problems = self.0.snapshot.load().problems.clone();
-        let unwatched = lock(&self.0.unwatched).clone();
+        let mut problems = self.inner.snapshot.load().problems.clone();
+        let unwatched = lock(&self.inner.unwatched).clone();
         problems.extend(unwatched.map(|reason| format!("the folder is not watched: {reason}")));
         problems
     }
@@ -188,6 +225,6 @@ impl Source for SkillsSource {
 
 impl std::fmt::Debug for SkillsSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SkillsSource({})", self.0.label)
+        write!(f, "SkillsSource({})", self.inner.label)
     }
 }

@@ -119,6 +119,12 @@ impl Supervisor {
         }))
     }
 
+    /// How many programs run.
+    pub fn running(&self) -> usize {
+        let Pool { settings, permits, .. } = &*self.0;
+        settings.max_children.saturating_sub(permits.available_permits())
+    }
+
     /// Starts a program and waits until it runs. If the future is dropped, the program is stopped
     /// or was never started.
     pub async fn start(&self, request: &StartRequest) -> Result<Child, StartError> {

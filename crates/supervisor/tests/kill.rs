@@ -4,7 +4,7 @@
 //! The test is a subreaper, so that every process that escapes is reparented to it: the kernel
 //! reports whether any is left, including zombies. `/proc` is searched as well.
 //!
-//! `SABIR_KILL_ROUNDS` is the number of rounds (default 40). The test is alone in its process,
+//! `SABIR_SUPERVISOR_KILL_ROUNDS` is the number of rounds (default 40). The test is alone in its process,
 //! because it waits for children that it has not started.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -70,7 +70,8 @@ const WAYS: [Way; 13] = [
 #[test]
 fn however_sabir_exits_no_process_is_left() {
     leftovers::adopt_orphans();
-    let rounds = std::env::var("SABIR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
+    let rounds =
+        std::env::var("SABIR_SUPERVISOR_KILL_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let mut slowest = Duration::ZERO;
     for round in 0..rounds {
         let way = WAYS[round % WAYS.len()];

@@ -1,10 +1,13 @@
 //! Bodies of several parts.
 
+use percent_encoding::percent_decode_str;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{File, file};
 use crate::field::Field;
+use crate::parameter::Format;
+use crate::render::Pairs;
 use crate::request::Files;
 use crate::values::{ArgumentError, Kind, kind, text};
 
@@ -57,7 +60,14 @@ impl Multipart {
         let media = field.media.as_deref();
         let as_json =
             || Part::of(&field.name, Some(media.unwrap_or("application/json")), value.get());
-        match kind(argument, value)? {
+        let kind = kind(argument, value)?;
+        // OpenAPI 3.0 knows styles for forms only, 3.1 here too. What is written is meant.
+        if let (Some(format), Kind::List(_) | Kind::Object(_)) = (field.format, &kind)
+            && !field.file
+        {
+            return self.add_styled(&field.name, format, value);
+        }
+        match kind {
             Kind::Null => {}
             Kind::List(items) if field.file => {
                 for item in items {
@@ -75,6 +85,22 @@ impl Multipart {
             }
             Kind::Object(_) => self.push(as_json()),
             Kind::Scalar(text) => self.push(Part::of(&field.name, media, &text)),
+        }
+        Ok(())
+    }
+
+    /// Adds a list or an object in its style: the pairs of a form, as parts that are not encoded.
+    fn add_styled(
+        &mut self,
+        name: &str,
+        format: Format,
+        value: &RawValue,
+    ) -> Result<(), ArgumentError> {
+        let mut pairs = Pairs::new("&");
+        pairs.add(name, format, value)?;
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        for (name, value) in pairs.text.split('&').filter_map(|pair| pair.split_once('=')) {
+            self.push(Part::of(&decoded(name), None, &decoded(value)));
         }
         Ok(())
     }

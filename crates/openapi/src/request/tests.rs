@@ -65,6 +65,17 @@ fn a_value_cannot_leave_its_segment() {
     let url = |value: &str| send(&plain, &json!({ "id": value }).to_string()).unwrap().url;
     assert_eq!(url("../../c?d#e"), "https://x.test/v1/a/%2E%2E%2F%2E%2E%2Fc%3Fd%23e/b");
     assert_eq!(url("%2e%2e"), "https://x.test/v1/a/%252e%252e/b");
+    for (style, bad) in [
+        ("simple", json!([".."])),
+        ("simple", json!([])),
+        ("label", json!(["."])),
+        ("matrix", json!({})),
+    ] {
+        let parameter = json!({ "name": "id", "in": "path", "style": style, "explode": true });
+        let list = operation("get", "/a/{id}/b", &json!({ "parameters": [parameter] }));
+        let refused = send(&list, &json!({ "id": bad }).to_string());
+        assert_eq!(refused, Err(ArgumentError::Path("id".into())), "{style} {bad}");
+    }
     let reserved = operation("get", "/a/{+id}", &json!({}));
     let name = |value: &str| send(&reserved, &json!({ "id": value }).to_string());
     assert_eq!(name("projects/p q").unwrap().url, "https://x.test/v1/a/projects/p%20q");
@@ -88,6 +99,14 @@ fn json_bodies_keep_the_text_of_their_values() {
     assert_eq!(body_of(&send(&list, r#"{"body":[1, 2]}"#).unwrap()).1, "[1, 2]");
     assert_eq!(send(&list, "{}"), Err(ArgumentError::Missing("body".into())));
     assert_eq!(send(&list, r#"{"other":1}"#), Err(ArgumentError::Unknown("other".into())));
+}
+
+#[test]
+fn a_field_that_is_required_without_being_described_can_be_sent() {
+    let body = json!({ "required": ["b", "a"], "properties": { "a": {} } });
+    let post = operation("post", "/", &with_body("application/json", body));
+    assert_eq!(post.schema["required"], json!(["a", "b"]));
+    assert_eq!(body_of(&send(&post, r#"{"a":1,"b":[2]}"#).unwrap()).1, r#"{"a":1,"b":[2]}"#);
 }
 
 #[test]
@@ -155,6 +174,47 @@ fn multipart_bodies_have_files() {
         part("name=\"tags\"", "y"),
     ];
     assert_eq!(body, expected.concat() + "--B--\n");
+}
+
+#[test]
+fn the_parts_of_a_multipart_body_have_their_styles() {
+    let mut definition = with_body(
+        "multipart/form-data",
+        json!({ "properties": { "csv": {}, "many": {}, "pipe": {}, "flat": {}, "deep": {} } }),
+    );
+    definition["requestBody"]["content"]["multipart/form-data"]["encoding"] = json!({
+        "csv": { "style": "form", "explode": false }, "many": { "explode": true },
+        "pipe": { "style": "pipeDelimited" }, "flat": { "style": "form" },
+        "deep": { "style": "deepObject" },
+    });
+    let post = operation("post", "/", &definition);
+    let request = send(
+        &post,
+        r#"{"csv":["a&b","=,"],"many":[1,2],"pipe":["x","y"],
+        "flat":{"k":"v w"},"deep":{"k":"v"}}"#,
+    )
+    .unwrap();
+    let (media, body) = body_of(&request);
+    let boundary = media.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let parts: Vec<_> =
+        body.split(boundary).filter_map(|part| part.split_once("name=\"")).collect();
+    let parts: Vec<_> =
+        parts.iter().map(|(_, part)| part.trim_end_matches("--").trim_end()).collect();
+    let expected = ["csv|a&b,=,", "many|1", "many|2", "pipe|x|y", "k|v w", "deep[k]|v"];
+    let written = expected.map(|part| part.replacen('|', "\"\r\n\r\n", 1));
+    assert_eq!(parts, written);
+}
+
+#[test]
+fn a_fragment_only_tells_operations_apart() {
+    let get = operation(
+        "get",
+        "/{id}/#Action=List?{x}",
+        &json!({ "parameters": [{ "name": "q", "in": "query" }] }),
+    );
+    assert_eq!(get.argument_names().collect::<Vec<_>>(), ["id", "q"]);
+    let request = send(&get, r#"{"id":"a","q":1}"#).unwrap();
+    assert_eq!(request.url, "https://x.test/v1/a/?q=1");
 }
 
 #[test]

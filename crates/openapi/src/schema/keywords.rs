@@ -7,7 +7,7 @@ use crate::description::Node;
 /// The longest pattern in bytes. A longer one is left out.
 const MAX_PATTERN: usize = 300;
 
-/// The most repetitions in a pattern. One with more is left out.
+/// The most repetitions in a pattern. A part with more may be repeated without limit.
 const MAX_COUNT: u32 = 100;
 
 /// The longest default in bytes. A longer one is left out.
@@ -178,7 +178,8 @@ pub(super) fn bounds(node: Node<'_>, out: &mut Map<String, Value>) {
     if node.flag("uniqueItems") == Some(true) {
         out.insert("uniqueItems".into(), true.into());
     }
-    if let Some(pattern) = node.text("pattern").filter(|pattern| is_pattern(pattern)) {
+    let pattern = node.text("pattern").and_then(loosened);
+    if let Some(pattern) = pattern.filter(|pattern| is_pattern(pattern)) {
         out.insert("pattern".into(), pattern.into());
     }
 }
@@ -189,16 +190,56 @@ fn is_pattern(pattern: &str) -> bool {
     let is_delimited = pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/');
     !is_delimited
         && (1..=MAX_PATTERN).contains(&pattern.len())
-        && !pattern.contains("\\p{")
-        && !has_large_count(pattern)
         && fancy_regex::Regex::new(pattern).is_ok()
 }
 
-/// Whether a part is repeated so often that compiling the pattern takes long: `.{0,1024}`.
-fn has_large_count(pattern: &str) -> bool {
-    let counts = pattern.split('{').skip(1).filter_map(|rest| rest.split('}').next());
-    let mut numbers = counts.flat_map(|count| count.split(','));
-    numbers.any(|number| number.trim().parse::<u32>().is_ok_and(|number| number > MAX_COUNT))
+/// The pattern without large counts, which take long to compile: `.{0,1024}` becomes `.{0,}`; braces
+/// that are no counts are escaped. `None` if the result would allow less.
+fn loosened(pattern: &str) -> Option<String> {
+    // Braces after these are neither counts nor characters.
+    if ["\\p{", "\\P{", "\\u{", "\\x{"].iter().any(|escape| pattern.contains(escape)) {
+        return None;
+    }
+    let mut out = String::with_capacity(pattern.len());
+    let (mut is_escaped, mut is_class, mut is_changed) = (false, false, false);
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let is_plain = !is_escaped && !is_class;
+        if let Some((least, most, length)) = count(rest).filter(|_| is_plain) {
+            if least.max(most) > MAX_COUNT {
+                out.push_str(&format!("{{{},}}", least.min(MAX_COUNT)));
+                is_changed = true;
+            } else {
+                out.push_str(&rest[..length]);
+            }
+            rest = &rest[length..];
+            continue;
+        }
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            ']' => is_class = false,
+            '{' | '}' if is_plain => out.push('\\'),
+            _ => {}
+        }
+        out.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    // Where a part must not match, allowing more of it would allow less.
+    let is_inverted = ["(?!", "(?<!"].iter().any(|not| pattern.contains(not));
+    (!is_changed || !is_inverted).then_some(out)
+}
+
+/// The numbers and the length of a count such as `{1,200}` at the begin of a text.
+fn count(text: &str) -> Option<(u32, u32, usize)> {
+    let count = text.strip_prefix('{')?.split_once('}')?.0;
+    let (least, most) = count.split_once(',').unwrap_or((count, count));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let number = |text: &str| digits(text).then(|| text.parse().unwrap_or(u32::MAX));
+    let least = number(least)?;
+    let most = if most.is_empty() { least } else { number(most)? };
+    Some((least, most, count.len() + 2))
 }
 
 /// A number, also one that is written as text.

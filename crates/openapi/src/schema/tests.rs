@@ -90,8 +90,11 @@ fn invalid_keywords_are_left_out() {
         "properties": {
             "pattern": { "type": "string", "pattern": "(", "minLength": "x", "maxLength": 1e300 },
             "delimited": { "type": "string", "pattern": "/a/" },
-            "often": { "type": "string", "pattern": "^a{0,101}$" },
+            "often": { "type": "string", "pattern": "^a{0,101}[{1,101}]\\{9,999}b{99999999999,}$" },
+            "never": { "type": "string", "pattern": "^(?!a{0,101})$" },
             "seldom": { "type": "string", "pattern": "^a{0,100}$" },
+            "braces": { "type": "string", "pattern": "^({[0-9{]{4}}|\\{x{2,})$" },
+            "class": { "type": "string", "pattern": "^\\p{L}$" },
             "kind": { "type": "any", "enum": "x" },
             "number": { "type": "string", "enum": [1, true], "default": 3 },
             "mismatch": { "type": "integer", "enum": ["a"], "default": "a" },
@@ -102,8 +105,11 @@ fn invalid_keywords_are_left_out() {
     assert_eq!(
         schema["a"],
         json!({ "type": "object", "maxProperties": 2, "properties": {
-            "pattern": { "type": "string" }, "delimited": { "type": "string" }, "often": { "type": "string" },
+            "pattern": { "type": "string" }, "delimited": { "type": "string" }, "never": { "type": "string" },
+            "often": { "type": "string", "pattern": "^a{0,}[{1,101}]\\{9,999\\}b{100,}$" },
             "seldom": { "type": "string", "pattern": "^a{0,100}$" }, "kind": {},
+            "braces": { "type": "string", "pattern": "^(\\{[0-9{]{4}\\}|\\{x{2,})$" },
+            "class": { "type": "string" },
             "number": { "type": "string", "enum": ["1", "true"], "default": "3" },
             "mismatch": { "type": "integer" },
             "list": { "type": "array", "items": {} }, "tuple": { "type": "array", "items": {} },

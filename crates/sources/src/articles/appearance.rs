@@ -22,6 +22,8 @@ pub struct Appearance {
     pub max_chars: usize,
     /// Whether the tools are also offered as `search` and `fetch`, which some clients require.
     pub search_and_fetch: bool,
+    /// Whether articles may be written, appended to and moved.
+    pub writes: bool,
     /// The path of the folder in logs and reports, which clients do not see.
     pub folder: PathBuf,
 }
@@ -35,6 +37,7 @@ impl Default for Appearance {
             structured: false,
             max_chars: MAX_CHARS,
             search_and_fetch: false,
+            writes: false,
             folder: PathBuf::new(),
         }
     }

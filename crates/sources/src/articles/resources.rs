@@ -74,7 +74,7 @@ impl ResourceList {
 
     pub(super) fn offer(&self, store: &Store) -> OfferedResources {
         let ids = store.ids();
-        let templates = templates(&ids, self.uris.prefix());
+        let templates = templates(&ids, self.uris.prefix(), store.has_files());
         let mut articles = self.lock();
         if ids.len() > MOST_LISTED {
             *articles = None;
@@ -148,8 +148,8 @@ fn hint(milliseconds: i64) -> CacheHint {
     CacheHint { ttl_ms: milliseconds.unsigned_abs(), ..Offer::default().cache }
 }
 
-/// The templates for the ids that exist: with a category, without one, or both.
-fn templates(ids: &[String], prefix: &str) -> Vec<ResourceTemplate> {
+/// The templates for the ids that exist: with a category, without one, or both; and for other files.
+fn templates(ids: &[String], prefix: &str, has_files: bool) -> Vec<ResourceTemplate> {
     let has_flat = ids.iter().any(|id| !id.contains('/'));
     let has_categories = ids.iter().any(|id| id.contains('/'));
     let is_deep = ids.iter().any(|id| id.matches('/').count() > 1);
@@ -173,6 +173,13 @@ fn templates(ids: &[String], prefix: &str) -> Vec<ResourceTemplate> {
             "top-article",
             "An article without a category, by its slug",
         ));
+    }
+    if has_files {
+        templates.push(ResourceTemplate {
+            title: Some("File".to_owned()),
+            mime_type: None,
+            ..template("{+path}", "file", "An image or another file that articles refer to")
+        });
     }
     templates
 }
@@ -202,7 +209,7 @@ mod tests {
     #[test]
     fn templates_match_the_ids_of_the_folder() {
         let of = |list: &[&str]| -> Vec<String> {
-            let templates = templates(&ids(list), "article:///");
+            let templates = templates(&ids(list), "article:///", false);
             templates.into_iter().map(|template| template.uri_template).collect()
         };
         let flat = "article:///{slug}";
@@ -211,6 +218,8 @@ mod tests {
         assert_eq!(of(&["c/a", "d/b"]), ["article:///{category}/{slug}"]);
         assert_eq!(of(&["c/a", "c/d/b"]), ["article:///{category}/{+slug}"]);
         assert_eq!(of(&["a", "c/b"]), ["article:///{category}/{slug}", flat]);
+        let with_files = templates(&ids(&["a"]), "article:///", true);
+        assert_eq!(with_files[1].uri_template, "article:///{+path}");
     }
 
     #[test]

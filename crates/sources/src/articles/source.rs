@@ -5,17 +5,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sabir_articles::{ArticleUris, Figures, Problem as FileProblem, Store};
 use sabir_budget::{ComputeError, compute};
 use sabir_registry::{
-    CompleteCall, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
+    CompleteCall, Figure, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError,
     Starting, ToolCall,
 };
 use sabir_wire::Problem;
 use sabir_wire::types::{Completion, Reference, ResourceContents, ResourceReply, ToolReply};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::appearance::Appearance;
+use super::embeddings::Embeddings;
 use super::follow::{Follower, Subscription};
+use super::git::Git;
 use super::resources::{self, ResourceList};
 use super::tools::{self, Answering, ToolKind};
+use super::writing::{self, WriteKind, Writer};
+
+/// What a folder of articles may be served with besides its store.
+#[derive(Debug, Default)]
+pub struct Services {
+    /// Commits changes; or why changes are not committed, although they should be.
+    pub git: Option<Result<Git, String>>,
+    /// Makes the vectors of a search by meaning, with the model of the store's settings.
+    pub embeddings: Option<Arc<Embeddings>>,
+}
 
 /// Serves a folder of articles. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +39,12 @@ struct Inner {
     appearance: Appearance,
     uris: ArticleUris,
     listed: Arc<ResourceList>,
+    /// Changes articles, if that is allowed.
+    writer: Arc<Writer>,
+    /// Why changes are not committed, although they should be.
+    git_problem: Option<String>,
+    /// Finds articles by meaning.
+    embeddings: Option<Arc<Embeddings>>,
     /// Taken by the follower when the source is attached.
     subscription: Mutex<Option<Subscription>>,
 }
@@ -33,10 +52,37 @@ struct Inner {
 impl ArticleSource {
     /// Serves a store.
     pub fn new(store: Arc<Store>, appearance: Appearance) -> Self {
+        Self::with_services(store, appearance, Services::default())
+    }
+
+    /// Serves a store with the help of others.
+    pub fn with_services(store: Arc<Store>, appearance: Appearance, services: Services) -> Self {
+        let Services { git, embeddings } = services;
+        let (git, git_problem) = match git {
+            Some(Ok(git)) => (Some(git), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
         let subscription = Mutex::new(Some(Subscription::now(&store)));
         let uris = ArticleUris::new(appearance.name.as_deref());
         let listed = Arc::new(ResourceList::new(uris.clone()));
-        Self(Arc::new(Inner { store, appearance, uris, listed, subscription }))
+        let writer = Arc::new(Writer {
+            store: Arc::clone(&store),
+            appearance: appearance.clone(),
+            uris: uris.clone(),
+            git,
+            turn: Default::default(),
+        });
+        Self(Arc::new(Inner {
+            store,
+            appearance,
+            uris,
+            listed,
+            writer,
+            git_problem,
+            embeddings,
+            subscription,
+        }))
     }
 }
 
@@ -49,8 +95,10 @@ impl Source for ArticleSource {
             listed.clear();
         }
         let offered = listed.offer(store);
+        let mut tools = tools::offer(store, appearance);
+        tools.extend(writing::offer(appearance));
         Offer {
-            tools: tools::offer(store, appearance),
+            tools,
             instructions: Some(tools::instructions(store, appearance)),
             resources: offered.resources,
             templates: offered.templates,
@@ -64,9 +112,15 @@ impl Source for ArticleSource {
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         let inner = self.0.clone();
-        // A search computes for a millisecond or more, which must not stop other calls.
-        let reply = compute(call.context.caller.share(), move |_| Ok(inner.call(&call)));
+        if let Some(kind) = WriteKind::named(&call.name, &inner.appearance) {
+            let reply = Arc::clone(&inner.writer).call(kind, call.arguments);
+            return Box::pin(async move { reply.await.map(Outcome::Done) });
+        }
         Box::pin(async move {
+            let vector = inner.vector(&call).await;
+            // A search computes for a millisecond or more, which must not stop other calls.
+            let share = call.context.caller.share();
+            let reply = compute(share, move |_| Ok(inner.call(&call, vector)));
             let busy = |error: ComputeError| Err(Problem::ToolFailed(error.to_string().into()));
             reply.await.unwrap_or_else(busy).map(Outcome::Done)
         })
@@ -99,6 +153,9 @@ impl Source for ArticleSource {
             handle,
         };
         let started = follower.start(ready);
+        if let (Some(embeddings), Ok(runtime)) = (&self.0.embeddings, Handle::try_current()) {
+            runtime.spawn(Arc::clone(embeddings).fill(Arc::downgrade(store)));
+        }
         Box::pin(async {
             started.map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
             is_ready.await.map_err(|_| StartError::new("closed before the folder was read"))
@@ -125,22 +182,57 @@ impl Source for ArticleSource {
         Some(text)
     }
 
+    /// How far it is indexed.
+    fn condition(&self) -> Option<String> {
+        Some(match self.0.store.indexing() {
+            Some(state) => format!("indexing: {} of {} files", state.done, state.total),
+            None => "indexed".to_owned(),
+        })
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let store = &self.0.store;
+        let figures = store.figures();
+        let indexing = store.indexing();
+        let left = indexing.as_ref().map_or(0, |state| state.total.saturating_sub(state.done));
+        vec![
+            Figure::gauge("sabir.index.articles", "Articles that are served.", figures.articles),
+            Figure::gauge("sabir.index.files", "Files of a folder of articles.", figures.files),
+            Figure::gauge("sabir.index.left", "Files that are still to be indexed.", left),
+            Figure::gauge(
+                "sabir.index.ready",
+                "Whether the folder was indexed once.",
+                indexing.is_none().into(),
+            ),
+            Figure::gauge("sabir.index.segments", "Segments of an index.", figures.segments),
+        ]
+    }
+
     fn problems(&self) -> Vec<String> {
         let folder = &self.0.appearance.folder;
         let shown = |problem: &FileProblem| match problem.file.as_str() {
             "" => format!("{}: {problem}", folder.display()),
             _ => folder.join(problem.to_string()).display().to_string(),
         };
-        self.0.store.problems().iter().map(shown).collect()
+        let git = self.0.git_problem.iter();
+        let git = git.map(|reason| format!("{}: {reason}", folder.display()));
+        git.chain(self.0.store.problems().iter().map(shown)).collect()
     }
 }
 
 impl Inner {
-    fn call(&self, call: &ToolCall) -> Result<ToolReply, Problem> {
+    /// The vector of a query, if there is a search by meaning.
+    async fn vector(&self, call: &ToolCall) -> Option<Vec<f32>> {
+        let embeddings = self.embeddings.as_ref()?;
+        let kind = ToolKind::named(&call.name, &self.appearance)?;
+        embeddings.of_query(&kind.query(&call.arguments)?).await
+    }
+
+    fn call(&self, call: &ToolCall, vector: Option<Vec<f32>>) -> Result<ToolReply, Problem> {
         let Self { store, appearance, uris, .. } = self;
         let kind = ToolKind::named(&call.name, appearance)
             .ok_or_else(|| Problem::UnknownTool((&*call.name).into()))?;
-        Answering { store, appearance, uris }.call(kind, &call.arguments)
+        Answering { store, appearance, uris, vector }.call(kind, &call.arguments)
     }
 
     fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {

@@ -11,6 +11,9 @@ use sabir_articles::{
 /// Sections in the outline of an article.
 const MOST_SECTIONS: usize = 60;
 
+/// The outline takes at most this part of an answer: one third.
+const OUTLINE_SHARE: usize = 3;
+
 /// From this length on, in bytes, a content has its outline above it.
 const LONG: usize = 4000;
 
@@ -23,9 +26,9 @@ const DESCRIPTION: usize = 160;
 /// Folders in a list.
 const MOST_FOLDERS: usize = 60;
 
-/// Articles, one line each, up to `max_chars` bytes.
-pub(super) fn list(list: &List, offset: usize, max_chars: usize) -> String {
-    let List { articles, total, folders, .. } = list;
+/// Articles, one line each.
+pub(super) fn list(list: &List, offset: usize) -> String {
+    let List { articles, total, .. } = list;
     let mut text = match (articles.len(), *total) {
         (0, 0) => "There are no articles.".to_owned(),
         (0, total) => format!("There are only {total} articles."),
@@ -36,30 +39,43 @@ pub(super) fn list(list: &List, offset: usize, max_chars: usize) -> String {
             format!("Articles {} to {} of {total}, newest first.", offset + 1, offset + shown)
         }
     };
-    let mut next = list.next_offset;
-    for (place, article) in articles.iter().enumerate() {
-        line(&mut text, "\n- ", article);
-        if text.len() > max_chars && place + 1 < articles.len() {
-            next = Some(offset + place + 1);
-            break;
-        }
+    articles.iter().for_each(|article| text.push_str(&article_line(article)));
+    if articles.len() < *total {
+        text.push_str(&folders(list));
     }
-    if articles.len() < *total && !folders.is_empty() {
-        let shown =
-            folders.iter().take(MOST_FOLDERS).map(|(name, count)| format!("{name} ({count})"));
-        let more = if folders.len() > MOST_FOLDERS { ", …" } else { "" };
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        push(&mut text, format_args!("\nFolders, for `category`: {shown}{more}"));
-    }
-    if let Some(next) = next {
+    if let Some(next) = list.next_offset {
         push(&mut text, format_args!("\nMore: offset={next}."));
     }
     note_indexing(&mut text, list.indexing);
     text
 }
 
+/// The folders of a list: in one line, or as a tree if they have folders in them.
+pub(super) fn folders(list: &List) -> String {
+    let mut folders: Vec<(Vec<&str>, usize)> =
+        list.folders.iter().map(|(name, count)| (name.split('/').collect(), *count)).collect();
+    folders.sort_unstable();
+    let Some(top) = folders.iter().map(|(parts, _)| parts.len()).min() else {
+        return String::new();
+    };
+    let is_tree = folders.iter().any(|(parts, _)| parts.len() > top);
+    let mut text = "\nFolders, for `category`:".to_owned();
+    for (place, (parts, count)) in folders.iter().take(MOST_FOLDERS).enumerate() {
+        let before = match is_tree {
+            true => format!("\n{}- ", "  ".repeat(parts.len() - top)),
+            false if place == 0 => " ".to_owned(),
+            false => ", ".to_owned(),
+        };
+        push(&mut text, format_args!("{before}{} ({count})", parts.join("/")));
+    }
+    if folders.len() > MOST_FOLDERS {
+        text.push_str(", …");
+    }
+    text
+}
+
 /// An article: its metadata, its outline if it is long, then its Markdown.
-pub(super) fn article(article: &Article, offset: usize) -> String {
+pub(super) fn article(article: &Article, offset: usize, max_chars: usize) -> String {
     let Article { summary, content, section, sections, next_offset, links, .. } = article;
     let mut text = format!("{} (`{}`)", summary.title, summary.id);
     match section {
@@ -72,9 +88,12 @@ pub(super) fn article(article: &Article, offset: usize) -> String {
                 add(&mut text, "\nTags: ", Some(summary.tags.join(", ").as_str()));
             }
             if sections.len() > 1 && (next_offset.is_some() || content.len() > LONG) {
-                outline(&mut text, sections);
+                outline(&mut text, sections, max_chars / OUTLINE_SHARE);
             }
         }
+    }
+    if let Some(etag) = &article.etag {
+        push(&mut text, format_args!("\nEtag: `{etag}`"));
     }
     if let Some(Links { to, from }) = links {
         push(&mut text, format_args!("\nLinks to: {}", named(to)));
@@ -98,25 +117,33 @@ pub(super) fn article(article: &Article, offset: usize) -> String {
     text
 }
 
-/// The sections of an article, the outer ones first if there are many.
-fn outline(text: &mut String, sections: &[SectionSummary]) {
+/// The sections of an article up to a number of bytes, the outer ones only if there are many.
+fn outline(text: &mut String, sections: &[SectionSummary], most: usize) {
     let deepest = (0..=6).rev().find(|&level| {
         sections.iter().filter(|section| section.level <= level).count() <= MOST_SECTIONS
     });
     let shown =
         sections.iter().filter(|section| deepest.is_none_or(|level| section.level <= level));
     text.push_str("\nSections:");
+    let mut is_whole = deepest == Some(6);
+    let mut left = most;
     for section in shown.take(MOST_SECTIONS) {
         let indent = "  ".repeat(usize::from(section.level.saturating_sub(1)));
-        push(text, format_args!("\n{indent}- `{}` ({} characters)", section.id, section.size));
+        let line = format!("\n{indent}- `{}` ({} characters)", section.id, section.size);
+        if line.len() > left {
+            is_whole = false;
+            break;
+        }
+        left -= line.len();
+        text.push_str(&line);
     }
-    if deepest.is_none_or(|level| level < 6) {
+    if !is_whole {
         text.push_str("\n- …");
     }
 }
 
-/// The hits of a search, one line each, up to `max_chars` bytes.
-pub(super) fn search(query: &str, search: &Search, offset: usize, max_chars: usize) -> String {
+/// The hits of a search, one line each.
+pub(super) fn search(query: &str, search: &Search, offset: usize) -> String {
     let query = shortened(query.trim(), QUERY);
     let mut text = match (search.hits.len(), search.total) {
         (0, 0) => format!("No article matches \"{query}\"."),
@@ -138,34 +165,33 @@ pub(super) fn search(query: &str, search: &Search, offset: usize, max_chars: usi
         let taken_for = correction.taken_for.join(" or ");
         push(&mut text, format_args!(" \"{}\" was taken for {taken_for}.", correction.word));
     }
-    for (place, hit) in search.hits.iter().enumerate() {
-        hit_line(&mut text, offset + place + 1, hit);
+    for (number, hit) in (offset + 1..).zip(&search.hits) {
+        text.push_str(&hit_line(number, hit));
         if let Some(content) = &hit.content {
             push(&mut text, format_args!("\n\n{}\n", content.trim_end()));
         }
-        if text.len() > max_chars && place + 1 < search.hits.len() {
-            let cut = floor(&text, max_chars.max(LONG));
-            text.truncate(cut);
-            push(&mut text, format_args!("…\n[Cut. More: offset={}.]", offset + place + 1));
-            break;
-        }
+    }
+    let next = offset + search.hits.len();
+    if next < search.total && !search.hits.is_empty() {
+        push(&mut text, format_args!("\nMore: offset={next}."));
     }
     note_indexing(&mut text, search.indexing);
     text
 }
 
 /// A hit: its title, its id and section, and what matches.
-fn hit_line(text: &mut String, number: usize, hit: &Hit) {
-    push(text, format_args!("\n{number}. {} (`{}`", hit.summary.title, hit.summary.id));
+pub(super) fn hit_line(number: usize, hit: &Hit) -> String {
+    let mut text = format!("\n{number}. {} (`{}`", hit.summary.title, hit.summary.id);
     let section = hit.snippet.as_ref().and_then(|snippet| snippet.section.as_ref());
     if let Some(section) = section {
-        push(text, format_args!(", section `{}`", section.id));
+        push(&mut text, format_args!(", section `{}`", section.id));
     }
     text.push(')');
     match &hit.snippet {
-        Some(snippet) => push(text, format_args!(": {}", snippet.text.replace('\n', " "))),
-        None => describe(text, &hit.summary),
+        Some(snippet) => push(&mut text, format_args!(": {}", snippet.text.replace('\n', " "))),
+        None => describe(&mut text, &hit.summary),
     }
+    text
 }
 
 fn describe(text: &mut String, article: &Summary) {
@@ -174,18 +200,22 @@ fn describe(text: &mut String, article: &Summary) {
     }
 }
 
-fn floor(text: &str, at: usize) -> usize {
+/// The end of the last whole character up to `at`.
+pub(super) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-fn line(text: &mut String, start: &str, article: &Summary) {
-    push(text, format_args!("{start}{} (`{}`", article.title, article.id));
-    add(text, ", ", date(article));
+/// An article of a list.
+pub(super) fn article_line(article: &Summary) -> String {
+    let mut text = format!("\n- {} (`{}`", article.title, article.id);
+    add(&mut text, ", ", date(article));
     text.push(')');
-    describe(text, article);
+    describe(&mut text, article);
     if !article.tags.is_empty() {
-        push(text, format_args!(" [{}]", article.tags.join(", ")));
+        let tags = shortened(&article.tags.join(", "), DESCRIPTION);
+        push(&mut text, format_args!(" [{tags}]"));
     }
+    text
 }
 
 /// Appends a note if the result may be incomplete.
@@ -236,19 +266,19 @@ mod tests {
     #[test]
     fn a_result_says_whether_more_may_come() {
         let (list_of_all, search_of_all) = empty(None);
-        assert_eq!(list(&list_of_all, 0, 99), "There are no articles.");
-        assert_eq!(search(" x ", &search_of_all, 0, 99), "No article matches \"x\".");
+        assert_eq!(list(&list_of_all, 0), "There are no articles.");
+        assert_eq!(search(" x ", &search_of_all, 0), "No article matches \"x\".");
         let (some, found) = empty(Some(Indexing { done: 3, total: 7 }));
         let more = "\n\nThe folder is still being read (3 of 7 files): more may come.";
-        assert_eq!(list(&some, 0, 99), format!("There are no articles.{more}"));
-        assert_eq!(search("x", &found, 0, 99), format!("No article matches \"x\".{more}"));
+        assert_eq!(list(&some, 0), format!("There are no articles.{more}"));
+        assert_eq!(search("x", &found, 0), format!("No article matches \"x\".{more}"));
         let (none, _) = empty(Some(Indexing { done: 0, total: 0 }));
-        assert!(list(&none, 0, 99).ends_with("\n\nThe folder is still being read: more may come."));
+        assert!(list(&none, 0).ends_with("\n\nThe folder is still being read: more may come."));
     }
 
     #[test]
     fn only_the_start_of_a_long_query_is_repeated() {
         let (_, found) = empty(None);
-        assert!(search(&"word ".repeat(800), &found, 0, 99).chars().count() < 150);
+        assert!(search(&"word ".repeat(800), &found, 0).chars().count() < 150);
     }
 }

@@ -5,6 +5,7 @@
 
 use sabir_articles::{
     Article, ArticleUris, List, ReadOptions, Search, SearchOptions, Store, StoreError, Summary,
+    shortened,
 };
 use sabir_wire::types::{Content, Resource, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Code, ErrorObject, Problem, Raw};
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
 use super::appearance::{Appearance, NotFound};
-use super::{resources, schema, text};
+use super::plain::{PlainArticle, PlainFetchArguments, PlainHits, PlainSearchArguments};
+use super::{budget, resources, schema, text};
 
 /// Links in one result. Further URIs are in the structured result only.
 const MOST_LINKS: usize = 10;
@@ -21,9 +23,15 @@ const MOST_LINKS: usize = 10;
 /// Categories in the description of a tool. If there are more, it names none.
 const MOST_DESCRIBED: usize = 40;
 
-/// The bounds of the content of one result, in bytes.
-const LEAST_CHARS: usize = 100;
-const MOST_CHARS: usize = 1 << 20;
+/// The longest title of a category in the description of a tool, in characters.
+const LONGEST_TITLE: usize = 60;
+
+/// The bounds of one result, in bytes.
+const LEAST_CHARS: usize = 300;
+pub(super) const MOST_CHARS: usize = 1 << 20;
+
+/// The least content of one result in bytes, however much stands around it: every part goes on.
+const LEAST_CONTENT: usize = 50;
 
 /// One of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +61,16 @@ impl ToolKind {
         Self::all(appearance).iter().copied().find(|kind| kind.name(appearance) == name)
     }
 
+    /// The query of a call, if it is a search.
+    pub(super) fn query(self, arguments: &Raw) -> Option<String> {
+        match self {
+            Self::Search | Self::PlainSearch => {
+                read(arguments).ok().map(|PlainSearchArguments { query }| query)
+            }
+            Self::List | Self::Get | Self::PlainFetch => None,
+        }
+    }
+
     fn name(self, appearance: &Appearance) -> String {
         let name = match self {
             Self::List => "list_articles",
@@ -61,10 +79,7 @@ impl ToolKind {
             Self::PlainSearch => return "search".to_owned(),
             Self::PlainFetch => return "fetch".to_owned(),
         };
-        match &appearance.name {
-            Some(folder) => format!("{folder}_{name}"),
-            None => name.to_owned(),
-        }
+        prefixed(name, appearance)
     }
 
     fn describe(self, store: &Store, appearance: &Appearance) -> (&'static str, String) {
@@ -101,15 +116,34 @@ impl ToolKind {
     }
 }
 
+/// The name of a tool of this folder.
+pub(super) fn prefixed(name: &str, appearance: &Appearance) -> String {
+    match &appearance.name {
+        Some(folder) => format!("{folder}_{name}"),
+        None => name.to_owned(),
+    }
+}
+
 /// What is in the folder, for the description of a tool: its own words, and its categories.
 fn contents(store: &Store) -> String {
     let mut text = store.about().map_or_else(String::new, |about| format!(" {about}"));
-    let categories = store.categories();
+    let categories = store.category_titles();
     if !categories.is_empty() && categories.len() <= MOST_DESCRIBED {
-        let names: Vec<&str> = categories.iter().map(|(name, _)| name.as_str()).collect();
-        text.push_str(&format!(" Categories: {}", names.join(", ")));
+        let named = categories.into_iter().map(|(name, title)| described(name, title.as_deref()));
+        text.push_str(&format!(" Categories: {}", named.collect::<Vec<_>>().join(", ")));
     }
     text
+}
+
+/// A category with its title, unless that says the same.
+fn described(name: String, title: Option<&str>) -> String {
+    let letters = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    match title.filter(|title| letters(title) != letters(&name)) {
+        Some(title) => format!("{name} ({})", shortened(title, LONGEST_TITLE)),
+        None => name,
+    }
 }
 
 /// What is in the folder, and how a question is answered with the tools.
@@ -134,7 +168,7 @@ pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
         .map(|kind| {
             let (input, output) = match kind {
                 ToolKind::List => (list_input(store), schema::output::<List>()),
-                ToolKind::Get => (schema::input::<GetArguments>(), schema::output::<Article>()),
+                ToolKind::Get => (get_input(appearance), schema::output::<Article>()),
                 ToolKind::Search => {
                     (schema::input::<SearchArguments>(), schema::output::<Search>())
                 }
@@ -162,6 +196,15 @@ pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
         .collect()
 }
 
+/// Only those who write articles need them as they are in their files.
+fn get_input(appearance: &Appearance) -> Value {
+    let mut schema = schema::input::<GetArguments>();
+    if !appearance.writes {
+        schema["properties"].as_object_mut().map(|all| all.remove("raw"));
+    }
+    schema
+}
+
 /// During indexing, a category that is not yet known must not be refused.
 fn list_input(store: &Store) -> Value {
     let names: Vec<String> = store.categories().into_iter().map(|(name, _)| name).collect();
@@ -172,7 +215,7 @@ fn list_input(store: &Store) -> Value {
 }
 
 /// A `Value` can always be written as JSON.
-fn raw(schema: &Value) -> Raw {
+pub(super) fn raw(schema: &Value) -> Raw {
     Raw::of(schema).unwrap_or_else(|_| Raw::empty_object())
 }
 
@@ -191,6 +234,8 @@ pub(super) struct Answering<'a> {
     pub(super) store: &'a Store,
     pub(super) appearance: &'a Appearance,
     pub(super) uris: &'a ArticleUris,
+    /// The vector of the query, for a search by meaning.
+    pub(super) vector: Option<Vec<f32>>,
 }
 
 impl Answering<'_> {
@@ -211,23 +256,51 @@ impl Answering<'_> {
         let offset = size(offset.as_ref())?.unwrap_or(0);
         let found = self.store.list_from(category.as_deref(), limit, offset);
         let mut found = found.map_err(failed)?;
+        let Appearance { max_chars, structured, .. } = *self.appearance;
+        budget::cut_list(&mut found, offset, max_chars, structured);
         let links = found.articles.iter_mut().map(|summary| self.link(summary)).collect();
-        let text = text::list(&found, offset, self.appearance.max_chars);
+        let text = text::list(&found, offset);
         self.reply(&found, text, links)
     }
 
     fn get(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
-        let GetArguments { slug, section, offset, max_chars, links } = read(arguments)?;
-        let limit = size(max_chars.as_ref())?.unwrap_or(self.appearance.max_chars);
-        let options = ReadOptions {
+        let GetArguments { slug, section, offset, max_chars, links, raw } = read(arguments)?;
+        let most = size(max_chars.as_ref())?.unwrap_or(self.appearance.max_chars);
+        let most = most.clamp(LEAST_CHARS, MOST_CHARS);
+        let mut options = ReadOptions {
             section,
             offset: size(offset.as_ref())?.unwrap_or(0),
-            limit: Some(limit.clamp(LEAST_CHARS, MOST_CHARS)),
-            with_ids: true,
+            limit: Some(most),
+            uris: Some(self.uris.clone()),
             links,
+            etag: self.appearance.writes,
+            raw: raw && self.appearance.writes,
         };
-        let mut article = self.store.read(&slug, &options).map_err(|error| {
+        let mut article = self.read_article(&slug, &options)?;
+        let mut text = text::article(&article, options.offset, most);
+        // The outline and the way to go on belong to the answer, too. A content that is cut for them is
+        // the first to need them, so it takes two rounds.
+        for _ in 0..2 {
+            let over = text.len().saturating_sub(most);
+            let Some(limit) = options.limit.filter(|_| over > 0) else { break };
+            options.limit =
+                Some(limit.min(article.content.len()).saturating_sub(over).max(LEAST_CONTENT));
+            article = self.read_article(&slug, &options)?;
+            text = text::article(&article, options.offset, most);
+        }
+        let links = vec![self.link(&mut article.summary)];
+        self.reply(&article, text, links)
+    }
+
+    fn read_article(&self, slug: &str, options: &ReadOptions) -> Result<Article, Problem> {
+        self.store.read(slug, options).map_err(|error| {
             let is_unknown = matches!(error, StoreError::NotFound { .. });
+            let named = self.uris.id_in(slug).unwrap_or_else(|| slug.to_owned());
+            if let Some(path) = self.store.file_named(&named).filter(|_| is_unknown) {
+                let uri = self.uris.uri_of(&path);
+                let told = format!("`{path}` is a file, not an article: read the resource `{uri}`");
+                return Problem::ToolFailed(told.into());
+            }
             match self.appearance.not_found {
                 NotFound::InvalidParams if is_unknown => Problem::Chosen(
                     ErrorObject::new(Code::INVALID_PARAMS, error.to_string())
@@ -235,10 +308,7 @@ impl Answering<'_> {
                 ),
                 _ => failed(error),
             }
-        })?;
-        let links = vec![self.link(&mut article.summary)];
-        let text = text::article(&article, options.offset);
-        self.reply(&article, text, links)
+        })
     }
 
     fn search(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
@@ -248,36 +318,17 @@ impl Answering<'_> {
             folder: category,
             limit: limit.map(|limit| whole(&limit)).transpose()?,
             offset: size(offset.as_ref())?.unwrap_or(0),
+            uris: Some(self.uris.clone()),
+            vector: self.vector.clone(),
         };
         let offset = options.offset;
         let mut found = self.store.search(&query, options).map_err(failed)?;
+        let Appearance { max_chars, structured, .. } = *self.appearance;
+        let get = ToolKind::Get.name(self.appearance);
+        budget::cut_search(&mut found, max_chars, structured, &get);
         let links = found.hits.iter_mut().map(|hit| self.link(&mut hit.summary)).collect();
-        let text = text::search(&query, &found, offset, self.appearance.max_chars);
+        let text = text::search(&query, &found, offset);
         self.reply(&found, text, links)
-    }
-
-    fn plain_search(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
-        let PlainSearchArguments { query } = read(arguments)?;
-        let found = self.store.search(&query, SearchOptions::default()).map_err(failed)?;
-        let results = found.hits.into_iter().map(|hit| PlainHit {
-            url: self.uris.uri_of(&hit.summary.id),
-            id: hit.summary.id,
-            title: hit.summary.title,
-        });
-        plain(&PlainHits { results: results.collect() })
-    }
-
-    fn plain_fetch(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
-        let PlainFetchArguments { id } = read(arguments)?;
-        let limit = Some(MOST_CHARS);
-        let options = ReadOptions { limit, with_ids: true, ..ReadOptions::default() };
-        let article = self.store.read(&id, &options).map_err(failed)?;
-        plain(&PlainArticle {
-            url: self.uris.uri_of(&article.summary.id),
-            id: article.summary.id,
-            title: article.summary.title,
-            text: article.content,
-        })
     }
 
     /// Sets the URI of an article, and returns a link to it.
@@ -301,14 +352,7 @@ impl Answering<'_> {
     }
 }
 
-/// The value as structured content, and the same as text.
-fn plain(value: &impl Serialize) -> Result<ToolReply, Problem> {
-    let structured = structured(value)?;
-    let content = vec![Content::text(structured.text())];
-    Ok(ToolReply { content, structured: Some(structured), ..ToolReply::default() })
-}
-
-fn structured(value: &impl Serialize) -> Result<Raw, Problem> {
+pub(super) fn structured(value: &impl Serialize) -> Result<Raw, Problem> {
     Raw::of(value).map_err(|error| {
         Problem::Internal(format!("cannot write the result as JSON: {error}").into())
     })
@@ -322,11 +366,14 @@ struct GetArguments {
     section: Option<String>,
     /// Where the content starts: the offset that the last part names
     offset: Option<Number>,
-    /// Maximum length of the content in characters
+    /// Maximum length of the answer in characters (at least 300)
     max_chars: Option<Number>,
     /// Also return the articles that it links to and those that link to it
     #[serde(default)]
     links: bool,
+    /// Return the file as it is, with its frontmatter and its own links, to be changed and written back
+    #[serde(default)]
+    raw: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -344,56 +391,13 @@ struct SearchArguments {
     offset: Option<Number>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-struct PlainSearchArguments {
-    /// Search query
-    query: String,
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct PlainFetchArguments {
-    /// The id of an article
-    id: String,
-}
-
-/// Results of a search
-#[derive(Serialize, JsonSchema)]
-struct PlainHits {
-    /// Best first
-    results: Vec<PlainHit>,
-}
-
-/// A result of a search
-#[derive(Serialize, JsonSchema)]
-struct PlainHit {
-    /// For `fetch`
-    id: String,
-    /// The title
-    title: String,
-    /// The URI of the article
-    url: String,
-}
-
-/// An article
-#[derive(Serialize, JsonSchema)]
-struct PlainArticle {
-    /// The id
-    id: String,
-    /// The title
-    title: String,
-    /// The Markdown
-    text: String,
-    /// The URI of the article
-    url: String,
-}
-
 /// The error of a failed index. Its reason is logged.
 pub(super) fn internal(error: StoreError) -> Problem {
     tracing::error!("{error}");
     Problem::Internal("the index of the articles failed".into())
 }
 
-fn failed(error: StoreError) -> Problem {
+pub(super) fn failed(error: StoreError) -> Problem {
     if error.is_internal() {
         internal(error)
     } else {
@@ -401,7 +405,7 @@ fn failed(error: StoreError) -> Problem {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(arguments: &'a Raw) -> Result<T, Problem> {
+pub(super) fn read<'a, T: Deserialize<'a>>(arguments: &'a Raw) -> Result<T, Problem> {
     arguments.read().map_err(|error| Problem::Arguments(error.to_string().into()))
 }
 

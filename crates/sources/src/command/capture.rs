@@ -221,7 +221,7 @@ mod tests {
         output.take(Ok(10), None);
         assert_eq!((output.full(), memory.used()), (None, 20));
         output.take(Ok(1), None);
-        assert_eq!((output.full(), memory.used()), (Some(MemoryFull(20)), 20));
+        assert_eq!((output.full(), memory.used()), (Some(MemoryFull::Whole(20)), 20));
         let (kept, hold) = output.into_kept();
         assert_eq!((kept.len(), memory.used()), (10, 10));
         drop(hold);

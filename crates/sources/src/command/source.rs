@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sabir_budget::{CallQueue, ComputeError, QueueFull, QueuedCall, compute};
-use sabir_registry::{Answer, CallHandle, Offer, Outcome, Pending, Source, TaskPolicy, ToolCall};
+use sabir_registry::{
+    Answer, CallHandle, Context, Offer, Outcome, Pending, Source, TaskPolicy, ToolCall,
+};
 use sabir_supervisor::{StartError, Supervisor};
 use sabir_wire::types::{Level, Tool, ToolAnnotations, ToolReply};
 use sabir_wire::{Problem, Raw};
@@ -101,7 +103,7 @@ impl CommandSource {
         let folder = extras.folder(&program.cwd, &values).map_err(refused)?;
         let full = |error: QueueFull| Problem::ToolFailed(error.to_string().into());
         let queued = self.0.queue.enter(share).map_err(full)?;
-        Ok(Prepared { args, stdin, folder, scratch, queued })
+        Ok(Prepared { args, stdin, folder, scratch, queued, trace: None })
     }
 }
 
@@ -112,6 +114,21 @@ struct Prepared {
     folder: Option<PathBuf>,
     scratch: Option<Scratch>,
     queued: QueuedCall,
+    /// The `traceparent` that the program gets.
+    trace: Option<String>,
+}
+
+impl Prepared {
+    /// The same, with the position of the call in a trace. Anything but a `traceparent` is left out:
+    /// it is the client's own text.
+    fn traced(mut self, context: &Context) -> Self {
+        let is_valid = |text: &String| {
+            let is_plain = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
+            text.len() == 55 && text.bytes().all(is_plain)
+        };
+        self.trace = context.trace().traceparent.filter(is_valid);
+        self
+    }
 }
 
 impl Source for CommandSource {
@@ -140,14 +157,16 @@ impl Source for CommandSource {
         let (inner, share) = (self.0.clone(), context.caller.share());
         if arguments.text().len() <= IN_PLACE {
             return match self.prepare(&arguments, share) {
-                Ok(prepared) => Box::pin(inner.answer(share, prepared, context.call)),
+                Ok(prepared) => {
+                    Box::pin(inner.answer(share, prepared.traced(&context), context.call))
+                }
                 Err(problem) => Box::pin(async { Err(problem) }),
             };
         }
         let source = self.clone();
         let preparing = compute(share, move |_| Ok(source.prepare(&arguments, share)));
         Box::pin(async move {
-            let prepared = preparing.await.map_err(busy)??;
+            let prepared = preparing.await.map_err(busy)??.traced(&context);
             inner.answer(share, prepared, context.call).await
         })
     }
@@ -187,7 +206,7 @@ impl Inner {
         handle: Arc<dyn CallHandle>,
         closed: oneshot::Receiver<()>,
     ) -> Option<Result<Finish, RunError>> {
-        let Prepared { args, stdin, folder, mut scratch, queued } = prepared;
+        let Prepared { args, stdin, folder, mut scratch, queued, trace } = prepared;
         let mut closed = std::pin::pin!(async { drop(closed.await) });
         let _running = tokio::select! {
             biased;
@@ -205,6 +224,9 @@ impl Inner {
         let mut program = Cow::Borrowed(program);
         if let Some(folder) = folder {
             program.to_mut().cwd = folder;
+        }
+        if let Some(trace) = trace {
+            program.to_mut().env.push(("TRACEPARENT".into(), trace.into()));
         }
         if let Some(mut files) = scratch.take() {
             files.open_to(program.to_mut());

@@ -181,7 +181,8 @@ impl Context {
     fn question(&self, questions: Vec<(String, Question)>) -> Error {
         let kept = self.keep.lock().unwrap_or_else(PoisonError::into_inner).take();
         // What was kept before and not replaced is still wanted.
-        Error::ask(Ask { questions, state: kept.or_else(|| self.call.state.clone()) })
+        let state = kept.or_else(|| self.call.state.clone());
+        Error::ask(Ask { questions, state, ..Ask::default() })
     }
 }
 

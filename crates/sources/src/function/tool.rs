@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir_registry::{Offer, Pending, Source, TaskMode, TaskPolicy, ToolCall};
-use sabir_wire::Raw;
-use sabir_wire::types::{Icon, Tool, ToolAnnotations, ToolReply};
+use sabir_registry::{Offer, Pending, ResourceCall, Source, TaskMode, TaskPolicy, ToolCall};
+use sabir_wire::types::{Icon, ResourceReply, Tool, ToolAnnotations, ToolReply};
+use sabir_wire::{Problem, Raw};
 use schemars::JsonSchema;
 
+use crate::app::{App, AppSource};
 use crate::function::error::FunctionOptions;
 use crate::function::handler::{Handler, Run, run};
 use crate::function::reply::IntoReply;
@@ -34,6 +35,7 @@ pub struct ToolFunction<S = ()> {
     tool: Tool,
     logs: bool,
     task: TaskPolicy,
+    app: Option<AppSource>,
     run: Run<S, ToolReply>,
 }
 
@@ -45,7 +47,7 @@ impl<S> ToolFunction<S> {
     {
         let schema = H::schema().unwrap_or_else(schema::of_any_object);
         let tool = Tool::new(name, description, schema::raw(&schema));
-        Self { tool, logs: false, task: TaskPolicy::default(), run: run(handler) }
+        Self { tool, logs: false, task: TaskPolicy::default(), app: None, run: run(handler) }
     }
 
     /// Sets a name for people.
@@ -130,6 +132,21 @@ impl<S> ToolFunction<S> {
         self
     }
 
+    /// Adds an HTML view, which hosts that know MCP Apps show for the results. Its data is the
+    /// structured content of a result; all other clients get the text beside it.
+    ///
+    /// ```
+    /// use sabir_sources::app::App;
+    /// use sabir_sources::function::{Json, ToolFunction};
+    ///
+    /// let tides: ToolFunction =
+    ///     ToolFunction::new("tides", "Tells the tides", async || Json([1.2, 3.4])).app(&App::built_in());
+    /// ```
+    pub fn app(mut self, app: &App) -> Self {
+        self.app = Some(AppSource::new(&self.tool.name, app));
+        self
+    }
+
     /// Declares that the tool writes to the client's log, so that the server declares it too.
     pub fn logs(mut self) -> Self {
         self.logs = true;
@@ -146,11 +163,19 @@ impl<S: Send + Sync + 'static> IntoSource<S> for ToolFunction<S> {
 
 impl<S: Send + Sync> Source for Bound<ToolFunction<S>, S> {
     fn offer(&self) -> Offer {
-        let ToolFunction { tool, logs, task, .. } = &self.described;
-        Offer { tools: vec![tool.clone()], logs: *logs, task: *task, ..Offer::default() }
+        let ToolFunction { tool, logs, task, app, .. } = &self.described;
+        let of_app = app.as_ref().map(AppSource::offer).unwrap_or_default();
+        Offer { tools: vec![tool.clone()], logs: *logs, task: *task, ..of_app }
     }
 
     fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
         self.call(&self.described.run, call.arguments, None, call.context)
+    }
+
+    fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
+        match &self.described.app {
+            Some(app) => app.read_resource(call),
+            None => Box::pin(async { Err(Problem::UnknownResource(call.uri)) }),
+        }
     }
 }

@@ -5,16 +5,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sabir_openapi::{Description, Method, Operation, Request};
 use sabir_outbound::HostPattern;
 use sabir_registry::{
-    Closing, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle, StartError, Starting,
-    ToolCall,
+    Closing, Context, Figure, Offer, Outcome, Pending, ResourceCall, Source, SourceHandle,
+    StartError, Starting, ToolCall,
 };
 use sabir_wire::types::{ResourceReply, ResourceTemplate, Tool, ToolAnnotations, ToolReply};
-use sabir_wire::{Caller, Problem, Raw};
+use sabir_wire::{Problem, Raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
@@ -24,8 +24,9 @@ use super::folder::Folder;
 use super::large::{self, Large, LargeTool};
 use super::load::{From, Loader};
 use super::reply::{ReplyLimits, reply};
-use super::sender::{Sender, SenderSettings};
+use super::sender::{Sender, SenderSettings, Sent};
 use super::stored::Stored;
+use crate::age::age;
 
 /// An API.
 #[derive(Debug)]
@@ -57,6 +58,8 @@ struct Inner {
     api: Api,
     state: RwLock<Arc<State>>,
     stored: Stored,
+    /// When the description was read, and from where.
+    read: Mutex<Option<(Instant, From)>>,
     /// Reads the description again, or for the first time.
     refresher: Mutex<Option<JoinHandle<()>>>,
 }
@@ -88,7 +91,8 @@ impl ApiSource {
     /// Serves an API.
     pub fn new(api: Api) -> Self {
         let stored = Stored::new(&api.name);
-        Self(Arc::new(Inner { api, state: RwLock::default(), stored, refresher: Mutex::default() }))
+        let (state, read, refresher) = (RwLock::default(), Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { api, state, stored, read, refresher }))
     }
 }
 
@@ -140,18 +144,14 @@ impl Source for ApiSource {
         let inner = self.0.clone();
         let state = inner.state();
         Box::pin(async move {
-            let caller = &call.context.caller;
             if let Some(operation) = state.operations.get(&*call.name) {
-                return inner
-                    .call(&state, operation, &call.arguments, caller)
-                    .await
-                    .map(Outcome::Done);
+                return inner.call(&state, operation, &call.arguments, &call.context).await;
             }
             let tool = LargeTool::named(&call.name, &inner.api.choice.prefix);
             let Some(tool) = tool.filter(|_| state.large.is_some()) else {
                 return Err(Problem::UnknownTool((&*call.name).into()));
             };
-            inner.call_large(&state, tool, &call.arguments, caller).await.map(Outcome::Done)
+            inner.call_large(&state, tool, &call.arguments, &call.context).await
         })
     }
 
@@ -166,6 +166,23 @@ impl Source for ApiSource {
     fn problems(&self) -> Vec<String> {
         self.0.state().problems.clone()
     }
+
+    /// How old the description is.
+    fn condition(&self) -> Option<String> {
+        let (at, from) = (*lock(&self.0.read))?;
+        let copy = match from {
+            From::Cache => " (a copy of an earlier time)",
+            From::Origin => "",
+        };
+        Some(format!("description read {} ago{copy}", age(at.elapsed())))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let state = self.0.state();
+        let count = state.large.as_ref().map_or(state.operations.len(), Large::count);
+        let help = "Operations of an API that can be called.";
+        vec![Figure::gauge("sabir.openapi.operations", help, count)]
+    }
 }
 
 impl Inner {
@@ -176,6 +193,7 @@ impl Inner {
     /// Reads the description, and offers its operations if they have changed.
     async fn load(self: &Arc<Self>, from: From, handle: &SourceHandle) -> Result<(), String> {
         let loaded = self.api.loader.load_from(from).await?;
+        *lock(&self.read) = Some((Instant::now(), from));
         if self.state().hash == loaded.hash {
             return Ok(());
         }
@@ -266,8 +284,8 @@ impl Inner {
         state: &Arc<State>,
         tool: LargeTool,
         arguments: &Raw,
-        caller: &Caller,
-    ) -> Result<ToolReply, Problem> {
+        context: &Context,
+    ) -> Result<Outcome<ToolReply>, Problem> {
         #[derive(Deserialize)]
         struct Asked {
             query: Option<String>,
@@ -279,6 +297,7 @@ impl Inner {
         let asked: Asked = arguments.read().map_err(|error| wrong(error.to_string()))?;
         let Some(large) = &state.large else { return Err(wrong("nothing is offered".into())) };
         let wanted = asked.operation.unwrap_or_default();
+        let told = |text: String| Outcome::Done(ToolReply::text(text));
         match tool {
             LargeTool::Search => {
                 let (state, query) = (state.clone(), asked.query.unwrap_or_default());
@@ -291,9 +310,9 @@ impl Inner {
                 });
                 let found = found.await.ok().flatten();
                 let found = found.unwrap_or_else(|| Err("the search failed".to_owned()));
-                found.map(ToolReply::text).map_err(|what| Problem::ToolFailed(what.into()))
+                found.map(told).map_err(|what| Problem::ToolFailed(what.into()))
             }
-            LargeTool::Describe => large.describe(&wanted).map(ToolReply::text).map_err(wrong),
+            LargeTool::Describe => large.describe(&wanted).map(told).map_err(wrong),
             LargeTool::Call => {
                 let found = large.find(&wanted).map_err(wrong)?;
                 let arguments = match asked.arguments {
@@ -303,7 +322,7 @@ impl Inner {
                     None => Raw::empty_object(),
                 };
                 found.check(&arguments).map_err(wrong)?;
-                self.call(state, &found.operation, &arguments, caller).await
+                self.call(state, &found.operation, &arguments, context).await
             }
         }
     }
@@ -313,8 +332,8 @@ impl Inner {
         state: &State,
         operation: &Arc<Operation>,
         arguments: &Raw,
-        caller: &Caller,
-    ) -> Result<ToolReply, Problem> {
+        context: &Context,
+    ) -> Result<Outcome<ToolReply>, Problem> {
         let failed = |what: String| Problem::ToolFailed(what.into());
         let own = operation.servers.as_ref().and_then(|servers| servers.first());
         // `base_url` replaces the servers of the description, not those of single operations.
@@ -329,15 +348,19 @@ impl Inner {
         let security = Some(&*operation.security);
         let sender =
             state.sender.as_ref().ok_or_else(|| failed("nothing can be sent".to_owned()))?;
-        let answer =
-            sender.send(&request, security, is_repeatable, caller).await.map_err(failed)?;
+        let sent = sender.send(&request, security, is_repeatable, context).await.map_err(failed)?;
+        let answer = match sent {
+            Sent::Answered(answer) => answer,
+            Sent::Asks(ask) => return Ok(Outcome::NeedInput(ask)),
+        };
         let is_structured = operation.output.is_some();
-        let mut reply = reply(answer, caller, self.api.limits, &self.stored, is_structured);
+        let mut reply =
+            reply(answer, &context.caller, self.api.limits, &self.stored, is_structured);
         if is_structured && !reply.structured.as_ref().is_some_and(Raw::is_object) {
             // The tool has promised an object, and the API has answered something else.
             reply.structured = Some(Raw::empty_object());
         }
-        Ok(reply)
+        Ok(Outcome::Done(reply))
     }
 
     /// The request of a call. Files are read on a thread of their own.

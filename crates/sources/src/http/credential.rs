@@ -13,6 +13,8 @@ use sabir_outbound::{HttpClient, Limits};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
+use super::login::UserLogin;
+
 /// A secret. It is never printed.
 #[derive(Clone)]
 pub struct Secret(Arc<str>);
@@ -60,6 +62,8 @@ pub enum Credential {
     Bearer(Secret),
     /// OAuth 2: a token that we get with our own credentials.
     Client(Arc<ClientCredentials>),
+    /// OAuth 2: the token of the user who calls.
+    User(Arc<UserLogin>),
 }
 
 /// The client credentials flow of OAuth 2 (RFC 6749, 4.4).
@@ -112,7 +116,6 @@ impl Credential {
         request: &mut http::Request<Bytes>,
         client: &HttpClient,
     ) -> Result<(), String> {
-        let bearer = |token: &str| format!("Bearer {token}");
         match self {
             Self::Basic { user, password } => {
                 let pair = STANDARD.encode(format!("{user}:{}", password.reveal()));
@@ -123,6 +126,8 @@ impl Credential {
                 let token = flow.token(client).await?;
                 set(request, AUTHORIZATION, &bearer(token.reveal()))
             }
+            // It is added where the request is sent.
+            Self::User(_) => Ok(()),
             Self::Key { place, name, prefix, secret } => {
                 let value = format!("{prefix}{}", secret.reveal());
                 match place {
@@ -143,13 +148,27 @@ impl Credential {
         }
     }
 
-    /// Forgets a token that the API refused. Whether there was one.
-    pub(super) async fn forget(&self) -> bool {
+    /// The logins of users, if it is that.
+    pub(super) fn login(&self) -> Option<&Arc<UserLogin>> {
         match self {
-            Self::Client(flow) => flow.token.lock().await.take().is_some(),
-            _ => false,
+            Self::User(login) => Some(login),
+            _ => None,
         }
     }
+
+    /// Forgets a token that the API refused, by the header that it was sent in. Whether another
+    /// attempt would have another token.
+    pub(super) async fn forget(&self, refused: &HeaderValue) -> bool {
+        let Self::Client(flow) = self else { return false };
+        let is_refused = |token: &mut Token| bearer(token.value.reveal()).as_bytes() == refused;
+        // A concurrent call may have renewed it already.
+        flow.token.lock().await.take_if(is_refused);
+        true
+    }
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
 }
 
 fn set(request: &mut http::Request<Bytes>, name: HeaderName, value: &str) -> Result<(), String> {

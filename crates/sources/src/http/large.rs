@@ -67,6 +67,11 @@ impl LargeTool {
 }
 
 impl Large {
+    /// How many operations it has.
+    pub(super) fn count(&self) -> usize {
+        self.listed.len()
+    }
+
     pub(super) fn new(
         description: Arc<Description>,
         listed: Vec<Listed>,

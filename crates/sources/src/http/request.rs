@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::folder::Folder;
 use super::reply::{ReplyLimits, reply};
-use super::sender::Sender;
+use super::sender::{Sender, Sent};
 use super::stored::Stored;
 use super::template::{JsonTemplate, UrlTemplate, render_form, render_header};
 use crate::command::{
@@ -86,6 +86,8 @@ pub enum SingleOutput {
     Json(Option<Value>),
     /// Bytes of this media type.
     Bytes(MimeType),
+    /// An image of any type.
+    Image,
     /// A link to the answer.
     Link,
 }
@@ -220,6 +222,15 @@ impl SingleRequest {
                 return ToolReply::failed("the answer is not JSON");
             }
             SingleOutput::Json(_) => {}
+            SingleOutput::Image => match &answer.content {
+                Body::Bytes(_, media) if media.starts_with("image/") => {}
+                // Drawings are text, and still images.
+                Body::Text(_, media) if media.starts_with("image/") => {
+                    let media = media.clone();
+                    answer.content = Body::Bytes(bytes(answer.content), media);
+                }
+                _ => return ToolReply::failed("the answer is not an image"),
+            },
             SingleOutput::Bytes(media) => {
                 answer.content = Body::Bytes(bytes(answer.content), media.as_str().to_owned());
             }
@@ -287,10 +298,14 @@ impl Source for RequestSource {
             let Inner { request, stored } = &*inner;
             let built = request.request(&call.arguments);
             let built = built.map_err(|what| Problem::Arguments(what.into()))?;
-            let (is_repeatable, caller) = (built.method.is_idempotent(), &call.context.caller);
-            let sent = request.sender.send(&built, None, is_repeatable, caller).await;
-            let answer = sent.map_err(|what| Problem::ToolFailed(what.into()))?;
-            Ok(Outcome::Done(request.reply(answer, caller, stored)))
+            let (is_repeatable, context) = (built.method.is_idempotent(), &call.context);
+            let sent = request.sender.send(&built, None, is_repeatable, context).await;
+            Ok(match sent.map_err(|what| Problem::ToolFailed(what.into()))? {
+                Sent::Answered(answer) => {
+                    Outcome::Done(request.reply(answer, &context.caller, stored))
+                }
+                Sent::Asks(ask) => Outcome::NeedInput(ask),
+            })
         })
     }
 

@@ -9,10 +9,12 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use sabir_budget::CallQueue;
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use sabir_budget::{CallQueue, memory};
+use sabir_client::{AuthError, OAuth, SendError};
 use sabir_openapi::{Answer, Request};
 use sabir_outbound::{Error, HttpClient, Limits, Policy};
+use sabir_registry::{Ask, Context};
 use sabir_wire::Caller;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -80,54 +82,91 @@ impl Sender {
         self.client.check(url)
     }
 
-    /// Sends a request and reads the answer. `schemes` are those that the operation accepts; `None`:
-    /// all. The error is for the model.
+    /// Adds a credential.
+    pub fn add_auth(&mut self, auth: Auth) {
+        self.settings.auth.push(auth);
+    }
+
+    /// Sends a request of a call and reads the answer. `schemes` are those that the operation
+    /// accepts; `None`: all. The error is for the model.
     pub(super) async fn send(
         &self,
         request: &Request,
         schemes: Option<&[Vec<String>]>,
         is_repeatable: bool,
+        context: &Context,
+    ) -> Result<Sent, String> {
+        let sending = Sending { request, schemes, is_repeatable, user: None };
+        let login = self.chosen(schemes).find_map(|auth| auth.credential.login());
+        let Some(login) = login else {
+            let sent = self.send_in_turn(&sending, &context.caller).await;
+            return sent.map(Sent::Answered).map_err(|failure| failure.to_string());
+        };
+        let user = login.credentials(context)?;
+        // A person may take minutes: nobody else waits for them.
+        if let Some(ask) = login.ask(&user, context).await? {
+            return Ok(Sent::Asks(ask));
+        }
+        let sending = Sending { user: Some(&user), ..sending };
+        match self.send_in_turn(&sending, &context.caller).await {
+            Ok(answer) => Ok(Sent::Answered(answer)),
+            Err(Failure::Token(AuthError::LoginNeeded)) => {
+                // The API may want another login, or one for more.
+                let ask = login.ask(&user, context).await?;
+                ask.map(Sent::Asks).ok_or_else(|| login.describe(&AuthError::LoginNeeded))
+            }
+            Err(Failure::Token(error)) => Err(login.describe(&error)),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    /// Sends a request when it is its turn.
+    async fn send_in_turn(
+        &self,
+        sending: &Sending<'_>,
         caller: &Caller,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Failure> {
         let deadline = Instant::now() + self.settings.timeout;
         let too_late = |_| format!("no answer within {:?}", self.settings.timeout);
         let queued = self.queue.enter(caller.share()).map_err(|full| full.to_string())?;
         let turn = timeout_at(deadline, queued).await.map_err(too_late)?;
         let _running = turn.map_err(|full| full.to_string())?;
         self.wait_for_api(deadline).await?;
-        let sending = self.send_until_answered(request, schemes, is_repeatable, deadline);
-        timeout_at(deadline, sending).await.map_err(too_late)?
+        let answering = self.send_until_answered(sending, deadline);
+        timeout_at(deadline, answering).await.map_err(too_late)?
     }
 
     async fn send_until_answered(
         &self,
-        request: &Request,
-        schemes: Option<&[Vec<String>]>,
-        is_repeatable: bool,
+        sending: &Sending<'_>,
         deadline: Instant,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Failure> {
         let mut wait = FIRST_WAIT;
         let mut was_renewed = false;
         for attempt in 0.. {
-            let sent = self.send_once(request, schemes).await?;
+            let sent = self.send_once(sending).await?;
             let may_repeat = attempt < RETRIES;
             let (pause, reply) = match sent {
                 Err(error) => {
-                    let repeats = error.is_unsent() || (is_repeatable && is_passing(&error));
+                    let may_be_twice = sending.is_repeatable && is_passing(&error);
+                    let repeats = error.is_unsent() || may_be_twice;
                     if !may_repeat || !repeats || is_forbidden(&error) {
-                        return Err(error.to_string());
+                        return Err(error.to_string().into());
                     }
-                    (wait, Err(error.to_string()))
+                    (wait, Err(error.to_string().into()))
                 }
-                Ok((answer, asked)) => {
-                    if answer.status == 401 && !was_renewed && self.forget_tokens(schemes).await {
+                Ok(Answered { answer, asked, authorization }) => {
+                    let refused = authorization.filter(|_| answer.status == 401 && !was_renewed);
+                    if let Some(refused) = refused
+                        && self.forget_tokens(sending.schemes, &refused).await
+                    {
                         was_renewed = true;
                         continue;
                     }
                     let status = answer.status;
                     let is_passing = [429, 502, 503, 504].contains(&status);
                     // 429 means that nothing was done.
-                    let repeats = is_passing && (is_repeatable || status == 429);
+                    let repeats = is_passing && (sending.is_repeatable || status == 429);
                     if !may_repeat || !repeats {
                         return Ok(answer);
                     }
@@ -141,31 +180,36 @@ impl Sender {
             sleep_until(until).await;
             wait *= 2;
         }
-        Err("the request was not sent".to_owned())
+        Err("the request was not sent".to_owned().into())
     }
 
-    /// Sends a request once. The answer comes with the wait that the API asks for.
-    async fn send_once(
-        &self,
-        request: &Request,
-        schemes: Option<&[Vec<String>]>,
-    ) -> Result<Result<(Answer, Option<Duration>), Error>, String> {
+    /// Sends a request once.
+    async fn send_once(&self, sending: &Sending<'_>) -> Result<Result<Answered, Error>, Failure> {
+        let request = sending.request;
         let mut sent = build(request)?;
-        for auth in self.chosen(schemes) {
+        for auth in self.chosen(sending.schemes) {
             auth.credential.apply(&mut sent, &self.client).await?;
         }
+        let authorization = sent.headers().get(AUTHORIZATION).cloned();
         let limits = Limits {
             head: self.settings.timeout,
             idle: Some(self.settings.timeout),
             total: Some(self.settings.timeout),
             body: self.settings.max_response,
         };
-        let response = match self.client.send(sent, &limits).await {
+        let sent = match sending.user {
+            Some(user) => user.send(&self.client, sent, &limits).await,
+            None => self.client.send(sent, &limits).await.map_err(SendError::Http),
+        };
+        let response = match sent {
             Ok(response) => response,
-            Err(error) => return Ok(Err(error)),
+            Err(SendError::Http(error)) => return Ok(Err(error)),
+            Err(SendError::Auth(error)) => return Err(Failure::Token(error)),
         };
         let (head, body) = response.into_parts();
-        let body = match body.read().await {
+        let mut hold = memory().take_anyway(0);
+        let admit = |more| hold.grow(more).map_err(|full| full.to_string());
+        let body = match body.read_with(admit).await {
             Ok(body) => body,
             Err(error) => return Ok(Err(error)),
         };
@@ -181,22 +225,30 @@ impl Sender {
             *not_before = Some(Instant::now() + asked);
         }
         let answer = Answer::read(head.status.as_u16(), header, body.into(), &request.url);
-        Ok(Ok((answer, asked)))
+        Ok(Ok(Answered { answer, asked, authorization }))
     }
 
-    /// The credentials for an operation that accepts these schemes.
-    fn chosen(&self, schemes: Option<&[Vec<String>]>) -> impl Iterator<Item = &Auth> {
-        self.settings.auth.iter().filter(move |auth| match (&auth.scheme, schemes) {
-            (Some(name), Some(schemes)) => schemes.iter().any(|all| all.contains(name)),
+    /// The credentials for an operation that accepts these schemes: those of the first alternative
+    /// that is complete, or of all if none is.
+    fn chosen<'a>(&'a self, schemes: Option<&'a [Vec<String>]>) -> impl Iterator<Item = &'a Auth> {
+        let auth = &self.settings.auth;
+        let is_known = |name: &String| auth.iter().any(|auth| auth.scheme.as_ref() == Some(name));
+        let is_complete = |all: &&Vec<String>| !all.is_empty() && all.iter().all(is_known);
+        let complete = schemes.into_iter().flatten().find(is_complete);
+        auth.iter().filter(move |auth| match (&auth.scheme, schemes) {
+            (Some(name), Some(schemes)) => match complete {
+                Some(all) => all.contains(name),
+                None => schemes.iter().any(|all| all.contains(name)),
+            },
             _ => true,
         })
     }
 
-    /// Forgets the tokens that the API refused. Whether there were any.
-    async fn forget_tokens(&self, schemes: Option<&[Vec<String>]>) -> bool {
+    /// Forgets the tokens that the API refused. Whether another attempt would have others.
+    async fn forget_tokens(&self, schemes: Option<&[Vec<String>]>, refused: &HeaderValue) -> bool {
         let mut any = false;
         for auth in self.chosen(schemes) {
-            any |= auth.credential.forget().await;
+            any |= auth.credential.forget(refused).await;
         }
         any
     }
@@ -212,6 +264,48 @@ impl Sender {
         sleep_until(until).await;
         Ok(())
     }
+}
+
+/// What comes of a request.
+pub(super) enum Sent {
+    /// The API has answered.
+    Answered(Answer),
+    /// The caller must log in first.
+    Asks(Ask),
+}
+
+/// A request, and how it is sent.
+struct Sending<'a> {
+    request: &'a Request,
+    schemes: Option<&'a [Vec<String>]>,
+    is_repeatable: bool,
+    /// The user whose token it has.
+    user: Option<&'a OAuth>,
+}
+
+/// The reason for which there is no answer.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The user has no token.
+    #[error(transparent)]
+    Token(AuthError),
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self::Other(reason)
+    }
+}
+
+/// An answer, and what the next attempt needs to know.
+struct Answered {
+    answer: Answer,
+    /// The wait that the API asks for.
+    asked: Option<Duration>,
+    /// The header with which we authenticated.
+    authorization: Option<HeaderValue>,
 }
 
 fn build(request: &Request) -> Result<http::Request<Bytes>, String> {

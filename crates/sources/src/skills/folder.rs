@@ -1,12 +1,13 @@
 //! What is in a folder of skills.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sabir_wire::Extra;
-use sabir_wire::types::{FOLDER, Resource, Skill, SkillFile, SkillFiles};
+use sabir_wire::types::{Resource, Skill, SkillFile, SkillFiles};
 use sha2::{Digest as _, Sha256};
 
 use super::frontmatter;
@@ -63,6 +64,8 @@ struct Found {
     files: BTreeMap<String, Vec<u8>>,
     bytes: usize,
     problems: Vec<String>,
+    /// What could not be read. A skill that it belongs to could not be listed as a whole.
+    lost: Vec<String>,
 }
 
 impl Snapshot {
@@ -71,7 +74,8 @@ impl Snapshot {
         let mut found = Found::default();
         found.walk(root, "", 0)?;
         let own_name = root.file_name().map(|name| name.to_string_lossy().into_owned());
-        let mut snapshot = Self { problems: found.problems, ..Self::default() };
+        let problems = std::mem::take(&mut found.problems);
+        let mut snapshot = Self { problems, ..Self::default() };
         let mains = found.files.keys().filter_map(|path| match path.strip_suffix("SKILL.md") {
             Some("") => Some(""),
             Some(folder) => folder.strip_suffix('/'),
@@ -81,12 +85,19 @@ impl Snapshot {
         for folder in mains {
             // A root that is a skill itself has no path: its name stands for it.
             let shown = if folder.is_empty() { own_name.as_deref().unwrap_or("") } else { &folder };
-            if let Err(reason) = snapshot.add(&folder, shown, &found.files) {
+            if let Err(reason) = snapshot.add(&folder, shown, &found) {
                 snapshot.problems.push(format!("{shown}: {reason}"));
             }
         }
-        snapshot.list_folders();
+        let skills: Vec<_> = snapshot.skills.iter().map(|skill| skill.entry.clone()).collect();
+        let kind = |uri: &str| snapshot.files.get(uri).map(|file| file.mime_type.clone());
+        snapshot.folders = Skill::folders(&skills, kind);
         Ok(snapshot)
+    }
+
+    /// The number of bytes of all files.
+    pub(super) fn size(&self) -> usize {
+        self.files.values().map(|file| file.bytes.len()).sum()
     }
 
     /// The URIs whose contents are other ones than in `before`.
@@ -96,14 +107,13 @@ impl Snapshot {
         self.files.iter().filter(is_changed).map(|(uri, _)| uri.clone()).collect()
     }
 
-    fn add(
-        &mut self,
-        folder: &str,
-        shown: &str,
-        found: &BTreeMap<String, Vec<u8>>,
-    ) -> Result<(), String> {
+    fn add(&mut self, folder: &str, shown: &str, found: &Found) -> Result<(), String> {
+        let Found { files, lost, .. } = found;
         let beginning = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let own = found
+        if let Some(path) = lost.iter().find(|path| path.starts_with(&beginning)) {
+            return Err(format!("the skill is not complete without {path}"));
+        }
+        let own = files
             .iter()
             .filter_map(|(path, bytes)| path.strip_prefix(&beginning).map(|rest| (rest, bytes)));
         let own: Vec<_> = own.collect();
@@ -112,7 +122,7 @@ impl Snapshot {
             let limit = format!("limit {SKILL_FILES} files and {SKILL_BYTES} bytes");
             return Err(format!("the skill is too large ({limit})"));
         }
-        let main = found.get(&format!("{beginning}SKILL.md")).map_or(&[][..], Vec::as_slice);
+        let main = files.get(&format!("{beginning}SKILL.md")).map_or(&[][..], Vec::as_slice);
         let text = std::str::from_utf8(main).map_err(|_| "SKILL.md is not UTF-8".to_owned())?;
         let parsed = frontmatter::parse(text)?;
         let last = shown.rsplit('/').next().unwrap_or_default();
@@ -141,35 +151,6 @@ impl Snapshot {
         self.skills.push(Loaded { name, description, folder, entry, body });
         Ok(())
     }
-
-    /// Lists what is directly in each folder of each skill.
-    fn list_folders(&mut self) {
-        let mut folders: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
-        for skill in &self.skills {
-            folders.entry(&skill.folder).or_default();
-            let SkillFiles::Listed(files) = &skill.entry.files else { continue };
-            for file in files {
-                let mut child: &str = &file.uri;
-                let mut kind = self.files.get(child).map_or("", |file| &*file.mime_type);
-                while let Some((parent, _)) = child.rsplit_once('/')
-                    && parent.len() >= skill.folder.len()
-                {
-                    folders.entry(parent).or_default().insert(child, kind);
-                    (child, kind) = (parent, FOLDER);
-                }
-            }
-        }
-        let resource = |(uri, kind): (&str, &str)| Resource {
-            name: uri.rsplit('/').next().unwrap_or_default().to_owned(),
-            uri: uri.to_owned(),
-            mime_type: Some(kind.to_owned()),
-            ..Resource::default()
-        };
-        let listed = folders.into_iter().map(|(folder, children)| {
-            (folder.to_owned(), children.into_iter().map(resource).collect())
-        });
-        self.folders = listed.collect();
-    }
 }
 
 impl File {
@@ -180,9 +161,7 @@ impl File {
             true => "text/markdown",
             false => mime_guess::from_path(path).first_raw().unwrap_or(unknown),
         };
-        let digest = Sha256::digest(bytes);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let digest = format!("sha256:{digest}");
+        let digest = digest(bytes);
         Self { mime_type: mime_type.to_owned(), bytes: bytes.to_vec(), digest }
     }
 }
@@ -194,19 +173,22 @@ impl Found {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             let kind = entry.file_type()?;
-            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
-                self.problems.push(format!("{path}: a name is not UTF-8"));
-                continue;
-            };
-            if name.starts_with('.') || kind.is_symlink() {
+            let name = entry.file_name();
+            let shown = name.to_string_lossy();
+            if shown.starts_with('.') || kind.is_symlink() {
                 continue;
             }
-            let path = if path.is_empty() { name } else { format!("{path}/{name}") };
-            if kind.is_dir() && depth >= DEEPEST {
-                self.problems.push(format!("{path}: too deep (limit {DEEPEST} folders)"));
+            let path = match path.is_empty() {
+                true => shown.clone().into_owned(),
+                false => format!("{path}/{shown}"),
+            };
+            if name.to_str().is_none() {
+                self.lose(path, "the name is not UTF-8");
+            } else if kind.is_dir() && depth >= DEEPEST {
+                self.lose(path, format!("too deep (limit {DEEPEST} folders)"));
             } else if kind.is_dir() {
                 if let Err(error) = self.walk(&entry.path(), &path, depth + 1) {
-                    self.problems.push(format!("{path}: {error}"));
+                    self.lose(path, error);
                 }
             } else if kind.is_file() {
                 self.read(&entry.path(), path);
@@ -220,16 +202,28 @@ impl Found {
         let is_too_much = length.saturating_add(self.bytes as u64) > ALL_BYTES as u64;
         if is_too_much || self.files.len() >= ALL_FILES {
             let limit = format!("limit {ALL_FILES} files and {ALL_BYTES} bytes");
-            return self.problems.push(format!("{path}: too many skills ({limit})"));
+            return self.lose(path, format!("too many skills ({limit})"));
         }
         match std::fs::read(file) {
             Ok(bytes) => {
                 self.bytes += bytes.len();
                 self.files.insert(path, bytes);
             }
-            Err(error) => self.problems.push(format!("{path}: {error}")),
+            Err(error) => self.lose(path, error),
         }
     }
+
+    fn lose(&mut self, path: String, reason: impl Display) {
+        self.problems.push(format!("{path}: {reason}"));
+        self.lost.push(path);
+    }
+}
+
+/// The digest of bytes, as a skill lists it.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{digest}")
 }
 
 fn encoded(path: &str) -> String {

@@ -35,7 +35,7 @@ pub enum BadFile {
 }
 
 /// The contents of a file.
-pub(super) struct Contents {
+pub(crate) struct Contents {
     mime_type: String,
     /// Text, or bytes that are not UTF-8.
     body: Result<String, Vec<u8>>,
@@ -60,7 +60,7 @@ impl File {
     }
 
     /// Reads the file.
-    pub(super) async fn read(&self) -> Result<Contents, Problem> {
+    pub(crate) async fn read(&self) -> Result<Contents, Problem> {
         let (path, mime_type) = (self.path.clone(), self.mime_type());
         // Reading may block for long, e.g. on a network drive.
         let read = tokio::task::spawn_blocking(move || {
@@ -86,7 +86,7 @@ impl File {
 
 impl Contents {
     /// Converts to a resource.
-    pub(super) fn into_resource(self, uri: &str) -> ResourceContents {
+    pub(crate) fn into_resource(self, uri: &str) -> ResourceContents {
         match self.body {
             Ok(text) => ResourceContents::text(uri, self.mime_type, text),
             Err(bytes) => ResourceContents::blob(uri, self.mime_type, &bytes),

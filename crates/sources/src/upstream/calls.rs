@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use sabir_budget::RunningCall;
 use sabir_client::{Asked, Call, CallError, CallEvent, CallKey, Reply};
-use sabir_registry::CallHandle;
+use sabir_registry::{CallHandle, Outgoing};
 use sabir_wire::types::Question;
-use sabir_wire::{Caller, Method, Raw};
+use sabir_wire::{Caller, Code, ErrorObject, Method, Raw};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::instance::{InUse, Routed};
+use super::tasks::RemoteTask;
 
 /// How long further questions are waited for when there is one: those that are asked at once are
 /// also shown at once.
@@ -30,8 +31,12 @@ pub(super) struct LiveCall {
     questions: Vec<(String, Asked, bool)>,
     asked: usize,
     in_use: InUse,
+    /// Told when it ends.
+    pub(super) outgoing: Outgoing,
     /// `None` once it was parked: calls that wait for people must not keep others from running.
     permit: Option<RunningCall>,
+    /// The task whose result it waits for.
+    task: Option<RemoteTask>,
 }
 
 /// How far a call has come.
@@ -52,10 +57,25 @@ impl LiveCall {
         routed: mpsc::Receiver<Routed>,
         caller: Caller,
         in_use: InUse,
-        permit: RunningCall,
+        permit: Option<RunningCall>,
     ) -> Self {
-        let permit = Some(permit);
-        Self { call, method, routed, caller, questions: Vec::new(), asked: 0, in_use, permit }
+        Self {
+            call,
+            method,
+            routed,
+            caller,
+            questions: Vec::new(),
+            asked: 0,
+            in_use,
+            outgoing: Outgoing::default(),
+            permit,
+            task: None,
+        }
+    }
+
+    /// It waits for the result of a task.
+    pub(super) fn result_of(&mut self, task: RemoteTask) {
+        self.task = Some(task);
     }
 
     pub(super) fn caller(&self) -> &Caller {
@@ -86,7 +106,12 @@ impl LiveCall {
                 biased;
                 () = &mut cancelled => return Step::Cancelled,
                 event = self.call.next() => match event {
-                    CallEvent::Done(result) => return Step::Done(result),
+                    CallEvent::Done(result) => {
+                        // Without an answer, the task may still run.
+                        let is_known = result.as_ref().err().is_none_or(|error| error.rpc().is_some());
+                        self.task.iter_mut().filter(|_| is_known).for_each(RemoteTask::set_ended);
+                        return Step::Done(result);
+                    }
                     CallEvent::Question(asked) => self.ask(asked, false),
                     CallEvent::Progress(progress) => {
                         client.progress(progress.progress, progress.total, progress.message);
@@ -111,6 +136,13 @@ impl LiveCall {
     }
 
     fn ask(&mut self, asked: Asked, is_uncertain: bool) {
+        // Servers ask for roots on their own, too, as soon as a session begins. Such a question must
+        // not end a call that only happens to run.
+        let question = asked.question();
+        if *question == Question::Roots && !self.in_use.0.can_answer(self.key(), question) {
+            let error = ErrorObject::new(Code::METHOD_NOT_FOUND, "the client has no roots");
+            return asked.refuse(error);
+        }
         self.asked += 1;
         self.questions.push((format!("question-{}", self.asked), asked, is_uncertain));
     }
@@ -121,14 +153,23 @@ impl LiveCall {
         questions.map(|(key, asked, _)| (key.clone(), asked.question().clone())).collect()
     }
 
-    /// Hands the client's answers to the upstream.
-    pub(super) fn answer(&mut self, answers: &[(String, Raw)]) {
+    /// Hands the client's answers and errors to the upstream.
+    pub(super) fn answer(&mut self, answers: &[(String, Raw)], refusals: &[(String, ErrorObject)]) {
         for (key, answer) in answers {
-            if let Some(at) = self.questions.iter().position(|(asked, ..)| asked == key) {
-                let (_, asked, _) = self.questions.swap_remove(at);
+            if let Some(asked) = self.take_question(key) {
                 asked.answer(answer.clone());
             }
         }
+        for (key, error) in refusals {
+            if let Some(asked) = self.take_question(key) {
+                asked.refuse(error.clone());
+            }
+        }
+    }
+
+    fn take_question(&mut self, key: &str) -> Option<Asked> {
+        let at = self.questions.iter().position(|(asked, ..)| asked == key)?;
+        Some(self.questions.swap_remove(at).1)
     }
 
     /// The call waits for its client: others may run instead.

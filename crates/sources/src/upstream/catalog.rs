@@ -1,14 +1,14 @@
 //! Listing what an upstream offers.
 
 use sabir_client::{CallError, Client, ServerInfo};
-use sabir_wire::types::{ListPage, Listed};
+use sabir_wire::types::{ListPage, Listed, SKILLS, ServerCapabilities, TASKS};
 use sabir_wire::{Page, Request};
 
 use super::memory::UpstreamCatalog;
 
 /// Items of one list. Further ones are left out and reported.
 const MAX_ITEMS: usize = 10_000;
-/// Pages of one list. Further ones are not asked for.
+/// Pages of one list. Further ones are not asked for, which is reported.
 const MAX_PAGES: usize = 500;
 
 /// Asks for all lists that the server says it has. The second value says what was left out.
@@ -24,6 +24,7 @@ pub(super) async fn list(
         completes: has.completions || !server.revision.features().audio,
         logs: has.logging,
         subscribes: has.subscribe,
+        tasks: has_tasks(has),
         ..UpstreamCatalog::default()
     };
     if has.tools {
@@ -41,7 +42,18 @@ pub(super) async fn list(
             other => other?,
         };
     }
+    if has.has_extension(SKILLS) {
+        catalog.skills = all(client, Request::ListSkills, &mut left_out).await?;
+        catalog.reads_folders = has.extension_setting(SKILLS, "directoryRead") == Some(true);
+    }
     Ok((catalog, left_out))
+}
+
+/// Whether calls of tools can be tasks, in the form of either era.
+pub(super) fn has_tasks(has: &ServerCapabilities) -> bool {
+    let requests = has.extra.get("tasks").and_then(|tasks| tasks.member("requests"));
+    let tools = requests.and_then(|requests| requests.member("tools"));
+    has.has_extension(TASKS) || tools.is_some_and(|tools| tools.member("call").is_some())
 }
 
 async fn all<T: Listed>(
@@ -58,16 +70,21 @@ async fn all<T: Listed>(
         // One line is enough to say that there is more.
         left_out.extend(bad.iter().take(8).map(|bad| format!("left out: {bad}")));
         let room = MAX_ITEMS - items.len();
-        if page.items.len() > room {
-            left_out.push(format!("left out: more than {MAX_ITEMS} {}", T::LIST));
-        }
+        let is_too_long = page.items.len() > room;
         items.extend(page.items.into_owned().into_iter().take(room));
         let next = page.next.map(Box::<str>::from);
-        // A server that gives the same cursor again would give it for ever.
-        if next.is_none() || next == cursor || items.len() >= MAX_ITEMS {
-            break;
+        if is_too_long || (items.len() >= MAX_ITEMS && next.is_some()) {
+            left_out.push(format!("left out: more than {MAX_ITEMS} {}", T::LIST));
+            return Ok(items);
         }
-        cursor = next;
+        let Some(next) = next else { return Ok(items) };
+        // A server that gives the same cursor again would give it for ever.
+        if cursor.as_ref() == Some(&next) {
+            left_out.push(format!("left out: {} after a page that names itself the next", T::LIST));
+            return Ok(items);
+        }
+        cursor = Some(next);
     }
+    left_out.push(format!("left out: {} after page {MAX_PAGES}", T::LIST));
     Ok(items)
 }

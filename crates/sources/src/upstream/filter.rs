@@ -28,7 +28,16 @@ impl Filter {
 
     /// Whether a name is passed on.
     pub fn passes(&self, name: &str) -> bool {
-        self.allow.as_ref().is_none_or(|allow| allow.is_match(name)) && !self.deny.is_match(name)
+        self.refusal(name).is_none()
+    }
+
+    /// Why a name is not passed on; `None` if it is.
+    pub fn refusal(&self, name: &str) -> Option<&'static str> {
+        let is_allowed = self.allow.as_ref().is_none_or(|allow| allow.is_match(name));
+        match self.deny.is_match(name) {
+            true => Some("a pattern of `deny` excludes it"),
+            false => (!is_allowed).then_some("no pattern of `allow` includes it"),
+        }
     }
 }
 

@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use sabir_budget::RunningCall;
-use sabir_client::{Asked, CallError, CallKey, CallRequest, Client};
+use sabir_client::{Asked, CallError, CallKey, CallRequest, Client, OAuth};
 use sabir_registry::{Context, Conversation};
 use sabir_wire::types::{ClientCapabilities, Level, LogMessage, Question};
-use sabir_wire::{Caller, Code, Era, ErrorObject, Raw, Request};
+use sabir_wire::{Caller, Code, Era, ErrorObject, Raw, Request, Revision};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::calls::LiveCall;
+use super::link::OpenLink;
 
 /// Messages of the upstream to one call that the call has not taken. When full, log messages are
 /// dropped and questions are refused.
@@ -24,6 +25,10 @@ const MAX_ROUTED: usize = 64;
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) client: Client,
+    /// The credentials that it uses.
+    pub(super) credentials: Option<Arc<OAuth>>,
+    /// The credentials are those of one caller.
+    is_personal: bool,
     /// The session of the legacy era that alone uses it.
     conversation: Option<Weak<Conversation>>,
     state: Mutex<State>,
@@ -38,6 +43,10 @@ struct State {
     last_used: Instant,
     /// The log level that a legacy upstream was told.
     level: Option<Level>,
+    /// The connection, while it is open.
+    link: Option<OpenLink>,
+    /// Whether it was open before.
+    was_open: bool,
     follower: Option<AbortHandle>,
 }
 
@@ -45,10 +54,25 @@ struct State {
 #[derive(Debug)]
 struct Route {
     caller: Caller,
+    /// The session of the legacy era. Clients without a token are the same caller, and their sessions
+    /// tell them apart.
+    conversation: Option<u64>,
     capabilities: ClientCapabilities,
     /// It waits for its client.
     is_parked: bool,
     sender: mpsc::Sender<Routed>,
+}
+
+impl Route {
+    /// Whether both calls are those of one client, as far as can be told.
+    fn is_of_same_client(&self, other: &Self) -> bool {
+        self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
+    }
+
+    /// Whether the client declared what a question needs.
+    fn can_answer(&self, question: &Question) -> bool {
+        self.capabilities.lacks(&question.needs()).is_none()
+    }
 }
 
 /// Something of the upstream that belongs to no call for certain.
@@ -60,16 +84,28 @@ pub(super) enum Routed {
 }
 
 impl Instance {
-    pub(super) fn new(client: Client, conversation: Option<Weak<Conversation>>) -> Arc<Self> {
+    pub(super) fn new(
+        client: Client,
+        credentials: Option<Arc<OAuth>>,
+        is_personal: bool,
+        conversation: Option<Weak<Conversation>>,
+    ) -> Arc<Self> {
         let state = State {
             calls: BTreeMap::new(),
             users: 0,
             last_used: Instant::now(),
             level: None,
+            link: None,
+            was_open: false,
             follower: None,
         };
         let (state, has_refused) = (Mutex::new(state), AtomicBool::new(false));
-        Arc::new(Self { client, conversation, state, has_refused })
+        Arc::new(Self { client, credentials, is_personal, conversation, state, has_refused })
+    }
+
+    /// Whether it uses the credentials of one caller.
+    pub(super) fn is_personal(&self) -> bool {
+        self.is_personal
     }
 
     /// The task that ends with the instance.
@@ -82,7 +118,7 @@ impl Instance {
         self: &Arc<Self>,
         request: CallRequest,
         context: &Context,
-        permit: RunningCall,
+        permit: Option<RunningCall>,
     ) -> Result<LiveCall, CallError> {
         let in_use = InUse::new(self);
         if let Some(level) = context.call.log_level() {
@@ -93,6 +129,7 @@ impl Instance {
         let (sender, routed) = mpsc::channel(MAX_ROUTED);
         let route = Route {
             caller: context.caller.clone(),
+            conversation: context.conversation.as_ref().map(|one| one.number),
             capabilities: context.capabilities.clone(),
             is_parked: false,
             sender,
@@ -117,8 +154,8 @@ impl Instance {
         }
     }
 
-    /// Hands something to the call that it may belong to. It must not reach another caller: if calls
-    /// of several callers could be meant, a question is refused and all else is dropped.
+    /// Hands something to the call that it may belong to. It must not reach another client: if calls
+    /// of several clients could be meant, a question is refused and all else is dropped.
     pub(super) fn route(&self, routed: Routed) {
         let state = self.lock();
         let is_candidate = |key: &CallKey| match &routed {
@@ -130,28 +167,19 @@ impl Instance {
             drop(state);
             return self.refuse(routed, "no call is running that could have asked");
         };
-        if !candidates.all(|(_, route)| route.caller.is_same_as(&first.caller)) {
+        if !candidates.all(|(_, route)| route.is_of_same_client(first)) {
             drop(state);
             let reason = "calls of several callers are running, and the server does not say which of \
                           them asks (the upstream needs `scope = \"session\"`)";
             return self.refuse(routed, reason);
         }
         let can_answer = |route: &Route| match &routed {
-            Routed::Question(asked) => {
-                route.capabilities.lacks(&asked.question().needs()).is_none()
-            }
+            Routed::Question(asked) => route.can_answer(asked.question()),
             _ => true,
         };
         let candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
         let best =
             candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
-        // Servers ask for folders on their own, too. That must not end a call that did not ask.
-        let is_roots =
-            matches!(&routed, Routed::Question(asked) if *asked.question() == Question::Roots);
-        if is_roots && best.is_none_or(|(_, route)| !can_answer(route)) {
-            drop(state);
-            return self.refuse(routed, "the client has no roots");
-        }
         let sender = best.map(|(_, route)| route.sender.clone());
         drop(state);
         let refused = sender.and_then(|sender| sender.try_send(routed).err());
@@ -177,15 +205,39 @@ impl Instance {
         }
     }
 
+    /// Whether the client of a call declared what a question needs.
+    pub(super) fn can_answer(&self, call: CallKey, question: &Question) -> bool {
+        let state = self.lock();
+        state.calls.get(&call).is_some_and(|route| route.can_answer(question))
+    }
+
     pub(super) fn set_parked(&self, call: CallKey, is_parked: bool) {
         if let Some(route) = self.lock().calls.get_mut(&call) {
             route.is_parked = is_parked;
         }
     }
 
-    /// The link was opened anew: the upstream knows nothing of what it was told before.
-    pub(super) fn on_opened(&self) {
-        self.lock().level = None;
+    /// The link was opened anew: the upstream knows nothing of what it was told before. Gives whether
+    /// it was open before.
+    pub(super) fn on_opened(&self, link: OpenLink) -> bool {
+        let mut state = self.lock();
+        state.level = None;
+        let ended = state.link.replace(link);
+        let was_open = std::mem::replace(&mut state.was_open, true);
+        drop(state);
+        drop(ended);
+        was_open
+    }
+
+    /// The link has ended.
+    pub(super) fn on_closed(&self) {
+        let ended = self.lock().link.take();
+        drop(ended);
+    }
+
+    /// The revision that is spoken and since when, while the link is open.
+    pub(super) fn open_since(&self) -> Option<(Revision, std::time::Instant)> {
+        self.lock().link.as_ref().map(|link| (link.revision, link.opened))
     }
 
     /// Whether the session that it was started for has ended.
@@ -217,7 +269,7 @@ impl Drop for Instance {
 pub(super) struct InUse(pub(super) Arc<Instance>);
 
 impl InUse {
-    fn new(instance: &Arc<Instance>) -> Self {
+    pub(super) fn new(instance: &Arc<Instance>) -> Self {
         instance.lock().users += 1;
         Self(instance.clone())
     }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sabir_registry::Offer;
+use sabir_registry::{Offer, TaskMode, TaskPolicy};
 use sabir_wire::Raw;
-use sabir_wire::types::{CacheHint, CacheScope, Prompt, Resource, ResourceTemplate, Tool};
+use sabir_wire::types::{CacheHint, CacheScope, Prompt, Resource, ResourceTemplate, Skill};
+use sabir_wire::types::{SkillFile, SkillFiles, Tool};
 
 use super::filter::Filter;
 use super::memory::UpstreamCatalog;
@@ -31,6 +32,7 @@ pub struct Naming {
 #[derive(Debug)]
 pub(super) struct Mapping {
     naming: Naming,
+    task: Option<TaskPolicy>,
     pub(super) uris: UriNames,
 }
 
@@ -56,9 +58,9 @@ impl Mapped {
 
 impl Mapping {
     /// Without a prefix names and URIs stay as they are.
-    pub(super) fn new(upstream: &str, naming: Naming) -> Self {
+    pub(super) fn new(upstream: &str, naming: Naming, task: Option<TaskPolicy>) -> Self {
         let segment = (!naming.prefix.is_empty()).then_some(upstream);
-        Self { uris: UriNames::new(segment), naming }
+        Self { uris: UriNames::new(segment), naming, task }
     }
 
     /// Whether a resource of the upstream is passed on.
@@ -88,6 +90,19 @@ impl Mapping {
         let passes = |one: &&ResourceTemplate| self.passes_resource(&one.uri_template);
         let templates = catalog.templates.iter().filter(passes);
         offer.templates = templates.map(|one| self.template(one)).collect();
+        let skills = catalog.skills.iter().filter(|one| self.passes_resource(&one.uri));
+        offer.skills = skills.map(|one| self.skill(one)).collect();
+        let listed = offer.resources.iter();
+        let listed = listed.filter_map(|one| Some((one.uri.as_str(), one.mime_type.as_ref()?)));
+        let listed: HashMap<_, _> = listed.collect();
+        let kind = |uri: &str| {
+            let markdown = || uri.ends_with(".md").then(|| "text/markdown".to_owned());
+            listed.get(uri).map(|kind| (*kind).clone()).or_else(markdown)
+        };
+        // The upstream alone knows what is in a skill that it generates.
+        let is_known = |one: &&Skill| !catalog.reads_folders || one.files != SkillFiles::Dynamic;
+        let known: Vec<_> = offer.skills.iter().filter(is_known).cloned().collect();
+        offer.folders = Skill::folders(&known, kind);
         if catalog.has_resources {
             // A result may link to a resource that is not listed, a tool to a page of its own.
             offer.unlisted = self.uris.beginnings();
@@ -96,11 +111,21 @@ impl Mapping {
         offer.completes = catalog.completes;
         offer.logs = catalog.logs;
         offer.updates = catalog.subscribes;
+        let passed = if catalog.tasks { TaskMode::Passed } else { TaskMode::Never };
+        offer.task = self.task.unwrap_or(passed.into());
         offer.changes = true;
         offer.tolerant = true;
         // The upstream may change at any time, and what it lists may depend on our credentials.
         offer.cache = CacheHint { ttl_ms: 0, scope: CacheScope::Private };
         mapped
+    }
+
+    /// Why a tool of the upstream, by its own name or ours, is not passed on.
+    pub(super) fn withheld(&self, catalog: &UpstreamCatalog, name: &str) -> Option<String> {
+        let is_meant = |tool: &&Tool| tool.name == name || self.name(&tool.name) == name;
+        let tool = catalog.tools.iter().find(is_meant)?;
+        let reason = self.naming.tools.refusal(&tool.name)?;
+        Some(format!("it has a tool `{}`, but {reason}", tool.name))
     }
 
     fn name(&self, name: &str) -> String {
@@ -140,6 +165,19 @@ impl Mapping {
         ResourceTemplate { uri_template, ..template.clone() }
     }
 
+    /// The entry and its files get the same beginning, so that reads and digests still fit.
+    fn skill(&self, skill: &Skill) -> Skill {
+        let outward = |uri: &str| self.uris.outward(uri).into_owned();
+        let files = match &skill.files {
+            SkillFiles::Dynamic => SkillFiles::Dynamic,
+            SkillFiles::Listed(files) => {
+                let file = |file: &SkillFile| SkillFile { uri: outward(&file.uri), ..file.clone() };
+                SkillFiles::Listed(files.iter().map(file).collect())
+            }
+        };
+        Skill { uri: outward(&skill.uri), files, ..skill.clone() }
+    }
+
     fn meta(&self, meta: Option<&Raw>) -> Option<Raw> {
         meta.map(|meta| self.uris.outward_json(meta))
     }
@@ -172,7 +210,8 @@ mod tests {
             descriptions: BTreeMap::from([("read".into(), "our words".into())]),
             ..Naming::default()
         };
-        let mapped = Mapping::new("f", naming).apply(&catalog());
+        let mapping = Mapping::new("f", naming, None);
+        let mapped = mapping.apply(&catalog());
         let offer = &mapped.offer;
         let names: Vec<_> = offer.tools.iter().map(|tool| &*tool.name).collect();
         assert_eq!(names, ["f_get", "f_show"]);
@@ -185,11 +224,17 @@ mod tests {
         assert_eq!(offer.resources[0].uri, "ui://f/page");
         assert_eq!(offer.resources[1].uri, "file:///a");
         assert_eq!(offer.unlisted, ["ui://f/", "skill://f/", ""]);
+        let reason = "it has a tool `erase`, but a pattern of `deny` excludes it";
+        for (name, expected) in
+            [("erase", Some(reason)), ("f_erase", Some(reason)), ("f_get", None)]
+        {
+            assert_eq!(mapping.withheld(&catalog(), name).as_deref(), expected, "{name}");
+        }
     }
 
     #[test]
     fn without_a_prefix_everything_keeps_its_name() {
-        let mapped = Mapping::new("f", Naming::default()).apply(&catalog());
+        let mapped = Mapping::new("f", Naming::default(), None).apply(&catalog());
         assert_eq!(mapped.offer.tools[0].name, "read");
         assert_eq!(mapped.offer.tool_aliases, []);
         assert_eq!(mapped.offer.resources[0].uri, "ui://page");

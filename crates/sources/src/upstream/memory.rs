@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sabir_wire::types::{Prompt, Resource, ResourceTemplate, Tool};
+use sabir_wire::types::{Prompt, Resource, ResourceTemplate, Skill, Tool};
 use sabir_wire::{Raw, ReadJson, Revision, WriteJson};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,10 @@ pub(super) struct UpstreamCatalog {
     pub(super) prompts: Vec<Prompt>,
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<ResourceTemplate>,
+    pub(super) skills: Vec<Skill>,
+    /// It reads the folders of its skills.
+    pub(super) reads_folders: bool,
+    pub(super) tasks: bool,
     pub(super) has_resources: bool,
     pub(super) completes: bool,
     pub(super) logs: bool,
@@ -39,6 +43,9 @@ struct Stored {
     prompts: Vec<Raw>,
     resources: Vec<Raw>,
     templates: Vec<Raw>,
+    skills: Vec<Raw>,
+    reads_folders: bool,
+    tasks: bool,
     has_resources: bool,
     completes: bool,
     logs: bool,
@@ -69,6 +76,17 @@ impl Memory {
         Some((stored.read(), age.unwrap_or_default()))
     }
 
+    /// Notes that the upstream is being asked; `false` if that was noted before, and nothing came of
+    /// it.
+    pub(super) fn note_attempt(&self) -> bool {
+        let note = self.path.with_extension("tried");
+        let _ = note.parent().map(fs::create_dir_all);
+        match fs::File::create_new(note) {
+            Err(error) => error.kind() != io::ErrorKind::AlreadyExists,
+            Ok(_) => true,
+        }
+    }
+
     /// Replaces the catalog, whole or not at all.
     pub(super) fn save(&self, catalog: &UpstreamCatalog, now: SystemTime) -> io::Result<()> {
         let at = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -81,6 +99,8 @@ impl Memory {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(&text)?;
         file.persist(&self.path)?;
+        // It answers: the next one that asks it without a catalog waits for it again.
+        let _ = fs::remove_file(self.path.with_extension("tried"));
         Ok(())
     }
 }
@@ -93,6 +113,9 @@ impl Stored {
             prompts: write(&catalog.prompts),
             resources: write(&catalog.resources),
             templates: write(&catalog.templates),
+            skills: write(&catalog.skills),
+            reads_folders: catalog.reads_folders,
+            tasks: catalog.tasks,
             has_resources: catalog.has_resources,
             completes: catalog.completes,
             logs: catalog.logs,
@@ -106,6 +129,9 @@ impl Stored {
             prompts: read(&self.prompts),
             resources: read(&self.resources),
             templates: read(&self.templates),
+            skills: read(&self.skills),
+            reads_folders: self.reads_folders,
+            tasks: self.tasks,
             has_resources: self.has_resources,
             completes: self.completes,
             logs: self.logs,
@@ -122,21 +148,10 @@ fn read<T: ReadJson>(items: &[Raw]) -> Vec<T> {
     items.iter().filter_map(|item| T::read_json(item).ok()).collect()
 }
 
-/// An age for people: `5 minutes`.
-pub(super) fn age(age: Duration) -> String {
-    let seconds = age.as_secs();
-    let (number, unit) = match seconds {
-        0..60 => (seconds, "second"),
-        60..3600 => (seconds / 60, "minute"),
-        3600..86_400 => (seconds / 3600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::age::age;
 
     #[test]
     fn a_catalog_is_remembered_as_it_was() {
@@ -157,6 +172,14 @@ mod tests {
         assert_eq!(age(old), "2 hours");
         let other = Memory::new(&folder.path().join("new"), "a/b", "https://y");
         assert!(other.load(then).is_none(), "another target");
+    }
+
+    #[test]
+    fn only_the_first_attempt_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::new(&folder.path().join("new"), "a", "b");
+        assert_eq!([memory.note_attempt(), memory.note_attempt()], [true, false]);
+        assert!(Memory::new(&folder.path().join("new"), "a", "c").note_attempt());
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod calls; // one call: begun, asked, resumed
 mod catalog; // listing what an upstream offers
 mod filter; // which names are passed on
 mod instance; // one connection to the upstream, and the calls in it
+mod link; // an open connection, for those who watch
+mod login; // callers who have not logged in
 mod mapping; // names of the upstream and ours
 mod memory; // the last known catalog, on disk
 mod parked; // calls that wait for their clients' answers
@@ -16,6 +18,7 @@ mod server; // its instances, and what is known of it
 mod settings; // how it is used
 mod relay; // a call of our client becomes one of the upstream
 mod source; // the source
+mod tasks; // tasks of the upstream
 mod uris; // URIs of schemes that belong to one server
 
 pub use filter::{BadPattern, Filter};

@@ -7,6 +7,7 @@ use sabir_wire::{Caller, Raw};
 use serde::{Deserialize, Serialize};
 
 use super::calls::LiveCall;
+use super::tasks::RemoteTask;
 
 /// What a client keeps for us, sealed, while it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,10 @@ pub(super) enum State {
     /// The upstream ended its call with questions; it is called again with the answers to these,
     /// and with its own state.
     Repeat { asked: Vec<String>, state: String },
+    /// The upstream works on a task of this id.
+    Task(Box<str>),
+    /// The caller was asked to log in.
+    Login,
 }
 
 impl State {
@@ -29,16 +34,32 @@ impl State {
     }
 }
 
+/// What waits for the answers of its client.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    Call(LiveCall),
+    Task(RemoteTask),
+}
+
+impl Waiting {
+    fn caller(&self) -> &Caller {
+        match self {
+            Self::Call(live) => live.caller(),
+            Self::Task(task) => task.caller(),
+        }
+    }
+}
+
 /// The calls of one upstream that wait for their clients.
 #[derive(Debug, Default)]
-pub(super) struct Parked(Mutex<HashMap<String, LiveCall>>);
+pub(super) struct Parked(Mutex<HashMap<String, Waiting>>);
 
 impl Parked {
     /// One more is refused.
     pub(super) const MAX: usize = 4096;
 
     /// Keeps a call; gives the name to ask for it. If there are too many, the call ends.
-    pub(super) fn insert(&self, call: LiveCall) -> Option<String> {
+    pub(super) fn insert(&self, call: Waiting) -> Option<String> {
         let mut calls = self.lock();
         if calls.len() >= Self::MAX {
             drop(calls);
@@ -50,7 +71,7 @@ impl Parked {
     }
 
     /// The call of that name, if it is this caller's. A call is resumed once.
-    pub(super) fn take(&self, name: &str, caller: &Caller) -> Option<LiveCall> {
+    pub(super) fn take(&self, name: &str, caller: &Caller) -> Option<Waiting> {
         let mut calls = self.lock();
         let is_theirs = calls.get(name).is_some_and(|call| call.caller().is_same_as(caller));
         if is_theirs { calls.remove(name) } else { None }
@@ -68,7 +89,7 @@ impl Parked {
         drop(calls);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, LiveCall>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

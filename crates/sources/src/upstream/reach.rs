@@ -1,12 +1,15 @@
 //! How an upstream is reached: a program on its standard streams, or a URL.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sabir_client::{ChildTransport, HttpTarget, OpenError, Program, Transport};
+use sabir_client::{AuthError, ChildTransport, HttpTarget, OAuth, OpenError, Program, Transport};
 use sabir_supervisor::{GracePeriod, Supervisor};
+use sabir_wire::Caller;
+
+use crate::login::{LoginServer, User, UserAuth};
 
 /// How long a program may take to exit after SIGTERM.
 pub const EXIT_TIME: Duration = Duration::from_secs(2);
@@ -34,6 +37,7 @@ pub enum Reach {
 pub struct WebTarget {
     target: Box<HttpTarget>,
     url: String,
+    auth: Option<Box<UserAuth>>,
 }
 
 /// A URL or a header that is not valid.
@@ -50,7 +54,18 @@ impl WebTarget {
         for (name, value) in headers {
             target = target.with_header(&name, &value).map_err(bad)?;
         }
-        Ok(Self { target: Box::new(target), url: url.to_owned() })
+        Ok(Self { target: Box::new(target), url: url.to_owned(), auth: None })
+    }
+
+    /// Adds a header, whose value is secret.
+    pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), BadTarget> {
+        let target = (*self.target).clone().with_header(name, value);
+        *self.target = target.map_err(|error| BadTarget(error.to_string()))?;
+        Ok(())
+    }
+
+    fn with_auth(self, auth: UserAuth) -> Self {
+        Self { auth: Some(Box::new(auth)), ..self }
     }
 }
 
@@ -61,6 +76,15 @@ impl std::fmt::Debug for WebTarget {
 }
 
 impl Reach {
+    /// The same, with access tokens, if it is a URL.
+    #[must_use]
+    pub fn with_auth(self, auth: UserAuth) -> Self {
+        match self {
+            Self::Web(target) => Self::Web(target.with_auth(auth)),
+            program @ Self::Program { .. } => program,
+        }
+    }
+
     /// Tells this server from others, without secrets.
     pub fn identity(&self) -> String {
         match self {
@@ -71,17 +95,69 @@ impl Reach {
         }
     }
 
+    /// The server at which users log in, under that name; `None` if it is a program.
+    pub fn login_server(&self, name: &str) -> Option<LoginServer> {
+        let Self::Web(WebTarget { target, .. }) = self else { return None };
+        let (url, http) = (target.url.clone(), target.http.clone());
+        Some(LoginServer { name: name.to_owned(), url, http })
+    }
+
+    /// How its access tokens are got; `None` if it needs none.
+    pub(super) fn auth(&self) -> Option<&UserAuth> {
+        match self {
+            Self::Web(target) => target.auth.as_deref(),
+            Self::Program { .. } => None,
+        }
+    }
+
+    /// Whose credentials the calls of a caller use; `None` if there are none.
+    pub(super) fn user(&self, caller: &Caller) -> Result<Option<User>, AuthError> {
+        self.auth().map(|auth| auth.user(caller)).transpose()
+    }
+
+    pub(super) fn needs_credentials(&self) -> bool {
+        self.auth().is_some()
+    }
+
+    /// The credentials of a user; `None` if the upstream needs none.
+    pub(super) fn credentials(
+        &self,
+        name: &str,
+        user: &User,
+    ) -> Result<Option<Arc<OAuth>>, AuthError> {
+        let auth = self.auth().zip(self.login_server(name));
+        auth.map(|(auth, server)| auth.credentials(&server, user)).transpose()
+    }
+
+    /// Its program, if there is no such file.
+    pub fn missing_program(&self) -> Option<&Path> {
+        let Self::Program { program, env, cwd, .. } = self else { return None };
+        find(program, &environment(env), cwd).is_none().then_some(program.as_path())
+    }
+
+    /// The way of its messages, as OpenTelemetry names it.
+    pub(super) fn network(&self) -> &'static str {
+        match self {
+            Self::Program { .. } => "pipe",
+            Self::Web(_) => "tcp",
+        }
+    }
+
     /// A transport of its own for each instance. A program that is not there fails when it is
     /// started: it must not keep others from being served.
-    pub(super) fn transport(&self, supervisor: &Supervisor) -> Arc<dyn Transport> {
+    pub(super) fn transport(
+        &self,
+        supervisor: &Supervisor,
+        credentials: Option<Arc<OAuth>>,
+    ) -> Arc<dyn Transport> {
         match self {
-            Self::Web(target) => (*target.target).clone().transport(),
+            Self::Web(target) => {
+                HttpTarget { auth: credentials, ..(*target.target).clone() }.transport()
+            }
             Self::Program { program, arguments, env, cwd } => {
                 let env = environment(env);
-                let search = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
-                let found = which::which_in(program, search, cwd);
                 let program = Program {
-                    path: found.unwrap_or_else(|_| program.clone()),
+                    path: find(program, &env, cwd).unwrap_or_else(|| program.clone()),
                     args: arguments.iter().map(Into::into).collect(),
                     env,
                     cwd: cwd.clone(),
@@ -91,6 +167,12 @@ impl Reach {
             }
         }
     }
+}
+
+/// The file of a program, by the search path of its own environment.
+fn find(program: &Path, env: &[(OsString, OsString)], cwd: &Path) -> Option<PathBuf> {
+    let search = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
+    which::which_in(program, search, cwd).ok()
 }
 
 /// The variables of our own environment that every upstream gets, as other clients of MCP do it, and

@@ -1,20 +1,27 @@
 //! A call of our client becomes a call of the upstream, and its outcome that of our client's.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use sabir_budget::QueueFull;
-use sabir_client::{CallError, CallOptions, CallRequest, Reply};
-use sabir_registry::{Answer, Ask, Context, Outcome, Pending};
-use sabir_wire::types::{ClientCapabilities, Questions};
+use sabir_budget::{QueueFull, compute};
+use sabir_client::{AuthError, CallError, CallOptions, CallRequest, OpenError, Reply, RequestBody};
+use sabir_registry::{Answer, Ask, Context, Outcome, Outgoing, OutgoingRequest, Pending};
+use sabir_wire::types::{ClientCapabilities, Question, Questions, TASKS, UI};
 use sabir_wire::{Code, Problem, Raw, Request, Resume, raise};
 
 use super::calls::{LiveCall, Step};
+use super::catalog::has_tasks;
 use super::instance::Instance;
-use super::parked::{Parked, State};
+use super::parked::{Parked, State, Waiting};
 use super::server::Upstream;
+use super::tasks::{RemoteTask, needs_tasks};
+use super::uris::UriNames;
 
 /// How often a request that certainly did not arrive is sent again.
 const MAX_RESENDS: usize = 2;
+
+/// A result that is longer is taken apart by the computing pool.
+const READ_IN_PLACE: usize = 256 << 10;
 
 impl Upstream {
     /// Makes a request of our client at the upstream.
@@ -32,27 +39,53 @@ impl Upstream {
         let state = state.map(|state| State::read(state).ok_or_else(ended)).transpose()?;
         match state {
             Some(State::Parked(name)) => {
-                let mut live = self.parked.take(&name, &context.caller).ok_or_else(ended)?;
-                live.wake();
-                live.answer(&context.answers);
-                self.go_on(live, &context).await
+                match self.parked.take(&name, &context.caller).ok_or_else(ended)? {
+                    Waiting::Task(task) => self.resume_task(task, &context).await,
+                    Waiting::Call(mut live) => {
+                        live.wake();
+                        live.answer(&context.answers, &context.refusals);
+                        self.go_on(live, &context).await
+                    }
+                }
             }
             Some(State::Repeat { asked, state }) => {
                 let answers = context.answers.iter().filter(|(key, _)| asked.contains(key));
                 let answers = answers.cloned().collect();
-                let resume = Resume { answers, state: Some(state.into()) };
-                self.begin(request.resumed(resume), context).await
+                let resume = Resume { answers, state: Some(state.into()), ..Resume::default() };
+                self.begin(request.resumed(resume), context, None).await
             }
+            Some(State::Task(id)) => {
+                let instance = self.instance(&context)?;
+                self.follow_task(RemoteTask::known(id, &instance, &context), &context).await
+            }
+            // The upstream has not seen the request.
+            login @ Some(State::Login) => self.begin(request, context, login).await,
             None => {
                 // An upstream that keeps no state needs the answers alone.
-                let resume = Resume { answers: context.answers.clone(), state: None };
-                self.begin(request.resumed(resume), context).await
+                let answers = context.answers.clone();
+                let resume = Resume { answers, ..Resume::default() };
+                self.begin(request.resumed(resume), context, None).await
             }
         }
     }
 
-    async fn begin<T>(self: Arc<Self>, request: Request, context: Context) -> Answer<T> {
-        let request = CallRequest::new(request).with(options(&context));
+    async fn begin<T>(
+        self: Arc<Self>,
+        request: Request,
+        context: Context,
+        state: Option<State>,
+    ) -> Answer<T> {
+        let instance = self.instance(&context)?;
+        if let Some(ask) = self.ask_login(&instance, &context, state.as_ref()).await? {
+            return Ok(Outcome::NeedInput(ask));
+        }
+        drop(instance);
+        let mut outgoing = self.outgoing(&request, &context);
+        // To a client without tasks the upstream answers as it does without them.
+        let knows_tasks = context.capabilities.has_extension(TASKS);
+        let mut request = CallRequest::new(request).with(options(&context, &outgoing, knows_tasks));
+        // Progress begins the time limit again, whether or not the client wants to hear of it.
+        request.options.progress |= self.settings.timeout.is_some();
         for resends in 0.. {
             let refused = |full: QueueFull| {
                 let reason = format!("upstream `{}`: {full}", self.settings.name);
@@ -64,7 +97,7 @@ impl Upstream {
                 () = context.call.cancelled() => return Err(cancelled()),
             };
             let instance = self.instance(&context)?;
-            let beginning = instance.begin(request.clone(), &context, permit);
+            let beginning = instance.begin(request.clone(), &context, Some(permit));
             let begun = tokio::select! {
                 begun = beginning => begun,
                 () = context.call.cancelled() => return Err(cancelled()),
@@ -72,10 +105,16 @@ impl Upstream {
             let error = match begun {
                 Ok(mut live) => match live.advance(&*context.call).await {
                     Step::Done(Err(error)) => error,
-                    step => return self.finish(live, step),
+                    step => {
+                        live.outgoing = outgoing;
+                        return self.conclude(live, step, &context).await;
+                    }
                 },
                 Err(error) => error,
             };
+            if demand_task(&mut request, &instance, &error, (&context, &outgoing)) {
+                continue;
+            }
             let is_unknown_header = |error: &CallError| {
                 error.rpc().is_some_and(|error| error.code == Code::HEADER_MISMATCH)
             };
@@ -85,21 +124,82 @@ impl Upstream {
                     // The tool wants arguments repeated that its last known schema did not.
                     let _ = instance.client.list_tools().await;
                 }
-                error => return self.fail(&instance, &request, error),
+                error => {
+                    let revision = instance.client.server().map(|server| server.revision);
+                    outgoing.end(revision, Some(&error_type(&error)));
+                    // The upstream may want another login, or one for more.
+                    if error.auth() == Some(&AuthError::LoginNeeded)
+                        && let Some(ask) =
+                            self.ask_login(&instance, &context, state.as_ref()).await?
+                    {
+                        return Ok(Outcome::NeedInput(ask));
+                    }
+                    return self.fail(&instance, &request, error);
+                }
             }
         }
         Err(cancelled())
     }
 
-    async fn go_on<T>(self: &Arc<Self>, mut live: LiveCall, context: &Context) -> Answer<T> {
-        let step = live.advance(&*context.call).await;
-        self.finish(live, step)
+    /// Tells those who observe the call of a request to the upstream.
+    fn outgoing(&self, request: &Request, context: &Context) -> Outgoing {
+        let name: Option<&str> = match request {
+            Request::CallTool(call) => Some(&call.name),
+            Request::GetPrompt(get) => Some(&get.name),
+            Request::ReadResource(read) => Some(&read.uri),
+            _ => None,
+        };
+        let (upstream, method) = (&*self.settings.name, &request.method());
+        let transport = self.reach.network();
+        context.call.outgoing(&OutgoingRequest { upstream, method, name, transport })
     }
 
-    fn finish<T>(self: &Arc<Self>, mut live: LiveCall, step: Step) -> Answer<T> {
+    pub(super) async fn go_on<T>(
+        self: &Arc<Self>,
+        mut live: LiveCall,
+        context: &Context,
+    ) -> Answer<T> {
+        let step = live.advance(&*context.call).await;
+        self.finish(live, step).await
+    }
+
+    /// The same, if the call may have become a task.
+    async fn conclude<T>(
+        self: &Arc<Self>,
+        mut live: LiveCall,
+        step: Step,
+        context: &Context,
+    ) -> Answer<T> {
+        let task = match &step {
+            Step::Done(Ok(reply)) => RemoteTask::of(reply, &live.in_use().0, context),
+            _ => None,
+        };
+        match task {
+            Some(task) => {
+                let server = live.in_use().0.client.server();
+                live.outgoing.end(server.map(|server| server.revision), None);
+                // Others may run instead.
+                drop(live);
+                self.follow_task(task, context).await
+            }
+            None => self.finish(live, step).await,
+        }
+    }
+
+    async fn finish<T>(self: &Arc<Self>, mut live: LiveCall, step: Step) -> Answer<T> {
+        let revision = live.in_use().0.client.server().map(|server| server.revision);
         match step {
-            Step::Done(Ok(reply)) => self.succeed(&reply),
+            Step::Done(Ok(reply)) => {
+                let read = self.read(live.caller().share(), reply).await;
+                let has_failed = read.as_ref().is_ok_and(|read| read.is_tool_error);
+                live.outgoing.end(revision, has_failed.then_some("tool_error"));
+                Ok(read?.outcome.map_or_else(
+                    |questions| Outcome::NeedInput(repeat(questions)),
+                    Outcome::Relayed,
+                ))
+            }
             Step::Done(Err(error)) => {
+                live.outgoing.end(revision, Some(&error_type(&error)));
                 let instance = live.in_use().0.clone();
                 self.fail_method(&instance, &live.method.clone(), error)
             }
@@ -107,15 +207,25 @@ impl Upstream {
             Step::Asked => {
                 let questions = live.questions();
                 live.rest();
-                let Some(name) = self.parked.insert(live) else {
-                    let max = Parked::MAX;
-                    let reason = format!("too many calls wait for answers (limit {max})");
-                    return Err(Problem::Internal(reason.into()));
-                };
-                self.end_later(name.clone());
-                Ok(Outcome::NeedInput(Ask { questions, state: State::Parked(name).write() }))
+                self.park(Waiting::Call(live), questions)
             }
         }
+    }
+
+    /// Keeps a call or a task while its client is asked.
+    pub(super) fn park<T>(
+        self: &Arc<Self>,
+        waiting: Waiting,
+        questions: Vec<(String, Question)>,
+    ) -> Answer<T> {
+        let takes_refusals = matches!(waiting, Waiting::Call(_));
+        let Some(name) = self.parked.insert(waiting) else {
+            let reason = format!("too many calls wait for answers (limit {})", Parked::MAX);
+            return Err(Problem::Internal(reason.into()));
+        };
+        self.end_later(name.clone());
+        let state = State::Parked(name).write();
+        Ok(Outcome::NeedInput(Ask { questions, state, takes_refusals, only_here: true }))
     }
 
     /// A call whose client does not answer ends.
@@ -129,22 +239,25 @@ impl Upstream {
         });
     }
 
-    fn succeed<T>(&self, reply: &Reply) -> Answer<T> {
-        let invalid = |error: CallError| {
+    /// Takes a result apart; a long one in the computing pool.
+    async fn read(self: &Arc<Self>, share: u64, reply: Reply) -> Result<ReadReply, Problem> {
+        let failed = |error: &dyn Display| {
             Problem::ToolFailed(format!("upstream `{}`: {error}", self.settings.name).into())
         };
-        if let Some(questions) = reply.questions().map_err(invalid)? {
-            return Ok(Outcome::NeedInput(repeat(questions)));
+        if reply.json.text().len() <= READ_IN_PLACE {
+            return ReadReply::of(&reply, &self.mapping.uris).map_err(|error| failed(&error));
         }
-        let json = reply.raise().map_err(invalid)?;
-        Ok(Outcome::Relayed(self.mapping.uris.outward_json(&json)))
+        let upstream = self.clone();
+        let read = compute(share, move |_| Ok(ReadReply::of(&reply, &upstream.mapping.uris)));
+        let read = read.await.map_err(|busy| failed(&busy))?;
+        read.map_err(|error| failed(&error))
     }
 
     fn fail<T>(&self, instance: &Instance, request: &CallRequest, error: CallError) -> Answer<T> {
         self.fail_method(instance, &request.method(), error)
     }
 
-    fn fail_method<T>(
+    pub(super) fn fail_method<T>(
         &self,
         instance: &Instance,
         method: &sabir_wire::Method,
@@ -152,6 +265,10 @@ impl Upstream {
     ) -> Answer<T> {
         let error = match error {
             CallError::Rpc(error) => error,
+            CallError::Auth(reason) | CallError::Down(OpenError::Auth(reason)) => {
+                let reason = self.describe_failure(instance, &reason.to_string());
+                return Err(Problem::ToolFailed(reason.into()));
+            }
             CallError::Down(reason) => {
                 let reason = self.describe_failure(instance, &format!("down: {reason}"));
                 return Err(Problem::ToolFailed(reason.into()));
@@ -176,36 +293,101 @@ impl Upstream {
     }
 }
 
+/// What a result says.
+struct ReadReply {
+    is_tool_error: bool,
+    /// The result for our client, or questions to it.
+    outcome: Result<Raw, Questions>,
+}
+
+impl ReadReply {
+    fn of(reply: &Reply, uris: &UriNames) -> Result<Self, CallError> {
+        let outcome = match reply.questions()? {
+            Some(questions) => Err(questions),
+            None => Ok(uris.outward_json(&reply.raise()?)),
+        };
+        Ok(Self { is_tool_error: reply.is_tool_error(), outcome })
+    }
+}
+
 /// The upstream ended its call with questions, and with its state, if it keeps any.
 fn repeat(questions: Questions) -> Ask {
     let Questions { questions, state, .. } = questions;
     let asked = questions.iter().map(|(key, _)| key.clone()).collect();
     let state = state.map(|state| State::Repeat { asked, state });
-    Ask { questions, state: state.and_then(|state| state.write()) }
+    // The modern era has no errors among its answers.
+    Ask { questions, state: state.and_then(|state| state.write()), ..Ask::default() }
 }
 
 /// What the upstream learns of our client: its trace, what it can be asked, what it wants to hear.
 /// Never its credentials.
-fn options(context: &Context) -> CallOptions {
+pub(super) fn options(context: &Context, outgoing: &Outgoing, with_tasks: bool) -> CallOptions {
+    let mut meta = context.meta.clone();
+    if let Some(trace) = outgoing.traceparent() {
+        let trace = format!("\"{trace}\"");
+        let own = meta.unwrap_or_else(Raw::empty_object);
+        meta = Some(own.with_members(&[("traceparent", Some(&*trace))]));
+    }
     CallOptions {
-        meta: context.meta.clone(),
-        capabilities: Some(capabilities(&context.capabilities)),
+        meta,
+        capabilities: Some(capabilities(&context.capabilities, with_tasks)),
         log_level: context.call.log_level(),
         progress: context.call.wants_progress(),
+        origin: context.call.number(),
         ..CallOptions::default()
     }
 }
 
-/// Extensions that change how a call is made end here; those of the client's display pass.
-fn capabilities(own: &ClientCapabilities) -> ClientCapabilities {
-    const UI: &str = "io.modelcontextprotocol/ui";
+/// Extensions that change how a call is made end here, but for tasks, which are followed; those of
+/// the client's display pass.
+fn capabilities(own: &ClientCapabilities, with_tasks: bool) -> ClientCapabilities {
     let ui = own.extra.get("extensions").and_then(|all| all.member(UI));
     let mut passed = ClientCapabilities { extra: sabir_wire::Extra::NONE, ..own.clone() };
-    let extensions = ui.and_then(|ui| Raw::parse(format!("{{\"{UI}\":{}}}", ui.text())).ok());
-    if let Some(extensions) = extensions {
-        passed.extra.set("extensions", extensions);
+    if let Some(ui) = ui {
+        passed = passed.with_extension(UI, ui.text());
     }
-    passed
+    if with_tasks { passed.with_extension(TASKS, "{}") } else { passed }
+}
+
+/// Changes a call that was refused because it must be a task; `false` if that was not the reason.
+/// Our client waits for the result, if it knows no tasks.
+fn demand_task(
+    request: &mut CallRequest,
+    instance: &Instance,
+    error: &CallError,
+    (context, outgoing): (&Context, &Outgoing),
+) -> bool {
+    let RequestBody::Known(Request::CallTool(call)) = &mut request.body else { return false };
+    let declared = request.options.capabilities.as_ref();
+    if needs_tasks(error) && declared.is_none_or(|declared| !declared.has_extension(TASKS)) {
+        let progress = request.options.progress;
+        request.options = CallOptions { progress, ..options(context, outgoing, true) };
+        return true;
+    }
+    let is_refused = error.rpc().is_some_and(|error| error.code == Code::METHOD_NOT_FOUND);
+    let has_tasks = || {
+        let server = instance.client.server();
+        server.is_some_and(|server| {
+            server.revision.features().core_tasks && has_tasks(&server.discovered.capabilities)
+        })
+    };
+    let is_demanded = is_refused && call.task.is_none() && has_tasks();
+    if is_demanded {
+        call.task = Some(Raw::empty_object());
+    }
+    is_demanded
+}
+
+/// The attribute `error.type`.
+fn error_type(error: &CallError) -> String {
+    match error {
+        CallError::Rpc(error) => error.code.to_string(),
+        CallError::Timeout(_) => "timeout".to_owned(),
+        CallError::Lost(_) => "lost".to_owned(),
+        CallError::Unsent(_) | CallError::Down(_) => "unreachable".to_owned(),
+        CallError::Status { status, .. } => format!("http_{status}"),
+        _ => "_OTHER".to_owned(),
+    }
 }
 
 fn ended() -> Problem {
@@ -213,6 +395,6 @@ fn ended() -> Problem {
     Problem::Params(reason.into())
 }
 
-fn cancelled() -> Problem {
+pub(super) fn cancelled() -> Problem {
     Problem::Internal("the call was cancelled".into())
 }

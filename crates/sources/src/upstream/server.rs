@@ -1,31 +1,35 @@
 //! An upstream server: its instances, what it offers, what it says.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use sabir_budget::CallQueue;
-use sabir_client::{Client, ClientConfig, ClientEvent, ServerInfo};
+use sabir_client::{AuthError, Client, ClientConfig, ClientEvent, OAuth, ServerInfo};
 use sabir_registry::{Context, Conversation, SourceHandle, StartError};
 use sabir_supervisor::Supervisor;
 use sabir_wire::Problem;
-use sabir_wire::types::{ClientCapabilities, SubscriptionFilter, Topic};
+use sabir_wire::types::{ClientCapabilities, SubscriptionFilter, Topic, UI, UI_CLIENT};
 use tokio::sync::Notify;
 
 use super::catalog;
 use super::instance::{Instance, Routed};
+use super::link::OpenLink;
 use super::mapping::{Mapped, Mapping};
-use super::memory::{UpstreamCatalog, age};
+use super::memory::UpstreamCatalog;
 use super::parked::Parked;
 use super::reach::Reach;
-use super::settings::{Scope, Settings};
+use super::settings::{SESSION_IDLE, Scope, Settings};
+use crate::age::age;
+use crate::login::User;
 
 /// An upstream, and what is known of it.
 #[derive(Debug)]
 pub(super) struct Upstream {
     pub(super) settings: Settings,
-    reach: Reach,
+    pub(super) reach: Reach,
     supervisor: Supervisor,
     pub(super) mapping: Mapping,
     pub(super) mapped: ArcSwap<Mapped>,
@@ -37,15 +41,18 @@ pub(super) struct Upstream {
     pub(super) instances: Mutex<HashMap<Option<Session>, Arc<Instance>>>,
     pub(super) parked: Parked,
     pub(super) queue: CallQueue,
+    /// It was asked for its catalog before, by another process, and nothing came of it.
+    pub(super) was_in_vain: bool,
     /// The URIs that somebody watches, as the upstream knows them.
     pub(super) watched: Mutex<BTreeSet<Box<str>>>,
+    /// How often a connection was opened again.
+    pub(super) restarts: AtomicU64,
 }
 
 /// Whose instance it is: the caller, and the session of the legacy era.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
-    issuer: Box<str>,
-    subject: Box<str>,
+    user: User,
     conversation: Option<u64>,
 }
 
@@ -54,7 +61,9 @@ pub(super) struct Session {
 pub(super) struct Known {
     pub(super) catalog: Option<UpstreamCatalog>,
     /// When it was learned; `None` if it was learned from this process.
-    remembered: Option<SystemTime>,
+    pub(super) remembered: Option<SystemTime>,
+    /// When it was last listed.
+    pub(super) listed: Option<Instant>,
     pub(super) left_out: Vec<String>,
     /// Why the upstream cannot be used.
     pub(super) failure: Option<String>,
@@ -84,13 +93,15 @@ const IDLE_CHECK: Duration = Duration::from_secs(1);
 impl Upstream {
     /// What it offered the last time is known from the beginning.
     pub(super) fn new(settings: Settings, reach: Reach, supervisor: &Supervisor) -> Arc<Self> {
-        let mapping = Mapping::new(&settings.name, settings.naming.clone());
+        let mapping = Mapping::new(&settings.name, settings.naming.clone(), settings.task);
         let now = SystemTime::now();
         let loaded = settings.memory.as_ref().and_then(|memory| memory.load(now));
         let (catalog, remembered) = match loaded {
             Some((catalog, age)) => (Some(catalog), Some(now - age)),
             None => (None, None),
         };
+        let memory = settings.memory.as_ref().filter(|_| catalog.is_none());
+        let was_in_vain = memory.is_some_and(|memory| !memory.note_attempt());
         let mapped = mapping.apply(&catalog.clone().unwrap_or_default());
         Arc::new(Self {
             queue: CallQueue::new(settings.concurrency, MAX_WAITING),
@@ -105,23 +116,36 @@ impl Upstream {
             instances: Mutex::default(),
             parked: Parked::default(),
             watched: Mutex::default(),
+            was_in_vain,
+            restarts: AtomicU64::new(0),
             settings,
         })
     }
 
     /// The instance for a call; it is started with the call.
     pub(super) fn instance(self: &Arc<Self>, context: &Context) -> Result<Arc<Instance>, Problem> {
-        let session = (self.settings.scope == Scope::Session).then(|| Session {
-            issuer: context.caller.issuer().into(),
-            subject: context.caller.subject().into(),
-            conversation: context.conversation.as_ref().map(|conversation| conversation.number),
-        });
-        self.instance_of(session, context.conversation.as_ref())
+        let user = self.reach.user(&context.caller).map_err(|error| self.no_credentials(&error))?;
+        let session = match (self.settings.scope, &user) {
+            (Scope::Session, user) => Some(Session {
+                user: match user {
+                    Some(user) if user.has_token() => user.clone(),
+                    _ => User::of(&context.caller),
+                },
+                conversation: context.conversation.as_ref().map(|conversation| conversation.number),
+            }),
+            // A caller with credentials of their own has an instance of their own.
+            (Scope::Shared, Some(user)) if *user != User::local() => {
+                Some(Session { user: user.clone(), conversation: None })
+            }
+            (Scope::Shared, _) => None,
+        };
+        self.instance_of(session, user, context.conversation.as_ref())
     }
 
     pub(super) fn instance_of(
         self: &Arc<Self>,
         session: Option<Session>,
+        user: Option<User>,
         conversation: Option<&Arc<Conversation>>,
     ) -> Result<Arc<Instance>, Problem> {
         let mut instances = lock(&self.instances);
@@ -140,8 +164,14 @@ impl Upstream {
             let key = key.clone();
             stopped = instances.remove(&key);
         }
-        let conversation = conversation.filter(|_| session.is_some()).map(Arc::downgrade);
-        let instance = Instance::new(self.connect(), conversation);
+        let is_of_session = session.as_ref().is_some_and(|one| one.conversation.is_some());
+        let conversation = conversation.filter(|_| is_of_session).map(Arc::downgrade);
+        let name = &self.settings.name;
+        let is_personal = user.as_ref().is_some_and(|user| *user != User::local());
+        let credentials = self.reach.credentials(name, &user.unwrap_or_else(User::local));
+        let credentials = credentials.map_err(|error| self.no_credentials(&error))?;
+        let client = self.connect(credentials.clone());
+        let instance = Instance::new(client, credentials, is_personal, conversation);
         instances.insert(session.clone(), instance.clone());
         drop(instances);
         drop(stopped);
@@ -149,16 +179,23 @@ impl Upstream {
         Ok(instance)
     }
 
-    fn connect(&self) -> Client {
+    fn no_credentials(&self, error: &AuthError) -> Problem {
+        Problem::ToolFailed(format!("upstream `{}`: {error}", self.settings.name).into())
+    }
+
+    fn connect(&self, credentials: Option<Arc<OAuth>>) -> Client {
         // A legacy upstream is told once what may be asked: everything. Whether the client of a call
         // can be asked is found out when it is.
-        let capabilities = ClientCapabilities::everything();
+        // It may offer views to those only who can show them, which our clients may.
+        let capabilities = ClientCapabilities::everything().with_extension(UI, UI_CLIENT);
         let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
         // The client of each call waits as long as it likes.
         config.limits.call_time = self.settings.timeout;
         config.limits.call_max = None;
         config.reconnect.eager = self.settings.eager;
-        Client::without_answers(self.reach.transport(&self.supervisor), config)
+        let name = &*self.settings.name;
+        config.tap = self.settings.tap.clone().map(|tap| (tap, name.into()));
+        Client::without_answers(self.reach.transport(&self.supervisor, credentials), config)
     }
 
     /// Follows an instance as long as it is there: what it offers, what it says, whether it is used.
@@ -199,9 +236,11 @@ impl Upstream {
     }
 
     fn is_idle(&self, instance: &Instance) -> bool {
-        let Some((limit, idle)) = self.settings.idle_time().zip(instance.idle_time()) else {
-            return false;
+        let limit = match instance.is_personal() {
+            true => self.settings.idle_stop.or(Some(SESSION_IDLE)),
+            false => self.settings.idle_time(),
         };
+        let Some((limit, idle)) = limit.zip(instance.idle_time()) else { return false };
         let is_needed = self.settings.eager || !lock(&self.watched).is_empty();
         idle >= limit && !is_needed && instance.client.server().is_some()
     }
@@ -209,17 +248,40 @@ impl Upstream {
     fn on_event(self: &Arc<Self>, instance: &Arc<Instance>, event: ClientEvent) {
         match event {
             ClientEvent::Opened(server) => {
-                instance.on_opened();
+                let link = OpenLink {
+                    upstream: self.settings.name.clone(),
+                    revision: server.revision,
+                    transport: self.reach.network(),
+                    opened: Instant::now(),
+                    handle: self.handle.get().cloned(),
+                };
+                if instance.on_opened(link) {
+                    self.restarts.fetch_add(1, Ordering::Relaxed);
+                    tracing::info!("upstream `{}`: opened again", self.settings.name);
+                }
                 instance.client.watch(self.filter(&server));
-                self.learn(instance, &server);
+                // What a user's own credentials show is for everybody only if nothing else is known.
+                if !instance.is_personal() || lock(&self.known).catalog.is_none() {
+                    self.learn(instance, &server);
+                }
             }
             ClientEvent::Closed(reason) => {
                 if !self.settings.eager && lock(&self.watched).is_empty() {
                     // Nobody waits for changes: it is opened again with the next call.
                     instance.client.watch(SubscriptionFilter::default());
                 }
+                instance.on_closed();
                 let stderr = instance.client.stderr();
-                lock(&self.known).failure = Some(with_stderr(&reason.to_string(), &stderr));
+                let failure = with_stderr(&reason.to_string(), &stderr);
+                let before = lock(&self.known).failure.replace(failure.clone());
+                // While it cannot be opened again, the reason is often the same. One that we stopped
+                // ourselves is no longer in the table.
+                let name = &self.settings.name;
+                let is_kept = lock(&self.instances).values().any(|one| Arc::ptr_eq(one, instance));
+                match is_kept && before.as_ref() != Some(&failure) {
+                    true => tracing::warn!("upstream `{name}`: closed: {failure}"),
+                    false => tracing::debug!("upstream `{name}`: closed: {failure}"),
+                }
                 // Whoever waits for the first list waits in vain.
                 self.learned.notify_waiters();
             }
@@ -229,7 +291,7 @@ impl Upstream {
                 }
             }
             ClientEvent::Changed(_) => {
-                if let Some(server) = instance.client.server() {
+                if let Some(server) = instance.client.server().filter(|_| !instance.is_personal()) {
                     self.learn(instance, &server);
                 }
             }
@@ -307,7 +369,8 @@ impl Upstream {
         let mut known = lock(&self.known);
         let is_new = known.catalog.as_ref() != Some(catalog);
         let is_stale = known.remembered.is_some();
-        *known = Known { catalog: Some(catalog.clone()), left_out, ..Known::default() };
+        let listed = Some(Instant::now());
+        *known = Known { catalog: Some(catalog.clone()), left_out, listed, ..Known::default() };
         if is_new {
             self.mapped.store(Arc::new(self.mapping.apply(catalog)));
         }
@@ -329,7 +392,7 @@ impl Upstream {
     /// What is watched has changed. Whoever watches wants the upstream to run.
     pub(super) fn rewatch(self: &Arc<Self>) {
         let instances: Vec<_> = match self.settings.scope {
-            Scope::Shared => self.instance_of(None, None).into_iter().collect(),
+            Scope::Shared => self.instance_of(None, None, None).into_iter().collect(),
             Scope::Session => lock(&self.instances).values().cloned().collect(),
         };
         for instance in instances {
@@ -348,6 +411,9 @@ impl Upstream {
     /// Why a call cannot be made, for its client.
     pub(super) fn describe_failure(&self, instance: &Instance, reason: &str) -> String {
         let mut text = format!("upstream `{}`: {reason}", self.settings.name);
+        if reason.ends_with(&AuthError::LoginNeeded.to_string()) {
+            text.push_str(&format!(" (run `sabir upstream login {}`)", self.settings.name));
+        }
         text = with_stderr(&text, &instance.client.stderr());
         if let Some(since) = lock(&self.known).remembered {
             let since = since.elapsed().unwrap_or_default();
@@ -362,8 +428,16 @@ impl Upstream {
         tokio::pin!(learned);
         learned.as_mut().enable();
         let instance = self
-            .instance_of(None, None)
+            .instance_of(None, None, None)
             .map_err(|problem| StartError::new(problem.to_error().message))?;
+        if let Some(credentials) = &instance.credentials
+            && !credentials.is_ready().await
+        {
+            let reason = AuthError::LoginNeeded.to_string();
+            let failure = self.describe_failure(&instance, &reason);
+            lock(&self.known).failure = Some(failure.clone());
+            return Err(StartError::new(failure));
+        }
         match instance.client.server() {
             // It was opened before, and could not be listed.
             Some(server) => self.learn(&instance, &server),
@@ -386,6 +460,10 @@ impl Upstream {
 /// A reason, and the last lines that the upstream wrote to standard error.
 fn with_stderr(reason: &str, stderr: &[String]) -> String {
     const LINES: usize = 5;
+    // The reason names the last line.
+    if stderr.len() == 1 && reason.ends_with(&*stderr[0]) {
+        return reason.to_owned();
+    }
     let last = stderr[stderr.len().saturating_sub(LINES)..].iter();
     last.fold(reason.to_owned(), |text, line| text + "\n  stderr: " + line)
 }

@@ -1,6 +1,10 @@
 //! How an upstream is used.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use sabir_registry::TaskPolicy;
+use sabir_wire::Taps;
 
 use super::mapping::Naming;
 use super::memory::Memory;
@@ -28,6 +32,10 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// How long a call waits for the answers of its client. Then it ends, and the upstream is told.
     pub question_time: Duration,
+    /// Whether calls become tasks of ours. `None`: when they are tasks of the upstream.
+    pub task: Option<TaskPolicy>,
+    /// Sees every message that passes between us and it.
+    pub tap: Option<Arc<Taps>>,
 }
 
 impl Settings {
@@ -46,16 +54,20 @@ impl Settings {
             concurrency: Self::CONCURRENCY,
             timeout: None,
             question_time: Duration::from_secs(600),
+            task: None,
+            tap: None,
         }
     }
 
     /// An instance of a single session is stopped when the session has not used it for a while:
     /// nobody else ever will.
     pub(super) fn idle_time(&self) -> Option<Duration> {
-        const SESSION_IDLE: Duration = Duration::from_secs(300);
         self.idle_stop.or((self.scope == Scope::Session).then_some(SESSION_IDLE))
     }
 }
+
+/// An instance of one user or session is stopped after so long.
+pub(super) const SESSION_IDLE: Duration = Duration::from_secs(300);
 
 /// Who shares an instance of an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

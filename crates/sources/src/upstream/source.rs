@@ -1,20 +1,24 @@
 //! An upstream as a source.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sabir_registry::{
-    Closing, CompleteCall, Offer, Pending, PromptCall, ResourceCall, Source, SourceHandle,
-    Starting, ToolCall,
+    Closing, CompleteCall, Figure, FolderCall, Offer, Pending, PromptCall, ResourceCall, Source,
+    SourceHandle, Starting, ToolCall,
 };
 use sabir_supervisor::Supervisor;
-use sabir_wire::types::{Completion, PromptReply, Reference, ResourceReply, ToolReply};
-use sabir_wire::{CallTool, Complete, GetPrompt, Problem, Raw, ReadResource, Request, Resume};
+use sabir_wire::Resume;
+use sabir_wire::types::{Completion, PromptReply, Reference, Resource, ResourceReply, ToolReply};
+use sabir_wire::{CallTool, Complete, GetPrompt, Problem, Raw, ReadFolder, ReadResource, Request};
 
+use super::memory::UpstreamCatalog;
 use super::parked::State;
 use super::reach::Reach;
 use super::server::{Upstream, lock};
 use super::settings::Settings;
+use crate::age::age;
 
 /// Serves another MCP server.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ impl Source for UpstreamSource {
         let is_known = lock(&upstream.known).catalog.is_some();
         if is_known {
             if upstream.settings.eager {
-                drop(upstream.instance_of(None, None));
+                drop(upstream.instance_of(None, None, None));
             }
             return Box::pin(async { Ok(()) });
         }
@@ -56,6 +60,10 @@ impl Source for UpstreamSource {
             }
             started
         })
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.0.was_in_vain
     }
 
     fn close(&self, _patience: Duration) -> Closing {
@@ -98,6 +106,12 @@ impl Source for UpstreamSource {
         self.0.relay(Request::ReadResource(ReadResource { uri, resume }), call.context)
     }
 
+    fn read_folder(&self, call: FolderCall) -> Pending<Vec<Resource>> {
+        let uri = (&*self.0.mapping.uris.inward(&call.uri)).into();
+        let request = Request::ReadFolder(ReadFolder { uri, cursor: call.cursor });
+        self.0.relay(request, call.context)
+    }
+
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
         let mapped = self.0.mapped.load();
         let reference = match call.reference {
@@ -134,6 +148,58 @@ impl Source for UpstreamSource {
         let problems = known.failure.iter().chain(&known.left_out);
         problems.map(|problem| format!("upstream `{name}`: {problem}")).collect()
     }
+
+    /// What it offers, whether it is there, and since when that is known.
+    fn condition(&self) -> Option<String> {
+        let instances: Vec<_> = lock(&self.0.instances).values().cloned().collect();
+        let open: Vec<_> = instances.iter().filter_map(|instance| instance.open_since()).collect();
+        let known = lock(&self.0.known);
+        let mut parts = Vec::new();
+        if let Some(catalog) = &known.catalog {
+            let UpstreamCatalog { tools, prompts, resources, .. } = catalog;
+            let counts = [(tools.len(), "tool"), (prompts.len(), "prompt")];
+            let counts = counts.into_iter().chain([(resources.len(), "resource")]);
+            parts.extend(counts.filter(|(count, _)| *count > 0).map(|(count, noun)| {
+                format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+            }));
+        }
+        let listed = known.listed.map(|at| at.elapsed());
+        let remembered = known.remembered.and_then(|at| at.elapsed().ok());
+        parts.extend(listed.or(remembered).map(|since| format!("listed {} ago", age(since))));
+        drop(known);
+        parts.push(match open[..] {
+            [] => "not connected".to_owned(),
+            [(revision, since)] => {
+                format!("connected for {} ({})", age(since.elapsed()), revision.date())
+            }
+            _ => format!("{} connections", open.len()),
+        });
+        Some(parts.join(", "))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let instances: Vec<_> = lock(&self.0.instances).values().cloned().collect();
+        let open = instances.iter().filter(|instance| instance.open_since().is_some()).count();
+        let is_up = lock(&self.0.known).failure.is_none();
+        let restarts = self.0.restarts.load(Ordering::Relaxed);
+        vec![
+            Figure::gauge(
+                "sabir.upstream.up",
+                "Whether the last attempt to use an upstream has not failed.",
+                is_up.into(),
+            ),
+            Figure::gauge("sabir.upstream.links", "Open connections to an upstream.", open),
+            Figure::counter(
+                "sabir.upstream.restarts",
+                "Connections to an upstream that were opened again.",
+                restarts,
+            ),
+        ]
+    }
+
+    fn withheld(&self, tool: &str) -> Option<String> {
+        self.0.mapping.withheld(lock(&self.0.known).catalog.as_ref()?, tool)
+    }
 }
 
 /// Tries to start an upstream of which nothing is known, again and again.
@@ -142,8 +208,11 @@ async fn keep_trying(upstream: Weak<Upstream>) {
     let mut wait = Duration::from_secs(5);
     loop {
         tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LONGEST);
         let Some(upstream) = upstream.upgrade() else { return };
+        // Whether somebody has logged in is cheap to see.
+        if !upstream.reach.needs_credentials() {
+            wait = (wait * 2).min(LONGEST);
+        }
         if lock(&upstream.known).catalog.is_some() || upstream.learn_first().await.is_ok() {
             return;
         }

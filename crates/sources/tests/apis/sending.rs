@@ -195,6 +195,57 @@ async fn tokens_are_issued_once_and_again_when_the_api_refuses_them() {
 }
 
 #[tokio::test]
+async fn calls_whose_token_expired_share_the_next_one() {
+    let server = Server::start(|request, number| match request.target() {
+        "/token" if number == 0 => answer(r#"{"access_token":"old"}"#),
+        "/token" => answer(r#"{"access_token":"new"}"#),
+        _ if request.header("authorization") == Some("Bearer new") => answer("1"),
+        _ => status(401),
+    })
+    .await;
+    let paths = json!({ "/": { "get": { "operationId": "get" } } });
+    let url = server.url.clone();
+    let shop = Shop::of(&url.clone(), paths, |api| {
+        let credential = Credential::client(format!("{url}/token"), "id", Secret::new("s"), vec![]);
+        api.sender.auth = vec![auth(None, credential)];
+    })
+    .await;
+    let call = || shop.text("get", json!({}));
+    let (a, b, c, d) = tokio::join!(call(), call(), call(), call());
+    assert_eq!([a, b, c, d], ["1"; 4]);
+    let issued = server.received().iter().filter(|request| request.target() == "/token").count();
+    assert_eq!(issued, 2);
+}
+
+#[tokio::test]
+async fn the_first_alternative_with_all_its_credentials_is_used() {
+    let server = Server::start(|_, _| answer("1")).await;
+    let paths = json!({
+        "/one": { "get": { "operationId": "one", "security": [
+            {}, { "absent": [], "a": [] }, { "b": [], "c": [] }, { "a": [] } ] } },
+        "/none": { "get": { "operationId": "none", "security": [{ "absent": [], "a": [] }] } },
+    });
+    let shop = Shop::of(&server.url, paths, |api| {
+        let key = |name: &str| Credential::Key {
+            place: KeyPlace::Header,
+            name: name.into(),
+            prefix: String::new(),
+            secret: Secret::new("s"),
+        };
+        api.sender.auth = ["a", "b", "c"].map(|name| auth(Some(name), key(name))).into();
+    })
+    .await;
+    let sent = async |tool: &str| {
+        shop.call(tool, json!({})).await.unwrap();
+        let request = server.received().pop().unwrap();
+        ["a", "b", "c"].map(|name| request.header(name).is_some())
+    };
+    assert_eq!(sent("one").await, [false, true, true]);
+    // The API says what is missing.
+    assert_eq!(sent("none").await, [true, false, false]);
+}
+
+#[tokio::test]
 async fn many_operations_are_searched_described_and_called() {
     let server = Server::start(|request, _| answer(&format!("{:?}", request.target()))).await;
     let mut paths = json!({});

@@ -1,5 +1,10 @@
 //! A store as a source.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod announcing;
+mod answering;
+mod meaning;
 mod serving;
+mod shop;
 mod support;
+mod writing;

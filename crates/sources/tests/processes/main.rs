@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod fuzz; // templates and values
+#[cfg(feature = "articles")]
+mod pdf; // PDF files
 mod running; // one call
 #[cfg(target_os = "linux")]
 mod sandbox; // limits and sandbox

@@ -240,7 +240,7 @@ async fn named_sockets_are_the_only_ones_or_the_program_is_not_started() {
     assert!(!targets.succeeds(Some(&sandbox), "abstract the name").await);
 }
 
-/// System calls that only perl can make without unsafe code; `./test sandbox` installs it.
+/// System calls that only perl can make without unsafe code; `./test` installs it.
 #[tokio::test]
 async fn keys_shared_memory_and_io_uring_are_refused_in_every_sandbox() {
     if !enforced().await {

@@ -1,0 +1,143 @@
+//! Results as text, which is all that they are by default: short, and with what the next call needs.
+
+use sabir_sources::articles::Appearance;
+use serde_json::json;
+
+use crate::shop::{Shop, home, plain, said, structured};
+use crate::support::Home;
+
+#[tokio::test]
+async fn a_result_is_text_only_by_default_and_short() {
+    let filler = "Walruses rest on the ice and look at the sea for most of the day. ".repeat(20);
+    let files: Vec<(String, String)> = (0..12)
+        .map(|n| {
+            (
+                format!("sea/walrus-{n}.md"),
+                format!("# Walrus {n}\n\n{filler}\n\n## Tusks\n\n{filler}"),
+            )
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let home = Home::new(&files);
+    let shop = plain(&home);
+    assert!(shop.catalog().tool("search_articles").unwrap().output.is_none());
+    let found = said(&shop, "search_articles", json!({"query": "walrus on the ice"})).await;
+    assert!(found.len() < 4000, "{} bytes: {found}", found.len());
+    assert!(found.contains("10. "), "{found}");
+    let more = said(&shop, "search_articles", json!({"query": "walrus", "offset": 10})).await;
+    assert!(more.contains("\n11. ") && !more.contains("\n10. "), "{more}");
+    let one =
+        said(&shop, "search_articles", json!({"query": "walrus", "limit": 1, "category": "sea"}))
+            .await;
+    assert_eq!(one.matches("\n1. ").count(), 1, "{one}");
+    let none = said(&shop, "search_articles", json!({"query": "walrus", "category": "land"})).await;
+    assert_eq!(none, "failed: unknown category `land` (expected one of: sea)");
+}
+
+#[tokio::test]
+async fn a_section_costs_little_more_than_its_text() {
+    let section = "A walrus has two tusks. ".repeat(12);
+    let body = format!("# Walrus\n\n{}\n\n## Tusks\n\n{section}\n", "x ".repeat(30_000));
+    let home = Home::new(&[("sea/walrus.md", &body)]);
+    let shop = plain(&home);
+    let read = said(&shop, "get_article", json!({"slug": "walrus", "section": "tusks"})).await;
+    assert!(read.len() < section.len() + 200, "{read}");
+}
+
+#[tokio::test]
+async fn a_page_of_441_kb_is_read_in_parts() {
+    let mut page = String::from("# Long\n\n");
+    for n in 0..200 {
+        page.push_str(&format!("## Part {n}\n\n{}\n\n", "word ".repeat(440)));
+    }
+    assert!(page.len() > 441_000);
+    let home = Home::new(&[("c/long.md", &page)]);
+    let shop = plain(&home);
+    let first = said(&shop, "get_article", json!({"slug": "long"})).await;
+    assert!(first.len() < 30_000, "{}", first.len());
+    assert!(first.contains("- `long`") && first.contains("## Part 0\n"), "{first}");
+    let (_, rest) = first.split_once("offset ").unwrap();
+    let next: usize = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+    let mut whole = 0;
+    let mut offset = next;
+    // Every part says how to go on, and they are complete.
+    while let Some((_, rest)) = {
+        let part = said(&shop, "get_article", json!({"slug": "long", "offset": offset})).await;
+        whole += 1;
+        part.split_once("offset ").map(|(_, rest)| ((), rest.to_owned()))
+    } {
+        offset = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+    }
+    assert!((15..25).contains(&whole), "{whole}");
+    let few = said(&shop, "get_article", json!({"slug": "long", "max_chars": 500})).await;
+    assert!(few.len() < 5000, "{}", few.len());
+}
+
+#[tokio::test]
+async fn links_are_followed_as_they_are_written() {
+    let home = Home::new(&[
+        (
+            "docs/start.md",
+            "# Start\n\nSee [next](../guide/next.md#why) and [[Note]].\n\n[ref]: ./other/\n",
+        ),
+        ("docs/other/_index.md", "# Other\n"),
+        ("guide/next.md", "---\naliases: [/old/next/]\n---\n# Next\n\n## Why\n\nBecause.\n"),
+        ("guide/Note.md", "A note, back to [start](/en/docs/start.html).\n"),
+    ]);
+    let shop = plain(&home);
+    let start = said(&shop, "get_article", json!({"slug": "start"})).await;
+    assert!(start.contains("[next](guide/next#why)"), "{start}");
+    assert!(start.contains("[ref]: docs/other/_index"), "{start}");
+    for (slug, title) in [
+        ("guide/next#why", "Next (`guide/next`), section `why`"),
+        ("../guide/next.md", "Next (`guide/next`)"),
+        ("article:///guide/next", "Next (`guide/next`)"),
+        ("/old/next/", "Next (`guide/next`)"),
+        ("[[Note]]", "Note (`guide/Note`)"),
+        ("docs/other/", "Other (`docs/other/_index`)"),
+        ("/en/docs/start.html", "Start (`docs/start`)"),
+    ] {
+        let read = said(&shop, "get_article", json!({ "slug": slug })).await;
+        assert!(read.starts_with(title), "{slug}: {read}");
+    }
+    let links = said(&shop, "get_article", json!({"slug": "docs/start", "links": true})).await;
+    assert!(
+        links.contains("\nLinks to: `guide/Note`, `guide/next`\nLinked from: `guide/Note`\n"),
+        "{links}"
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_category_lists_all_categories() {
+    let files: Vec<String> = (0..120).map(|n| format!("c{n:03}/deep/a.md")).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "# A\n")).collect();
+    let home = Home::new(&files);
+    let shop = plain(&home);
+    let failed = said(&shop, "list_articles", json!({"category": "nope"})).await;
+    assert!(failed.contains("c000") && failed.contains("c119"), "{failed}");
+    let inside = said(&shop, "list_articles", json!({"category": "c007/deep"})).await;
+    assert!(inside.starts_with("1 article."), "{inside}");
+    let all = said(&shop, "list_articles", json!({"limit": 1000})).await;
+    assert!(all.len() < 30_000 && all.starts_with("120 articles"), "{all}");
+}
+
+#[tokio::test]
+async fn search_and_fetch_are_offered_where_configured() {
+    let home = home();
+    let appearance = Appearance { search_and_fetch: true, ..Appearance::default() };
+    let shop = Shop::with(home.store(), appearance);
+    let reply = shop.call("search", json!({"query": "shake hands"})).await.unwrap();
+    let id = structured(&reply)["results"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(id, "concepts/eras");
+    let reply = shop.call("fetch", json!({ "id": id })).await.unwrap();
+    assert!(structured(&reply)["text"].as_str().unwrap().contains("shake hands"));
+}
+
+#[tokio::test]
+async fn an_image_of_the_folder_is_a_resource() {
+    let home =
+        Home::new(&[("c/a.md", "![x](x.png)\n"), ("c/x.png", "not really"), ("c/x.exe", "no")]);
+    let shop = plain(&home);
+    assert!(shop.read("article:///c/x.png").await.is_ok());
+    assert!(shop.read("article:///c/x.exe").await.is_err());
+}
