@@ -12,6 +12,8 @@ use sabir_session::{SessionKind, StreamId};
 use sabir_wire::{Caller, Line, Malformed};
 use tokio::time::Instant;
 
+use crate::received::{PARSED_IN_PLACE, ReceivedMessage};
+
 /// How much may wait to be written. At the limit nothing more is read and no event is handled until
 /// the client has taken some of it: backpressure for a client that sends requests and does not read
 /// the responses.
@@ -51,6 +53,7 @@ where
     L: Link,
 {
     let mut connection = Connection::new(engine, SessionKind::Stream, caller.clone());
+    let depth = engine.settings().engine_limits.depth;
     let mut reading = true;
     let mut is_ended = false;
     let mut closed_at = None;
@@ -59,7 +62,7 @@ where
         // than can be sent.
         let mut is_blocked = gather(&mut connection, link);
         while !is_blocked && let Some(line) = link.next() {
-            receive(&mut connection, &caller, line);
+            receive(&mut connection, &caller, line, depth).await;
             is_blocked = gather(&mut connection, link);
         }
         if !reading && !is_blocked && !std::mem::replace(&mut is_ended, true) {
@@ -114,12 +117,20 @@ fn gather(connection: &mut Connection, link: &mut impl Link) -> bool {
     true
 }
 
-fn receive(connection: &mut Connection, caller: &Caller, line: Line) {
+async fn receive(connection: &mut Connection, caller: &Caller, line: Line, depth: usize) {
     let stream = StreamId::default();
-    match line {
-        Line::Message(frame) => connection.receive(stream, caller.clone(), &frame),
-        Line::TooLong => {
-            connection.receive_decoded(stream, caller.clone(), Err(Malformed::TOO_LONG));
+    let message = match line {
+        Line::Message(text) if text.len() <= PARSED_IN_PLACE => {
+            return connection.receive(stream, caller.clone(), &text);
         }
-    }
+        Line::Message(text) => {
+            connection.record(&text, &[]);
+            // A message is not lost because the pool has no room for it.
+            let parsed = ReceivedMessage::parse_long(caller, text.clone(), depth).await;
+            parsed.unwrap_or_else(|_| ReceivedMessage::parse(&text, depth))
+        }
+        Line::TooLong => ReceivedMessage::Other(Err(Malformed::TOO_LONG)),
+    };
+    message.hand_to(connection, stream, caller.clone());
+    drop(connection.run());
 }

@@ -4,28 +4,43 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Sink as _, Stream as _, StreamExt as _};
+use sabir_budget::{Hold, memory};
 use sabir_engine::Engine;
 use sabir_wire::{Caller, Line};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
+use crate::expiry;
+use crate::metered::{Buffer, Metered};
 use crate::pump::{self, LINGER, Link, Step};
 
 /// How much is read at once. Allocated for every connection.
 const CHUNK: usize = 16 << 10;
 
+/// Bytes before the payload of a client's ping or pong: two, and its mask.
+const CONTROL_HEAD: usize = 6;
+
+/// How long a client may be silent, and how long a message may take to arrive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// A client that sends nothing for so long, not even the answer to a ping, is gone.
+    pub(crate) ping: Duration,
+    /// The time for a message, from its first bytes to its last.
+    pub(crate) message: Duration,
+}
+
 /// Serves the client of a WebSocket whose handshake is complete, until it has left or the engine
-/// stops. A client that sends nothing for as long as `ping`, not even the answer to a ping, is gone.
-pub(crate) async fn serve<S>(engine: &Arc<Engine>, caller: Caller, stream: S, ping: Duration)
+/// stops.
+pub(crate) async fn serve<S>(engine: &Arc<Engine>, caller: Caller, stream: S, patience: Patience)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -34,28 +49,36 @@ where
         .read_buffer_size(CHUNK)
         .max_message_size(limit)
         .max_frame_size(limit);
+    let stream = Metered::new(stream, CHUNK);
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
-    let mut link = WebSocket::new(socket, ping, caller.expires());
+    let mut link = WebSocket::new(socket, patience, &caller);
     // The link never fails: an error ends it, and decides how it is closed.
     let _ = pump::serve(engine, caller, &mut link).await;
     // A client that does not answer the closing handshake in time is dropped.
     let _ = tokio::time::timeout(LINGER, link.close()).await;
 }
 
-fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
+/// Completes when credentials expire.
+type Expiry = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A WebSocket as a link.
 struct WebSocket<S> {
-    socket: WebSocketStream<S>,
+    socket: WebSocketStream<Metered<S>>,
     pings: Interval,
     /// Something came since the last ping.
     was_heard: bool,
-    /// Until when the client's credentials are valid, in seconds since 1970.
-    expires: Option<u64>,
+    /// Completes when the client's credentials expire.
+    expiry: Option<Expiry>,
     /// Bytes that were queued since everything was last flushed.
     unsent: usize,
+    /// Who is answered, by its share of the memory.
+    share: u64,
+    /// What the socket's own copies of queued messages take, beyond what its buffer has taken before.
+    copies: Hold,
+    sent: Buffer,
+    /// The time for one message, and its end for the message that arrives.
+    message_time: Duration,
+    late: Option<Pin<Box<Sleep>>>,
     received: Option<Bytes>,
     /// Why it is closed, unless the engine stops.
     reason: Option<CloseFrame>,
@@ -63,16 +86,33 @@ struct WebSocket<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
-    fn new(socket: WebSocketStream<S>, ping: Duration, expires: Option<u64>) -> Self {
+    fn new(socket: WebSocketStream<Metered<S>>, patience: Patience, caller: &Caller) -> Self {
+        let Patience { ping, message } = patience;
         let mut pings = tokio::time::interval_at(Instant::now() + ping, ping);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (was_heard, unsent, is_broken) = (true, 0, false);
-        let (received, reason) = (None, None);
-        Self { socket, pings, was_heard, expires, unsent, received, reason, is_broken }
+        let (expires, share) = (caller.expires(), caller.share());
+        Self {
+            socket,
+            pings,
+            was_heard: true,
+            expiry: expires.map(|_| -> Expiry { Box::pin(expiry::over(expires)) }),
+            unsent: 0,
+            share,
+            copies: memory().take_anyway_for(share, 0),
+            sent: Buffer::new(),
+            message_time: message,
+            late: None,
+            received: None,
+            reason: None,
+            is_broken: false,
+        }
     }
 
     fn queue(&mut self, message: Message) {
+        let before = self.unsent.max(self.sent.size());
         self.unsent += message.len().max(1);
+        let more = self.unsent.saturating_sub(before);
+        self.copies.absorb(memory().take_anyway_for(self.share, more));
         self.is_broken |= Pin::new(&mut self.socket).start_send(message).is_err();
     }
 
@@ -81,28 +121,63 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         Poll::Ready(Step::Gone)
     }
 
+    /// Ends reading when the client's credentials expire. Running calls may end.
+    fn poll_expiry(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        let Some(expiry) = &mut self.expiry else { return Poll::Pending };
+        std::task::ready!(expiry.as_mut().poll(cx));
+        self.expiry = None;
+        let reason = Utf8Bytes::from_static("the credentials have expired");
+        self.reason = Some(CloseFrame { code: CloseCode::Policy, reason });
+        Poll::Ready(Step::End)
+    }
+
+    /// Everything was flushed. The buffer of the socket stays as large as it was.
+    fn forget_copies(&mut self) {
+        self.sent.was_filled(std::mem::take(&mut self.unsent));
+        self.copies = memory().take_anyway_for(self.share, 0);
+    }
+
+    /// Ends the client when the message that has begun does not come to its end.
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        if !self.socket.get_ref().has_begun() {
+            self.late = None;
+            return Poll::Pending;
+        }
+        let time = self.message_time;
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
+        std::task::ready!(late.as_mut().poll(cx));
+        self.fail(CloseCode::Policy, "the message took too long to arrive")
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
-            let next = std::task::ready!(Pin::new(&mut self.socket).poll_next(cx));
+            let Poll::Ready(next) = Pin::new(&mut self.socket).poll_next(cx) else {
+                return self.poll_late(cx);
+            };
             self.was_heard = true;
             match next {
-                // Running calls may end; a new message needs credentials that are still valid.
-                Some(Ok(Message::Text(_))) if self.expires.is_some_and(|at| at <= unix_time()) => {
-                    return self.fail(CloseCode::Policy, "the token has expired");
-                }
                 Some(Ok(Message::Text(text))) => {
-                    self.received = Some(text.into());
+                    self.socket.get_mut().finish();
+                    self.late = None;
+                    self.received = Some(memory().count(text.into()));
                     return Poll::Ready(Step::Progress);
                 }
                 Some(Ok(Message::Binary(_))) => {
                     let reason = "binary message (expected one JSON-RPC message per text frame)";
                     return self.fail(CloseCode::Unsupported, reason);
                 }
-                // Reading on answers a ping, and a close.
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Close(_))) => {}
+                // Reading on answers a ping.
+                Some(Ok(Message::Ping(payload) | Message::Pong(payload))) => {
+                    self.socket.get_mut().skip(CONTROL_HEAD + payload.len());
+                }
+                // Reading on answers a close.
+                Some(Ok(Message::Close(_))) => {}
                 Some(Ok(Message::Frame(_))) => {}
                 Some(Err(Error::Capacity(_))) => {
                     return self.fail(CloseCode::Size, "the message is longer than the limit");
+                }
+                Some(Err(Error::Io(error))) if error.kind() == io::ErrorKind::OutOfMemory => {
+                    return self.fail(CloseCode::Again, "the server has no memory left");
                 }
                 Some(Err(Error::Utf8(_))) => {
                     return self.fail(CloseCode::Invalid, "the text is not UTF-8");
@@ -143,6 +218,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link for WebSocket<S> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, reads: bool) -> Poll<io::Result<Step>> {
+        if let Poll::Ready(end) = self.poll_expiry(cx) {
+            return Poll::Ready(Ok(end));
+        }
         while self.pings.poll_tick(cx).is_ready() {
             // Pongs are seen only while we read.
             if reads && !self.was_heard {
@@ -155,7 +233,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link for WebSocket<S> {
             && !self.is_broken
             && let Poll::Ready(flushed) = Pin::new(&mut self.socket).poll_flush(cx)
         {
-            self.unsent = 0;
+            self.forget_copies();
             self.is_broken = flushed.is_err();
             if !self.is_broken {
                 return Poll::Ready(Ok(Step::Progress));

@@ -54,6 +54,8 @@ const ABANDON: u8 = 2;
 pub(crate) struct Activity {
     clock: Arc<Clock>,
     in_flight: AtomicU32,
+    /// How many requests have begun, from 0 again when there are too many to count.
+    begun: AtomicU32,
     idle_since: AtomicU64,
     body_since: AtomicU64,
     body_is_late: AtomicBool,
@@ -91,6 +93,7 @@ impl Activity {
         Self {
             clock,
             in_flight: AtomicU32::new(0),
+            begun: AtomicU32::new(0),
             idle_since: AtomicU64::new(now),
             body_since: AtomicU64::new(0),
             body_is_late: AtomicBool::new(false),
@@ -107,6 +110,7 @@ impl Activity {
     /// A request begins.
     pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
         self.is_used.store(true, Ordering::Relaxed);
     }
 
@@ -139,6 +143,11 @@ impl Activity {
     pub(crate) fn end(&self) {
         self.idle_since.store(self.clock.now(), Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Changes with every request that begins.
+    pub(crate) fn begun(&self) -> u32 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     pub(crate) fn in_flight(&self) -> usize {

@@ -10,7 +10,10 @@ use bytes::Bytes;
 use sabir_budget::memory;
 use tokio::time::Instant;
 
+use super::notices;
+use super::replay;
 use super::reply::EventStream;
+use super::shared;
 use super::sse;
 use super::state::{OpenStream, ServerState};
 use super::streams::{Event, EventId, Origin, ReadResult, Reader};
@@ -50,6 +53,22 @@ impl Attachment {
         }
     }
 
+    /// Keeps the record of the session, whose client only listens.
+    async fn touch(&self) {
+        let Some(sharing) = &self.state.sharing else { return };
+        match self.reader.origin {
+            Origin::Only => notices::touch_old(sharing, &self.stored, Some(sharing.idle)).await,
+            _ => shared::touch(&self.state, sharing, &self.stored).await,
+        }
+    }
+
+    /// Puts events into the store before they are sent: the client may come back to another node.
+    pub(crate) async fn log(&self, events: &[Event], is_last: bool) {
+        if self.reader.origin == Origin::Post {
+            replay::log(&self.state, &self.stored, self.reader.stream, events, is_last).await;
+        }
+    }
+
     /// Where the stream begins.
     pub(crate) fn origin(&self) -> EventId {
         self.place_of(0)
@@ -75,6 +94,14 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         if self.reader.origin == Origin::Only {
             self.state.table.remove(&self.stored.id);
+            if self.state.sharing.is_some() {
+                let (state, stored) = (self.state.clone(), self.stored.clone());
+                tokio::spawn(async move {
+                    if let Some(sharing) = &state.sharing {
+                        notices::touch_old(sharing, &stored, None).await;
+                    }
+                });
+            }
             return;
         }
         let (keep, now) = (self.is_announced, self.state.clock.now());
@@ -136,6 +163,7 @@ impl Live {
             news = attachment.next() => {
                 let (events, last) = news?;
                 *is_last = last;
+                attachment.log(&events, last).await;
                 let mut piece = Vec::new();
                 attachment.write(&mut piece, &events);
                 Some(memory().count(piece.into()))
@@ -144,7 +172,10 @@ impl Live {
                 *is_last = true;
                 Some(sse::retry(settings.retry.as_millis()))
             }
-            () = tokio::time::sleep(settings.keep_alive) => Some(sse::keep_alive()),
+            () = tokio::time::sleep(settings.keep_alive) => {
+                attachment.touch().await;
+                Some(sse::keep_alive())
+            }
         }
     }
 }

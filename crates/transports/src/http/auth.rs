@@ -11,6 +11,7 @@ use sabir_wire::Caller;
 use super::headers::{self, Headers};
 use super::reply::Refusal;
 use super::settings::{NamedToken, Settings, Token};
+use crate::expiry;
 
 /// Establishes the caller of a request from its `Authorization` header.
 pub trait Authenticate: Send + Sync {
@@ -18,6 +19,13 @@ pub trait Authenticate: Send + Sync {
     fn known(&self, authorization: Option<&[u8]>) -> Option<Result<Caller, Denied>> {
         let _ = authorization;
         None
+    }
+
+    /// Whether these credentials were accepted before, as far as that can be told without any work.
+    /// They are looked at even while an address sends too many that are not valid.
+    fn recognizes(&self, authorization: Option<&[u8]>) -> bool {
+        let _ = authorization;
+        false
     }
 
     /// Finds out who calls.
@@ -77,16 +85,31 @@ impl Authentication {
         }
     }
 
-    /// The caller, where it is known without waiting.
-    pub(crate) fn known(&self, headers: &impl Headers) -> Option<Result<Caller, Refusal>> {
+    /// The caller, where it is known without waiting. A request without a token is that of the
+    /// certificate's owner, if there is a certificate.
+    pub(crate) fn known(
+        &self,
+        headers: &impl Headers,
+        certified: Option<&Caller>,
+    ) -> Option<Result<Caller, Refusal>> {
+        let is_open = self.tokens.is_empty() && self.custom.is_none();
         let authorization = match headers::only(headers, "authorization") {
             Ok(authorization) => authorization,
-            Err(refusal) => return Some(Err(self.with_challenge(refusal, INVALID_REQUEST))),
+            Err(refusal) if is_open => return Some(Err(refusal)),
+            Err(_) => return Some(Err(self.refusal(&Denied::Invalid(TWICE)))),
         };
-        if self.tokens.is_empty() && self.custom.is_none() {
+        let bare = self.token_header.as_deref().and_then(|name| headers.first(name));
+        if let Some(caller) = certified
+            && (is_open || authorization.is_none() && bare.is_none())
+        {
+            return Some(match expiry::is_over(caller.expires()) {
+                false => Ok(caller.clone()),
+                true => Err(self.refusal(&Denied::Invalid("the certificate has expired"))),
+            });
+        }
+        if is_open {
             return Some(Ok(Caller::anonymous()));
         }
-        let bare = self.token_header.as_deref().and_then(|name| headers.first(name));
         let known = match (self.among_tokens(authorization, bare), &self.custom) {
             (Ok(caller), _) => Ok(caller),
             (Err(_), Some(custom)) => custom.known(authorization)?,
@@ -95,16 +118,34 @@ impl Authentication {
         Some(known.map_err(|denied| self.refusal(&denied)))
     }
 
+    /// Whether the caller was known before, told without any work.
+    pub(crate) fn recognizes(&self, headers: &impl Headers, certified: Option<&Caller>) -> bool {
+        let authorization = headers.first("authorization");
+        let bare = self.token_header.as_deref().and_then(|name| headers.first(name));
+        certified.is_some()
+            || self.among_tokens(authorization, bare).is_ok()
+            || self.custom.as_ref().is_some_and(|custom| custom.recognizes(authorization))
+    }
+
     /// The caller.
-    pub(crate) async fn caller(&self, headers: &impl Headers) -> Result<Caller, Refusal> {
-        if let Some(known) = self.known(headers) {
+    pub(crate) async fn caller(
+        &self,
+        headers: &impl Headers,
+        certified: Option<&Caller>,
+    ) -> Result<Caller, Refusal> {
+        if let Some(known) = self.known(headers, certified) {
             return known;
         }
-        let found = match &self.custom {
-            Some(custom) => custom.authenticate(headers.first("authorization")).await,
+        let found = match self.establish(headers) {
+            Some(establishing) => establishing.await,
             None => Err(Denied::Missing),
         };
         found.map_err(|denied| self.refusal(&denied))
+    }
+
+    /// Finds out who a caller is that is not known.
+    pub(crate) fn establish(&self, headers: &impl Headers) -> Option<Authenticating> {
+        Some(self.custom.as_ref()?.authenticate(headers.first("authorization")))
     }
 
     /// The document about authorization at this path.
@@ -170,8 +211,8 @@ impl Authentication {
     }
 }
 
-/// The challenge of a request with two credentials.
-const INVALID_REQUEST: &str = "Bearer error=\"invalid_request\"";
+/// Why a request with two credentials is refused: each reader might take another one.
+const TWICE: &str = "the request has two Authorization headers";
 
 /// The token of a `Bearer` credential.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -205,7 +246,7 @@ mod tests {
         let settings = Settings { tokens, ..Settings::default() };
         let mut headers = HeaderMap::new();
         headers.extend(authorization.map(|value| (header::AUTHORIZATION, value.parse().unwrap())));
-        let known = Authentication::new(&settings).known(&headers).unwrap();
+        let known = Authentication::new(&settings).known(&headers, None).unwrap();
         known.map_err(|refusal| refusal.status)
     }
 

@@ -5,24 +5,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use http::header::RETRY_AFTER;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, Version};
+use http::{StatusCode, Version};
 use http_body::Body;
-use sabir_budget::{MemoryFull, compute, memory};
+use sabir_budget::{MemoryFull, memory};
 use sabir_engine::Connection;
 use sabir_session::{Dialect, SessionKind, era};
+use sabir_wire::write_error;
 use sabir_wire::{Caller, Era, Incoming, Malformed, Message, Meta, Method, ParsedRequest};
-use sabir_wire::{decode, write_error};
 
 use super::accept::{self, VersionHeader, named_revision};
 use super::auth::Denied;
+use super::forward;
 use super::guard;
 use super::headers::Headers;
 use super::one_shot::{self, STREAM_ID, StatusRules};
 use super::reply::{self, Answer, Refusal, Reply};
-use super::session::{self, PostedMessage};
-use super::state::{HttpConnection, InFlight, ServerState};
+use super::session::{self, Arrived, PostedMessage};
+use super::state::{HttpConnection, InFlight, Parsing, ServerState};
+use crate::received::ReceivedMessage;
 
 /// Answers a POST to the endpoint.
 pub(crate) async fn post<B>(
@@ -52,44 +53,60 @@ pub(crate) fn answer(
     in_flight: InFlight,
     caller: Caller,
     headers: &impl Headers,
-    message: PostedMessage,
+    mut message: PostedMessage,
 ) -> Answer {
+    if let Some(arrived) = &mut message.arrived {
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let headers = headers.each().map(|(name, value)| (name.to_ascii_lowercase(), text(value)));
+        arrived.headers = headers.collect();
+    }
     let state = in_flight.state().clone();
     let settings = state.engine.settings();
     let named = named_revision(headers);
     let denied = denied(&state, &caller, &message);
-    let answer = match message {
-        PostedMessage::Request(request) if is_modern(&settings.dialect, named, &request) => {
-            modern(in_flight, caller, headers, named, request)
+    let PostedMessage { content, arrived } = message;
+    let answer = match content {
+        ReceivedMessage::Request(request) if is_modern(&settings.dialect, named, &request) => {
+            modern(in_flight, caller, headers, named, (request, arrived))
         }
-        PostedMessage::Other(frame) if names_modern(&settings.dialect, named) => {
+        ReceivedMessage::Other(frame) if names_modern(&settings.dialect, named) => {
             modern_other(&in_flight, caller, frame).into()
         }
-        message => session::post(in_flight, caller, headers, named, message),
+        content => {
+            let message = PostedMessage { content, arrived };
+            session::post(in_flight, caller, headers, named, message)
+        }
     };
     match (denied, answer) {
         // The error says so too; the status and the challenge tell the client what to ask for.
-        (Some(denied), Answer::Now(mut reply)) if reply.status == StatusCode::OK => {
-            let refusal = Reply::from(state.authentication.refusal(&denied));
-            reply.status = refusal.status;
-            reply.headers.extend(refusal.headers);
-            reply.into()
-        }
-        (_, answer) => answer,
+        (Some(denied), Answer::Now(reply)) => challenged(&state, &denied, reply).into(),
+        (Some(denied), Answer::Later(reply)) => Answer::Later(Box::pin(async move {
+            let reply = reply.await;
+            challenged(&state, &denied, reply)
+        })),
+        (None, answer) => answer,
     }
+}
+
+/// The same error, with the status and the challenge of a request that lacks scopes.
+fn challenged(state: &ServerState, denied: &Denied, mut reply: Reply) -> Reply {
+    if reply.status == StatusCode::OK {
+        let refusal = Reply::from(state.authentication.refusal(denied));
+        reply.status = refusal.status;
+        reply.headers.extend(refusal.headers);
+    }
+    reply
 }
 
 /// Whether the caller lacks scopes for a request. The engine refuses it.
 fn denied(state: &ServerState, caller: &Caller, message: &PostedMessage) -> Option<Denied> {
-    let PostedMessage::Request(ParsedRequest { request: Ok(request), .. }) = message else {
+    let ReceivedMessage::Request(ParsedRequest { request: Ok(request), .. }) = &message.content
+    else {
         return None;
     };
     let catalog = state.engine.registry().snapshot();
     catalog.missing_scopes(request, caller).map(Denied::Scopes)
 }
-
-/// A body that is longer is parsed by the pool.
-const PARSED_IN_PLACE: usize = 256 << 10;
 
 /// Parses a message that may be long.
 pub(crate) async fn parse_long(
@@ -97,24 +114,21 @@ pub(crate) async fn parse_long(
     caller: &Caller,
     body: Bytes,
 ) -> Result<PostedMessage, Refusal> {
-    let depth = state.engine.settings().engine_limits.depth;
-    if body.len() <= PARSED_IN_PLACE {
-        return Ok(parse(&body, depth));
-    }
-    let parsed = compute(caller.share(), move |_| Ok(parse(&body, depth))).await;
-    parsed.map_err(|error| try_later(error.to_string()))
+    let parsing = state.parsing();
+    let arrived = arrived(parsing, &body);
+    let content = ReceivedMessage::parse_long(caller, body, parsing.depth).await;
+    let content = content.map_err(|error| Refusal::try_later(&error))?;
+    Ok(PostedMessage { content, arrived })
 }
 
-pub(crate) fn parse(body: &Bytes, depth: usize) -> PostedMessage {
-    if let Some(request) = ParsedRequest::decode(body, depth) {
-        return PostedMessage::Request(request);
-    }
-    match decode(body, depth) {
-        Ok(Incoming::One(Message::Request { id, method, params })) => {
-            PostedMessage::Request(ParsedRequest::read(id, method, params))
-        }
-        frame => PostedMessage::Other(frame),
-    }
+pub(crate) fn parse(body: &Bytes, parsing: Parsing) -> PostedMessage {
+    let content = ReceivedMessage::parse(body, parsing.depth);
+    PostedMessage { content, arrived: arrived(parsing, body) }
+}
+
+/// The body, if somebody wants to see it.
+fn arrived(parsing: Parsing, body: &Bytes) -> Option<Box<Arrived>> {
+    parsing.keeps_body.then(|| Box::new(Arrived { body: body.clone(), headers: Vec::new() }))
 }
 
 /// A request is modern by its metadata; the header only says that there should be some.
@@ -137,7 +151,7 @@ fn modern(
     caller: Caller,
     headers: &impl Headers,
     named: VersionHeader,
-    request: ParsedRequest,
+    (request, arrived): (ParsedRequest, Option<Box<Arrived>>),
 ) -> Answer {
     let state = in_flight.state();
     let catalog = state.engine.registry().snapshot();
@@ -145,12 +159,19 @@ fn modern(
         let id = Some(&request.id).filter(|id| !id.is_null());
         return reply::json(StatusCode::BAD_REQUEST, write_error(id, &problem.to_error())).into();
     }
+    if let Some(place) = forward::elsewhere(state, &request) {
+        let passing = forward::pass_on(in_flight, caller, forward::named(headers), place, request);
+        return Answer::Later(Box::pin(passing));
+    }
     let meta = request.meta.as_ref();
     let is_described = meta.is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
     let rules = StatusRules::Modern { is_undescribed: !is_described };
+    // A call may end, however long it takes; what is only listened to needs valid credentials.
+    let expires = caller.expires().filter(|_| request.method == Method::Listen);
     let mut connection = open(state, caller.clone());
+    Arrived::record(arrived.as_deref(), &mut connection);
     connection.receive_request(STREAM_ID, caller, request, Some(catalog));
-    one_shot::answer(in_flight, connection, rules)
+    one_shot::answer(in_flight, connection, rules, expires)
 }
 
 /// Answers a message that is not a request, from a client whose header names a modern revision.
@@ -179,6 +200,19 @@ where
     B: Body<Data = Bytes>,
 {
     let limit = connection.state.engine.settings().engine_limits.message_size;
+    read_within(connection, version, body, limit).await
+}
+
+/// The same with a limit of its own.
+pub(crate) async fn read_within<B>(
+    connection: &HttpConnection,
+    version: Version,
+    body: Pin<&mut B>,
+    limit: usize,
+) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
     let too_long = || {
         let reason = format!("the body is longer than {limit} bytes");
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
@@ -189,7 +223,7 @@ where
     match in_time(connection, version, collect(body, limit)).await {
         Some(Ok(body)) => Ok(body),
         Some(Err(Unread::TooLong)) => Err(too_long()),
-        Some(Err(Unread::NoMemory(full))) => Err(try_later(full.to_string())),
+        Some(Err(Unread::NoMemory(full))) => Err(Refusal::try_later(&full)),
         Some(Err(Unread::Broken)) => {
             Err(Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read"))
         }
@@ -244,12 +278,6 @@ async fn in_time<T>(
             tokio::time::timeout(time, reading).await.ok()
         }
     }
-}
-
-/// There is no memory or no thread for a request.
-fn try_later(reason: String) -> Refusal {
-    let later = HeaderValue::from_static("5");
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(RETRY_AFTER, later)
 }
 
 enum Unread {

@@ -16,6 +16,7 @@ use sabir_wire::{Incoming, Message, ParsedRequest, Raw, Request, decode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::accept::{check, named_revision};
+use super::listener::Peer;
 use super::server::{Hyper, serve_connection, serve_with_hyper};
 use super::service::HttpService;
 use super::settings::Settings;
@@ -105,9 +106,9 @@ async fn ask(pieces: &[&[u8]], is_plain: bool) -> String {
     let serving = tokio::spawn(async move {
         let hyper = Hyper::new(&state.settings.limits);
         if is_plain {
-            return serve_connection(&state, &hyper, server, None).await;
+            return serve_connection(&state, &hyper, server, None, Peer::default()).await;
         }
-        let connection = state.connect(None);
+        let connection = state.connect(None, Peer::default());
         let Some(activity) = connection.activity.clone() else { return };
         let socket = Socket::new(server, activity.clone());
         serve_with_hyper(connection, &activity, &hyper, socket, None).await;

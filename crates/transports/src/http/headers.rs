@@ -9,6 +9,9 @@ pub(crate) trait Headers {
     /// All values of one header, whose name is in lower case, in the order in which they stand.
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
 
+    /// All headers.
+    fn each(&self) -> impl Iterator<Item = (&str, &[u8])>;
+
     /// The first value of one header.
     fn first<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
         self.all(name).next()
@@ -18,6 +21,10 @@ pub(crate) trait Headers {
 impl Headers for HeaderMap {
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name).iter().map(HeaderValue::as_bytes)
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
     }
 }
 

@@ -16,12 +16,15 @@ use sabir_wire::Caller;
 use super::attachment::{self, Attachment, Opening};
 use super::exchange::{parse_long, read};
 use super::guard;
+use super::notices;
 use super::reply::{self, Refusal, Reply};
-use super::session::{OLD_SSE, PostedMessage, refuse, too_many_sessions, too_much};
+use super::session::{OLD_SSE, refuse, too_many_sessions, too_much};
+use super::shared::no_such_session;
 use super::sse;
 use super::state::{InFlight, OpenStream};
 use super::streams::{Origin, Streams};
 use super::table::SessionId;
+use crate::received::ReceivedMessage;
 
 /// Where the stream is opened.
 pub(crate) const STREAM: &str = "/sse";
@@ -29,18 +32,26 @@ pub(crate) const STREAM: &str = "/sse";
 pub(crate) const MESSAGES: &str = "/messages";
 
 /// A GET of the stream: opens a session.
-pub(crate) fn open(in_flight: InFlight, caller: Caller, head: &Parts) -> Result<Reply, Refusal> {
+pub(crate) async fn open(
+    in_flight: InFlight,
+    caller: Caller,
+    head: &Parts,
+) -> Result<Reply, Refusal> {
     guard::check_accept(&head.headers, &["text/event-stream"])?;
-    let state = in_flight.state();
+    let (state, expires) = (in_flight.state(), caller.expires());
     let mut streams = Streams::new(connect(&in_flight, caller), state.bounds.clone());
     let Some(reader) = streams.open(Origin::Only) else { return Ok(too_many_sessions()) };
     let Some(stored) = state.table.insert(streams, true) else { return Ok(too_many_sessions()) };
+    if let Some(sharing) = &state.sharing {
+        notices::claim_old(sharing, &stored, sharing.idle).await;
+    }
     let attachment = Attachment::new(state, &stored, reader);
     let mut begun = Vec::new();
     let id = String::from_utf8_lossy(stored.id.as_bytes());
     sse::write_kind(&mut begun, "endpoint", format!("{MESSAGES}?sessionId={id}").as_bytes());
     let opening = Opening { begun: Bytes::from(begun), is_last: false, poll_at: None };
-    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening)))
+    let events = attachment::stream(attachment, OpenStream::open(in_flight), opening);
+    Ok(reply::stream(reply::until(events, expires)))
 }
 
 fn connect(in_flight: &InFlight, caller: Caller) -> Connection {
@@ -63,19 +74,26 @@ where
     let no_id = || Refusal::new(StatusCode::BAD_REQUEST, "the query must name a sessionId");
     let id = id.ok_or_else(no_id)?;
     let state = in_flight.state().clone();
-    let stored =
-        SessionId::parse(id.as_bytes()).and_then(|id| state.table.find(&id, &caller, true));
-    let gone = || Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended");
-    let stored = stored.ok_or_else(gone)?;
+    let id = SessionId::parse(id.as_bytes()).ok_or_else(no_such_session)?;
+    let stored = match (state.table.find(&id, &caller, true), &state.sharing) {
+        (Some(stored), _) => stored,
+        (None, None) => return Err(no_such_session()),
+        (None, Some(sharing)) => {
+            let body = read(&in_flight.connection, head.version, body).await?;
+            let text = String::from_utf8_lossy(&body).into_owned();
+            notices::pass_on_old(sharing, &id, caller, text).await?;
+            return Ok(reply::empty(StatusCode::ACCEPTED));
+        }
+    };
     let body = read(&in_flight.connection, head.version, body).await?;
     let message = parse_long(&state, &caller, body).await?;
-    if let PostedMessage::Other(Err(malformed)) = message {
+    if let ReceivedMessage::Other(Err(malformed)) = message.content {
         // The mistake is reported here, not on the stream.
         return Ok(refuse(connect(&in_flight, caller), malformed));
     }
     let receive = |connection: &mut Connection, id| message.hand_to(connection, id, caller);
     let posted = stored.with(|streams| streams.post_to_only(receive));
-    match posted.ok_or_else(gone)? {
+    match posted.ok_or_else(no_such_session)? {
         Ok(()) => Ok(reply::empty(StatusCode::ACCEPTED)),
         Err(full) => Err(too_much(&state, full)),
     }

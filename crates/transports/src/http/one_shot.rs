@@ -54,11 +54,13 @@ impl StatusRules {
     }
 }
 
-/// Runs what the connection has to do, and answers with what comes of it.
+/// Runs what the connection has to do, and answers with what comes of it. A stream ends at
+/// `expires`, in seconds since 1970.
 pub(crate) fn answer(
     in_flight: InFlight,
     mut connection: Connection,
     rules: StatusRules,
+    expires: Option<u64>,
 ) -> Answer {
     let waiting = connection.run();
     match connection.next_frame() {
@@ -68,7 +70,7 @@ pub(crate) fn answer(
         None if !connection.is_active(STREAM_ID) => reply::empty(StatusCode::ACCEPTED).into(),
         first => {
             let exchange = Exchange { connection, waiting: waiting.into_iter().next(), first };
-            Answer::Later(Box::pin(answer_later(in_flight, exchange, rules)))
+            Answer::Later(Box::pin(answer_later(in_flight, exchange, rules, expires)))
         }
     }
 }
@@ -119,13 +121,21 @@ impl Exchange {
     }
 }
 
-async fn answer_later(in_flight: InFlight, mut exchange: Exchange, rules: StatusRules) -> Reply {
+async fn answer_later(
+    in_flight: InFlight,
+    mut exchange: Exchange,
+    rules: StatusRules,
+    expires: Option<u64>,
+) -> Reply {
     let silence = in_flight.state().settings.keep_alive;
     match exchange.next(Instant::now() + silence).await {
         Some(frame) if is_last(&frame, &exchange.connection) => {
             reply::json(rules.status(frame.kind), frame.text)
         }
-        first => reply::stream(stream(OpenStream::open(in_flight), exchange, first, silence)),
+        first => {
+            let events = stream(OpenStream::open(in_flight), exchange, first, silence);
+            reply::stream(reply::until(events, expires))
+        }
     }
 }
 

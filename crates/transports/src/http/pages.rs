@@ -1,5 +1,7 @@
 //! Pages beside the endpoint, for people and programs that look after the server.
 
+use std::pin::Pin;
+
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -8,13 +10,18 @@ use super::guard;
 use super::reply::{self, Content, EventStream, Refusal, Reply};
 use super::state::{InFlight, OpenStream};
 
-/// Pages that are served beside the endpoint. Only GET and HEAD reach them, after the checks of
-/// `Host` and `Origin`; pages of other origins may not read them.
+/// Pages that are served beside the endpoint. Requests reach them after the checks of `Host` and
+/// `Origin`; pages of other origins may not read them.
 pub trait Pages: Send + Sync {
     /// Who may see the page at `path`; `None` if there is none.
     fn access(&self, path: &str) -> Option<Access>;
 
-    /// The page.
+    /// Whether a POST to `path` does something. Otherwise only GET and HEAD are answered.
+    fn takes_post(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// The page. The body of a POST is not read.
     fn get(&self, request: &PageRequest<'_>) -> Page;
 }
 
@@ -31,6 +38,8 @@ pub enum Access {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PageRequest<'a> {
+    /// The method.
+    pub method: &'a Method,
     /// The path.
     pub path: &'a str,
     /// What follows the `?`.
@@ -49,6 +58,7 @@ pub struct Page {
 enum PageContent {
     Whole(Bytes),
     Events(EventStream),
+    Later(Pin<Box<dyn Future<Output = Page> + Send>>),
 }
 
 impl Page {
@@ -61,6 +71,12 @@ impl Page {
     /// Server-sent events, as they come. The stream must end when the server stops.
     pub fn events(events: EventStream) -> Self {
         let content = PageContent::Events(events);
+        Self { status: StatusCode::OK, headers: Vec::new(), content }
+    }
+
+    /// A page that takes its time.
+    pub fn later(page: impl Future<Output = Self> + Send + 'static) -> Self {
+        let content = PageContent::Later(Box::pin(page));
         Self { status: StatusCode::OK, headers: Vec::new(), content }
     }
 
@@ -79,23 +95,32 @@ impl std::fmt::Debug for Page {
 }
 
 /// Answers a request for a page.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     pages: &dyn Pages,
     in_flight: InFlight,
-    method: &Method,
     request: &PageRequest<'_>,
 ) -> Result<Reply, Refusal> {
-    if !matches!(*method, Method::GET | Method::HEAD) {
-        return Err(guard::wrong_method(method, "GET, HEAD"));
+    let method = request.method;
+    match pages.takes_post(request.path) {
+        true if *method != Method::POST => return Err(guard::wrong_method(method, "POST")),
+        false if !matches!(*method, Method::GET | Method::HEAD) => {
+            return Err(guard::wrong_method(method, "GET, HEAD"));
+        }
+        _ => {}
     }
-    let Page { status, headers, content } = pages.get(request);
+    let Page { mut status, mut headers, mut content } = pages.get(request);
+    while let PageContent::Later(later) = content {
+        let page = later.await;
+        (status, content) = (page.status, page.content);
+        headers.extend(page.headers);
+    }
     let body = match content {
         PageContent::Whole(text) => Content::Whole(text),
         PageContent::Events(events) if *method == Method::GET => {
             let open = OpenStream::open(in_flight);
             Content::Stream(reply::holding(events, open))
         }
-        PageContent::Events(_) => Content::Empty,
+        PageContent::Events(_) | PageContent::Later(_) => Content::Empty,
     };
     Ok(Reply { status, headers, body })
 }

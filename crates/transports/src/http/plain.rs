@@ -20,9 +20,11 @@ use std::time::SystemTime;
 use bytes::{Buf, Bytes, BytesMut};
 use http::Version;
 use sabir_budget::memory;
+use sabir_wire::Caller;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use self::head::Head;
+use super::auth::Authenticating;
 use super::reply::{Answer, Reply};
 use super::socket::{Socket, TOGETHER};
 use super::state::{HttpConnection, InFlight};
@@ -40,6 +42,8 @@ pub(crate) struct Plain<S> {
     connection: Arc<HttpConnection>,
     /// Bytes that were read and not answered.
     read: Bytes,
+    /// The caller of the request that begins there, if it had to be waited for.
+    established: Option<Caller>,
     /// Where to read to.
     room: BytesMut,
     /// Bytes to be written.
@@ -61,6 +65,8 @@ enum Step {
     Taken(usize, Answer),
     /// The request is so long, and not all of it is there.
     Short(usize),
+    /// Its caller is not known yet.
+    Unknown(Authenticating),
     /// It is not plain.
     Other,
 }
@@ -68,7 +74,7 @@ enum Step {
 impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
     pub(crate) fn new(socket: Socket<S>, connection: Arc<HttpConnection>) -> Self {
         let (read, room, out) = (Bytes::new(), BytesMut::new(), Vec::new());
-        Self { socket, connection, read, room, out, date: Date::default() }
+        Self { socket, connection, read, established: None, room, out, date: Date::default() }
     }
 
     /// Serves as long as all requests are plain.
@@ -90,6 +96,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
                         return self.leave(Some(answer)).await;
                     };
                     self.read.advance(length);
+                    self.socket.end_head();
+                    self.established = None;
                     let date = self.date.at(self.connection.state.clock.now());
                     write_head(&mut self.out, reply, body.len(), date);
                     let body = body.clone();
@@ -104,6 +112,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
                     if !self.fill(length).await {
                         return Next::Other(None);
                     }
+                }
+                Step::Unknown(establishing) => {
+                    let in_flight = InFlight::begin(&self.connection);
+                    match self.meanwhile(establishing).await {
+                        Some(Ok(caller)) => self.established = Some(caller),
+                        Some(Err(_)) => return self.leave(None).await,
+                        None => return Next::Over,
+                    }
+                    drop(in_flight);
                 }
                 Step::Other => return self.leave(None).await,
             }
@@ -139,31 +156,64 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
             && state.guard.check_origin(None, Version::HTTP_11, &head).is_ok()
             && route::check_running(state).is_ok()
             && exchange::check(&head).is_ok();
-        let Some(Ok(caller)) = state.authentication.known(&head).filter(|_| is_admitted) else {
+        if !is_admitted {
             return Step::Other;
-        };
-        let caller = self.connection.caller(caller);
+        }
         let length = head.length + head.body;
+        let client = self.connection.client(&head);
+        if let Err(refusal) = self.connection.admit(client, &head) {
+            // A flood is answered here, where that is the least work.
+            return match length > self.read.len() {
+                true => Step::Short(length),
+                false => {
+                    state.denials.log(
+                        state.clock.now(),
+                        &refusal,
+                        &state.settings.endpoint,
+                        client,
+                    );
+                    Step::Taken(length, refusal.into())
+                }
+            };
+        }
+        let certified = self.connection.certified.as_ref();
+        let known = || state.authentication.known(&head, certified);
+        let caller = match self.established.clone().map(Ok).or_else(known) {
+            Some(Ok(caller)) => caller,
+            Some(Err(_)) => return Step::Other,
+            None => {
+                let establishing = state.authentication.establish(&head);
+                return establishing.map_or(Step::Other, Step::Unknown);
+            }
+        };
+        let caller = self.connection.caller(caller, client);
         if length > self.read.len() {
             return Step::Short(length);
         }
         let body = self.read.slice(head.length..length);
+        state.floods.note_request(client);
         let in_flight = InFlight::begin(&self.connection);
-        let message = exchange::parse(&body, state.engine.settings().engine_limits.depth);
+        let message = exchange::parse(&body, state.parsing());
         Step::Taken(length, exchange::answer(in_flight, caller, &head, message))
     }
 
     /// Waits for an answer. A peer that goes away meanwhile cancels it: then `None`.
     async fn wait(&mut self, answer: Answer) -> Option<Answer> {
-        let Answer::Later(mut reply) = answer else { return Some(answer) };
+        let Answer::Later(reply) = answer else { return Some(answer) };
+        self.meanwhile(reply).await.map(Answer::Now)
+    }
+
+    /// Waits for something that a request needs, and reads what the peer sends meanwhile. `None` if the
+    /// peer has gone.
+    async fn meanwhile<T>(&mut self, mut wanted: impl Future<Output = T> + Unpin) -> Option<T> {
         if self.flush().await.is_err() {
             return None;
         }
         let mut ahead = BytesMut::new();
-        let reply = loop {
+        let wanted = loop {
             tokio::select! {
                 biased;
-                reply = &mut reply => break reply,
+                wanted = &mut wanted => break wanted,
                 read = self.socket.read_buf(&mut ahead), if ahead.len() < MAX_REQUEST => {
                     if read.unwrap_or(0) == 0 {
                         return None;
@@ -177,7 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
             all.extend_from_slice(&ahead);
             self.read = all.freeze();
         }
-        Some(Answer::Now(reply))
+        Some(wanted)
     }
 
     /// Writes the body of an answer behind its head, now or with the next.
@@ -188,7 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         }
         self.socket.write_all_buf(&mut Buf::chain(&*self.out, &**body)).await?;
         self.out.clear();
-        Ok(())
+        self.socket.flush().await
     }
 
     async fn flush(&mut self) -> io::Result<()> {
@@ -198,7 +248,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         self.socket.write_all(&self.out).await?;
         self.out.clear();
         self.out.shrink_to(ROOM);
-        Ok(())
+        // A socket has nothing to flush; TLS may have.
+        self.socket.flush().await
     }
 
     /// Waits for more to read. `false` if nothing will come, or none is wanted.

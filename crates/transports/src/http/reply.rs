@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use sabir_wire::{Code, ErrorObject, write_error};
 
 use super::activity::{Activity, Untaken};
+use crate::expiry;
 
 /// The response to a request.
 pub(crate) struct Reply {
@@ -241,6 +242,14 @@ pub(crate) fn stream(pieces: EventStream) -> Reply {
     Reply { status: StatusCode::OK, headers: Vec::new(), body: Content::Stream(pieces) }
 }
 
+/// The same events, which end when the credentials of their reader expire.
+pub(crate) fn until(events: EventStream, expires: Option<u64>) -> EventStream {
+    if expires.is_none() {
+        return events;
+    }
+    Box::pin(events.take_until(Box::pin(expiry::over(expires))))
+}
+
 /// The same events, which keep `held` as long as they come.
 pub(crate) fn holding(events: EventStream, held: impl Send + 'static) -> EventStream {
     Box::pin(events.map(move |piece| {
@@ -260,6 +269,12 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { status, reason: reason.into(), header: None }
+    }
+
+    /// There is no memory or no thread for a request.
+    pub(crate) fn try_later(reason: &impl ToString) -> Self {
+        let later = HeaderValue::from_static("5");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, reason.to_string()).with(RETRY_AFTER, later)
     }
 
     /// Whether the reason is the body itself: what is left of it is not waited for.

@@ -1,6 +1,7 @@
 //! Which request goes where.
 
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -10,13 +11,14 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, Version};
 use http_body::Body;
 use sabir_registry::SourceState;
+use sabir_wire::Caller;
 use serde_json::json;
 
 use super::accept::named_revision;
 use super::pages::{Access, PageRequest};
 use super::reply::{self, Answer, Refusal, Reply};
 use super::state::{HttpConnection, InFlight, ServerState};
-use super::{exchange, guard, old_sse, pages, session, upgrade};
+use super::{exchange, forward, forwarded, guard, old_sse, pages, session, upgrade};
 
 /// Whether the process serves, for those who would start it again.
 const HEALTH: &str = "/healthz";
@@ -29,7 +31,7 @@ const WELL_KNOWN: &str = "/.well-known/";
 
 /// Whether something else is served at `path`, so that the endpoint cannot be.
 pub fn is_reserved(path: &str, old_sse: bool) -> bool {
-    [HEALTH, READY, "/metrics"].contains(&path)
+    [HEALTH, READY, "/metrics", forward::PATH].contains(&path)
         || path.starts_with(WELL_KNOWN)
         || (old_sse && [old_sse::STREAM, old_sse::MESSAGES].contains(&path))
 }
@@ -45,28 +47,41 @@ where
     let (state, version) = (&connection.state, head.version);
     let uri = head.uri.clone();
     let is_document = uri.path().starts_with(WELL_KNOWN);
-    let guarded = guard::check_size(&head, state.settings.limits.head).and_then(|()| {
-        // Pages of every origin may read a document: a client in a browser begins with them.
-        if is_document {
+    let client = connection.client(&head.headers);
+    let guarded = guard::check_size(&head, state.settings.limits.head);
+    let wanted = forwarded::wanted(state, &head);
+    let guarded = guarded.and_then(|()| match &wanted {
+        Some(_) => Ok(()),
+        None => connection.admit(client, &head.headers),
+    });
+    let guarded = guarded.and_then(|()| {
+        // Pages of every origin may read a document: a client in a browser begins with them. Nodes
+        // know each other by other names than clients do.
+        if is_document || wanted.is_some() {
             return Ok(());
         }
         state.guard.check_origin(head.uri.authority(), version, &head.headers)
     });
+    if guarded.is_ok() && wanted.is_none() {
+        state.floods.note_request(client);
+    }
     // A page must be allowed to read the response; one that was refused must not.
     let is_read = guarded.is_ok() && !is_document;
     let origin = head.headers.get(header::ORIGIN).filter(|_| is_read).cloned();
     let origin = origin.filter(|_| page_access(state, uri.path()).is_none());
-    let answered = match guarded {
-        Ok(()) if is_document => document(state, &head).await,
-        Ok(()) => dispatch(in_flight, head, body.as_mut()).await,
-        Err(refusal) => Err(refusal),
+    let answered = match (guarded, wanted) {
+        (Err(refusal), _) => Err(refusal),
+        (Ok(()), Some(wanted)) => forwarded::answer(in_flight, &wanted, &head, body.as_mut()).await,
+        (Ok(()), None) if is_document => document(state, &head).await,
+        (Ok(()), None) => dispatch(in_flight, client, head, body.as_mut()).await,
     };
     let mut reply = match answered {
         Ok(reply) => reply,
         Err(refusal) => {
-            if matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                state.denials.log(state.clock.now(), refusal.status, uri.path());
+            if refusal.status == StatusCode::UNAUTHORIZED {
+                state.floods.note_refusal(client);
             }
+            state.denials.log(state.clock.now(), &refusal, uri.path(), client);
             let is_discarded =
                 refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
             let mut reply = Reply::from(refusal);
@@ -90,7 +105,12 @@ pub(crate) async fn resume(answer: Answer, body: impl Body) -> Reply {
     answer.reply().await
 }
 
-async fn dispatch<B>(in_flight: InFlight, head: Parts, body: Pin<&mut B>) -> Result<Reply, Refusal>
+async fn dispatch<B>(
+    in_flight: InFlight,
+    client: Option<IpAddr>,
+    head: Parts,
+    body: Pin<&mut B>,
+) -> Result<Reply, Refusal>
 where
     B: Body<Data = Bytes>,
 {
@@ -117,12 +137,12 @@ where
         }
         return Ok(match path {
             HEALTH => health(state),
-            _ => readiness(state, state.authentication.caller(&head.headers).await.is_ok()),
+            _ => readiness(state, established(&in_flight, &head).await.is_ok()),
         });
     }
     check_running(state)?;
-    let caller = state.authentication.caller(&head.headers).await?;
-    let caller = in_flight.connection.caller(caller);
+    let caller = established(&in_flight, &head).await?;
+    let caller = in_flight.connection.caller(caller, client);
     let is_websocket = is_endpoint && upgrade::is_asked(&head.headers);
     match (&head.method, path) {
         (&Method::GET, _) if is_websocket && (settings.websocket || settings.only_websocket) => {
@@ -138,13 +158,19 @@ where
         }
         (&Method::GET, _) if is_endpoint => {
             guard::check_accept(&head.headers, &["text/event-stream"])?;
-            session::get(in_flight, &caller, &head)
+            session::get(in_flight, &caller, &head).await
         }
-        (&Method::DELETE, _) if is_endpoint => session::delete(state, &caller, &head.headers),
-        (&Method::GET, old_sse::STREAM) => old_sse::open(in_flight, caller, &head),
+        (&Method::DELETE, _) if is_endpoint => session::delete(state, &caller, &head.headers).await,
+        (&Method::GET, old_sse::STREAM) => old_sse::open(in_flight, caller, &head).await,
         (&Method::POST, old_sse::MESSAGES) => old_sse::post(in_flight, caller, &head, body).await,
         _ => Err(guard::wrong_method(&head.method, allowed)),
     }
+}
+
+/// The caller of a request.
+async fn established(in_flight: &InFlight, head: &Parts) -> Result<Caller, Refusal> {
+    let connection = &in_flight.connection;
+    in_flight.state().authentication.caller(&head.headers, connection.certified.as_ref()).await
 }
 
 /// A document about this server.
@@ -192,11 +218,11 @@ async fn page(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
         return Err(Refusal::new(StatusCode::NOT_FOUND, "not found"));
     };
     if access == Access::Callers {
-        state.authentication.caller(&head.headers).await?;
+        established(&in_flight, head).await?;
     }
     let query = head.uri.query().unwrap_or_default();
-    let request = PageRequest { path, query, headers: &head.headers };
-    pages::answer(&**pages, in_flight, &head.method, &request)
+    let request = PageRequest { method: &head.method, path, query, headers: &head.headers };
+    pages::answer(&**pages, in_flight, &request).await
 }
 
 fn health(state: &ServerState) -> Reply {
@@ -219,6 +245,10 @@ fn readiness(state: &ServerState, with_reasons: bool) -> Reply {
         };
         status = if status == "failed" { status } else { word };
         waiting.push(json!({ "name": source.name, "state": word, "reason": reason }));
+    }
+    if state.sharing.as_ref().is_some_and(|sharing| !sharing.has_reached()) {
+        status = if status == "failed" { status } else { "starting" };
+        waiting.push(json!({ "name": "cluster", "state": "starting", "reason": null }));
     }
     if state.is_stopping() {
         status = "stopping";

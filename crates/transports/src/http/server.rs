@@ -3,21 +3,22 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Request, Response, Version};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use sabir_budget::Limit;
 use sabir_engine::Engine;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::activity::Activity;
-use super::listener::Listener;
+use super::listener::{Listener, Peer};
 use super::plain::{Next, Plain};
 use super::reply::Answer;
 use super::route;
@@ -25,6 +26,8 @@ use super::service::HttpService;
 use super::settings::{Limits, Settings};
 use super::socket::Socket;
 use super::state::{HttpConnection, Place, ServerState};
+use super::stats::{Stats, StoreStats, stats, store_stats};
+use super::tls::{Tls, TlsListener};
 
 /// An HTTP server that is bound to its address.
 pub struct Server {
@@ -42,6 +45,12 @@ pub enum BindError {
          configured"
     )]
     Public(SocketAddr),
+    /// The address is reachable from other hosts, and credentials would be sent to it in clear.
+    #[error(
+        "refusing to listen on {0}: it is reachable from other hosts and would receive credentials \
+         without TLS"
+    )]
+    Plain(SocketAddr),
     /// The system refused.
     #[error("cannot listen on {address}: {source}")]
     System {
@@ -53,19 +62,6 @@ pub enum BindError {
     },
 }
 
-/// Counts of connections, requests, streams and sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stats {
-    /// Open connections.
-    pub connections: usize,
-    /// Requests that are not answered in full, streams among them.
-    pub requests: usize,
-    /// Open streams of events, and WebSockets.
-    pub streams: usize,
-    /// Legacy sessions.
-    pub sessions: usize,
-}
-
 /// Gives the counts of a running server.
 #[derive(Clone)]
 pub struct Watcher(Arc<ServerState>);
@@ -73,13 +69,12 @@ pub struct Watcher(Arc<ServerState>);
 impl Watcher {
     /// The current counts.
     pub fn stats(&self) -> Stats {
-        let activities = self.0.activities();
-        Stats {
-            connections: activities.len(),
-            requests: activities.iter().map(|activity| activity.in_flight()).sum(),
-            streams: self.0.streams.load(Ordering::Relaxed),
-            sessions: self.0.table.len(),
-        }
+        stats(&self.0)
+    }
+
+    /// What was asked of the store that other nodes share; `None` without one.
+    pub fn store(&self) -> Option<StoreStats> {
+        store_stats(&self.0)
     }
 }
 
@@ -93,9 +88,16 @@ impl Server {
     /// Binds a server. It serves only after [`Server::run`].
     pub async fn bind(engine: Arc<Engine>, mut settings: Settings) -> Result<Self, BindError> {
         let address = settings.address;
-        let is_guarded = !settings.tokens.is_empty() || settings.authenticate.is_some();
-        if !address.ip().is_loopback() && !is_guarded && !settings.allow_public {
-            return Err(BindError::Public(address));
+        let tls = settings.tls.as_ref();
+        let takes_tokens = !settings.tokens.is_empty() || settings.authenticate.is_some();
+        let is_guarded = takes_tokens || tls.is_some_and(Tls::identifies_all);
+        if !address.ip().is_loopback() {
+            if !is_guarded && !settings.allow_public {
+                return Err(BindError::Public(address));
+            }
+            if takes_tokens && tls.is_none() && !settings.behind_proxy {
+                return Err(BindError::Plain(address));
+            }
         }
         let failed = |source| BindError::System { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -116,7 +118,10 @@ impl Server {
 
     /// Serves until `shutdown` completes, see [`serve`].
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        serve(self.service, self.listener, shutdown).await;
+        match self.service.state.settings.tls.clone() {
+            None => serve(self.service, self.listener, shutdown).await,
+            Some(tls) => serve(self.service, TlsListener::new(self.listener, tls), shutdown).await,
+        }
     }
 }
 
@@ -162,13 +167,20 @@ where
     L: Listener,
 {
     let hyper = Arc::new(Hyper::new(&state.settings.limits));
+    let mut is_full = false;
     loop {
         // Room first: a connection that cannot be served waits outside, where it costs us nothing.
         let permit = match room.clone().try_acquire_owned() {
-            Ok(permit) => permit,
+            Ok(permit) => {
+                is_full = false;
+                permit
+            }
             Err(_) => {
-                let most = state.settings.limits.connections / 64;
-                state.make_room(most);
+                let limit = state.settings.limits.connections;
+                if !std::mem::replace(&mut is_full, true) {
+                    Limit::Connections.reach(format_args!("{limit} connections are open"));
+                }
+                state.make_room(limit / 64);
                 let waiting = tokio::time::timeout(NO_ROOM, room.clone().acquire_owned());
                 match waiting.await {
                     Ok(Ok(permit)) => permit,
@@ -177,8 +189,8 @@ where
                 }
             }
         };
-        let stream = match listener.accept().await {
-            Ok(stream) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
                 tokio::time::sleep(NO_ROOM).await;
@@ -187,15 +199,15 @@ where
         };
         let (state, hyper) = (state.clone(), hyper.clone());
         tokio::spawn(async move {
-            serve_connection(&state, &hyper, stream, Some(permit)).await;
+            serve_connection(&state, &hyper, stream, Some(permit), peer).await;
         });
     }
 }
 
 /// How hyper serves.
 pub(super) struct Hyper {
-    /// HTTP/1.1.
-    one: Builder<TokioExecutor>,
+    /// HTTP/1.1. Not a `Builder` for both: that looks for HTTP/2 wherever it begins.
+    one: http1::Builder,
     /// HTTP/1.1 or HTTP/2, as the peer begins.
     any: Builder<TokioExecutor>,
 }
@@ -208,9 +220,11 @@ impl Hyper {
         // long.
         let most = limits.head.saturating_mul(2).max(8 << 10);
         any.http1().header_read_timeout(None).max_buf_size(most);
+        let mut one = http1::Builder::new();
+        one.header_read_timeout(None).max_buf_size(most);
         let head = u32::try_from(limits.head).unwrap_or(u32::MAX);
         any.http2().timer(TokioTimer::new()).max_header_list_size(head);
-        Self { one: any.clone().http1_only(), any }
+        Self { one, any }
     }
 }
 
@@ -219,10 +233,11 @@ pub(super) async fn serve_connection<S>(
     hyper: &Hyper,
     stream: S,
     place: Place,
+    peer: Peer,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let connection = state.connect(place);
+    let connection = state.connect(place, peer);
     let Some(activity) = connection.activity.clone() else { return };
     let mut plain = Plain::new(Socket::new(stream, activity.clone()), connection.clone());
     let next = activity.drive(plain.serve(), |_| {}).await;
@@ -246,7 +261,7 @@ pub(super) async fn serve_with_hyper<S>(
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let builder = if socket.may_speak_two() { &hyper.any } else { &hyper.one };
+    let may_speak_two = socket.may_speak_two();
     let first = Mutex::new(answer);
     let service = service_fn(move |request: Request<_>| {
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -267,9 +282,14 @@ pub(super) async fn serve_with_hyper<S>(
             })
         }
     });
-    let served = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);
-    let served = Box::pin(served);
-    activity.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
+    let socket = TokioIo::new(socket);
+    if may_speak_two {
+        let served = Box::pin(hyper.any.serve_connection_with_upgrades(socket, service));
+        activity.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
+    } else {
+        let served = Box::pin(hyper.one.serve_connection(socket, service).with_upgrades());
+        activity.drive(served, |served| served.get_mut().as_mut().graceful_shutdown()).await;
+    }
 }
 
 impl std::fmt::Debug for Server {

@@ -10,18 +10,22 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use sabir_engine::{Connection, Waiting};
 use sabir_session::{MessageKind, RequireReady, SessionKind, StreamId};
-use sabir_wire::{Caller, Era, Incoming, Malformed, Method, ParsedRequest, Revision};
+use sabir_wire::{Caller, Era, Incoming, Malformed, Message, Method, Revision};
 use tokio::time::Instant;
 
 use super::accept::{VersionHeader, named_revision};
 use super::attachment::{self, Attachment, Opening, earlier};
 use super::headers::{self, Headers};
+use super::notices;
 use super::one_shot::{self, StatusRules};
+use super::replay;
 use super::reply::{self, Answer, Refusal, Reply};
+use super::shared::{self, no_such_session};
 use super::sse;
 use super::state::{InFlight, OpenStream, ServerState};
 use super::streams::{EventId, Full, Origin, Posted, Reader, Streams};
 use super::table::{SessionId, StoredSession};
+use crate::received::ReceivedMessage;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -30,24 +34,47 @@ const LAST_EVENT: &str = "last-event-id";
 pub(crate) const OLD_SSE: Revision = Revision::V2024_11_05;
 
 /// The message of one POST.
-#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
-pub(crate) enum PostedMessage {
-    /// A request.
-    Request(ParsedRequest),
-    /// Anything else.
-    Other(Result<Incoming, Malformed>),
+pub(crate) struct PostedMessage {
+    pub(crate) content: ReceivedMessage,
+    /// How it arrived, for those who record.
+    pub(crate) arrived: Option<Box<Arrived>>,
+}
+
+/// The body of a POST, and its headers.
+pub(crate) struct Arrived {
+    pub(crate) body: Bytes,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Arrived {
+    pub(crate) fn record(arrived: Option<&Self>, connection: &mut Connection) {
+        if let Some(Self { body, headers }) = arrived {
+            connection.record(body, headers);
+        }
+    }
 }
 
 impl PostedMessage {
     pub(crate) fn hand_to(self, connection: &mut Connection, stream: StreamId, caller: Caller) {
-        match self {
-            Self::Request(request) => connection.receive_request(stream, caller, request, None),
-            Self::Other(frame) => connection.receive_decoded(stream, caller, frame),
+        Arrived::record(self.arrived.as_deref(), connection);
+        self.content.hand_to(connection, stream, caller);
+    }
+
+    /// Whether it changes what nodes share of a session.
+    fn changes_session(&self) -> bool {
+        match &self.content {
+            ReceivedMessage::Request(request) => {
+                matches!(request.method, Method::SetLevel | Method::Subscribe | Method::Unsubscribe)
+            }
+            ReceivedMessage::Other(Ok(Incoming::One(Message::Notification { method, .. }))) => {
+                *method == Method::Initialized
+            }
+            ReceivedMessage::Other(_) => false,
         }
     }
 
     fn is(&self, method: &Method) -> bool {
-        matches!(self, Self::Request(request) if request.method == *method)
+        self.content.is(method)
     }
 }
 
@@ -64,17 +91,49 @@ pub(crate) fn post(
         Ok(revision) => revision,
         Err(refusal) => return refusal.into(),
     };
-    if let PostedMessage::Other(Err(malformed)) = message {
-        return refuse(connect(in_flight.state(), caller, revision), malformed).into();
+    if let ReceivedMessage::Other(Err(malformed)) = message.content {
+        let mut connection = connect(in_flight.state(), caller, revision);
+        Arrived::record(message.arrived.as_deref(), &mut connection);
+        return refuse(connection, malformed).into();
     }
     let id = match headers::only(headers, SESSION) {
-        Ok(Some(id)) => id,
+        Ok(Some(id)) => SessionId::parse(id),
         Ok(None) => return without_session(in_flight, caller, message, revision),
         Err(refusal) => return refusal.into(),
     };
-    match find(in_flight.state(), &caller, id) {
-        Ok(stored) => in_session(in_flight, caller, stored, message),
-        Err(refusal) => refusal.into(),
+    let Some(id) = id else { return no_such_session().into() };
+    if in_flight.state().sharing.is_some() {
+        return Answer::Later(Box::pin(async move {
+            let answered = in_shared_session(in_flight, caller, &id, message).await;
+            answered.unwrap_or_else(Reply::from)
+        }));
+    }
+    match in_flight.state().table.find(&id, &caller, false) {
+        Some(stored) => in_session(in_flight, caller, stored, message),
+        None => no_such_session().into(),
+    }
+}
+
+/// One POST in a session that other nodes serve, too.
+async fn in_shared_session(
+    in_flight: InFlight,
+    caller: Caller,
+    id: &SessionId,
+    message: PostedMessage,
+) -> Result<Reply, Refusal> {
+    let state = in_flight.state().clone();
+    let stored = find(&state, &caller, id).await?;
+    let Some(sharing) = &state.sharing else { return Err(no_such_session()) };
+    if let ReceivedMessage::Other(Ok(incoming)) = &message.content {
+        notices::pass_on(sharing, &stored, incoming).await?;
+    }
+    let changes_session = message.changes_session();
+    let reply = in_session(in_flight, caller, stored.clone(), message).reply().await;
+    // Before the client knows that it was done: its next request may go to another node.
+    match shared::save(&state, sharing, &stored).await {
+        Err(error) if changes_session => Err(shared::away(&error)),
+        // The change of an earlier request; this one was answered.
+        _ => Ok(reply),
     }
 }
 
@@ -92,13 +151,26 @@ fn spoken(named: VersionHeader, is_hello: bool) -> Result<Revision, Refusal> {
     }
 }
 
-fn find(state: &ServerState, caller: &Caller, id: &[u8]) -> Result<Arc<StoredSession>, Refusal> {
-    let stored = SessionId::parse(id).and_then(|id| state.table.find(&id, caller, false));
-    stored.ok_or_else(no_such_session)
+/// The caller's session of that name.
+async fn find(
+    state: &ServerState,
+    caller: &Caller,
+    id: &SessionId,
+) -> Result<Arc<StoredSession>, Refusal> {
+    match &state.sharing {
+        Some(sharing) => shared::find(state, sharing, id, caller).await,
+        None => state.table.find(id, caller, false).ok_or_else(no_such_session),
+    }
 }
 
-fn no_such_session() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended")
+/// The session that a request names.
+async fn named_session(
+    state: &ServerState,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Arc<StoredSession>, Refusal> {
+    let id = headers::only(headers, SESSION)?.ok_or_else(no_session)?;
+    find(state, caller, &SessionId::parse(id).ok_or_else(no_such_session)?).await
 }
 
 fn no_session() -> Refusal {
@@ -112,7 +184,17 @@ fn without_session(
     revision: Revision,
 ) -> Answer {
     if message.is(&Method::Initialize) {
-        return open(&in_flight, caller, message, revision).into();
+        let (reply, opened) = open(&in_flight, caller, message, revision);
+        let Some(stored) = opened.filter(|_| in_flight.state().sharing.is_some()) else {
+            return reply.into();
+        };
+        return Answer::Later(Box::pin(async move {
+            let state = in_flight.state();
+            let Some(sharing) = &state.sharing else { return reply };
+            // A session that could be lost is none.
+            let created = shared::create(state, sharing, &stored).await;
+            created.map_or_else(Reply::from, |()| reply)
+        }));
     }
     let ready = in_flight.state().engine.settings().dialect.require_ready;
     let is_allowed = match ready.unwrap_or(RequireReady::All) {
@@ -125,7 +207,7 @@ fn without_session(
     }
     let mut connection = connect(in_flight.state(), caller.clone(), revision);
     message.hand_to(&mut connection, one_shot::STREAM_ID, caller);
-    one_shot::answer(in_flight, connection, StatusRules::Legacy)
+    one_shot::answer(in_flight, connection, StatusRules::Legacy, None)
 }
 
 /// Refuses a message that cannot be parsed, with or without a session.
@@ -144,23 +226,35 @@ fn connect(state: &ServerState, caller: Caller, revision: Revision) -> Connectio
 }
 
 /// Opens a session, if the handshake succeeds.
-fn open(in_flight: &InFlight, caller: Caller, message: PostedMessage, revision: Revision) -> Reply {
+fn open(
+    in_flight: &InFlight,
+    caller: Caller,
+    message: PostedMessage,
+    revision: Revision,
+) -> (Reply, Option<Arc<StoredSession>>) {
     let state = in_flight.state();
     let mut connection = connect(state, caller.clone(), revision);
     message.hand_to(&mut connection, StreamId(0), caller);
     drop(connection.run());
-    let Some(frame) = connection.next_frame() else { return reply::empty(StatusCode::ACCEPTED) };
+    let Some(frame) = connection.next_frame() else {
+        return (reply::empty(StatusCode::ACCEPTED), None);
+    };
     let mut reply = reply::json(StatusRules::Legacy.status(frame.kind), frame.text);
     if frame.kind != MessageKind::Answer(None) {
-        return reply;
+        return (reply, None);
     }
     let mut streams = Streams::new(connection, state.bounds.clone());
+    if state.sharing.is_some() {
+        streams = shared::numbered(streams);
+    }
     streams.rest();
-    let Some(stored) = state.table.insert(streams, false) else { return too_many_sessions() };
+    let Some(stored) = state.table.insert(streams, false) else {
+        return (too_many_sessions(), None);
+    };
     if let Ok(id) = HeaderValue::from_bytes(stored.id.as_bytes()) {
         reply.headers.push((HeaderName::from_static(SESSION), id));
     }
-    reply
+    (reply, Some(stored))
 }
 
 pub(crate) fn too_many_sessions() -> Reply {
@@ -206,6 +300,7 @@ fn in_session(
 pub(crate) fn too_much(state: &ServerState, full: Full) -> Refusal {
     let limits = &state.settings.limits;
     let reason = match full {
+        Full::Memory(full) => return Refusal::try_later(&full),
         Full::Streams => {
             let limit = limits.streams;
             format!("too many concurrent requests in this session (limit {limit})")
@@ -257,6 +352,7 @@ async fn answer_later(
         Some(Some((events, is_last))) => (events, is_last),
         None => (Vec::new(), false),
     };
+    attachment.log(&events, is_last).await;
     let mut begun = beginning(&attachment, settings.retry, can_come_back);
     attachment.write(&mut begun, &events);
     let poll_at = poll_after.map(|after| began + after);
@@ -280,26 +376,31 @@ fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> V
 }
 
 /// A GET: opens a stream for what belongs to no request, or goes on with one that was lost.
-pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<Reply, Refusal> {
+pub(crate) async fn get(
+    in_flight: InFlight,
+    caller: &Caller,
+    head: &Parts,
+) -> Result<Reply, Refusal> {
     spoken(named_revision(&head.headers), false)?;
-    let id = headers::only(&head.headers, SESSION)?.ok_or_else(no_session)?;
-    let stored = find(in_flight.state(), caller, id)?;
+    let stored = named_session(in_flight.state(), caller, &head.headers).await?;
     let last_seen = head.headers.first(LAST_EVENT).map(last_seen).transpose()?;
-    let reader = match stored.lock().as_mut() {
-        None => return Err(no_such_session()),
-        Some(streams) => match last_seen.and_then(|last_seen| streams.resume(last_seen)) {
-            Some(reader) => reader,
-            // Of a stream for what belongs to no request the rest may be gone; a new one is as
-            // good. A request whose answer is lost must fail.
-            None if last_seen.is_some_and(|last_seen| last_seen.origin == Origin::Post) => {
-                let reason = "the events after that Last-Event-ID are no longer kept";
-                return Err(Refusal::new(StatusCode::BAD_REQUEST, reason));
-            }
-            None => {
-                let opened = streams.open(Origin::Get);
-                opened.ok_or_else(|| too_much(in_flight.state(), Full::Streams))?
-            }
-        },
+    let resumed = last_seen.and_then(|last_seen| stored.lock().as_mut()?.resume(last_seen));
+    let reader = match (resumed, last_seen) {
+        (Some(reader), _) => reader,
+        // Of a stream for what belongs to no request the rest may be gone; a new one is as good. A
+        // request whose answer is lost must fail.
+        (None, Some(last_seen)) if last_seen.origin == Origin::Post => {
+            let foreign = replay::resume(in_flight.state(), &stored, last_seen).await?;
+            let reason = "the events after that Last-Event-ID are no longer kept";
+            let lost = || Refusal::new(StatusCode::BAD_REQUEST, reason);
+            let foreign = foreign.ok_or_else(lost)?;
+            return Ok(reply::stream(foreign.stream(OpenStream::open(in_flight))));
+        }
+        (None, _) => {
+            let opened = stored.lock().as_mut().map(|streams| streams.open(Origin::Get));
+            let opened = opened.ok_or_else(no_such_session)?;
+            opened.ok_or_else(|| too_much(in_flight.state(), Full::Streams))?
+        }
     };
     let attachment = Attachment::new(in_flight.state(), &stored, reader);
     let settings = &in_flight.state().settings;
@@ -309,7 +410,8 @@ pub(crate) fn get(in_flight: InFlight, caller: &Caller, head: &Parts) -> Result<
     let polls = can_come_back && reader.origin == Origin::Post;
     let poll_at = settings.poll_after.filter(|_| polls).map(|after| Instant::now() + after);
     let opening = Opening { begun: begun.into(), is_last: false, poll_at };
-    Ok(reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening)))
+    let events = attachment::stream(attachment, OpenStream::open(in_flight), opening);
+    Ok(reply::stream(reply::until(events, caller.expires())))
 }
 
 fn last_seen(id: &[u8]) -> Result<EventId, Refusal> {
@@ -318,14 +420,17 @@ fn last_seen(id: &[u8]) -> Result<EventId, Refusal> {
 }
 
 /// A DELETE: ends the session.
-pub(crate) fn delete(
+pub(crate) async fn delete(
     state: &ServerState,
     caller: &Caller,
     headers: &HeaderMap,
 ) -> Result<Reply, Refusal> {
     spoken(named_revision(headers), false)?;
-    let id = headers::only(headers, SESSION)?.ok_or_else(no_session)?;
-    let stored = find(state, caller, id)?;
+    let stored = named_session(state, caller, headers).await?;
+    if let Some(sharing) = &state.sharing {
+        shared::end(state, sharing, &stored).await?;
+        return Ok(reply::empty(StatusCode::NO_CONTENT));
+    }
     match state.table.remove(&stored.id) {
         true => Ok(reply::empty(StatusCode::NO_CONTENT)),
         false => Err(no_such_session()),

@@ -7,10 +7,14 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest as sha256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ipnet::IpNet;
+use sabir_budget::Rate;
+use sabir_cluster::Cluster;
 use subtle::ConstantTimeEq as _;
 
 use super::auth::Authenticate;
 use super::pages::Pages;
+use super::tls::Tls;
 
 /// How an HTTP server behaves. Every field has a good default.
 ///
@@ -40,8 +44,15 @@ pub struct Settings {
     pub only_websocket: bool,
     /// How often a WebSocket client is pinged. One that sends nothing for as long is gone.
     pub ping: Duration,
-    /// Whether an address that others can reach may be bound without a token.
+    /// Whether an address that others can reach may be bound without authentication.
     pub allow_public: bool,
+    /// TLS, for all connections. Without it, an address that others can reach is not bound with
+    /// authentication, unless a proxy is said to be there.
+    pub tls: Option<Tls>,
+    /// Whether all clients come through a proxy that terminates TLS.
+    pub behind_proxy: bool,
+    /// Proxies whose `Forwarded` or `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
     /// The tokens of which every request must bring one. None: no authentication.
     pub tokens: Vec<NamedToken>,
     /// A header, in lower case, that may carry a token as it is, in place of `Authorization`.
@@ -65,6 +76,9 @@ pub struct Settings {
     pub retry: Duration,
     /// What is served beside the endpoint.
     pub pages: Option<Arc<dyn Pages>>,
+    /// Where legacy sessions are kept so that they survive the process, and how other nodes that
+    /// serve them too are reached. Only one server of a process may have it.
+    pub cluster: Option<Cluster>,
     /// The limits of connections, sessions and streams.
     pub limits: Limits,
 }
@@ -86,6 +100,9 @@ impl Default for Settings {
             only_websocket: false,
             ping: Duration::from_secs(30),
             allow_public: false,
+            tls: None,
+            behind_proxy: false,
+            trusted_proxies: Vec::new(),
             tokens: Vec::new(),
             token_header: None,
             authenticate: None,
@@ -95,6 +112,7 @@ impl Default for Settings {
             poll_after: None,
             retry: Duration::from_secs(1),
             pages: None,
+            cluster: None,
             limits: Limits::default(),
         }
     }
@@ -136,6 +154,12 @@ pub struct Limits {
     pub replay_bytes: usize,
     /// The time that they are kept after the stream has ended or its reader has left.
     pub replay_time: Duration,
+    /// Requests of one address, which is a network of 64 bits for IPv6. More are answered 429 before
+    /// they are parsed.
+    pub requests: Option<Rate>,
+    /// The same for requests without valid credentials. With more, the address is answered 429 unless
+    /// it brings credentials that were accepted before.
+    pub refusals: Option<Rate>,
 }
 
 impl Default for Limits {
@@ -154,6 +178,8 @@ impl Default for Limits {
             replay: 256,
             replay_bytes: 1 << 20,
             replay_time: Duration::from_secs(60),
+            requests: None,
+            refusals: Some(Rate { calls: 20, period: Duration::from_secs(1), burst: 200 }),
         }
     }
 }

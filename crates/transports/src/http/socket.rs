@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use sabir_budget::{Hold, memory};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
@@ -27,7 +28,24 @@ pub(crate) struct Socket<S> {
     /// Bytes that were read before, to be read again.
     again: Bytes,
     linger: Option<Linger>,
+    head: Head,
+    /// A request of HTTP/1 was answered: no other version may follow.
+    speaks_one: bool,
 }
+
+/// The bytes of a head that has not ended, which take from the memory of the process.
+#[derive(Default)]
+struct Head {
+    bytes: usize,
+    hold: Option<Hold>,
+    /// Which request was the last to begin.
+    begun: u32,
+}
+
+/// The part of a head that its connection has paid for, and the most that is counted: bytes that are no
+/// head, such as pings, are not kept.
+const PAID: usize = 16 << 10;
+const MAX_HEAD: usize = 256 << 10;
 
 /// The last response is written. Bytes that still arrive are read and dropped: closing a socket with
 /// unread bytes makes the system reset the connection, and the peer loses that response.
@@ -38,7 +56,21 @@ struct Linger {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity, again: Bytes::new(), linger: None }
+        Self {
+            stream,
+            activity,
+            again: Bytes::new(),
+            linger: None,
+            head: Head::default(),
+            speaks_one: false,
+        }
+    }
+
+    /// A request was taken in: what follows is the next head.
+    pub(crate) fn end_head(&mut self) {
+        self.head.bytes = 0;
+        self.head.hold = None;
+        self.speaks_one = true;
     }
 
     /// The same, but first it gives what was read before.
@@ -46,9 +78,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         Self { again, ..self }
     }
 
-    /// Whether what was read before can be the beginning of HTTP/2.
+    /// Whether what was read before can be the beginning of HTTP/2, and of the connection.
     pub(crate) fn may_speak_two(&self) -> bool {
-        self.again.iter().zip(b"PRI * HTTP/2.0").all(|(read, begun)| read == begun)
+        let begins = self.again.iter().zip(b"PRI * HTTP/2.0").all(|(read, begun)| read == begun);
+        begins && !self.speaks_one
     }
 
     /// Goes on only if the peer does: where nothing is on its way, there is nothing to wait for.
@@ -71,6 +104,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 }
 
+impl Head {
+    /// So many bytes were read. Fails if they are too many for the memory that is left.
+    fn note(&mut self, read: usize, activity: &Activity) -> io::Result<()> {
+        let begun = activity.begun();
+        if begun != self.begun || activity.in_flight() > 0 {
+            *self = Self { begun, ..Self::default() };
+            return Ok(());
+        }
+        let before = self.bytes.max(PAID);
+        self.bytes = (self.bytes + read).min(MAX_HEAD);
+        let more = self.bytes.saturating_sub(before);
+        if more > 0 {
+            let hold = self.hold.get_or_insert_with(|| memory().take_anyway(0));
+            let full = |full| io::Error::new(io::ErrorKind::OutOfMemory, full);
+            hold.grow_long(more).map_err(full)?;
+        }
+        Ok(())
+    }
+}
+
 impl Linger {
     fn new() -> Self {
         Self { end: Box::pin(tokio::time::sleep(LINGER)), bytes_left: LINGER_BYTES }
@@ -84,7 +137,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.again.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(cx, buffer);
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+            let Self { head, activity, .. } = &mut *self;
+            return Poll::Ready(head.note(buffer.filled().len() - before, activity));
         }
         let length = buffer.remaining().min(self.again.len());
         buffer.put_slice(&self.again.split_to(length));
@@ -130,7 +186,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        // With TLS, what is written may wait here for a peer that takes nothing.
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.activity.note_write(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

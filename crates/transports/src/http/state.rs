@@ -1,18 +1,25 @@
 //! The state that all connections of a server share.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sabir_budget::{Hold, memory};
 use sabir_engine::Engine;
-use sabir_wire::Caller;
+use sabir_wire::{Caller, Remote};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::{Activity, Clock};
 use super::auth::Authentication;
 use super::denials::Denials;
+use super::floods::Floods;
 use super::guard::Guard;
+use super::headers::Headers;
+use super::listener::Peer;
+use super::proxies;
+use super::reply::Refusal;
 use super::settings::Settings;
+use super::sharing::Sharing;
 use super::streams::Bounds;
 use super::table::SessionTable;
 
@@ -23,6 +30,8 @@ pub(crate) struct ServerState {
     pub(crate) guard: Guard,
     pub(crate) authentication: Authentication,
     pub(crate) table: SessionTable,
+    /// Where sessions are kept beside the table.
+    pub(crate) sharing: Option<Sharing>,
     /// The bounds of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
     pub(crate) clock: Arc<Clock>,
@@ -32,6 +41,8 @@ pub(crate) struct ServerState {
     last_connection: AtomicU64,
     /// Requests that were not let in.
     pub(crate) denials: Denials,
+    /// Addresses that send too many requests.
+    pub(crate) floods: Floods,
     is_stopping: AtomicBool,
     activities: Mutex<Vec<Weak<Activity>>>,
 }
@@ -43,8 +54,10 @@ impl ServerState {
         let (events, bytes, streams) = (limits.replay, limits.replay_bytes, limits.streams);
         Self {
             table: SessionTable::new(clock.clone(), limits),
+            sharing: settings.cluster.clone().map(|cluster| Sharing::new(cluster, limits)),
             bounds: Arc::new(Bounds { events, bytes, streams, unsent: limits.unsent }),
             guard: Guard::new(&settings),
+            floods: Floods::new(limits),
             authentication: Authentication::new(&settings),
             engine,
             clock,
@@ -58,10 +71,10 @@ impl ServerState {
     }
 
     /// Records a new connection, which keeps its place until nothing of it is left.
-    pub(crate) fn connect(self: &Arc<Self>, place: Place) -> Arc<HttpConnection> {
+    pub(crate) fn connect(self: &Arc<Self>, place: Place, peer: Peer) -> Arc<HttpConnection> {
         let activity = Arc::new(Activity::new(self.clock.clone()));
         self.lock().push(Arc::downgrade(&activity));
-        HttpConnection::new(self, Some(activity), place)
+        HttpConnection::new(self, Some(activity), place, peer)
     }
 
     /// Closes connections that do nothing, those first that never did anything, so that others find
@@ -87,6 +100,12 @@ impl ServerState {
         open
     }
 
+    /// How bodies are parsed.
+    pub(crate) fn parsing(&self) -> Parsing {
+        let depth = self.engine.settings().engine_limits.depth;
+        Parsing { depth, keeps_body: self.engine.wants_arrivals() }
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
     }
@@ -102,14 +121,24 @@ impl ServerState {
     }
 }
 
+/// How a body is parsed.
+#[derive(Clone, Copy)]
+pub(crate) struct Parsing {
+    /// How deep it may be nested.
+    pub(crate) depth: usize,
+    /// Whether somebody wants to see it as it arrived.
+    pub(crate) keeps_body: bool,
+}
+
 /// One connection, or one request where the application owns the connection.
 pub(crate) struct HttpConnection {
     pub(crate) state: Arc<ServerState>,
     /// `None` where the application owns the connection.
     pub(crate) activity: Option<Arc<Activity>>,
+    /// The caller whom the certificate of this connection identifies.
+    pub(crate) certified: Option<Caller>,
+    remote: Arc<Remote>,
     _place: Place,
-    /// Distinguishes anonymous callers from each other.
-    number: u64,
     _memory: Hold,
 }
 
@@ -121,16 +150,42 @@ impl HttpConnection {
         state: &Arc<ServerState>,
         activity: Option<Arc<Activity>>,
         place: Place,
+        peer: Peer,
     ) -> Arc<Self> {
-        let number = 1 + state.last_connection.fetch_add(1, Ordering::Relaxed);
+        // The number distinguishes anonymous callers from each other.
+        let connection = 1 + state.last_connection.fetch_add(1, Ordering::Relaxed);
+        let Peer { address, caller: certified } = peer;
+        let remote = Arc::new(Remote { connection, address });
         // Connections have a limit of their own; they are counted so that others get less.
         let memory = memory().take_anyway(CONNECTION_MEMORY);
-        Arc::new(Self { state: state.clone(), activity, number, _place: place, _memory: memory })
+        let state = state.clone();
+        Arc::new(Self { state, activity, certified, remote, _place: place, _memory: memory })
     }
 
     /// The caller, on this connection.
-    pub(crate) fn caller(&self, caller: Caller) -> Caller {
-        caller.on(self.number)
+    pub(crate) fn caller(&self, caller: Caller, address: Option<IpAddr>) -> Caller {
+        caller.at(match address == self.remote.address {
+            true => self.remote.clone(),
+            false => Arc::new(Remote { address, ..*self.remote }),
+        })
+    }
+
+    /// The address of the client, as far as it is known.
+    pub(crate) fn client(&self, headers: &impl Headers) -> Option<IpAddr> {
+        let trusted = &self.state.settings.trusted_proxies;
+        let peer = self.remote.address?;
+        Some(if trusted.is_empty() { peer } else { proxies::client(trusted, peer, headers) })
+    }
+
+    /// Refuses a request of a client that sends too many.
+    pub(crate) fn admit(
+        &self,
+        client: Option<IpAddr>,
+        headers: &impl Headers,
+    ) -> Result<(), Refusal> {
+        let certified = self.certified.as_ref();
+        let is_known = || self.state.authentication.recognizes(headers, certified);
+        self.state.floods.admit(client, is_known)
     }
 }
 

@@ -5,16 +5,22 @@
 //! stream outlives the connection that reads it: its messages are numbered and kept, within bounds,
 //! and a client that comes back names the last one that it has seen. No I/O and no clock.
 
+mod bounds; // how much is kept
 mod event; // the messages of a stream
+mod sharing; // where several nodes serve the session
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use sabir_budget::memory;
 use sabir_engine::{Connection, Done, Frame, Wait, Work};
 use sabir_session::{MessageKind, StreamId};
 use tokio::sync::Notify;
 
+pub(crate) use self::bounds::{Bounds, Full};
+use self::event::OVERHEAD;
 pub(crate) use self::event::{Event, EventId, Origin};
+use super::link::Link;
 
 /// A session's connection, and its streams.
 pub(crate) struct Streams {
@@ -30,29 +36,8 @@ pub(crate) struct Streams {
     bounds: Arc<Bounds>,
     /// The sweeper looks after it.
     is_looked_after: bool,
-}
-
-/// The bounds of the streams of one session.
-#[derive(Debug)]
-pub(crate) struct Bounds {
-    /// Of each stream, messages.
-    pub(crate) events: usize,
-    /// Of all streams that nobody reads, bytes: when it is more, the oldest is forgotten. Of what
-    /// a reader has taken, bytes.
-    pub(crate) bytes: usize,
-    /// The number of streams with a reader, and of those without.
-    pub(crate) streams: usize,
-    /// Unread bytes of all streams. At the limit no further message is accepted.
-    pub(crate) unsent: usize,
-}
-
-/// Why a message is not taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// Too many requests wait, or streams are read.
-    Streams,
-    /// Too much was not read.
-    Unsent,
+    /// What is known of the record of the session, where it has one.
+    pub(crate) link: Option<Box<Link>>,
 }
 
 /// The bytes that a reader gets at once; at least one message.
@@ -77,6 +62,8 @@ struct Stream {
     left_at: Option<u64>,
     /// The client has no event id to resume the stream with.
     is_lost: bool,
+    /// The last event that is in the store; one more once it says that nothing follows.
+    logged: u64,
     /// Since when somebody might come back who has missed something; while it goes on without a
     /// reader, that has not begun.
     unread_since: Option<u64>,
@@ -121,6 +108,7 @@ impl Streams {
             last_number: 0,
             bounds,
             is_looked_after: false,
+            link: None,
         }
     }
 
@@ -157,8 +145,13 @@ impl Streams {
     }
 
     fn check_unsent(&self) -> Result<(), Full> {
-        let unsent: usize = self.streams.iter().map(|stream| stream.unsent).sum();
-        if unsent < self.bounds.unsent { Ok(()) } else { Err(Full::Unsent) }
+        let unsent = self.streams.iter().map(|stream| stream.unsent).sum();
+        self.bounds.check_unsent(unsent, self.share())
+    }
+
+    /// The caller, by its share of the memory.
+    fn share(&self) -> u64 {
+        self.connection.session().owner().share()
     }
 
     /// The result of a posted message.
@@ -171,7 +164,7 @@ impl Streams {
         }
         let mut stream = Stream::new(id.0, Origin::Post);
         for frame in frames {
-            stream.push(frame, &self.bounds);
+            stream.push(frame, &self.bounds, self.share());
         }
         let reader = stream.read_after(0);
         self.keep(stream);
@@ -183,6 +176,8 @@ impl Streams {
         &mut self,
         receive: impl FnOnce(&mut Connection, StreamId),
     ) -> Result<(), Full> {
+        // A client that does not read has no reader that would do so.
+        self.advance();
         self.check_unsent()?;
         receive(&mut self.connection, StreamId(0));
         self.sort();
@@ -198,7 +193,7 @@ impl Streams {
         }
         let mut stream = Stream::new(self.next_number(), origin);
         for frame in std::mem::take(&mut self.undelivered) {
-            stream.push(frame, &self.bounds);
+            stream.push(frame, &self.bounds, self.share());
         }
         let reader = stream.read_after(0);
         self.keep(stream);
@@ -391,7 +386,8 @@ impl Streams {
             }
         };
         if let Some(at) = at {
-            self.streams[at].push(frame, &self.bounds);
+            let share = self.share();
+            self.streams[at].push(frame, &self.bounds, share);
         } else if frame.stream.is_none() && !self.undelivered.contains(&frame) {
             // That a list has changed need not be announced twice.
             if self.undelivered.len() >= self.bounds.events {
@@ -429,6 +425,7 @@ impl Stream {
             unsent: 0,
             left_at: None,
             is_lost: false,
+            logged: 0,
             unread_since: None,
             news: Arc::default(),
         }
@@ -443,7 +440,8 @@ impl Stream {
         self.origin == Origin::Only || (self.origin == Origin::Post && self.number == stream.0)
     }
 
-    fn push(&mut self, frame: Frame, bounds: &Bounds) {
+    fn push(&mut self, mut frame: Frame, bounds: &Bounds, share: u64) {
+        frame.text = memory().count_short_for(share, frame.text, OVERHEAD);
         self.bytes += frame.text.len();
         self.last_event += 1;
         let event = Event { number: self.last_event, frame };

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use super::activity::millis;
 use super::state::ServerState;
+use super::{replay, shared};
 
 /// The number of sessions that are checked in one batch, and the pause after it.
 /// Merely to yield would not do: where two threads share a core, the system lets each of them run for
 /// milliseconds.
 const BATCH: usize = 128;
 const REST: Duration = Duration::from_millis(1);
+
+/// The sessions whose lives are renewed at once, after the store could not be reached.
+const MAX_DEBTS: usize = 1024;
 
 /// Ends what took too long, as long as the server exists.
 pub(crate) async fn sweep(state: Weak<ServerState>) {
@@ -34,13 +38,21 @@ pub(crate) async fn sweep(state: Weak<ServerState>) {
 async fn look_after(state: &ServerState, now: u64) {
     let replay_time = millis(state.settings.limits.replay_time);
     let grace = millis(state.engine.settings().limits.grace);
+    let mut debts = MAX_DEBTS;
     for (nth, stored) in state.table.unattended().into_iter().enumerate() {
         if nth % BATCH == BATCH - 1 {
             tokio::time::sleep(REST).await;
         }
         let Some(stored) = stored.upgrade() else { continue };
         let more = stored.with(|streams| streams.look_after(now, replay_time, grace));
-        if more == Some(true) {
+        let mut is_owed = false;
+        if let Some(sharing) = &state.sharing {
+            replay::log_unread(state, &stored).await;
+            // One after the other, while connections wait to be looked after: not all at once.
+            is_owed = debts == 0 || !shared::repay(state, sharing, &stored).await;
+            debts = if is_owed { 0 } else { debts - 1 };
+        }
+        if more == Some(true) || is_owed {
             state.table.look_after(&stored);
         }
     }

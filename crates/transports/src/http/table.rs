@@ -28,7 +28,7 @@ use super::streams::Streams;
 pub(crate) struct SessionId([u8; 32]);
 
 impl SessionId {
-    fn random() -> Self {
+    pub(crate) fn random() -> Self {
         let mut id = [b'0'; 32];
         // As many characters as were asked for, each one byte.
         id.copy_from_slice(nanoid!(32).as_bytes());
@@ -45,7 +45,7 @@ impl SessionId {
     }
 
     /// Its key in the table: a hash, as the session contains the whole id.
-    fn file(&self) -> u64 {
+    pub(crate) fn file(&self) -> u64 {
         let words = self.0.chunks_exact(8).filter_map(|word| word.try_into().ok());
         words.map(u64::from_le_bytes).fold(0, |file, word| file.rotate_left(7) ^ word)
     }
@@ -60,7 +60,7 @@ impl SessionId {
 pub(crate) struct StoredSession {
     pub(crate) id: SessionId,
     /// The caller who opened it. For all others it does not exist.
-    owner: Caller,
+    pub(crate) owner: Caller,
     /// It is of the first revision's transport, and lives as long as its stream.
     is_old: bool,
     /// When it was last used.
@@ -192,6 +192,27 @@ impl SessionTable {
     /// `None` if all are in use, or there is no memory.
     pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<StoredSession>> {
         let owner = streams.connection().session().owner().clone();
+        self.keep(None, owner, streams, is_old)
+    }
+
+    /// The same for a session that was opened elsewhere, and is used by `owner` here. If it is here
+    /// already, that one.
+    pub(crate) fn restore(
+        &self,
+        id: SessionId,
+        owner: Caller,
+        streams: Streams,
+    ) -> Option<Arc<StoredSession>> {
+        self.keep(Some(id), owner, streams, false)
+    }
+
+    fn keep(
+        &self,
+        given: Option<SessionId>,
+        owner: Caller,
+        streams: Streams,
+        is_old: bool,
+    ) -> Option<Arc<StoredSession>> {
         let has_room = |count| (count < self.limit).then_some(count + 1);
         while self.count.fetch_update(AcqRel, Acquire, has_room).is_err() {
             self.end_oldest()?;
@@ -206,10 +227,16 @@ impl SessionTable {
         let now = self.clock.now();
         let (streams, seen) = (Mutex::new(Some(streams)), AtomicU64::new(now));
         let (id, file) = loop {
-            let id = SessionId::random();
-            // That two are filed alike is as good as impossible; but then another is drawn.
-            if let Entry::Vacant(file) = self.sessions.entry(id.file()) {
-                break (id, file);
+            let id = given.unwrap_or_else(SessionId::random);
+            match self.sessions.entry(id.file()) {
+                Entry::Vacant(file) => break (id, file),
+                Entry::Occupied(file) if given.is_some() => {
+                    self.count.fetch_sub(1, AcqRel);
+                    lock(&self.memory).shrink(SESSION_MEMORY);
+                    return Some(file.get()).filter(|stored| stored.id.is(&id)).cloned();
+                }
+                // That two are filed alike is as good as impossible; but then another is drawn.
+                Entry::Occupied(_) => {}
             }
         };
         let stored = Arc::new(StoredSession { id, owner, is_old, seen, streams });
@@ -339,83 +366,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::time::Duration;
-
-    use bytes::Bytes;
-    use sabir_engine::{Connection, Engine, Settings};
-    use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
-    use sabir_session::SessionKind;
-    use sabir_wire::types::{Tool, ToolReply};
-    use sabir_wire::{ParsedRequest, Raw, Revision};
-
-    use super::*;
-    use crate::http::streams::Bounds;
-
-    /// A tool that keeps its thread until it is released.
-    struct Blocking {
-        begun: Sender<()>,
-        release: Mutex<Receiver<()>>,
-    }
-
-    impl Source for Blocking {
-        fn offer(&self) -> Offer {
-            let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
-            Offer { tools: vec![Tool::new("block", "d", schema)], ..Offer::default() }
-        }
-
-        fn call_tool(&self, _: ToolCall) -> Pending<ToolReply> {
-            self.begun.send(()).unwrap();
-            self.release.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
-            Box::pin(async { Ok(Outcome::Done(ToolReply::default())) })
-        }
-    }
-
-    #[test]
-    fn a_handler_does_not_run_under_the_lock_of_its_session() {
-        let ((begun, has_begun), (release, released)) = (channel(), channel());
-        let engine = Engine::new(Settings::default());
-        let source = Blocking { begun, release: Mutex::new(released) };
-        engine.registry().add(Arc::new(source)).unwrap();
-        let kind = SessionKind::LegacyHttp(Revision::NEWEST_LEGACY);
-        let connection = Connection::new(&engine, kind, Caller::anonymous());
-        let bounds = Arc::new(Bounds { events: 9, bytes: 9999, streams: 9, unsent: 9999 });
-        let table = SessionTable::new(Arc::new(Clock::new()), &Limits::default());
-        let stored = table.insert(Streams::new(connection, bounds), false).unwrap();
-        let say = |stored: &StoredSession, text: &'static str| {
-            let request = ParsedRequest::decode(&Bytes::from_static(text.as_bytes()), 9).unwrap();
-            stored.with(|streams| {
-                let receive = |connection: &mut Connection, stream| {
-                    connection.receive_request(stream, Caller::anonymous(), request, None);
-                };
-                streams.post(receive).unwrap()
-            })
-        };
-        say(&stored, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
-        stored.with(|streams| streams.connection().session().revision());
-        std::thread::scope(|threads| {
-            let call =
-                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"block"}}"#;
-            let ready = sabir_wire::decode(
-                &Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
-                9,
-            );
-            stored.with(|streams| {
-                streams.post(|connection, stream| {
-                    connection.receive_decoded(stream, Caller::anonymous(), ready);
-                })
-            });
-            let blocked = threads.spawn(|| say(&stored, call));
-            has_begun.recv_timeout(Duration::from_secs(10)).unwrap();
-            // Another request of the session is answered meanwhile.
-            let ping = say(&stored, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).unwrap();
-            let answered = stored.with(|streams| streams.finish_post(ping)).unwrap();
-            assert!(
-                matches!(answered, crate::http::streams::Posted::Done(frames) if frames.len() == 1)
-            );
-            release.send(()).unwrap();
-            assert!(blocked.join().unwrap().is_some());
-        });
-    }
-}
+mod tests;

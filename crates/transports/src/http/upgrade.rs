@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
 use super::reply::{self, Refusal, Reply};
 use super::state::{InFlight, OpenStream};
-use crate::ws;
+use crate::ws::{self, Patience};
 
 /// The subprotocol of MCP messages.
 const SUBPROTOCOL: &str = "mcp";
@@ -49,8 +49,9 @@ async fn serve(in_flight: InFlight, caller: Caller, upgrade: OnUpgrade) {
     // It fails only if the client has gone before it read the response.
     let Ok(stream) = upgrade.await else { return };
     let open = OpenStream::open(in_flight);
-    let ping = open.settings().ping;
-    let serving = ws::serve(open.engine(), caller, TokioIo::new(stream), ping);
+    let settings = open.settings();
+    let patience = Patience { ping: settings.ping, message: settings.limits.body_time };
+    let serving = ws::serve(open.engine(), caller, TokioIo::new(stream), patience);
     match open.activity() {
         // The server may end it: the client takes nothing, or the grace period is over.
         Some(activity) => drop(activity.drive(serving, |_| {}).await),

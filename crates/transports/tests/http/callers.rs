@@ -17,11 +17,11 @@ use crate::client::{Client, Request};
 use crate::legacy::{call, get};
 use crate::server::{Wish, in_time};
 
-fn named(name: &str, secret: &str) -> NamedToken {
+pub(crate) fn named(name: &str, secret: &str) -> NamedToken {
     NamedToken::new(name, Token::new(secret).unwrap())
 }
 
-fn of(request: Request, token: &str) -> Request {
+pub(crate) fn of(request: Request, token: &str) -> Request {
     request.header("authorization", &format!("Bearer {token}"))
 }
 
@@ -52,8 +52,8 @@ async fn a_session_does_not_exist_for_another_caller() {
 
 /// Records who calls.
 #[derive(Default)]
-struct Recorder {
-    callers: Mutex<Vec<Caller>>,
+pub(crate) struct Recorder {
+    pub(crate) callers: Mutex<Vec<Caller>>,
 }
 
 impl Source for Recorder {
@@ -69,7 +69,7 @@ impl Source for Recorder {
     }
 }
 
-async fn record(settings: Settings) -> (Arc<Recorder>, Server) {
+pub(crate) async fn record(settings: Settings) -> (Arc<Recorder>, Server) {
     let source = Arc::new(Recorder::default());
     let engine = Engine::new(EngineSettings::default());
     engine.registry().add(source.clone()).unwrap();

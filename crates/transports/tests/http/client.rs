@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::server::in_time;
@@ -11,8 +11,8 @@ use crate::server::in_time;
 pub(crate) const MODERN: &str = "2026-07-28";
 
 /// One connection.
-pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
     unread: Vec<u8>,
     framing: Framing,
 }
@@ -216,11 +216,19 @@ impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = in_time(TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::on(stream)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    /// A client on a connection that is there.
+    pub(crate) fn on(stream: S) -> Self {
         Self { stream, unread: Vec::new(), framing: Framing::None }
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         in_time(self.stream.write_all(bytes)).await.unwrap();
+        in_time(self.stream.flush()).await.unwrap();
     }
 
     /// Sends a request and reads the whole response.

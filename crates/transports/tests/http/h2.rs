@@ -19,7 +19,10 @@ async fn connect(server: &Running) -> SendRequest<Full<Bytes>> {
     sender
 }
 
-async fn send(sender: &SendRequest<Full<Bytes>>, request: &Request) -> hyper::Response<Incoming> {
+pub(crate) async fn send(
+    sender: &SendRequest<Full<Bytes>>,
+    request: &Request,
+) -> hyper::Response<Incoming> {
     let uri = format!("http://localhost{}", request.path);
     let mut builder = hyper::Request::builder().method(request.method.as_str()).uri(uri);
     for (name, value) in request.headers.iter().filter(|(name, _)| name != "host") {
@@ -29,7 +32,7 @@ async fn send(sender: &SendRequest<Full<Bytes>>, request: &Request) -> hyper::Re
     sender.clone().send_request(builder.body(body).unwrap()).await.unwrap()
 }
 
-async fn json(response: hyper::Response<Incoming>) -> Value {
+pub(crate) async fn json(response: hyper::Response<Incoming>) -> Value {
     let body = response.into_body().collect().await.unwrap().to_bytes();
     serde_json::from_slice(&body).unwrap()
 }

@@ -303,11 +303,14 @@ async fn an_answer_is_never_held_back() {
     let mut client: Client = server.connect().await;
     let echo = Request::call(1, "echo", json!({ "text": "x".repeat(20_000) }));
     client.send(&echo).await;
-    let began = Instant::now();
+    let mut times = Vec::new();
     for _ in 0..50 {
+        let began = Instant::now();
         client.send(&echo).await;
+        times.push(began.elapsed());
     }
-    // Nagle and delayed acknowledgements would cost 40 ms each time.
-    assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
+    times.sort_unstable();
+    // Nagle and delayed acknowledgements would cost 40 ms each time; a busy machine, some of them.
+    assert!(times[10] < Duration::from_millis(30), "{times:?}");
     server.stop().await;
 }

@@ -4,8 +4,11 @@
 
 mod callers; // who calls
 mod client; // a raw HTTP client
+mod cluster; // several nodes
 mod cost; // WebSocket beside HTTP
+mod crowds; // addresses that send too much, and proxies
 mod dialects; // deployments that deviate
+mod expiry; // credentials that expire
 mod frames; // a raw WebSocket client
 mod h2; // HTTP/2
 mod legacy; // sessions: POST, GET, DELETE
@@ -17,6 +20,8 @@ mod resume; // clients that come back
 mod safety; // who may call
 mod scale; // many at once, and what they cost
 mod server; // a server under test
+mod simulation; // a hundred nodes, and a clock that is not real
 mod sources; // what it offers
 mod stopping; // a graceful stop
+mod tls; // certificates and handshakes
 mod websocket; // WebSocket

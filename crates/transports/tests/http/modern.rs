@@ -1,5 +1,8 @@
 //! Modern clients: one POST, one answer. Each test is a rule of the specification's text.
 
+mod headers; // what is repeated in headers
+mod listening; // listeners, and logs
+
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -273,79 +276,6 @@ async fn r8_no_request_is_ever_sent_to_the_client() {
 }
 
 #[tokio::test]
-async fn r9_the_name_is_compared_for_prompts_and_resources_too() {
-    let server = start().await;
-    let mut client = server.connect().await;
-    let prompt = Request::modern(
-        1,
-        "prompts/get",
-        json!({ "name": "greet", "arguments": { "who": "you" } }),
-    );
-    let resource = Request::modern(1, "resources/read", json!({ "uri": "test://note" }));
-    for (request, encoded) in
-        [(prompt, "=?base64?Z3JlZXQ=?="), (resource, "=?base64?dGVzdDovL25vdGU=?=")]
-    {
-        assert_eq!(client.send(&request).await.status, 200);
-        assert_eq!(client.send(&request.clone().with("mcp-name", encoded)).await.status, 200);
-        let padded = client.send(&request.clone().with("mcp-name", &format!("  {encoded} "))).await;
-        assert_eq!(padded.status, 200);
-        for wrong in ["other", "=?base64?b3RoZXI=?=", "=?base64?Z3JlZXQ?=", "=?base64?%%?="] {
-            let response = client.send(&request.clone().with("mcp-name", wrong)).await;
-            assert_eq!((response.status, response.code()), (400, -32020), "{wrong}");
-        }
-        let missing = client.send(&request.without("mcp-name")).await;
-        assert_eq!((missing.status, missing.code()), (400, -32020));
-    }
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn r10_mirrored_arguments_are_compared() {
-    let server = start().await;
-    let mut client = server.connect().await;
-    let arguments = json!({
-        "region": "Zürich", "count": 3, "dry": false, "where": { "zone": "a b" },
-    });
-    let good = Request::call(1, "mirror", arguments)
-        .header("Mcp-Param-Region", "=?base64?WsO8cmljaA==?=")
-        .header("MCP-PARAM-COUNT", "3")
-        .header("mcp-param-dry", "false")
-        .header("mcp-param-zone", "a b");
-    assert_eq!(client.send(&good).await.status, 200);
-    for (name, value) in [
-        ("Mcp-Param-Region", Some("Zurich")),
-        ("Mcp-Param-Region", None),
-        ("Mcp-Param-Count", Some("4")),
-        ("Mcp-Param-Dry", Some("true")),
-        ("Mcp-Param-Zone", Some("=?base64?YSBj?=")),
-    ] {
-        let bad = match value {
-            Some(value) => good.clone().with(name, value),
-            None => good.clone().without(name),
-        };
-        let response = client.send(&bad).await;
-        assert_eq!((response.status, response.code()), (400, -32020), "{name}: {value:?}");
-    }
-    let absent = Request::call(1, "mirror", json!({ "region": null }));
-    assert_eq!(client.send(&absent).await.status, 200);
-    let uncalled = absent.header("mcp-param-region", "x");
-    assert_eq!(client.send(&uncalled).await.code(), -32020);
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn r11_characters_that_no_header_may_hold_are_a_mismatch() {
-    let server = start().await;
-    let mut client = server.connect().await;
-    let request = Request::call(1, "mirror", json!({ "region": "é" }));
-    let response = client.send(&request.header("mcp-param-region", "é")).await;
-    assert_eq!((response.status, response.code()), (400, -32020));
-    let method = Request::call(1, "echo", json!({})).with("mcp-method", "tools/cäll");
-    assert_eq!(client.send(&method).await.code(), -32020);
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn r12_a_modern_client_has_no_get_no_delete_and_no_session() {
     let server = start().await;
     let mut client = server.connect().await;
@@ -453,83 +383,6 @@ async fn r16_a_missing_capability_is_400_and_named() {
         assert_eq!((response.status, response.code()), (400, -32021), "{tool}");
         assert_eq!(response.json()["error"]["data"]["requiredCapabilities"], needed);
         assert_eq!(response.json()["id"], 4);
-    }
-    server.stop().await;
-}
-
-fn listen(id: impl Into<Value>, filter: Value) -> Request {
-    Request::modern(id, "subscriptions/listen", json!({ "notifications": filter }))
-}
-
-#[tokio::test]
-async fn r22_a_listener_hears_what_it_asked_for_and_the_end() {
-    let server = start().await;
-    let (mut one, mut other) = (server.connect().await, server.connect().await);
-    let (mut unread_one, mut unread_other) = (Vec::new(), Vec::new());
-    let wish = json!({ "toolsListChanged": true, "promptsListChanged": false });
-    let head = one.open(&listen("listen:0", wish)).await;
-    assert_eq!(head.header("content-type"), Some("text/event-stream"));
-    let wish = json!({ "resourceSubscriptions": ["test://note"] });
-    other.open(&listen(7, wish)).await;
-    let acknowledged = one.event(&mut unread_one).await.unwrap().json();
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(acknowledged["params"]["_meta"][SUBSCRIPTION], "listen:0");
-    assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
-    let acknowledged = other.event(&mut unread_other).await.unwrap().json();
-    assert_eq!(acknowledged["params"]["_meta"][SUBSCRIPTION], 7);
-    // Others are served meanwhile.
-    let mut third = server.connect().await;
-    assert_eq!(third.send(&Request::call(1, "echo", json!({}))).await.status, 200);
-    server.signals.has_extra.store(true, Ordering::SeqCst);
-    server.signals.announce();
-    server.signals.handle.lock().unwrap().as_ref().unwrap().updated("test://note");
-    let changed = one.event(&mut unread_one).await.unwrap().json();
-    assert_eq!(changed["method"], "notifications/tools/list_changed");
-    assert_eq!(changed["params"]["_meta"][SUBSCRIPTION], "listen:0");
-    let updated = other.event(&mut unread_other).await.unwrap().json();
-    assert_eq!(updated["method"], "notifications/resources/updated");
-    assert_eq!(updated["params"]["_meta"][SUBSCRIPTION], 7);
-    // The end: told as a cancellation of ours, and as the result of the request.
-    let stopped = server.stopping();
-    let cancelled = one.event(&mut unread_one).await.unwrap().json();
-    assert_eq!(cancelled["method"], "notifications/cancelled");
-    assert_eq!(cancelled["params"]["requestId"], "listen:0");
-    let result = one.event(&mut unread_one).await.unwrap().json();
-    assert_eq!(
-        (&result["id"], &result["result"]["resultType"]),
-        (&json!("listen:0"), &json!("complete"))
-    );
-    assert_eq!(one.event(&mut unread_one).await, None);
-    drop((other, third));
-    stopped.await.unwrap();
-}
-
-#[tokio::test]
-async fn r22_a_listener_that_goes_away_is_forgotten() {
-    let server = start().await;
-    let mut client = server.connect().await;
-    client.open(&listen(1, json!({ "toolsListChanged": true }))).await;
-    server.until(|stats| stats.streams == 1).await;
-    drop(client);
-    server.until(|stats| stats.streams == 0 && stats.connections == 0).await;
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn r23_logs_at_or_above_the_level_on_the_stream_of_their_request() {
-    let server = start().await;
-    let mut client = server.connect().await;
-    for (level, messages) in [("debug", 2), ("info", 1), ("error", 0)] {
-        let meta = json!({ "io.modelcontextprotocol/logLevel": level });
-        let request = Request::modern(1, "tools/call", json!({ "name": "logs", "_meta": meta }));
-        let response = client.send(&request).await;
-        if messages == 0 {
-            assert_eq!(response.text(), "logged");
-            continue;
-        }
-        let events = response.events();
-        assert_eq!(events.len(), messages + 1, "{level}");
-        assert!(events[..messages].iter().all(|e| e.method() == "notifications/message"));
     }
     server.stop().await;
 }

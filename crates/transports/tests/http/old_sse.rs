@@ -10,7 +10,7 @@ use crate::client::{Client, Request};
 use crate::server::{Running, Wish, start};
 
 /// Opens the stream; the path to post to.
-async fn open(server: &Running) -> (Client, Vec<u8>, String) {
+pub(crate) async fn open(server: &Running) -> (Client, Vec<u8>, String) {
     let mut stream = server.connect().await;
     let request = Request::new("GET", "/sse").header("accept", "text/event-stream");
     let head = stream.open(&request).await;
@@ -21,7 +21,7 @@ async fn open(server: &Running) -> (Client, Vec<u8>, String) {
     (stream, pending, endpoint.data.unwrap())
 }
 
-fn post(path: &str, request: Request) -> Request {
+pub(crate) fn post(path: &str, request: Request) -> Request {
     Request { path: path.to_owned(), ..request }
 }
 

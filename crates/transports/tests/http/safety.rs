@@ -129,7 +129,7 @@ async fn other_paths_and_methods_get_a_clean_answer() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
+async fn an_address_that_others_can_reach_needs_a_token_and_tls_or_a_word() {
     let bind = async |change: fn(&mut Settings)| {
         let mut settings = Settings::new("0.0.0.0:0".parse().unwrap());
         change(&mut settings);
@@ -138,7 +138,16 @@ async fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
     let refused = bind(|_| {}).await;
     assert!(matches!(refused, Err(BindError::Public(_))));
     assert!(bind(|settings| settings.allow_public = true).await.is_ok());
-    assert!(bind(|settings| settings.tokens = token("s3cret")).await.is_ok());
+    let with_token = |settings: &mut Settings| settings.tokens = token("s3cret");
+    assert!(matches!(bind(with_token).await, Err(BindError::Plain(_))), "it would be in clear");
+    let behind_proxy = |settings: &mut Settings| {
+        (settings.tokens, settings.behind_proxy) = (token("s3cret"), true);
+    };
+    assert!(bind(behind_proxy).await.is_ok());
+    let both = |settings: &mut Settings| {
+        (settings.tokens, settings.allow_public) = (token("s3cret"), true);
+    };
+    assert!(bind(both).await.is_err(), "to do without authentication is not to do without TLS");
     let taken = start().await;
     let settings = Settings::new(taken.address);
     let second = Server::bind(taken.engine.clone(), settings).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sabir_registry::{
     Ask, CompleteCall, Offer, Outcome, Pending, PromptCall, ResourceCall, Source, SourceHandle,
-    Starting, ToolCall,
+    Starting, TaskMode, TaskPolicy, ToolCall,
 };
 use sabir_wire::types::{
     Completion, Elicit, Level, Prompt, PromptArgument, PromptReply, Question, Resource,
@@ -35,6 +35,8 @@ pub(crate) struct Signals {
     pub(crate) handle: std::sync::Mutex<Option<SourceHandle>>,
     /// Whether the tool `extra` is offered.
     pub(crate) has_extra: std::sync::atomic::AtomicBool,
+    /// Whether calls become tasks.
+    pub(crate) has_tasks: std::sync::atomic::AtomicBool,
 }
 
 pub(crate) struct Gate(pub(crate) Semaphore);
@@ -141,6 +143,10 @@ impl Source for Bazaar {
             logs: true,
             updates: true,
             changes: true,
+            task: match self.signals.has_tasks.load(Ordering::SeqCst) {
+                true => TaskMode::Always.into(),
+                false => TaskPolicy::default(),
+            },
             ..Offer::default()
         }
     }
@@ -240,5 +246,6 @@ fn ask(call: &ToolCall) -> Result<Outcome<ToolReply>, Problem> {
     } else {
         Question::Sample(Box::new(Sample::user("Say something", 10)))
     };
-    Ok(Outcome::NeedInput(Ask { questions: vec![("q".into(), question)], state: None }))
+    let questions = vec![("q".into(), question)];
+    Ok(Outcome::NeedInput(Ask { questions, ..Ask::default() }))
 }

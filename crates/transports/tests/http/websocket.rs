@@ -393,6 +393,43 @@ async fn a_port_of_its_own_serves_nothing_else() {
     server.stop().await;
 }
 
+/// Pongs between its parts do not buy it more time.
+#[tokio::test]
+async fn a_message_that_does_not_come_to_its_end_is_1008() {
+    let server = Wish::default().http(|http| {
+        http.limits.body_time = Duration::from_millis(300);
+        http.ping = Duration::from_secs(60);
+    });
+    let server = server.start().await;
+    let mut socket = Socket::open(server.address).await;
+    socket.send(&Frame::part(TEXT, &[b' '; 40_000])).await;
+    for _ in 0..8 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        socket.send(&Frame::new(PONG, b"still here")).await;
+    }
+    assert_eq!(socket.close_code().await, Some(1008));
+    drop(socket);
+    check_gone(server).await;
+}
+
+#[tokio::test]
+async fn pings_are_not_counted_as_parts_of_a_message() {
+    let server = Wish::default().http(|http| http.limits.body_time = Duration::from_millis(100));
+    let server = server.start().await;
+    let mut socket = Socket::open(server.address).await;
+    // More bytes than are free, in whole frames, for longer than a message may take.
+    for _ in 0..30 {
+        for _ in 0..20 {
+            socket.send(&Frame::new(PONG, &[b'x'; 100])).await;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    socket.text(&ping(1)).await;
+    assert_eq!(socket.json().await["result"], json!({}));
+    drop(socket);
+    check_gone(server).await;
+}
+
 #[tokio::test]
 async fn many_that_come_and_go_leave_nothing_behind() {
     let server = start().await;

@@ -44,6 +44,10 @@ impl Headers for Head<'_, '_> {
         let headers = self.headers.iter();
         headers.filter(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
     }
+
+    fn each(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.headers.iter().map(|header| (header.name, header.value))
+    }
 }
 
 /// The length of the body, if that is all that the headers say about body and connection.

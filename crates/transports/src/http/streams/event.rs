@@ -31,7 +31,7 @@ pub(crate) struct EventId {
 }
 
 /// The memory of a message besides its text.
-const OVERHEAD: usize = 256;
+pub(crate) const OVERHEAD: usize = 256;
 
 impl Event {
     /// The memory that it needs.

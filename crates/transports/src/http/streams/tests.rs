@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use sabir_budget::memory;
 use sabir_engine::{Engine, Settings};
 use sabir_session::SessionKind;
 use sabir_wire::Revision;
@@ -122,6 +123,36 @@ fn bytes_are_bounded_too() {
     streams.deliver(note(&"y".repeat(600)));
     assert_eq!(streams.streams[0].events.len(), 1);
     assert_eq!(streams.streams[0].bytes, 600);
+}
+
+#[test]
+fn who_has_not_read_so_much_is_told_to_before_it_asks_for_more() {
+    let mut streams = streams();
+    let mut reader = streams.open(Origin::Only).unwrap();
+    let cost = Event { number: 1, frame: note("") }.cost();
+    streams.deliver(frame(None, &"x".repeat(BOUNDS.unsent - cost - 1), MessageKind::Question));
+    assert_eq!(streams.post_to_only(|_, _| {}), Ok(()), "a byte is left");
+    streams.deliver(frame(None, "", MessageKind::Question));
+    assert_eq!(streams.post_to_only(|_, _| unreachable!()), Err(Full::Unsent));
+    heard(&mut streams, &mut reader);
+    assert_eq!(streams.post_to_only(|_, _| {}), Ok(()));
+}
+
+/// Others use the same memory, but not so much of it.
+#[test]
+fn short_messages_that_wait_take_memory_too() {
+    const MUCH: usize = 64 << 20;
+    let mut streams = streams();
+    streams.bounds = Arc::new(Bounds { events: usize::MAX, bytes: usize::MAX, ..BOUNDS });
+    let _reader = streams.open(Origin::Only).unwrap();
+    let before = memory().used();
+    let text = "x".repeat(900);
+    for _ in 0..MUCH / 900 {
+        streams.deliver(frame(None, &text, MessageKind::Question));
+    }
+    assert!(memory().used() > before + MUCH / 2);
+    drop(streams);
+    assert!(memory().used() < before + MUCH / 2);
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! What nodes tell each other about sessions that they serve together.
+//!
+//! A call runs where it began. A message about it that arrives elsewhere is passed on: the answer to
+//! a question to the node that is named in its id, a cancellation to all. So is every message of a
+//! session of the first revision, whose stream only one node has.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use sabir_cluster::{Received, Swap, To};
+use sabir_engine::{Changes, Connection, PeerNews};
+use sabir_wire::{Caller, Cancelled, Incoming, Message, Method};
+use sabir_wire::{write_error, write_notification, write_result};
+use tokio::sync::mpsc;
+
+use super::notice::{News, Notice};
+use super::peers;
+use super::reply::Refusal;
+use super::shared::{away, no_such_session, refresh};
+use super::sharing::Sharing;
+use super::state::ServerState;
+use super::table::{SessionId, StoredSession};
+use crate::received::ReceivedMessage;
+
+/// Passes on what is not for this node, of a message that was posted here.
+pub(crate) async fn pass_on(
+    sharing: &Sharing,
+    stored: &StoredSession,
+    incoming: &Incoming,
+) -> Result<(), Refusal> {
+    let messages: Vec<&Message> = match incoming {
+        Incoming::One(message) => vec![message],
+        Incoming::Batch(parts) => parts.iter().flatten().collect(),
+    };
+    for message in messages {
+        let Some((node, text)) = destination(sharing, stored, message) else { continue };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let notice = Notice::new(stored, News::Message(text));
+        let to = node.as_deref().map_or(To::All, To::Node);
+        // If the node is gone, so is the call: nobody wants the answer.
+        sharing.tell(to, &notice).await.map_err(|error| away(&error))?;
+    }
+    Ok(())
+}
+
+/// The node that a message is for, or all of them; `None` if it is for this one.
+fn destination(
+    sharing: &Sharing,
+    stored: &StoredSession,
+    message: &Message,
+) -> Option<(Option<String>, Bytes)> {
+    match message {
+        Message::Response { id: Some(id), result } => {
+            // Written as JSON: a string in quotes.
+            let mut written = Vec::new();
+            id.write(&mut written);
+            let written = String::from_utf8(written).ok()?;
+            let (node, _) = written.strip_prefix('"')?.split_once('-')?;
+            let is_ours = *node == *sharing.cluster.node;
+            let text = match result {
+                _ if is_ours => return None,
+                Ok(result) => write_result(id, result.text().as_bytes()),
+                Err(error) => write_error(Some(id), error),
+            };
+            Some((Some(node.to_owned()), text))
+        }
+        Message::Notification { method: Method::Cancelled, params } => {
+            let cancelled = Cancelled::parse(params.as_ref())?;
+            let is_here = stored.lock().as_ref().is_some_and(|streams| {
+                streams.connection().session().is_running(&cancelled.request)
+            });
+            (!is_here)
+                .then(|| (None, write_notification("notifications/cancelled", params.as_ref())))
+        }
+        _ => None,
+    }
+}
+
+/// Hears what other nodes say, as long as the server exists.
+pub(crate) async fn listen(state: Weak<ServerState>, mut notices: mpsc::Receiver<Received>) {
+    loop {
+        let received = tokio::time::timeout(Duration::from_secs(1), notices.recv()).await;
+        let Some(state) = state.upgrade() else { return };
+        let Some(sharing) = &state.sharing else { return };
+        match received {
+            Err(_) => {}
+            Ok(None) => return,
+            Ok(Some(Received::Message(sealed))) => hear(&state, sharing, &sealed).await,
+            Ok(Some(Received::Gap)) => {
+                let lost = Changes { everything: true, ..Changes::default() };
+                state.engine.hear(PeerNews::Changed(lost)).await;
+            }
+        }
+    }
+}
+
+async fn hear(state: &Arc<ServerState>, sharing: &Sharing, sealed: &[u8]) {
+    let Some(notice) = Notice::open(&sharing.cluster.seal, sealed) else {
+        if let Some(news) = peers::open(&sharing.cluster, sealed) {
+            state.engine.hear(news).await;
+        }
+        return;
+    };
+    let Notice { session, caller, is_old, news } = notice;
+    let Some(id) = SessionId::parse(session.as_bytes()) else { return };
+    let Some(stored) = state.table.find(&id, &caller, is_old) else { return };
+    match news {
+        News::Ended => drop(state.table.remove(&stored.id)),
+        News::Changed => refresh(state, sharing, &stored).await,
+        News::Message(text) => {
+            let depth = state.engine.settings().engine_limits.depth;
+            let frame = Bytes::from(text);
+            let message = ReceivedMessage::parse(&frame, depth);
+            let receive = |connection: &mut Connection, stream| {
+                message.hand_to(connection, stream, caller);
+            };
+            // Its client does not read what it is sent: then it gets no more.
+            let _ = stored.with(|streams| streams.post_to_only(receive));
+        }
+    }
+}
+
+/// The kind of the record that tells which node has the stream of an old session.
+const OLD: &str = "old session";
+
+/// Records that this node has the stream of an old session.
+pub(crate) async fn claim_old(sharing: &Sharing, stored: &StoredSession, life: Duration) {
+    let name = sharing.named(OLD, &stored.id, &stored.owner);
+    let node = sharing.cluster.seal.seal(&name, sharing.cluster.node.as_bytes());
+    let swap = Swap { old: None, new: &node, life };
+    if let Err(error) = sharing.cluster.store.swap(&name, swap).await {
+        tracing::warn!("other nodes were not told of a session: {error}");
+    }
+}
+
+/// Keeps that record, or removes it once the stream is gone.
+pub(crate) async fn touch_old(sharing: &Sharing, stored: &StoredSession, life: Option<Duration>) {
+    let name = sharing.named(OLD, &stored.id, &stored.owner);
+    let store = &sharing.cluster.store;
+    let _ = match life {
+        Some(_) => store.get(&name, life).await.map(drop),
+        None => store.remove(&name).await,
+    };
+}
+
+/// Passes a message of an old session on to the node that has its stream.
+pub(crate) async fn pass_on_old(
+    sharing: &Sharing,
+    id: &SessionId,
+    caller: Caller,
+    text: String,
+) -> Result<(), Refusal> {
+    let name = sharing.named(OLD, id, &caller);
+    let record = sharing.cluster.store.get(&name, None).await.map_err(|error| away(&error))?;
+    let node = sharing
+        .cluster
+        .seal
+        .open(&name, &record.ok_or_else(no_such_session)?)
+        .map_err(|_| no_such_session())?;
+    let node = String::from_utf8(node).map_err(|_| no_such_session())?;
+    let notice = Notice::about(id, caller, true, News::Message(text));
+    let told = sharing.tell(To::Node(&node), &notice).await.map_err(|error| away(&error))?;
+    if told { Ok(()) } else { Err(no_such_session()) }
+}

@@ -1,0 +1,52 @@
+//! What the engines of several nodes tell each other, over the bus of the cluster.
+
+use sabir_cluster::{Cluster, To};
+use sabir_engine::{PeerNews, Peers, Telling};
+use serde::{Deserialize, Serialize};
+
+use super::forward;
+
+/// Tells the other nodes of a cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterPeers(Cluster);
+
+/// News, and the node that they are of.
+#[derive(Serialize, Deserialize)]
+struct Message<N> {
+    from: String,
+    news: N,
+}
+
+/// The name under which such messages are sealed. Those about sessions have another.
+const PEERS: &str = "peers";
+
+impl ClusterPeers {
+    /// The nodes that `cluster` reaches by its bus.
+    pub fn new(cluster: Cluster) -> Self {
+        Self(cluster)
+    }
+}
+
+impl Peers for ClusterPeers {
+    fn tell<'a>(&'a self, node: Option<&'a str>, news: &'a PeerNews) -> Telling<'a> {
+        Box::pin(async move {
+            let Cluster { bus: Some(bus), seal, node: own, .. } = &self.0 else { return Ok(false) };
+            let message = Message { from: own.to_string(), news };
+            let text = serde_json::to_vec(&message).map_err(|error| error.to_string())?;
+            let to = node.map_or(To::All, To::Node);
+            bus.send(to, &seal.seal(PEERS, &text)).await.map_err(|away| away.to_string())
+        })
+    }
+
+    fn route(&self) -> Option<String> {
+        forward::route(&self.0)
+    }
+}
+
+/// Opens what another node says; `None` if it is something else, of a newer version, or of this node.
+pub(crate) fn open(cluster: &Cluster, sealed: &[u8]) -> Option<PeerNews> {
+    let text = cluster.seal.open(PEERS, sealed).ok()?;
+    let Message::<PeerNews> { from, news } = serde_json::from_slice(&text).ok()?;
+    cluster.members.heard(&from);
+    (*from != *cluster.node).then_some(news)
+}

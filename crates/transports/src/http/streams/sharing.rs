@@ -1,0 +1,58 @@
+//! Streams of a session that several nodes serve: their numbers, changes that come from other nodes,
+//! and which events are in the store.
+
+use sabir_engine::Connection;
+
+use super::{Event, Origin, Streams};
+
+/// What the store does not have of a stream.
+pub(crate) struct Unlogged {
+    pub(crate) stream: u64,
+    pub(crate) events: Vec<Event>,
+    /// Nothing follows.
+    pub(crate) is_last: bool,
+}
+
+impl Streams {
+    /// The same, whose streams are numbered after `last`.
+    pub(crate) fn numbered_after(self, last: u32) -> Self {
+        Self { last_number: last, ..self }
+    }
+
+    /// Changes the connection, by what does not come from the client.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Connection)) {
+        change(&mut self.connection);
+        self.sort();
+        self.wake_all();
+    }
+
+    /// What happened on streams that nobody reads, and whose clients may come back.
+    pub(crate) fn unlogged(&self) -> Vec<Unlogged> {
+        let can_be_missed = self.streams.iter().filter(|stream| {
+            stream.origin == Origin::Post && stream.reader.is_none() && !stream.is_lost
+        });
+        let news = can_be_missed.filter(|s| s.logged < s.last_event + u64::from(s.is_ended));
+        let unlogged = news.map(|stream| Unlogged {
+            stream: stream.number,
+            events: stream.events.iter().filter(|e| e.number > stream.logged).cloned().collect(),
+            is_last: stream.is_ended,
+        });
+        unlogged.collect()
+    }
+
+    /// The events of a stream before this one that the store lacks, because it could not be reached.
+    pub(crate) fn missed(&self, number: u64, before: u64) -> Vec<Event> {
+        let Some(stream) = self.streams.iter().find(|stream| stream.number == number) else {
+            return Vec::new();
+        };
+        let missing = stream.logged + 1..before;
+        stream.events.iter().filter(|event| missing.contains(&event.number)).cloned().collect()
+    }
+
+    /// The store has the events of a stream up to this one.
+    pub(crate) fn set_logged(&mut self, number: u64, event: u64, is_last: bool) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.number == number) {
+            stream.logged = stream.logged.max(event + u64::from(is_last));
+        }
+    }
+}
