@@ -48,6 +48,11 @@
 //! # }
 //! ```
 //!
+//! # Servers that demand a login
+//!
+//! [`OAuth`] gets the access token that a server demands, and renews it: a person logs in, or the
+//! client has credentials of its own. It belongs to [`HttpTarget::auth`].
+//!
 //! # Programs
 //!
 //! [`ChildTransport`] starts a program and talks to it over its standard streams. A supervisor makes
@@ -60,12 +65,13 @@
 //! [`Client::events`] what the server sends outside of calls; [`Client::watch`] selects the changes to be notified of.
 
 pub use sabir_client::{
-    Answerer, Answering, Asked, Call, CallError, CallEvent, CallOptions, CallRequest,
-    ChildTransport, Client, ClientConfig, ClientEvent, Events, HttpTarget, HttpTransport, Limits,
-    NoAnswers, OpenError, PipeTransport, Program, Reconnect, Reply, RequestBody, ServerInfo,
-    Transport,
+    Answerer, Answering, Asked, AuthError, Call, CallError, CallEvent, CallOptions, CallRequest,
+    ChildTransport, Client, ClientConfig, ClientEvent, ClientKey, Events, Grant, HttpTarget,
+    HttpTransport, InMemory, Keep, Keeping, Kept, Limits, Locked, Login, NoAnswers, OAuth,
+    OAuthSettings, OpenError, PipeTransport, Program, Reconnect, Registration, Reply, RequestBody,
+    ServerInfo, SubjectType, Transport, Visit, Visiting,
 };
 pub use sabir_supervisor::{GracePeriod, Supervisor, SupervisorSettings, hidden_mode};
 pub use sabir_wire::types::{ListPage, Prompt, Questions, ResourceTemplate, SubscriptionFilter};
-pub use sabir_wire::types::{Tool, Topic};
+pub use sabir_wire::types::{Skill, SkillFile, SkillFiles, Tool, Topic};
 pub use sabir_wire::{CallTool, Complete, Era, GetPrompt, Page, ReadResource, Request, Resume};

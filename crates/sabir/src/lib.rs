@@ -230,18 +230,20 @@ pub use sabir_engine::{ClientEvent, ClientEventKind, Engine, EngineLimits, SealK
 pub use sabir_registry::{BadOffer, Source, SourceId, TaskMode, TaskPolicy};
 pub use sabir_session::{Dialect, Limits};
 pub use sabir_session::{MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
+pub use sabir_sources::app::{App, AppSource, Permission, Visibility};
 pub use sabir_sources::function::{Args, Call, FromCall, FromRef, State, Uri};
 pub use sabir_sources::function::{Context, Elicited, Error, Handler, IntoReply, IntoSource, Json};
 pub use sabir_sources::function::{PromptFunction, ResourceFunction, ToolFunction};
 pub use sabir_tasks::{DiskStore, StoreError, TaskLimits, TaskRecord, TaskStore};
 pub use sabir_transports::http::{
-    Authenticate, BindError, HttpService, Limits as HttpLimits, Listener, NamedToken,
-    Server as HttpServer, Settings as HttpSettings, Token,
+    Authenticate, BindError, ClientCertificates, HttpService, Limits as HttpLimits, Listener,
+    NamedToken, Peer, Server as HttpServer, Settings as HttpSettings, Tls, TlsError, TlsListener,
+    TlsSettings, Token,
 };
 pub use sabir_wire::types::{
     Annotations, ClientCapabilities, Completion, Content, Elicit, Icon, Implementation, Level,
     PromptArgument, PromptReply, Question, Resource, ResourceContents, ResourceReply, Role, Sample,
-    Sampled, ToolAnnotations, ToolReply,
+    Sampled, ToolAnnotations, ToolReply, UiCsp,
 };
 pub use sabir_wire::{Caller, ErrorObject, Raw, Revision, TraceContext};
 pub use server::Server;

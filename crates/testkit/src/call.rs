@@ -16,6 +16,7 @@ pub fn local_context() -> Context {
         client: None,
         meta: None,
         answers: Vec::new(),
+        refusals: Vec::new(),
         state: None,
         call: Arc::new(UncancelledCall),
     }

@@ -4,16 +4,15 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use bytes::Bytes;
 use sabir_engine::{Connection, Settings};
-use sabir_session::{CallNotification, SessionKind, StreamId};
+use sabir_session::{SessionKind, StreamId};
 use sabir_wire::Caller;
-use sabir_wire::types::Topic;
 
 use crate::house::House;
-use crate::player::{CallNumber, Ending, Event, Player};
+use crate::housed::Housed;
+use crate::player::Event;
 
 /// Plays against [`Connection`].
 pub struct ConnectionPlayer {
@@ -72,61 +71,23 @@ impl ConnectionPlayer {
 /// After so many rounds in which nothing happened, nothing will.
 pub(crate) const QUIET: usize = 12;
 
-impl Player for ConnectionPlayer {
-    fn say(&mut self, frame: &[u8]) {
+impl Housed for ConnectionPlayer {
+    fn send_frame(&mut self, frame: &[u8]) {
         let frame = Bytes::copy_from_slice(frame);
-        {
-            let _guard = self.house.enter();
-            self.connection.receive(StreamId::default(), self.caller.clone(), &frame);
-        }
-        self.settle();
+        let _guard = self.house.enter();
+        self.connection.receive(StreamId::default(), self.caller.clone(), &frame);
     }
 
-    fn end_input(&mut self) {
-        {
-            let _guard = self.house.enter();
-            self.connection.end();
-        }
-        self.settle();
+    fn close_input(&mut self) {
+        let _guard = self.house.enter();
+        self.connection.end();
     }
 
-    fn hear(&mut self) -> Option<Bytes> {
-        self.settle();
-        self.heard.pop_front()
+    fn settle(&mut self) {
+        Self::settle(self);
     }
 
-    fn event(&mut self) -> Option<Event> {
-        self.settle();
-        self.house.event()
-    }
-
-    fn finish(&mut self, call: CallNumber, ending: Ending) {
-        self.house.finish(call, ending);
-        self.settle();
-    }
-
-    fn note(&mut self, call: CallNumber, note: CallNotification) {
-        self.house.note(call, note);
-        self.settle();
-    }
-
-    fn change(&mut self, topic: Topic) {
-        self.house.change(topic);
-        self.settle();
-    }
-
-    fn pass(&mut self, time: Duration) {
-        self.house.pass(time);
-        self.settle();
-    }
-
-    fn said_too_much(&mut self) -> Option<Bytes> {
-        self.settle();
-        self.heard.front().cloned()
-    }
-
-    fn leave(&mut self) -> Vec<Bytes> {
-        self.settle();
-        self.heard.drain(..).collect()
+    fn parts(&mut self) -> (&mut House, &mut VecDeque<Bytes>) {
+        (&mut self.house, &mut self.heard)
     }
 }

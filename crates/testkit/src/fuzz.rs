@@ -8,7 +8,8 @@ mod schema;
 mod session;
 
 use bytes::Bytes;
-use sabir_wire::{Incoming, Line, LineSplitter, Malformed, MalformedKind, Message, Raw, decode};
+use sabir_wire::{Incoming, Line, LineSplitter, Malformed, MalformedKind, Message, ParsedRequest};
+use sabir_wire::{Raw, decode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -39,6 +40,21 @@ pub fn envelope(bytes: &[u8]) {
                 check_refusal(&value, malformed);
             }
         }
+    }
+}
+
+/// What the reader of plain requests reads, the full parser reads in the same way. The first byte says
+/// how deep the message may be nested.
+pub fn parsed_request(bytes: &[u8]) {
+    let [depth, frame @ ..] = bytes else { return };
+    let (depth, frame) = (usize::from(depth % 32), Bytes::copy_from_slice(frame));
+    let Some(quick) = ParsedRequest::decode(&frame, depth) else { return };
+    match decode(&frame, depth) {
+        Ok(Incoming::One(Message::Request { id, method, params })) => {
+            let careful = ParsedRequest::read(id, method, params);
+            assert_eq!(format!("{quick:?}"), format!("{careful:?}"), "the readers disagree");
+        }
+        other => panic!("the full parser reads {other:?}, the other one {quick:?}"),
     }
 }
 

@@ -10,6 +10,7 @@ mod call; // the context of a call without an engine
 mod connection; // the engine, without I/O
 pub mod fuzz; // what fuzzers and property tests run
 mod house; // a server whose source is a script
+mod housed; // players whose server is a house
 #[cfg(target_os = "linux")]
 pub mod leftovers; // processes that should be gone
 mod matching; // is it what was expected, and if not, where
@@ -17,6 +18,8 @@ mod pair; // a client and a server in memory
 mod play; // a transcript against a player
 mod player; // what a player can do
 mod program; // a program over a pipe
+#[cfg(feature = "provider")]
+mod provider; // a server that demands tokens, and issues them
 mod scripts; // the transcripts that run everywhere
 mod session; // the state machine alone
 mod settings; // the settings of a script
@@ -24,17 +27,24 @@ mod source; // a source whose calls are ended by a script
 mod server; // the stand-in as a server
 mod stand_in; // a source that offers one of everything
 #[cfg(feature = "tls")]
+mod authority; // signs certificates
+#[cfg(feature = "tls")]
 mod tls; // TLS before a server that has none
 mod transcript; // the text of a connection, taken apart
 
+#[cfg(feature = "tls")]
+pub use authority::Authority;
 pub use call::local_context;
 pub use connection::ConnectionPlayer;
 pub use house::House;
+pub use housed::Housed;
 pub use matching::difference;
 pub use pair::Pair;
 pub use play::{play, play_with};
 pub use player::{CallNumber, Ending, Event, Player};
 pub use program::Program;
+#[cfg(feature = "provider")]
+pub use provider::{Issued, Provider};
 pub use scripts::{Script, all_scripts, play_scripts};
 pub use server::{ClientPipe, StandInServer};
 pub use session::SessionPlayer;

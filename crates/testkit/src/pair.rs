@@ -1,19 +1,17 @@
 //! A client and a server, joined in memory: the bytes of a pipe, without the pipe.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use sabir_engine::Settings;
-use sabir_session::CallNotification;
 use sabir_transports::stream;
 use sabir_wire::Caller;
-use sabir_wire::types::Topic;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 
 use crate::connection::QUIET;
 use crate::house::House;
-use crate::player::{CallNumber, Ending, Event, Player};
+use crate::housed::Housed;
+use crate::player::Event;
 
 /// Plays against `stream::serve`, which serves any byte stream.
 pub struct Pair {
@@ -114,55 +112,26 @@ async fn quiet() {
     }
 }
 
-impl Player for Pair {
-    fn say(&mut self, frame: &[u8]) {
+impl Housed for Pair {
+    fn send_frame(&mut self, frame: &[u8]) {
         self.send(&[frame, b"\n"].concat());
     }
 
-    fn end_input(&mut self) {
+    fn close_input(&mut self) {
         let Self { house, to_server, .. } = self;
         house.block_on(to_server.shutdown()).expect("a pipe in memory does not fail");
-        self.settle();
     }
 
-    fn hear(&mut self) -> Option<Bytes> {
-        self.settle();
-        self.heard.pop_front()
+    fn settle(&mut self) {
+        Self::settle(self);
     }
 
-    fn event(&mut self) -> Option<Event> {
-        self.settle();
-        self.house.event()
+    fn parts(&mut self) -> (&mut House, &mut VecDeque<Bytes>) {
+        (&mut self.house, &mut self.heard)
     }
 
-    fn finish(&mut self, call: CallNumber, ending: Ending) {
-        self.house.finish(call, ending);
-        self.settle();
-    }
-
-    fn note(&mut self, call: CallNumber, note: CallNotification) {
-        self.house.note(call, note);
-        self.settle();
-    }
-
-    fn change(&mut self, topic: Topic) {
-        self.house.change(topic);
-        self.settle();
-    }
-
-    fn pass(&mut self, time: Duration) {
-        self.house.pass(time);
-        self.settle();
-    }
-
-    fn said_too_much(&mut self) -> Option<Bytes> {
-        self.settle();
-        self.heard.front().cloned()
-    }
-
-    fn leave(&mut self) -> Vec<Bytes> {
-        self.settle();
+    fn rest(&mut self) -> Option<Bytes> {
         let rest = std::mem::take(&mut self.unread).freeze();
-        self.heard.drain(..).chain((!rest.is_empty()).then_some(rest)).collect()
+        (!rest.is_empty()).then_some(rest)
     }
 }

@@ -174,11 +174,12 @@ impl SessionPlayer {
                 _ => ServerResult::Ready(Bytes::copy_from_slice(json.as_bytes())),
             }),
             Ending::Asks(json) => {
-                let Ask { questions, state } = ask(&json);
+                let Ask { questions, state, takes_refusals, .. } = ask(&json);
                 // The engine has sealed it; here whatever the script says is the seal.
                 let sealed = |state: Raw| state.read().unwrap_or_else(|_| state.text().to_owned());
                 let state = state.map(sealed);
-                Outcome::NeedInput(Questions { questions, state, ..Questions::default() })
+                let questions = Questions { questions, state, ..Questions::default() };
+                Outcome::NeedInput { questions, takes_refusals }
             }
             Ending::Error { code, message } => {
                 Outcome::Failed(Problem::Chosen(ErrorObject::new(code, message)))

@@ -165,7 +165,9 @@ pub(crate) fn completion(json: &Raw) -> Completion {
 pub(crate) fn ask(json: &Raw) -> Ask {
     let questions = json.member("inputRequests").map(|all| all.members()).unwrap_or_default();
     let questions = questions.into_iter().map(|(key, question)| (key, read(&question))).collect();
-    Ask { questions, state: json.member("requestState") }
+    // A script says that a call takes the errors of its client.
+    let takes_refusals = json.member("takesRefusals").is_some();
+    Ask { questions, state: json.member("requestState"), takes_refusals, only_here: false }
 }
 
 impl Source for ScriptedSource {

@@ -292,7 +292,8 @@ fn ask_tools(context: &Context) -> Answer<ToolReply> {
 fn ask<T>(questions: Vec<(&str, Question)>, state: Option<Value>) -> Answer<T> {
     let questions = questions.into_iter().map(|(key, question)| (key.to_owned(), question));
     let state = state.as_ref().map(raw);
-    Ok(Outcome::NeedInput(Ask { questions: questions.collect(), state }))
+    let questions = questions.collect();
+    Ok(Outcome::NeedInput(Ask { questions, state, ..Ask::default() }))
 }
 
 fn name_form() -> Question {

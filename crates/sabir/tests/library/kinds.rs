@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use sabir::{Args, Error, PromptArgument, PromptFunction, ResourceFunction, State, Uri};
+use sabir::{App, Args, Error, Json, Permission, PromptArgument, PromptFunction};
+use sabir::{ResourceFunction, State, ToolFunction, Uri, Visibility};
 use serde_json::json;
 
 use crate::{connect, server};
@@ -104,4 +105,33 @@ async fn a_resource_is_text_or_bytes() {
     );
     assert_eq!(completed.await.unwrap()["completion"]["values"], json!(["plays"]));
     assert_eq!(client.list_resources().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_tool_may_have_a_view() {
+    let view = App::html("<!DOCTYPE html><title>Tides</title>")
+        .connect("https://tides.example.com")
+        .permission(Permission::Camera)
+        .visibility([Visibility::Model]);
+    let tides = ToolFunction::new("tides", "", async || Json(json!({ "high": 3 }))).app(&view);
+    let mut client = connect(server().source(tides));
+    let tools = client.list_tools().await.unwrap();
+    assert_eq!(
+        tools[0]["_meta"],
+        json!({ "ui": { "resourceUri": "ui://views/tides", "visibility": ["model"] } })
+    );
+    let read = client.read_resource("ui://views/tides").await.unwrap();
+    let contents = &read.0["contents"][0];
+    assert_eq!(contents["mimeType"], "text/html;profile=mcp-app");
+    assert_eq!(contents["text"], "<!DOCTYPE html><title>Tides</title>");
+    assert_eq!(
+        contents["_meta"]["ui"],
+        json!({
+            "csp": { "connectDomains": ["https://tides.example.com"] },
+            "permissions": { "camera": {} },
+        })
+    );
+    // Clients without views read the text.
+    let reply = client.call_tool("tides", json!({})).await.unwrap();
+    assert_eq!(reply.text(), r#"{"high":3}"#);
 }

@@ -134,7 +134,7 @@ pub(super) fn outcome(choices: &mut Choices<'_>) -> Outcome {
             tools_list_changed: true,
             ..SubscriptionFilter::default()
         }),
-        _ => Outcome::NeedInput(questions(choices)),
+        nth => Outcome::NeedInput { questions: questions(choices), takes_refusals: nth == 8 },
     }
 }
 

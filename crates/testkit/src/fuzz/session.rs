@@ -15,9 +15,15 @@ use serde_json::{Value, json};
 use super::DEPTH;
 use super::operations::{Choices, frame, note, outcome, topic};
 
-/// Bytes are operations; whatever they are, the rules of JSON-RPC hold. The first bytes choose how
-/// the session is set up.
+/// Bytes are operations; whatever they are, the rules of JSON-RPC hold, and a session that is saved and
+/// resumed before each of them does the same as one that lives on. The first bytes choose how the
+/// session is set up.
 pub fn session(bytes: &[u8]) {
+    assert_eq!(run(bytes, true), run(bytes, false), "a resumed session does something else");
+}
+
+/// Runs the operations; what the session did after each.
+fn run(bytes: &[u8], is_resumed: bool) -> Vec<String> {
     let mut choices = Choices(bytes);
     let rules = rules(&mut choices);
     let standings = [
@@ -27,10 +33,11 @@ pub fn session(bytes: &[u8]) {
         SessionKind::ModernHttp,
     ];
     let standing = *choices.of(&standings);
-    let mut observer = Observer::new(Arc::new(rules), standing);
+    let mut observer = Observer::new(Arc::new(rules), standing, is_resumed);
     while !choices.is_empty() {
         observer.step(&mut choices);
     }
+    observer.done
 }
 
 /// Words of a client, one per line, in the places where clients put words of their own: names,
@@ -67,7 +74,8 @@ pub fn client_words(bytes: &[u8]) {
         ("notifications/cancelled", json!({ "requestId": id, "reason": word() })),
         ("resources/unsubscribe", json!({ "uri": uri })),
     ];
-    let mut observer = Observer::new(Arc::new(rules(&mut Choices(&[]))), SessionKind::Stream);
+    let rules = Arc::new(rules(&mut Choices(&[])));
+    let mut observer = Observer::new(rules, SessionKind::Stream, true);
     for (nth, (method, params)) in calls.iter().enumerate() {
         let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         if !method.starts_with("notifications/") {
@@ -75,7 +83,6 @@ pub fn client_words(bytes: &[u8]) {
             message["id"] = if nth == 3 { id.clone() } else { json!(nth) };
         }
         observer.receive(message.to_string().as_bytes());
-        observer.save_and_resume();
     }
     // Requests are kept while they run. Afterwards little is left.
     observer.pass(Duration::from_secs(120));
@@ -114,6 +121,11 @@ fn rules(choices: &mut Choices<'_>) -> SessionConfig {
 struct Observer {
     config: Arc<SessionConfig>,
     session: Session,
+    /// It is saved and resumed before each input.
+    is_resumed: bool,
+    /// What it did after each, and when it wants to be woken.
+    done: Vec<String>,
+    began: Instant,
     /// What the session said is watched.
     watched: Vec<Box<str>>,
     now: Instant,
@@ -129,12 +141,16 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(config: Arc<SessionConfig>, kind: SessionKind) -> Self {
+    fn new(config: Arc<SessionConfig>, kind: SessionKind, is_resumed: bool) -> Self {
+        let now = Instant::now();
         Self {
             session: Session::new(config.clone(), kind, Caller::local()),
             config,
+            is_resumed,
+            done: Vec::new(),
+            began: now,
             watched: Vec::new(),
-            now: Instant::now(),
+            now,
             open: HashMap::new(),
             nameless: 0,
             batched: 0,
@@ -168,10 +184,22 @@ impl Observer {
             _ => match choices.byte() % 8 {
                 0 => self.handle(Input::Eof),
                 1..=3 => self.handle(Input::Changed(topic(choices))),
-                4 | 5 => self.save_and_resume(),
+                4 | 5 => self.handle(Input::Gone(StreamId(u64::from(choices.byte() % 2)))),
                 _ => self.pass(Duration::from_secs(u64::from(choices.byte() % 64))),
             },
         }
+    }
+
+    /// Hands an input to the session, or to one that goes on from its record.
+    fn take(&mut self, input: Input) -> Vec<Output> {
+        if self.is_resumed {
+            self.save_and_resume();
+        }
+        let mut out = Vec::new();
+        self.session.handle(self.now, input, &mut out);
+        let wakes = self.session.wake_at().map(|at| at.saturating_duration_since(self.began));
+        self.done.push(format!("{out:?}, then at {wakes:?}"));
+        out
     }
 
     /// The session goes on as another one, from its record.
@@ -223,8 +251,7 @@ impl Observer {
 
     fn note(&mut self, call: CallKey, choices: &mut Choices<'_>) {
         let note = note(choices);
-        let mut out = Vec::new();
-        self.session.handle(self.now, Input::Notified { call, note }, &mut out);
+        let out = self.take(Input::Notified { call, note });
         for output in &out {
             let Output::Send { frame, .. } = output else { panic!("a note led to {output:?}") };
             let message = read(frame);
@@ -250,9 +277,7 @@ impl Observer {
     }
 
     fn handle(&mut self, input: Input) {
-        let mut out = Vec::new();
-        self.session.handle(self.now, input, &mut out);
-        for output in out {
+        for output in self.take(input) {
             match output {
                 Output::Send { frame, kind, .. } => {
                     let message = read(&frame);

@@ -23,6 +23,11 @@ fn the_corpus_of_envelopes_holds() {
 }
 
 #[test]
+fn the_corpus_of_requests_holds() {
+    replay("parsed_request", fuzz::parsed_request);
+}
+
+#[test]
 fn the_corpus_of_lines_holds() {
     replay("lines", fuzz::lines);
 }
@@ -165,5 +170,10 @@ proptest! {
     #[test]
     fn whatever_is_nearly_a_message_is_known_for_what_it_is(text in nearly_a_message()) {
         fuzz::envelope(text.as_bytes());
+    }
+
+    #[test]
+    fn both_readers_of_requests_agree(depth in 0u8..24, text in nearly_a_message()) {
+        fuzz::parsed_request(&[&[depth], text.as_bytes()].concat());
     }
 }
