@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use sabir::Caller;
+use sabir_wire::Raw;
 
 use crate::clients::{Client, Scope};
 use crate::config::{ADDRESSES, parse_address};
@@ -28,24 +29,7 @@ pub(crate) enum Command {
     /// Serve the sources of a sabir.toml, or a folder of articles
     Serve(Serve),
     /// Read a sabir.toml or a folder of articles, and report every problem with its place
-    Check {
-        /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
-        /// this folder if it holds articles]
-        #[arg(value_name = "PATH")]
-        paths: Vec<PathBuf>,
-
-        /// Read the articles of the folder alone, and no sabir.toml in it
-        #[arg(long)]
-        no_config: bool,
-
-        /// Print the result as JSON on standard output
-        #[arg(long)]
-        json: bool,
-
-        /// Show only what such a caller may use, e.g. 'sub=ann,scope=notes:read files'
-        #[arg(long = "as", value_name = "CALLER", value_parser = caller)]
-        caller: Option<Caller>,
-    },
+    Check(Check),
     /// Bearer tokens for HTTP clients
     #[command(subcommand)]
     Token(Token),
@@ -60,6 +44,23 @@ pub(crate) enum Command {
     Call(Call),
     /// Print the tools that an API would be offered as, and what is left out
     Openapi(OpenApi),
+    /// Log in to an upstream of a sabir.toml, or log out
+    #[command(subcommand)]
+    Upstream(Upstream),
+    /// The nodes that share the sessions of a sabir.toml
+    #[command(subcommand)]
+    Cluster(Cluster),
+    /// Play the clients' side of a recording against a server, and show how its answers differ
+    Replay(Replay),
+    /// Tell a recording call by call: who asked what, what was translated, where the time went
+    Explain {
+        /// A file of `sabir serve --record`
+        file: PathBuf,
+
+        /// Only the call of this number
+        #[arg(long, value_name = "NUMBER")]
+        call: Option<u64>,
+    },
     /// Add a folder, a sabir.toml or a URL to an MCP client
     Install(Install),
     /// Remove a server from an MCP client
@@ -71,7 +72,7 @@ pub(crate) enum Command {
     },
     /// Look for what keeps MCP clients from using their servers, and say how to fix it
     Doctor,
-    /// Print a script that completes commands, options, clients and paths
+    /// Print a script that completes commands, options, clients, tools and paths
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -79,6 +80,80 @@ pub(crate) enum Command {
     /// Print the manual page
     #[command(hide = true)]
     Man,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Check {
+    /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
+    /// this folder if it holds articles]
+    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Read the articles of the folder alone, and no sabir.toml in it
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    /// Start the upstreams too, and list what they offer now
+    #[arg(long)]
+    pub(crate) start: bool,
+
+    /// Print the result as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show only what such a caller may use, e.g. 'sub=ann,scope=notes:read files,groups=staff'
+    #[arg(long = "as", value_name = "CALLER", value_parser = caller)]
+    pub(crate) caller: Option<Caller>,
+
+    /// Say whether such a caller sees this tool, and why or why not
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) why: Option<String>,
+}
+
+/// For programs that run `sabir check`.
+const EXIT_CODES: &str = "Exit codes: 0 nothing is wrong, 1 a source cannot be started, \
+                          2 wrong command line, 3 wrong configuration";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Upstream {
+    /// Log in at the authorization server of an upstream or an API, in a browser
+    Login {
+        /// The name of the upstream or the API
+        name: String,
+
+        /// A sabir.toml, or its folder [default: this folder]
+        path: Option<PathBuf>,
+
+        /// The port on this machine that the browser is sent back to [default: a free one]
+        #[arg(long)]
+        port: Option<u16>,
+
+        /// Only print the link
+        #[arg(long)]
+        no_browser: bool,
+    },
+    /// Forget the credentials for an upstream or an API
+    Logout {
+        /// The name of the upstream or the API
+        name: String,
+
+        /// A sabir.toml, or its folder [default: this folder]
+        path: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cluster {
+    /// List the nodes that run: sessions, calls and streams of each, and how fast the store answers
+    Status {
+        /// A sabir.toml, or its folder [default: this folder]
+        path: Option<PathBuf>,
+
+        /// Print the result as JSON on standard output
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -94,24 +169,38 @@ pub(crate) enum Token {
     },
 }
 
-/// Reads `sub=…,scope=…`; scopes are separated by spaces.
+/// Reads `sub=…,scope=…`; scopes are separated by spaces. Other parts are claims; one that is there more
+/// than once is a list.
 fn caller(text: &str) -> Result<Caller, String> {
-    let (mut issuer, mut subject, mut scopes) = ("check", None, Vec::new());
+    let (mut issuer, mut subject) = ("check", "anybody");
+    let mut claims = serde_json::Map::new();
     for pair in text.split(',') {
         match pair.trim().split_once('=') {
             Some(("iss", value)) => issuer = value,
-            Some(("sub", value)) => subject = Some(value),
-            Some(("scope", value)) => scopes.extend(value.split_ascii_whitespace()),
-            _ => return Err(format!("unknown part `{pair}` (expected sub=…, iss=… or scope=…)")),
+            Some(("sub", value)) => subject = value,
+            Some((name, value)) if !name.is_empty() => {
+                let values = claims.entry(name).or_insert_with(|| serde_json::json!([]));
+                values.as_array_mut().into_iter().for_each(|values| values.push(value.into()));
+            }
+            _ => {
+                let what = "expected sub=…, iss=…, scope=… or a claim";
+                return Err(format!("unknown part `{pair}` ({what})"));
+            }
         }
     }
-    Ok(Caller::new(issuer, subject.unwrap_or("anybody")).with_scopes(scopes))
+    let claims = Raw::from(serde_json::Value::Object(claims));
+    Ok(Caller::new(issuer, subject).with_claims(claims))
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// A URL, a sabir.toml or a folder [default: this folder]
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub(crate) target: Option<String>,
+
+    /// Print only the names of the tools, for completions
+    #[arg(long, hide = true)]
+    pub(crate) names: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -129,7 +218,8 @@ pub(crate) struct List {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Call {
     /// A URL, a sabir.toml or a folder; the name of the tool; its arguments
-    #[arg(value_names = ["TARGET", "TOOL", "KEY=VALUE"], required = true)]
+    #[arg(value_names = ["TARGET", "TOOL", "KEY=VALUE"], required = true,
+          value_hint = clap::ValueHint::AnyPath)]
     pub(crate) words: Vec<String>,
 
     /// Print the result as JSON; with a value, also take the arguments from it
@@ -139,6 +229,33 @@ pub(crate) struct Call {
     /// Cancel the call after this time without progress [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
+
+    /// Send this header with every HTTP request
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+
+    /// A program that serves on its standard input and output, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// A file of `sabir serve --record`
+    pub(crate) file: PathBuf,
+
+    /// A URL, a sabir.toml or a folder [default: this folder]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) against: Option<String>,
+
+    /// A member of the answers that may differ, such as `version` or `result.serverInfo.version`;
+    /// may be repeated. Ids and times always may
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) ignore: Vec<String>,
+
+    /// The time to wait for each answer
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    pub(crate) timeout: Duration,
 
     /// Send this header with every HTTP request
     #[arg(long, value_name = "NAME: VALUE")]
@@ -206,7 +323,7 @@ pub(crate) struct Uninstall {
 pub(crate) struct Serve {
     /// A sabir.toml, a folder that holds one, or folders of articles [default: ./sabir.toml, else
     /// this folder if it holds articles]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Serve the client that started this process, on standard input and output
@@ -255,17 +372,59 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) allow_public: bool,
 
-    /// Serve the console at / of a loopback address; `auto` does if standard error is a terminal
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(crate) console: When,
+    /// Listen on an address that other hosts can reach, without TLS: a proxy terminates it
+    #[arg(long)]
+    pub(crate) behind_proxy: bool,
+
+    /// Write every message of every client and upstream to this file, without secrets; see
+    /// docs/operations.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// The longest recording
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256MB")]
+    pub(crate) record_limit: u64,
+
+    /// Write the metrics to this file every 15 seconds and at the end, in the form of Prometheus
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
+
+    /// Serve the console: `always` at / of the HTTP address, if that is a loopback address; `auto`
+    /// does so if standard error is a terminal; `never`; or a loopback address or port of its own
+    #[arg(long, value_name = "WHEN|ADDRESS", default_value = "auto", value_parser = console)]
+    pub(crate) console: ConsolePlace,
 }
 
-/// When something is done that suits a person at a terminal.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum When {
+/// Whether the console is served, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConsolePlace {
+    /// With the HTTP clients, for a person at a terminal.
     Auto,
+    /// With the HTTP clients.
     Always,
     Never,
+    /// On an address of its own.
+    At(SocketAddr),
+}
+
+fn console(written: &str) -> Result<ConsolePlace, String> {
+    match written {
+        "auto" => Ok(ConsolePlace::Auto),
+        "always" => Ok(ConsolePlace::Always),
+        "never" => Ok(ConsolePlace::Never),
+        other => match parse_address(other) {
+            Some(at) if at.ip().is_loopback() => Ok(ConsolePlace::At(at)),
+            Some(_) => Err("expected a loopback address".to_owned()),
+            None => {
+                Err("expected auto, always, never or an address, e.g. 127.0.0.1:7390".to_owned())
+            }
+        },
+    }
+}
+
+fn size(written: &str) -> Result<u64, String> {
+    let size = crate::config::size(written).map(|size| size as u64);
+    size.ok_or_else(|| "expected e.g. \"64MB\"".to_owned())
 }
 
 fn address(written: &str) -> Result<SocketAddr, String> {

@@ -42,9 +42,11 @@ enum Form {
 /// The parts that can be named, beside `call`: our crates.
 const PARTS: &[&str] = &[
     "articles",
+    "auth",
     "budget",
     "call",
     "client",
+    "cluster",
     "engine",
     "observe",
     "openapi",

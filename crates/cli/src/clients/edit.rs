@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Client, Format, Server, json, toml, yaml};
 
@@ -22,13 +22,34 @@ const BOM: &str = "\u{feff}";
 impl Client {
     /// The servers in a text.
     pub(crate) fn servers(self, text: &str) -> Result<Vec<Server>, EditError> {
-        let text = text.strip_prefix(BOM).unwrap_or(text);
+        Ok(Server::all(&self.parsed(text)?[self.key()]))
+    }
+
+    /// The whole text, as JSON.
+    pub(crate) fn parsed(self, text: &str) -> Result<Value, EditError> {
+        let (_, text) = split_bom(text);
         match self.format() {
-            _ if text.trim().is_empty() => Ok(Vec::new()),
-            Format::Json => json::servers(text, self.key()),
-            Format::Toml => toml::servers(text, self.key()),
-            Format::Yaml => yaml::servers(text, self.key()),
+            _ if text.trim().is_empty() => Ok(Value::Null),
+            Format::Json => json::parsed(text),
+            Format::Toml => toml::parsed(text),
+            Format::Yaml => yaml::parsed(text),
         }
+    }
+
+    /// Whether two texts mean the same. A table of servers without any means nothing.
+    pub(super) fn is_same(self, one: &str, other: &str) -> bool {
+        let meaning = |text: &str| {
+            let mut whole = self.parsed(text).ok()?;
+            if let Some(members) = whole.as_object_mut()
+                && members.get(self.key()).is_some_and(|servers| {
+                    servers.is_null() || servers.as_object().is_some_and(Map::is_empty)
+                })
+            {
+                members.shift_remove(self.key());
+            }
+            Some(whole)
+        };
+        meaning(one).is_some_and(|one| Some(one) == meaning(other))
     }
 
     /// The text with an entry, which replaces one of the same name.

@@ -47,6 +47,15 @@ impl ConfigFile {
         &self.path
     }
 
+    pub(crate) fn client(&self) -> Client {
+        self.client
+    }
+
+    /// The whole file, as JSON; nothing if it cannot be read so.
+    pub(crate) fn parsed(&self) -> Value {
+        self.client.parsed(self.text.as_deref().unwrap_or_default()).unwrap_or_default()
+    }
+
     /// The servers of the file.
     pub(crate) fn servers(&self) -> Result<Vec<Server>, Failure> {
         let text = self.text.as_deref().unwrap_or_default();
@@ -57,11 +66,54 @@ impl ConfigFile {
     pub(crate) fn add(&self, name: &str, value: &Value) -> Result<(), Failure> {
         let old = self.text.as_deref().unwrap_or_default();
         let new = self.client.with(old, name, value).map_err(|error| self.wrong(&error))?;
-        self.check_writable()?;
-        if let Some(old) = &self.text {
-            self.replace(&backup_of(&self.path), old)?;
-        }
+        self.back_up()?;
         self.replace(&self.path, &new)
+    }
+
+    /// Keeps the text beside the file. A backup that lacks only entries of ours is kept as it is.
+    pub(crate) fn back_up(&self) -> Result<(), Failure> {
+        self.check_writable()?;
+        match &self.text {
+            Some(text) if self.since_backup().is_none() => {
+                self.replace(&backup_of(&self.path), text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The text of the backup, and the servers that were added since, if nothing else has changed.
+    fn since_backup(&self) -> Option<(String, Vec<Server>)> {
+        let before = fs::read_to_string(backup_of(&self.path)).ok()?;
+        let known = self.client.servers(&before).ok()?;
+        let mut added = self.servers().ok()?;
+        added.retain(|server| !known.contains(server));
+        // In some formats, a new entry comes before the others.
+        for _ in 0..2 {
+            if self.with_all(&before, &added) == self.text {
+                return Some((before, added));
+            }
+            added.reverse();
+        }
+        None
+    }
+
+    fn with_all(&self, text: &str, servers: &[Server]) -> Option<String> {
+        servers.iter().try_fold(text.to_owned(), |text, server| {
+            self.client.with(&text, &server.name, &server.value).ok()
+        })
+    }
+
+    /// After the client itself has removed an entry: if the file says what the backup says, it
+    /// becomes that again, byte for byte.
+    pub(crate) fn restore(self) -> Result<(), Failure> {
+        let backup = backup_of(&self.path);
+        let Ok(before) = fs::read_to_string(&backup) else { return Ok(()) };
+        let now = Self::read(self.client, self.path)?;
+        if now.text.as_deref().is_some_and(|text| now.client.is_same(text, &before)) {
+            now.replace(&now.path, &before)?;
+        }
+        let _ = fs::remove_file(&backup);
+        Ok(())
     }
 
     /// Removes an entry. If nothing else has changed since it was added, the file becomes what it
@@ -70,12 +122,17 @@ impl ConfigFile {
         let text = self.text.as_deref().unwrap_or_default();
         self.check_writable()?;
         let backup = backup_of(&self.path);
-        if let Ok(before) = fs::read_to_string(&backup)
-            && self.client.with(&before, &server.name, &server.value).is_ok_and(|with| with == text)
+        if let Some((before, mut added)) = self.since_backup()
+            && let Some(nth) = added.iter().position(|one| one.name == server.name)
         {
-            self.replace(&self.path, &before)?;
-            let _ = fs::remove_file(&backup);
-            return Ok(());
+            added.remove(nth);
+            if let Some(rest) = self.with_all(&before, &added) {
+                self.replace(&self.path, &rest)?;
+                if added.is_empty() {
+                    let _ = fs::remove_file(&backup);
+                }
+                return Ok(());
+            }
         }
         // A file that consists of the entry was made for it.
         if self.client.with("", &server.name, &server.value).is_ok_and(|only| only == text) {

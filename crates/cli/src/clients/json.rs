@@ -4,13 +4,10 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde_json::Value;
 
-use super::Server;
 use super::edit::EditError;
 
-pub(super) fn servers(text: &str, key: &str) -> Result<Vec<Server>, EditError> {
-    let value = parse(text)?.to_serde_value().unwrap_or_default();
-    let servers = value.get(key).and_then(Value::as_object).into_iter().flatten();
-    Ok(servers.map(|(name, value)| Server { name: name.clone(), value: value.clone() }).collect())
+pub(super) fn parsed(text: &str) -> Result<Value, EditError> {
+    Ok(parse(text)?.to_serde_value().unwrap_or_default())
 }
 
 pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<String, EditError> {

@@ -263,16 +263,33 @@ impl Places {
         let project = std::env::current_dir()?;
         Ok(Self { home: base.home_dir().to_owned(), config, project })
     }
+
+    /// The servers that the user's file of Claude Code has for the current folder only, or for one
+    /// above it. Its own command adds them there, unless a scope is named.
+    pub(crate) fn local_servers(&self, file: &ConfigFile, scope: Scope) -> Vec<Server> {
+        let whole = match (file.client(), scope) {
+            (Client::ClaudeCode, Scope::User) => file.parsed(),
+            _ => return Vec::new(),
+        };
+        let folders = self.project.ancestors().filter_map(Path::to_str);
+        folders.flat_map(|folder| Server::all(&whole["projects"][folder]["mcpServers"])).collect()
+    }
 }
 
 /// A server in the file of a client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) value: Value,
 }
 
 impl Server {
+    /// The servers of a table.
+    pub(crate) fn all(table: &Value) -> Vec<Self> {
+        let servers = table.as_object().into_iter().flatten();
+        servers.map(|(name, value)| Self { name: name.clone(), value: value.clone() }).collect()
+    }
+
     /// The program and its arguments, if it is a local one.
     pub(crate) fn line(&self) -> Option<Vec<String>> {
         let texts = |value: &Value| -> Vec<String> {
@@ -293,6 +310,11 @@ impl Server {
     pub(crate) fn url(&self) -> Option<&str> {
         let keys = ["url", "serverUrl", "httpUrl", "uri"];
         keys.iter().find_map(|key| self.value[*key].as_str())
+    }
+
+    /// Whether the client does not use it.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.value["disabled"] == true || self.value["enabled"] == false
     }
 
     /// Whether it runs Sabir.

@@ -8,17 +8,11 @@ use std::ops::Range;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::Server;
 use super::edit::{EditError, line_end};
 
-pub(super) fn servers(text: &str, key: &str) -> Result<Vec<Server>, EditError> {
+pub(super) fn parsed(text: &str) -> Result<Value, EditError> {
     let value: toml::Table = toml::from_str(text).map_err(|error| invalid(&error))?;
-    let servers = value.get(key).and_then(toml::Value::as_table).into_iter().flatten();
-    let servers = servers.map(|(name, value)| Server {
-        name: name.clone(),
-        value: serde_json::to_value(value).unwrap_or_default(),
-    });
-    Ok(servers.collect())
+    Ok(serde_json::to_value(value).unwrap_or_default())
 }
 
 pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<String, EditError> {

@@ -3,19 +3,16 @@
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;
 
-use super::Server;
 use super::edit::{EditError, line_end};
 
-pub(super) fn servers(text: &str, key: &str) -> Result<Vec<Server>, EditError> {
+pub(super) fn parsed(text: &str) -> Result<Value, EditError> {
     let documents =
         Yaml::load_from_str(text).map_err(|error| EditError(format!("invalid YAML: {error}")))?;
-    let whole = documents.first().map(json).unwrap_or_default();
-    let servers = whole[key].as_object().into_iter().flatten();
-    Ok(servers.map(|(name, value)| Server { name: name.clone(), value: value.clone() }).collect())
+    Ok(documents.first().map(json).unwrap_or_default())
 }
 
 pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<String, EditError> {
-    servers(text, key)?;
+    parsed(text)?;
     let text = without(text, key, name)?;
     let end = line_end(&text);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -37,7 +34,7 @@ pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<S
                 .concat()
         }
     };
-    match servers(&text, key)?.iter().any(|server| server.name == name) {
+    match parsed(&text)?[key].get(name).is_some() {
         true => Ok(text),
         false => Err(EditError(format!("`{key}` is not written as a block of lines"))),
     }

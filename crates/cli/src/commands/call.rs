@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Call) -> Result<(), Failure> {
     };
     super::block_on(async {
         let terminal = Arc::new(Terminal::default());
-        let connected = Connected::new(&target, &args.header, terminal.clone()).await?;
+        let connected = Connected::new(&target, &args.header, Some(tool), terminal.clone()).await?;
         let called = tokio::select! {
             called = call(&connected.client, args, tool, pairs) => called,
             // The call is dropped, and with that cancelled.

@@ -1,9 +1,13 @@
 //! `sabir import`: the servers of clients as `[[upstream]]` entries.
 
+mod secrets; // values that are not copied
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
+
+use secrets::{Secrets, reference};
 
 use super::install::files;
 use crate::clients::{Client, ConfigFile, Places, Server};
@@ -14,25 +18,41 @@ pub(crate) fn run(client: Option<Client>) -> Result<(), Failure> {
     let places = Places::of_this_user()?;
     let mut written = String::new();
     let mut names = BTreeSet::new();
-    for (owner, _, path) in files(&places) {
+    let mut secrets = Secrets::default();
+    for (owner, scope, path) in files(&places) {
         if client.is_some_and(|client| client != owner) {
             continue;
         }
         let file = ConfigFile::read(owner, path)?;
-        for server in file.servers()? {
+        let servers = match file.servers() {
+            Ok(servers) => servers,
+            // One broken file does not keep the others from being read.
+            Err(failure) if client.is_none() => {
+                say(&format!("skipped {failure}"));
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
+        for server in servers.into_iter().chain(places.local_servers(&file, scope)) {
             let origin = format!("{} ({})", file.path().display(), owner.name());
             if server.is_ours() {
                 say(&format!("skipped `{}` of {origin}: it is Sabir", server.name));
                 continue;
             }
-            let mut name = config::plain(&server.name);
-            while !names.insert(name.clone()) {
-                name += "-2";
+            if server.is_disabled() {
+                say(&format!("skipped `{}` of {origin}: it is disabled", server.name));
+                continue;
             }
-            match upstream(&name, &server) {
-                Some(Upstream { text, variables }) => {
+            let plain = config::plain(&server.name);
+            let mut numbered = (2..).map(|number| format!("{plain}-{number}"));
+            let mut name = plain.clone();
+            while !names.insert(name.clone()) {
+                name = numbered.next().unwrap_or_default();
+            }
+            match upstream(&name, &server, &mut secrets) {
+                Some(text) => {
                     say(&format!("imported `{name}` of {origin}"));
-                    for variable in variables {
+                    for variable in secrets.found() {
                         say(&format!(
                             "  set {variable}: its value was in the file and is not copied"
                         ));
@@ -52,21 +72,15 @@ pub(crate) fn run(client: Option<Client>) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Upstream {
-    text: String,
-    /// Variables whose values were written in the file.
-    variables: Vec<String>,
-}
-
-fn upstream(name: &str, server: &Server) -> Option<Upstream> {
+fn upstream(name: &str, server: &Server, secrets: &mut Secrets) -> Option<String> {
     let mut table = toml::Table::new();
-    let mut variables = Vec::new();
+    secrets.begin(name);
     table.insert("name".to_owned(), name.into());
     if let Some(url) = server.url() {
-        table.insert("url".to_owned(), reference(url).into());
+        table.insert("url".to_owned(), secrets.url(reference(url)).into());
         let mut headers = toml::Table::new();
         for (header, value) in members(&server.value, &["headers", "http_headers"]) {
-            let value = secret(name, &header, &value, &mut variables);
+            let value = secrets.header(&header, &value);
             headers.insert(header, value.into());
         }
         if let Some(variable) = server.value["bearer_token_env_var"].as_str() {
@@ -77,14 +91,16 @@ fn upstream(name: &str, server: &Server) -> Option<Upstream> {
         }
         insert(&mut table, "headers", headers);
     } else {
-        let line: Vec<_> = server.line()?.iter().map(|word| reference(word)).collect();
-        table.insert("run".to_owned(), line.into());
+        let line = server.line()?;
+        let before = std::iter::once(None).chain(line.iter().map(|word| Some(word.as_str())));
+        let words = line.iter().zip(before).map(|(word, before)| secrets.word(before, word));
+        table.insert("run".to_owned(), words.collect::<Vec<_>>().into());
         if let Some(cwd) = server.value["cwd"].as_str() {
             table.insert("cwd".to_owned(), reference(cwd).into());
         }
         let mut env = toml::Table::new();
         for (variable, value) in members(&server.value, &["env", "envs", "environment"]) {
-            let value = secret("", &variable, &value, &mut variables);
+            let value = secrets.variable(&variable, &value);
             env.insert(variable, value.into());
         }
         for key in ["env_keys", "env_vars"] {
@@ -96,7 +112,7 @@ fn upstream(name: &str, server: &Server) -> Option<Upstream> {
         insert(&mut table, "env", env);
     }
     let lines = table.iter().map(|(key, value)| format!("{key} = {value}\n"));
-    Some(Upstream { text: format!("[[upstream]]\n{}", lines.collect::<String>()), variables })
+    Some(format!("[[upstream]]\n{}", lines.collect::<String>()))
 }
 
 fn insert(table: &mut toml::Table, key: &str, inner: toml::Table) {
@@ -113,41 +129,4 @@ fn members(value: &Value, keys: &[&str]) -> Vec<(String, String)> {
         (name.clone(), text)
     });
     texts.collect()
-}
-
-/// A value that looks like a secret becomes a reference to a variable.
-fn secret(server: &str, key: &str, value: &str, variables: &mut Vec<String>) -> String {
-    let value = reference(value);
-    let lower = key.to_ascii_lowercase();
-    let words =
-        ["key", "token", "secret", "password", "passwd", "credential", "auth", "cookie", "pat"];
-    let is_secret = words.iter().any(|word| {
-        lower.split(['_', '-', '.']).any(|part| part.ends_with(word) || part.starts_with("auth"))
-    });
-    if !is_secret || value.contains("${") || value.is_empty() {
-        return value;
-    }
-    let variable = match server {
-        "" => key.to_owned(),
-        server => format!("{server}_{key}")
-            .to_uppercase()
-            .replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
-    };
-    variables.push(variable.clone());
-    match value.split_once(' ') {
-        Some((scheme, _)) if ["Bearer", "Basic", "token"].contains(&scheme) => {
-            format!("{scheme} ${{{variable}}}")
-        }
-        _ => format!("${{{variable}}}"),
-    }
-}
-
-/// References to variables, as `${NAME}`: clients also write `${env:NAME}`, `${input:name}` and
-/// `{env:NAME}`.
-fn reference(value: &str) -> String {
-    let value = value.replace("${env:", "${").replace("{env:", "${");
-    let Some((before, after)) = value.split_once("${input:") else { return value };
-    let (id, rest) = after.split_once('}').unwrap_or((after, ""));
-    let variable = id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("{before}${{{variable}}}{}", reference(rest))
 }

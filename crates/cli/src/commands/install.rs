@@ -49,7 +49,14 @@ pub(crate) fn install(args: &Install) -> Result<(), Failure> {
     }
     // The client's own command refuses a name that is taken.
     let own = client.add_command(args.scope, &target.name, &entry).filter(|_| known.is_none());
-    if !own.is_some_and(|own| run(&own)) {
+    let is_added = match own {
+        Some(own) => {
+            file.back_up()?;
+            run(&own)
+        }
+        None => false,
+    };
+    if !is_added {
         file.add(&target.name, &value)?;
     }
     say(&format!("added `{}` to {}", target.name, file.path().display()));
@@ -71,26 +78,39 @@ pub(crate) fn uninstall(args: &Uninstall) -> Result<(), Failure> {
         hint: None,
     })?;
     let own = args.client.remove_command(args.scope, &server.name);
-    if !own.is_some_and(|own| run(&own)) {
+    let path = file.path().display().to_string();
+    if own.is_some_and(|own| run(&own)) {
+        file.restore()?;
+    } else {
         file.remove(server)?;
     }
-    say(&format!("removed `{}` from {}", server.name, file.path().display()));
+    say(&format!("removed `{}` from {path}", server.name));
     Ok(())
 }
 
 /// The server of this name, or the only one that runs Sabir.
 fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, String> {
     let ours: Vec<_> = servers.iter().filter(|server| server.is_ours()).collect();
+    let named = |servers: &[&Server]| {
+        let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
+        names.join(", ")
+    };
+    let all: Vec<_> = servers.iter().collect();
     match (name, &ours[..]) {
-        (Some(name), _) => servers
-            .iter()
-            .find(|server| server.name == name)
-            .ok_or_else(|| format!("there is no server `{name}`")),
+        (Some(name), _) => {
+            servers.iter().find(|server| server.name == name).ok_or_else(|| match &all[..] {
+                [] => format!("there is no server `{name}`, nor any other"),
+                all => format!("there is no server `{name}` (expected one of {})", named(all)),
+            })
+        }
         (None, [only]) => Ok(only),
-        (None, []) => Err("no server runs Sabir".to_owned()),
+        (None, []) if all.is_empty() => Err("there are no servers".to_owned()),
+        // A URL may be Sabir's, or not.
+        (None, []) => {
+            Err(format!("no server runs Sabir (name the one to remove: {})", named(&all)))
+        }
         (None, several) => {
-            let names: Vec<_> = several.iter().map(|server| server.name.as_str()).collect();
-            Err(format!("several servers run Sabir (name one of {})", names.join(", ")))
+            Err(format!("several servers run Sabir (name one of {})", named(several)))
         }
     }
 }

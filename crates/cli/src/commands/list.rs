@@ -22,12 +22,16 @@ pub(crate) fn run(args: &List) -> Result<(), Failure> {
         }
     };
     super::block_on(async {
-        let connected = Connected::new(&target, &args.header, Arc::new(NoAnswers)).await?;
+        let connected = Connected::new(&target, &args.header, None, Arc::new(NoAnswers)).await?;
         let listed = Listed::of(&connected.client).await;
         let title = connected.client.server().map(|info| server_line(&info));
         connected.close().await;
         let listed = listed.map_err(|error| Failure::new(error.to_string()))?;
-        let text = if args.json { listed.json() } else { listed.table(title.as_deref()) };
+        let text = match (args.names, args.json) {
+            (true, _) => listed.names(),
+            (false, true) => listed.json(),
+            (false, false) => listed.table(title.as_deref()),
+        };
         print_text(&format!("{}\n", text.trim_end()));
         Ok(())
     })
@@ -65,6 +69,12 @@ impl Listed {
             list("resourceTemplates", &self.templates),
         ];
         format!("{{{}}}", all.join(","))
+    }
+
+    /// The names of the tools, for completions of a shell.
+    fn names(&self) -> String {
+        let names: Vec<_> = self.tools.iter().map(|tool| clean(&tool.name)).collect();
+        names.join("\n")
     }
 
     fn table(&self, server: Option<&str>) -> String {

@@ -2,16 +2,21 @@
 
 mod call;
 mod check;
+mod cluster;
+mod completions;
 mod doctor;
+mod explain;
 mod import;
 mod init;
 mod install;
 mod list;
 mod openapi;
+mod replay;
 mod secrets;
 mod serve;
 mod target;
 mod token;
+mod upstream;
 
 use std::sync::Arc;
 
@@ -19,7 +24,7 @@ use sabir_engine::{Engine, Observer};
 
 use clap::CommandFactory as _;
 
-use crate::args::{Args, Command, Token};
+use crate::args::{Args, Cluster, Command, Token};
 use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
 use crate::logging::Log;
 use crate::report::Failure;
@@ -32,22 +37,21 @@ pub(crate) fn run(command: Command, log: &Log) -> Result<(), Failure> {
     }
     match command {
         Command::Serve(serve) => serve::run(&serve, log),
-        Command::Check { paths, no_config, json, caller } => {
-            check::run(&paths, no_config, json, caller.as_ref())
-        }
+        Command::Check(args) => check::run(&args),
         Command::Token(Token::New { name, scope }) => token::new(&name, &scope),
+        Command::Upstream(upstream) => upstream::run(&upstream),
+        Command::Cluster(Cluster::Status { path, json }) => cluster::status(path.as_deref(), json),
         Command::Init => init::run(),
         Command::List(list) => list::run(&list),
         Command::Call(call) => call::run(&call),
         Command::Openapi(args) => openapi::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Explain { file, call } => explain::run(&file, call),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Import { client } => import::run(client),
         Command::Doctor => doctor::run(),
-        Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Args::command(), "sabir", &mut std::io::stdout());
-            Ok(())
-        }
+        Command::Completions { shell } => Ok(completions::run(shell)?),
         Command::Man => Ok(clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout())?),
     }
 }
@@ -79,8 +83,10 @@ impl Opened {
         settings: Settings,
         observers: Vec<Arc<dyn Observer>>,
     ) -> Result<Self, Mistakes> {
+        let tap = settings.engine.tap.clone();
+        let (connect, cluster) = (settings.connect, settings.nodes);
+        let context = OpenContext::new(settings.folder, tap, connect, cluster, settings.asks_anew);
         let engine = Engine::observed(settings.engine, observers);
-        let context = OpenContext::new(settings.folder);
         let opening =
             SourceDescription::open_all(settings.sources, &context, engine.registry(), &[]);
         let sources = opening.await?.added;

@@ -53,7 +53,9 @@ pub(super) fn protect(settings: &Settings, token: Option<&NamedToken>) -> Result
     let has_secrets = token.is_some()
         || !settings.http.tokens.is_empty()
         || settings.engine.seal_key.is_some()
-        || introspection.is_some();
+        || settings.sources.iter().any(|source| source.login().is_some())
+        || introspection.is_some()
+        || settings.tls.is_some();
     #[cfg(target_os = "linux")]
     if has_secrets {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};

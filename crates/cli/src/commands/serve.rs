@@ -1,37 +1,48 @@
 //! `sabir serve`: serves the sources of a configuration.
 
+pub(crate) mod certificates; // the certificates of `[tls]`
+pub(super) mod cluster; // sessions that survive this process
+mod connect; // the page on which callers log in at upstreams
 mod host; // the process that started us, as a source
-mod ide; // how Claude Code finds an editor
+pub(super) mod ide; // how Claude Code finds an editor
+mod listen; // listening, and what is printed about it
 mod operator; // metrics and the console
 mod reload; // a configuration that changes
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use sabir::{Authenticate, DiskStore, HttpServer, HttpSettings};
 use sabir_auth::{Overseer, ResourceServer};
 use sabir_budget::{files_for_connections, raise_file_limit};
 use sabir_engine::{Engine, Observer, Oversee};
+use sabir_registry::Registry;
 use sabir_sources::host::{Host, HostSource};
+use sabir_sources::login::Connect;
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use self::certificates::scheme;
+use self::connect::ConnectPages;
 use self::ide::{Ide, LockFile};
+use self::listen::bind;
 use self::operator::Operator;
-use self::reload::{Reloader, WatchedFile};
+use self::reload::{Reloader, WatchedFiles};
 use super::{Opened, secrets};
 use crate::args::Serve;
-use crate::config::{self, Oversight, Settings};
+use crate::config::{self, EMPTY, Login, Oversight, Settings};
 use crate::escape::escaped;
 use crate::logging::Log;
 use crate::report::{Failure, say};
-use crate::shell;
 
 /// How long sources may take to become ready before clients are served. Many clients list the tools
 /// only once. Sources that are not ready by then are served as far as they are.
 const HEAD_START: Duration = Duration::from_secs(2);
+/// How often it is looked whether those that are still missing are worth waiting for.
+const HEAD_START_CHECK: Duration = Duration::from_millis(5);
 
 /// Opens the file in which tasks survive the process. Only a server does: one process has it open.
 fn with_task_store(mut settings: Settings) -> Result<Settings, Failure> {
@@ -44,18 +55,23 @@ fn with_task_store(mut settings: Settings) -> Result<Settings, Failure> {
 
 pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
     let mut settings = config::read_all(&args.paths, args.no_config)?;
-    settings.engine.overseer = overseer(&settings)?;
+    let overseer = overseer(&settings)?;
     settings.process.apply();
     let mut transports = Transports::choose(args, &settings)?;
     log.start(transports.has_many());
     transports.fit_file_limit();
     let notes = notes(args, &settings, &transports);
-    let operator = transports.http.as_mut().map(|http| Operator::new(args.console, http));
-    let operator = operator.transpose()?;
+    let connect = transports.http.as_ref().map(|http| ConnectPages::new(&settings, http));
+    let connect = connect.transpose()?.flatten();
+    settings.connect = connect.clone().map(|pages| pages as Arc<dyn Connect>);
+    let server = &settings.engine.server.name;
+    let mut operator = Operator::new(args, transports.http.as_mut(), server)?;
     // On standard input and output, the client starts us anew.
     let reloads =
         transports.ide.is_none() && (transports.http.is_some() || transports.ws.is_some());
-    let (tables, file) = (settings.tables.clone(), settings.file.as_deref().map(WatchedFile::new));
+    let recorder = operator::record(args, &mut settings, reloads, operator.as_mut())?;
+    let (tables, file) = (settings.tables.clone(), settings.file.as_deref());
+    let file = file.map(|file| WatchedFiles::new([file]));
     let runtime = runtime(&transports)?;
     let served = runtime.block_on(async {
         let host = args.host.then(host::connect);
@@ -63,28 +79,83 @@ pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
         let told =
             told.map(|host| Arc::new(move |event| host::tell(&host, event)) as Arc<dyn Observer>);
         let operating = operator.iter().flat_map(Operator::observers);
-        let observers = told.into_iter().chain(operating).collect();
-        let opened = Opened::observed(with_task_store(settings)?, observers).await?;
+        let recording = recorder.clone().map(|recorder| recorder as Arc<dyn Observer>);
+        let observers = told.into_iter().chain(operating).chain(recording).collect();
+        let mut settings = with_task_store(settings)?;
+        let cluster = match &transports.http {
+            Some(_) => cluster::open(&mut settings)?,
+            None => None,
+        };
+        settings.engine.overseer =
+            overseer.map(|overseer| Arc::new(overseer.among(cluster.clone())) as Arc<dyn Oversee>);
+        transports.http.iter_mut().for_each(|http| http.cluster.clone_from(&cluster));
+        let opened = Opened::observed(settings, observers).await?;
         let engine = opened.engine.clone();
+        recorder.iter().for_each(|recorder| recorder.watch(&engine));
         if let Some(host) = host.clone() {
             let added = engine.registry().add(Arc::new(HostSource(host)));
             added.map_err(|error| Failure::new(error.to_string()))?;
         }
-        let starting = tokio::spawn(async move { engine.start().await });
+        operator.iter().for_each(|operator| operator.watch_programs(&opened.context));
+        let exporting = operator.as_ref().map(|operator| operator.export(&engine));
+        let registry = engine.registry().clone();
+        let starting = tokio::spawn(async move { engine.start().await }).map(drop).shared();
         // A task that is not awaited any more goes on.
-        let _ = tokio::time::timeout(HEAD_START, starting).await;
+        let _ = tokio::time::timeout(HEAD_START, async {
+            tokio::select! {
+                () = starting.clone() => {}
+                () = settled(&registry) => {}
+            }
+        })
+        .await;
+        if let Some(what) = collision(&opened.engine) {
+            opened.close().await;
+            return Err(Failure::Other { what, hint: Some(config::COLLISION) });
+        }
         let reloader = reloads.then(|| Reloader::new(args, tables, file, &opened));
         let reloading = reloader.map(|reloader| tokio::spawn(reloader.run()));
-        let served = serve(&opened.engine, transports, host, operator.as_ref(), &notes).await;
+        let served = serve(
+            &opened.engine,
+            transports,
+            host,
+            (operator.as_ref(), connect),
+            (&notes[..], starting),
+        )
+        .await;
         if let Some(reloading) = reloading {
             reloading.abort();
         }
         opened.close().await;
+        if let Some(exporting) = exporting {
+            exporting.finish().await;
+        }
         served
     });
     // A thread may be blocked in a read; the process does not wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     served
+}
+
+/// Waits until the sources are ready that are worth waiting for.
+async fn settled(registry: &Registry) {
+    loop {
+        tokio::time::sleep(HEAD_START_CHECK).await;
+        if registry.is_settled() {
+            return;
+        }
+    }
+}
+
+/// How many collisions are named.
+const NAMED_COLLISIONS: usize = 5;
+
+/// Two upstreams that turned out to offer the same name. One that does so later loses it, and the
+/// server goes on.
+fn collision(engine: &Engine) -> Option<String> {
+    let collisions = engine.registry().status();
+    let collisions = collisions.iter().flat_map(super::check::collisions);
+    let collisions: Vec<_> = collisions.take(NAMED_COLLISIONS).collect();
+    (!collisions.is_empty()).then(|| collisions.join("\nerror: "))
 }
 
 /// The transports that are served.
@@ -109,6 +180,7 @@ impl Transports {
         let mut http = settings.http.clone();
         http.address = args.http.unwrap_or(http.address);
         http.allow_public |= args.allow_public;
+        http.behind_proxy |= args.behind_proxy || !http.trusted_proxies.is_empty();
         let token = secrets::token(args)?;
         secrets::protect(settings, token.as_ref())?;
         let has_token = token.is_some();
@@ -127,6 +199,7 @@ impl Transports {
             _ => std::process::id(),
         };
         if listens_http || ws_address.is_some() {
+            http.tls = certificates::load(settings)?;
             http.authenticate = authenticator(settings, &http)?;
         }
         let ide = args.ide.as_deref().map(|name| Ide::new(name, &args.workspace, pid));
@@ -145,14 +218,14 @@ impl Transports {
 }
 
 /// Limits calls and logs them, if the file says so.
-fn overseer(settings: &Settings) -> Result<Option<Arc<dyn Oversee>>, Failure> {
+fn overseer(settings: &Settings) -> Result<Option<Overseer>, Failure> {
     let Oversight { limits, audit } = &settings.oversight;
     if limits.is_empty() && audit.is_none() {
         return Ok(None);
     }
     let overseer = Overseer::new(limits.clone(), audit.as_ref());
     let failed = |error| Failure::new(format!("cannot open the audit log: {error}"));
-    Ok(Some(Arc::new(overseer.map_err(failed)?)))
+    Ok(Some(overseer.map_err(failed)?))
 }
 
 /// Establishes callers by the access tokens of the issuers that the file names.
@@ -168,8 +241,10 @@ fn authenticator(
             let hint = Some("add e.g. `resource = \"https://mcp.example.com/mcp\"` to [auth]");
             return Err(Failure::Other { what, hint });
         }
-        tokens.resource = format!("http://{address}{endpoint}");
+        tokens.resource = format!("{}://{address}{endpoint}", scheme(http));
     }
+    let mut logins = settings.sources.iter().filter_map(|source| source.login());
+    tokens.lends_tokens = logins.any(Login::exchanges);
     let server =
         ResourceServer::new(&tokens).map_err(|bad| Failure::new(format!("auth: {bad}")))?;
     Ok(Some(Arc::new(server)))
@@ -193,6 +268,10 @@ fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<Stri
         if let Some(more) = programs.len().checked_sub(NAMED_PROGRAMS).filter(|more| *more > 0) {
             notes.push(format!("  and {more} more programs"));
         }
+    }
+    let is_empty = args.paths.is_empty() && settings.is_empty();
+    if is_empty && !args.host && transports.http.is_some() {
+        notes.push(EMPTY.to_owned());
     }
     if args.token.is_some() {
         notes.push("warning: --token is visible in the list of processes".to_owned());
@@ -237,27 +316,56 @@ async fn serve(
     engine: &Arc<Engine>,
     transports: Transports,
     host: Option<Arc<Host>>,
-    operator: Option<&Operator>,
-    notes: &[String],
+    (operator, connect): (Option<&Operator>, Option<Arc<ConnectPages>>),
+    (notes, started): (&[String], impl Future<Output = ()> + Send + 'static),
 ) -> Result<(), Failure> {
     // A signal or the end of standard input stops everything.
     let stop = watch::Sender::new(false);
     let mut servers = Vec::new();
+    let mut tls = None;
+    let (http, mut url) = (transports.http.clone(), None);
     for mut settings in transports.http.into_iter().chain(transports.ws) {
         let token_env = transports.token_env.as_deref();
         let operator = operator.filter(|_| !settings.only_websocket);
         if let Some(operator) = operator {
             operator.attach(engine, &mut settings, token_env);
         }
+        if let Some(connect) = connect.as_ref().filter(|_| !settings.only_websocket) {
+            settings.pages = Some(Arc::new(connect.clone().beside(settings.pages.take())));
+        }
+        let has_page = !settings.only_websocket;
+        let scheme = scheme(&settings);
+        tls = tls.or(settings.tls.clone());
         let server = bind(engine, settings, token_env).await?;
+        if let Some(connect) = connect.as_ref().filter(|_| has_page) {
+            connect.set_address(scheme, server.address());
+        }
+        if has_page {
+            url = http
+                .as_ref()
+                .map(|http| format!("{scheme}://{}{}", server.address(), http.endpoint));
+        }
         if let Some(operator) = operator {
             operator.watch(&server);
-            let console = operator.address(server.address());
+            let console = operator.address(scheme, server.address());
             console.iter().for_each(|address| say(&format!("  console: {address}")));
         }
         servers.push(server);
     }
+    let token_env = transports.token_env.as_deref();
+    let console = match operator {
+        Some(operator) => serve_console(engine, operator, http.as_ref(), url, token_env).await?,
+        None => None,
+    };
     notes.iter().for_each(|note| say(note));
+    let (reading, many) = (engine.clone(), !servers.is_empty());
+    tokio::spawn(async move {
+        started.await;
+        say_summaries(&reading, many);
+    });
+    if let Some(tls) = tls {
+        tokio::spawn(certificates::watch(tls));
+    }
     // The last server is that of the editor, if there is one.
     let port = servers.last().map(|server| server.address().port());
     let lock = transports.ide.zip(port).map(|(ide, port)| ide.lock(port)).transpose()?;
@@ -269,7 +377,7 @@ async fn serve(
         tokio::spawn(stop_with_host(engine.clone(), stop.clone(), host));
     }
     let listening = async {
-        let running = servers.into_iter().map(|server| {
+        let running = servers.into_iter().chain(console).map(|server| {
             let mut stopped = stop.subscribe();
             server.run(async move { drop(stopped.wait_for(|stop| *stop).await) })
         });
@@ -292,34 +400,36 @@ async fn serve(
     piped
 }
 
-/// Listens, and prints the URL and a command that adds it to a client.
-async fn bind(
+/// Binds the listener of the console, where it has one of its own.
+async fn serve_console(
     engine: &Arc<Engine>,
-    settings: HttpSettings,
+    operator: &Operator,
+    http: Option<&HttpSettings>,
+    url: Option<String>,
     token_env: Option<&str>,
-) -> Result<HttpServer, Failure> {
-    let is_open = settings.tokens.is_empty() && settings.authenticate.is_none();
-    let endpoint = settings.endpoint.clone();
-    let is_websocket = settings.only_websocket;
-    let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {
-        let hint = match error {
-            sabir::BindError::Public(_) => Some("require a --token, or add --allow-public"),
-            sabir::BindError::System { .. } => None,
-        };
-        Failure::Other { what: error.to_string(), hint }
-    })?;
-    let address = server.address();
-    if is_open && !address.ip().is_loopback() {
-        say("warning: other hosts can use this server without authentication");
+) -> Result<Option<HttpServer>, Failure> {
+    let Some(settings) = operator.own_server(engine, http, url, token_env)? else {
+        return Ok(None);
+    };
+    let server = HttpServer::bind(engine.clone(), settings).await;
+    let server = server.map_err(|error| Failure::new(format!("console: {error}")))?;
+    if let Some(address) = operator.own_address(server.address()) {
+        say(&format!("console: {address}"));
     }
-    let name = &engine.settings().server.name;
-    if is_websocket {
-        say(&format!("serving `{name}` on ws://{address}"));
-        return Ok(server);
+    Ok(Some(server))
+}
+
+/// Says what each source serves and what it leaves out. On stdio alone it would only be noise in a
+/// client's log, so it is logged at `info`.
+fn say_summaries(engine: &Engine, aloud: bool) {
+    for source in engine.registry().status() {
+        let Some(summary) = &source.summary else { continue };
+        let text = format!("{}: {summary}", source.name);
+        match aloud {
+            true => say(&escaped(&text)),
+            false => tracing::info!("{text}"),
+        }
     }
-    say(&format!("serving `{name}` on http://{address}{endpoint}"));
-    say(&format!("  {}", client_line(name, address, &endpoint, token_env)));
-    Ok(server)
 }
 
 /// The end of the host stops the server.
@@ -327,29 +437,6 @@ async fn stop_with_host(engine: Arc<Engine>, stop: watch::Sender<bool>, host: Ar
     host.ended().await;
     engine.stop();
     stop.send_replace(true);
-}
-
-/// The command that adds this server to a client. A token is named by its variable, never shown.
-fn client_line(
-    name: &str,
-    mut address: SocketAddr,
-    endpoint: &str,
-    token_env: Option<&str>,
-) -> String {
-    if address.ip().is_unspecified() {
-        // An address for this machine; for others the user has to write its name.
-        address.set_ip(if address.is_ipv6() {
-            Ipv6Addr::LOCALHOST.into()
-        } else {
-            Ipv4Addr::LOCALHOST.into()
-        });
-    }
-    let url = shell::quoted(&format!("http://{address}{endpoint}"));
-    let header = match token_env {
-        Some(variable) => format!(" --header \"Authorization: Bearer ${{{variable}}}\""),
-        None => String::new(),
-    };
-    format!("claude mcp add --transport http {} {url}{header}", config::plain(name))
 }
 
 /// The first signal stops the server, with the grace period for running calls. The second exits.

@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sabir_client::{
     Answerer, ChildTransport, Client, ClientConfig, HttpTarget, PipeTransport, Program, Transport,
 };
+use sabir_engine::Engine;
+use sabir_registry::SourceState;
 use sabir_sources::command::find_program;
 use sabir_supervisor::{GracePeriod, Supervisor, SupervisorSettings};
 use sabir_wire::Caller;
@@ -14,7 +17,12 @@ use sabir_wire::types::ClientCapabilities;
 
 use super::Opened;
 use crate::config;
-use crate::report::Failure;
+use crate::report::{Failure, say};
+
+/// How long our own sources may take to become ready. A program may have to be downloaded first.
+const START_TIME: Duration = Duration::from_secs(20);
+/// How often it is looked whether the tool is there.
+const START_CHECK: Duration = Duration::from_millis(20);
 
 /// The server, as it was typed.
 #[derive(Debug)]
@@ -25,37 +33,83 @@ pub(crate) enum Target<'a> {
     Command(&'a [OsString]),
 }
 
-/// A connected server.
-pub(crate) struct Connected {
-    pub(crate) client: Client,
-    supervisor: Option<Supervisor>,
-    opened: Option<Opened>,
+/// A server that links can be opened to.
+pub(super) enum Reached {
+    Remote(Arc<dyn Transport>),
+    Own(Opened),
+    Program(Supervisor, Program),
 }
 
-impl Connected {
-    /// Connects to the server. `headers` are for URLs only.
+impl Reached {
+    /// Finds the server. `headers` are for URLs only. Our own sources are waited for until they are
+    /// ready, or the tool is there that is to be called.
     pub(crate) async fn new(
         target: &Target<'_>,
         headers: &[String],
-        answerer: Arc<dyn Answerer>,
+        tool: Option<&str>,
     ) -> Result<Self, Failure> {
-        let (mut supervisor, mut opened) = (None, None);
-        let transport: Arc<dyn Transport> = match target {
-            Target::Written(url) if url.contains("://") => remote(url, headers)?,
+        Ok(match target {
+            Target::Written(url) if url.contains("://") => Self::Remote(remote(url, headers)?),
             _ if !headers.is_empty() => {
                 return Err(Failure::new("--header needs a target that is a URL"));
             }
             Target::Written(path) => {
-                let opened =
-                    opened.insert(Opened::new(config::read(Some(Path::new(path)), false)?).await?);
-                opened.engine.start().await;
-                Arc::new(own(opened))
+                let opened = Opened::new(config::read(Some(Path::new(path)), false)?).await?;
+                start(&opened.engine, tool).await;
+                Self::Own(opened)
             }
             Target::Command(command) => {
-                let supervisor = supervisor.insert(Supervisor::new(SupervisorSettings::default()));
-                Arc::new(ChildTransport::new(supervisor.clone(), program(command)?))
+                let supervisor = Supervisor::new(SupervisorSettings::default());
+                Self::Program(supervisor, program(command)?)
             }
-        };
+        })
+    }
+
+    /// Our own sources say that they may change, as a server does that follows its file.
+    pub(super) fn allow_changes(&self) {
+        if let Self::Own(opened) = self {
+            opened.engine.registry().allow_changes();
+        }
+    }
+
+    /// A way to it. Over a pipe, one link can be opened with it.
+    pub(crate) fn transport(&self) -> Arc<dyn Transport> {
+        match self {
+            Self::Remote(transport) => transport.clone(),
+            Self::Own(opened) => Arc::new(own(opened)),
+            Self::Program(supervisor, program) => {
+                Arc::new(ChildTransport::new(supervisor.clone(), program.clone()))
+            }
+        }
+    }
+
+    /// Stops what was started.
+    pub(crate) async fn close(self) {
+        match self {
+            Self::Remote(_) => {}
+            Self::Own(opened) => opened.close().await,
+            Self::Program(supervisor, _) => {
+                supervisor.close(GracePeriod::default().total()).await;
+            }
+        }
+    }
+}
+
+/// A connected server.
+pub(crate) struct Connected {
+    pub(crate) client: Client,
+    reached: Reached,
+}
+
+impl Connected {
+    /// Connects to the server. `headers` are for URLs only, `tool` is the one to be called.
+    pub(crate) async fn new(
+        target: &Target<'_>,
+        headers: &[String],
+        tool: Option<&str>,
+        answerer: Arc<dyn Answerer>,
+    ) -> Result<Self, Failure> {
+        let reached = Reached::new(target, headers, tool).await?;
         let capabilities = ClientCapabilities {
             elicitation_form: true,
             elicitation_url: true,
@@ -64,8 +118,8 @@ impl Connected {
         let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
         // A person sees the failure, and tries again.
         config.reconnect.attempts = 1;
-        let client = Client::new(transport, config, answerer);
-        let connected = Self { client, supervisor, opened };
+        let client = Client::new(reached.transport(), config, answerer);
+        let connected = Self { client, reached };
         match connected.client.open().await {
             Ok(_) => Ok(connected),
             Err(error) => {
@@ -83,13 +137,37 @@ impl Connected {
     /// Leaves the server, and stops what was started for it.
     pub(crate) async fn close(self) {
         self.client.close().await;
-        if let Some(supervisor) = self.supervisor {
-            supervisor.close(GracePeriod::default().total()).await;
-        }
-        if let Some(opened) = self.opened {
-            opened.close().await;
+        self.reached.close().await;
+    }
+}
+
+/// Starts our own sources. One that does not answer must not keep the user from the others.
+async fn start(engine: &Arc<Engine>, tool: Option<&str>) {
+    let starting = engine.clone();
+    let mut starting = tokio::spawn(async move { starting.start().await });
+    let end = Instant::now() + START_TIME;
+    while Instant::now() < end {
+        let is_over = tokio::time::timeout(START_CHECK, &mut starting).await.is_ok();
+        if is_over || tool.is_some_and(|tool| is_ready(engine, tool)) {
+            // The sources go on; what becomes of the others does not concern the user.
+            return starting.abort();
         }
     }
+    starting.abort();
+    let status = engine.registry().status();
+    for source in status.iter().filter(|source| source.state == SourceState::Starting) {
+        say(&format!("not ready after {} s: {}", START_TIME.as_secs(), source.name));
+    }
+}
+
+/// Whether the source of a tool is ready, or has failed.
+fn is_ready(engine: &Engine, tool: &str) -> bool {
+    let registry = engine.registry();
+    let name = registry.snapshot().tool(tool).map(|entry| entry.tool.name.clone());
+    let Some(source) = name.and_then(|name| registry.provider_of_tool(&name)) else { return false };
+    let is_over =
+        |state: &SourceState| !matches!(state, SourceState::Added | SourceState::Starting);
+    registry.status().iter().any(|status| status.id == source && is_over(&status.state))
 }
 
 fn remote(url: &str, headers: &[String]) -> Result<Arc<dyn Transport>, Failure> {

@@ -1,17 +1,21 @@
 //! `[[articles]]`: a folder of Markdown.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
-use sabir_articles::{FolderWeight, Settings, Store};
-use sabir_sources::articles::{Appearance, ArticleSource, NotFound};
+use sabir_articles::{FolderWeight, Language, OpenError, Settings, Store};
+use sabir_sources::articles::{
+    Appearance, ArticleSource, Embeddings, Git, NotFound, PDFTOTEXT, Services, pdf_reader,
+    pdftotext,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::mistake::{Mistake, RELATIVE, Text};
-use super::sources::SourceDescription;
-use super::values::one_of;
+use super::mistake::{Mistake, Place, RELATIVE, Text};
+use super::sources::{OpenContext, SourceDescription};
+use super::values::{one_of, variable};
 use crate::progress;
 
 /// An `[[articles]]`, as written.
@@ -30,6 +34,10 @@ pub(crate) struct Articles {
     appearance: Option<Spanned<toml::Value>>,
     #[serde(default)]
     weight: Vec<Weight>,
+    embeddings: Option<EmbeddingsTable>,
+    language: Option<Spanned<String>>,
+    write: Option<bool>,
+    commit: Option<Spanned<bool>>,
     watch: Option<bool>,
     cache: Option<String>,
     not_found: Option<Spanned<toml::Value>>,
@@ -60,6 +68,10 @@ impl Articles {
             max_chars: None,
             appearance: None,
             weight: Vec::new(),
+            embeddings: None,
+            language: None,
+            write: None,
+            commit: None,
             watch: None,
             cache: None,
             not_found: None,
@@ -84,29 +96,106 @@ pub(super) fn settle(
         structured: file.structured.unwrap_or(false),
         max_chars: max_chars(file.max_chars.as_ref(), text)?,
         search_and_fetch: one_of(file.appearance.as_ref(), text, &APPEARANCES)?.unwrap_or(false),
+        writes: file.write.unwrap_or(false),
         folder,
     };
+    let commits = commits(file, text)?;
     let mut settings = Settings::new(text.folder().join(written));
     settings.statuses = file.statuses.clone();
     settings.include = file.include.clone().unwrap_or_default();
     settings.exclude = file.exclude.clone().unwrap_or_default();
     settings.site = file.site.clone();
     settings.weights = file.weight.iter().map(Weight::settle).collect();
+    settings.language = language(file.language.as_ref(), text)?;
+    settings.model = file.embeddings.as_ref().map(|table| table.model.clone());
+    let embeddings = file.embeddings.as_ref().map(|table| table.settle(text)).transpose()?;
     settings.watch = file.watch.unwrap_or(settings.watch);
     settings.cache = cache(file.cache.as_deref(), "articles", text);
     let place = text.place(file.path.span());
     let named = if is_only { place.clone() } else { place.clone().hint(NAMES) };
-    Ok(SourceDescription::new(named, |_| async {
+    let (looked_at, missing) = (settings.folder.clone(), place.clone());
+    let look = move || match std::fs::read_dir(&looked_at) {
+        Ok(_) => Ok(()),
+        Err(source) => {
+            let error = OpenError::Folder { path: looked_at.clone(), source };
+            Err(unopened(missing.clone(), &error))
+        }
+    };
+    let described = SourceDescription::new(named, move |context| async move {
+        let search = std::env::var_os("PATH");
+        if let Ok(program) = context.find_program(PDFTOTEXT, search.as_deref()) {
+            let program = pdftotext(program);
+            let supervisor = context.supervisor(program.grace.total());
+            settings.pdf = Some(pdf_reader(program, supervisor));
+        }
+        let git = match commits {
+            true => Some(open_git(&context, &settings.folder).await),
+            false => None,
+        };
         // The folder is read by a thread of the store, so this does not block for long.
         let store = Store::open(settings, progress::of_reading(&appearance.folder));
-        let store =
-            store.map_err(|error| place.mistake(format!("articles: {error}")).hint(RELATIVE))?;
-        Ok(ArticleSource::new(Arc::new(store), appearance))
-    }))
+        let store = store.map_err(|error| unopened(place, &error))?;
+        Ok(ArticleSource::with_services(Arc::new(store), appearance, Services { git, embeddings }))
+    });
+    Ok(described.looks(look))
 }
+
+fn unopened(place: Place, error: &OpenError) -> Mistake {
+    place.mistake(format!("articles: {error}")).hint(RELATIVE)
+}
+
+/// The language of articles that name none.
+fn language(written: Option<&Spanned<String>>, text: &Text<'_>) -> Result<Language, Mistake> {
+    let Some(written) = written else { return Ok(Language::ENGLISH) };
+    Language::of_tag(written.get_ref()).ok_or_else(|| {
+        let codes: Vec<&str> = Language::codes().collect();
+        let (tag, codes) = (written.get_ref(), codes.join(", "));
+        let what = format!("unknown language `{tag}` (expected one of: {codes})");
+        text.place(written.span()).mistake(what)
+    })
+}
+
+/// Whether changes are committed. Only those that may be made can be.
+fn commits(file: &Articles, text: &Text<'_>) -> Result<bool, Mistake> {
+    match &file.commit {
+        Some(commit) if *commit.get_ref() && file.write != Some(true) => {
+            let what = "`commit = true` commits what the tools write (expected `write = true`)";
+            Err(text.place(commit.span()).mistake(what.to_owned()))
+        }
+        commit => Ok(commit.as_ref().is_some_and(|commit| *commit.get_ref())),
+    }
+}
+
+/// The git repository of a folder, or why there is none.
+async fn open_git(context: &OpenContext, folder: &Path) -> Result<Git, String> {
+    let search = std::env::var_os("PATH");
+    let program = context.find_program("git", search.as_deref()).map_err(|bad| bad.to_string())?;
+    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
+    Git::open(program, folder, context.supervisor(EXIT)).await
+}
+
+/// The time that git has to exit after SIGTERM.
+const EXIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Whether the tools are also offered as `search` and `fetch`.
 const APPEARANCES: [(&str, bool); 2] = [("\"default\"", false), ("\"chatgpt\"", true)];
+
+/// An `[articles.embeddings]`: an endpoint that makes vectors, for a search by meaning.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EmbeddingsTable {
+    url: Spanned<String>,
+    model: String,
+    key_env: Option<Spanned<String>>,
+}
+
+impl EmbeddingsTable {
+    fn settle(&self, text: &Text<'_>) -> Result<Arc<Embeddings>, Mistake> {
+        let key = self.key_env.as_ref().map(|name| variable(name, text)).transpose()?;
+        let embeddings = Embeddings::new(self.url.get_ref(), &self.model, key.as_deref());
+        embeddings.map(Arc::new).map_err(|bad| text.mistake(self.url.span(), bad))
+    }
+}
 
 /// An `[[articles.weight]]`: what the articles of a folder count in a search.
 #[derive(Debug, Deserialize)]
@@ -156,23 +245,42 @@ fn shown(folder: &Path, written: &str) -> PathBuf {
     }
 }
 
-/// Entries that are looked at to see whether a folder holds Markdown.
-const LOOKED_AT: usize = 1000;
+/// A document that was named in the place of its folder. Some would be read as an empty
+/// configuration: a heading of Markdown is a comment of TOML.
+pub(super) fn document(path: &Path) -> Option<Mistake> {
+    const ENDINGS: [&str; 7] = ["md", "mdx", "markdown", "txt", "html", "pdf", "ipynb"];
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    if !ENDINGS.contains(&&*ending) || !path.is_file() {
+        return None;
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let what = "a document, not a configuration (expected a folder or a sabir.toml)";
+    Some(Mistake::of_file(path, what).hint(format!("serve its folder: {}", folder.display())))
+}
 
-/// Whether a folder, or one of the folders in it, holds Markdown.
+/// Entries that are looked at to see whether a folder holds Markdown, and the levels of folders below it.
+const LOOKED_AT: usize = 2000;
+const DEEPEST: usize = 3;
+
+/// Whether a folder, or one of those in it, holds Markdown. Those near the top are looked at first.
 pub(super) fn holds_markdown(folder: &Path) -> bool {
-    let entries = |folder: &Path| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).take(LOOKED_AT).collect::<Vec<_>>()
-    };
-    let is_hidden =
-        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
-    let is_markdown = |path: &PathBuf| {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        !is_hidden(path) && matches!(ending, "md" | "mdx" | "markdown") && path.is_file()
-    };
-    let top = entries(folder);
-    let below = top.iter().filter(|path| !is_hidden(path) && path.is_dir());
-    top.iter().any(is_markdown)
-        || below.take(LOOKED_AT).any(|path| entries(path).iter().any(is_markdown))
+    let mut folders = VecDeque::from([(folder.to_owned(), 0)]);
+    let mut left = LOOKED_AT;
+    while let Some((folder, depth)) = folders.pop_front() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().take(left) {
+            left -= 1;
+            let (path, name) = (entry.path(), entry.file_name());
+            if name.as_encoded_bytes()[0] == b'.' {
+                continue;
+            }
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            if matches!(ending, "md" | "mdx" | "markdown") && path.is_file() {
+                return true;
+            }
+            if depth < DEEPEST && name != "node_modules" && path.is_dir() {
+                folders.push_back((path, depth + 1));
+            }
+        }
+    }
+    false
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use sabir_auth::{Grants, Introspection, Role, Settings};
+use sabir_auth::{Grants, Introspection, Role, Settings, check_scope};
 use sabir_registry::Access;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::http::TOKEN_CHARACTERS;
 use super::mistake::{Mistake, Text};
 use super::values::{duration, variable};
 
@@ -127,8 +126,8 @@ impl<'f> Scopes<'f> {
     /// What callers need.
     pub(super) fn settle(self, text: &Text<'_>) -> Access {
         let one = |scope: &Spanned<String>| {
-            if !is_plain(scope.get_ref()) {
-                text.report(text.invalid(scope, "scope", TOKEN_CHARACTERS));
+            if let Err(bad) = check_scope(scope.get_ref()) {
+                text.report(text.mistake(scope.span(), bad.to_string()));
             }
             Box::from(scope.get_ref().as_str())
         };

@@ -1,15 +1,15 @@
 //! `[[command]]`: a program as a tool.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use regex::Regex;
-use sabir::{TaskMode, TaskPolicy, ToolAnnotations};
+use sabir::ToolAnnotations;
 use sabir_sources::command::{
     self, CommandLine, CommandSource, DefinitionError, Extras, FindError, Location, MimeType,
-    OUTPUT_FILE, Output, Place, Program, RunItem, Stdin, TextTemplate,
+    OUTPUT_FILE, Output, Place, Program, RunItem, Stdin, TextTemplate, find_program,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -19,7 +19,7 @@ use super::input::{Described, input, read_schema};
 use super::json::Entries;
 use super::mistake::{Mistake, Place as FilePlace, RELATIVE, Text};
 use super::sources::SourceDescription;
-use super::values::{duration, one_of, positive, size};
+use super::values::{duration, positive, size, task};
 
 /// A `[[command]]`, as written.
 #[derive(Debug, Deserialize)]
@@ -76,7 +76,8 @@ pub(super) fn settle(
     let output = text.checked(output(file, &owner, text)).unwrap_or(Output::Text);
     let concurrency = text.checked(positive(file.concurrency.as_ref(), text)).flatten();
     let extras = extras(file, &owner, text);
-    let task = task(file, &owner, text);
+    let task = task(file.task.as_ref(), file.task_after.as_ref(), &owner, text);
+    let task = task.unwrap_or_default();
     let mut described = described?;
     if extras.output_file.is_some() {
         described.input = described.input.with_placeholder(OUTPUT_FILE);
@@ -106,16 +107,29 @@ pub(super) fn settle(
     };
     let run = text.place(place(file, Some(Place::Run(0, None))));
     let runs = name.clone();
+    let look = {
+        let (name, owner, run, folder) = (name.clone(), owner.clone(), run.clone(), text.folder());
+        let search = search_path(&command.program).map(OsStr::to_owned);
+        move || match find_program(&name, &folder, search.as_deref()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(not_found(&error, &owner, run.clone())),
+        }
+    };
     let description =
         SourceDescription::new(text.place(file.name.span()), move |context| async move {
+            let found = context.find_program(&name, search_path(&command.program));
             let program = &mut command.program;
-            let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
-            let found = context.find_program(&name, search.map(|(_, path)| path.as_os_str()));
             program.path = found.map_err(|error| not_found(&error, &owner, run))?;
             let supervisor = context.supervisor(program.grace.after_term);
             Ok(CommandSource::new(command, supervisor))
         });
-    Ok(description.runs(&runs))
+    Ok(description.runs(&runs).looks(look))
+}
+
+/// The search path in the environment of a program.
+fn search_path(program: &Program) -> Option<&OsStr> {
+    let search = program.env.iter().rev().find(|(name, _)| name == "PATH");
+    search.map(|(_, path)| path.as_os_str())
 }
 
 /// Parses `run`, `allow_dash` and `stdin`, and checks them against the input.
@@ -251,22 +265,6 @@ fn extras(file: &Command, owner: &str, text: &Text<'_>) -> Extras {
     }
     let output_file = file.output_file.as_ref().map(|name| name.get_ref().clone());
     Extras { output_file, folder, progress }
-}
-
-/// Whether calls become tasks.
-fn task(file: &Command, owner: &str, text: &Text<'_>) -> TaskPolicy {
-    let modes = [
-        ("\"auto\"", TaskMode::Auto),
-        ("\"always\"", TaskMode::Always),
-        ("\"never\"", TaskMode::Never),
-    ];
-    let mode = text.checked(one_of(file.task.as_ref(), text, &modes)).flatten().unwrap_or_default();
-    let after = text.checked(duration(file.task_after.as_ref(), text)).flatten();
-    if let Some(written) = file.task_after.as_ref().filter(|_| mode != TaskMode::Auto) {
-        let what = format!("{owner}: `task_after` without `task = \"auto\"`");
-        text.report(text.mistake(written.span(), what).hint("add `task = \"auto\"`"));
-    }
-    TaskPolicy { mode, after }
 }
 
 fn timeout(

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use sabir_sources::command::nearest;
 use toml::de::DeValue;
 
+use super::file::HTTP_REQUESTS;
+
 /// The commented file of `sabir init`.
 pub(crate) const TEMPLATE: &str = include_str!("sabir.toml");
 
@@ -58,6 +60,11 @@ impl<'a> Key<'a> {
         Self { is_item: self.is_item || self.path.len() == 1, ..self.clone() }
     }
 
+    /// Whether it is `http`, the one key that is a table and a list of tables.
+    pub(super) fn is_http(&self) -> bool {
+        self.path == ["http"]
+    }
+
     /// A value of another type: what is wrong, and a hint.
     pub(super) fn mismatch(
         &self,
@@ -97,6 +104,7 @@ impl<'a> Key<'a> {
     pub(super) fn unknown(&self, found: &str, known: &[&str]) -> (String, String) {
         if self.path.is_empty() {
             let what = format!("unknown section or key `{found}`");
+            let known: Vec<_> = known.iter().copied().filter(|one| *one != HTTP_REQUESTS).collect();
             let hint = match (nearest(found, known.iter().copied()), home(found)) {
                 (Some(near), _) => format!("did you mean {}?", header(&near)),
                 (None, Some(home)) => format!("`{found}` is a key of {home}"),
@@ -105,6 +113,9 @@ impl<'a> Key<'a> {
             return (what, hint);
         }
         let what = format!("{}: unknown key `{found}`", self.section());
+        if self.is_http() && !self.is_item && matches!(found, "name" | "url" | "method") {
+            return (what, "a request as a tool begins with `[[http]]`".to_owned());
+        }
         let other_word =
             OTHER_WORDS.iter().find(|(word, key)| *word == found && known.contains(key));
         let near = other_word.map(|(_, key)| (*key).to_owned());
@@ -115,7 +126,13 @@ impl<'a> Key<'a> {
                 let example = example.map(|example| format!(" Write e.g. `{example}`"));
                 format!("did you mean `{near}`?{}", example.unwrap_or_default())
             }
-            (None, Some(home)) => format!("`{found}` is a key of {home}"),
+            (None, Some(home)) if known.len() > MAX_KEYS => {
+                format!("`{found}` is a key of {home}")
+            }
+            (None, Some(home)) => {
+                let known = known.join(", ");
+                format!("`{found}` is a key of {home}; the keys here are {known}")
+            }
             (None, None) => format!("the keys are {}", known.join(", ")),
         };
         (what, hint)
@@ -144,7 +161,9 @@ impl<'a> Key<'a> {
     /// A correct line for this key.
     fn correct(&self, value: &DeValue<'_>, expected: Expected) -> String {
         let name = self.path.last().copied().unwrap_or_default();
-        if let (DeValue::String(text), Expected::List) = (value, expected) {
+        if let (DeValue::String(text), Expected::List) = (value, expected)
+            && name != "messages"
+        {
             let words: Vec<_> = match name {
                 "run" => text.split_whitespace().collect(),
                 _ => vec![&**text],
@@ -163,9 +182,21 @@ impl<'a> Key<'a> {
     /// The line of the template for this key.
     fn example(&self) -> Option<String> {
         let [section @ .., name] = &self.path[..] else { return None };
-        let section = section.join(".");
+        let section = match (section, self.is_item) {
+            // The other name of `[[request]]`.
+            (["http"], true) => "request".to_owned(),
+            _ => section.join("."),
+        };
+        if section == "clients" {
+            return Some(format!("{name} = \"280s\""));
+        }
         let mut lines = EXAMPLES.iter().filter(|line| line.section == section);
-        lines.find(|line| line.key == *name).map(|line| line.text.to_owned())
+        let line = lines.find(|line| line.key == *name).map(|line| line.text.to_owned());
+        line.or_else(|| {
+            let more = MORE_EXAMPLES.iter();
+            let mut more = more.filter(|(home, line)| *home == section && line.starts_with(*name));
+            more.next().map(|(_, line)| (*line).to_owned())
+        })
     }
 }
 
@@ -175,8 +206,20 @@ impl fmt::Display for Key<'_> {
     }
 }
 
+/// How many keys of a section are named beside the section that a key belongs to.
+const MAX_KEYS: usize = 12;
+
+/// Lines for keys that are not in the template.
+const MORE_EXAMPLES: [(&str, &str); 5] = [
+    ("command.limits", "memory = \"512MB\""),
+    ("command.limits", "cpu_time = \"10s\""),
+    ("command.limits", "file_size = \"10MB\""),
+    ("command", "env = { API_KEY = true }"),
+    ("prompt", "messages = [{ text = \"Explain {topic}\" }]"),
+];
+
 /// What people write who come from other tools.
-const OTHER_WORDS: [(&str, &str); 13] = [
+const OTHER_WORDS: [(&str, &str); 18] = [
     ("cmd", "run"),
     ("command", "run"),
     ("args", "run"),
@@ -188,6 +231,11 @@ const OTHER_WORDS: [(&str, &str); 13] = [
     ("workdir", "cwd"),
     ("working_directory", "cwd"),
     ("help", "description"),
+    ("spec", "path"),
+    ("file", "path"),
+    ("folder", "path"),
+    ("directory", "path"),
+    ("server", "run"),
     ("port", "http"),
     ("address", "http"),
 ];

@@ -1,10 +1,14 @@
 //! The file, as written. Most fields are optional; nothing is looked up.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::app::App;
 use super::articles::Articles;
 use super::auth::Auth;
+use super::cluster::ClusterEntry;
 use super::command::Command;
 use super::openapi::OpenApi;
 use super::oversight::{AuditEntry, LimitEntry};
@@ -12,6 +16,7 @@ use super::prompt::Prompt;
 use super::request::Request;
 use super::resource::Resource;
 use super::skills::Skills;
+use super::tls::TlsEntry;
 use super::upstream::Upstream;
 
 /// A sabir.toml.
@@ -23,22 +28,34 @@ pub(crate) struct File {
     pub(crate) dialect: Dialect,
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
+    pub(crate) connect: Connect,
     pub(crate) tasks: Tasks,
+    pub(crate) clients: BTreeMap<String, Spanned<String>>,
+    pub(crate) cluster: ClusterEntry,
     pub(crate) http: Http,
+    pub(crate) tls: Option<TlsEntry>,
     pub(crate) token: Vec<Token>,
     pub(crate) auth: Auth,
-    pub(crate) limit: Vec<LimitEntry>,
+    pub(crate) limit: Vec<Spanned<LimitEntry>>,
     pub(crate) audit: Option<AuditEntry>,
     pub(crate) articles: Vec<Articles>,
     pub(crate) command: Vec<Command>,
     pub(crate) request: Vec<Request>,
+    /// [`HTTP_REQUESTS`].
+    #[serde(rename = "[[http]]")]
+    pub(crate) http_request: Vec<Request>,
     pub(crate) openapi: Vec<OpenApi>,
     pub(crate) prompt: Vec<Prompt>,
     pub(crate) resource: Vec<Resource>,
     pub(crate) skills: Vec<Skills>,
+    pub(crate) app: Vec<App>,
     pub(crate) upstream: Vec<Upstream>,
     pub(crate) import: Option<Import>,
 }
+
+/// The field of `[[http]]`, which is another word for `[[request]]`. `[http]` says how clients are
+/// served, and TOML has one key for both.
+pub(crate) const HTTP_REQUESTS: &str = "[[http]]";
 
 /// `[server]`: what clients see.
 #[derive(Debug, Default, Deserialize)]
@@ -71,6 +88,8 @@ pub(crate) struct Http {
     pub(crate) ping: Option<Spanned<String>>,
     pub(crate) token_env: Option<Spanned<String>>,
     pub(crate) allow_public: Option<Spanned<bool>>,
+    pub(crate) behind_proxy: Option<Spanned<bool>>,
+    pub(crate) trusted_proxies: Option<Spanned<Vec<String>>>,
     pub(crate) origins: Option<Spanned<Vec<String>>>,
     pub(crate) hosts: Option<Spanned<Vec<String>>>,
     pub(crate) keep_alive: Option<Spanned<String>>,
@@ -89,6 +108,8 @@ pub(crate) struct Http {
     pub(crate) replay: Option<Spanned<usize>>,
     pub(crate) replay_size: Option<Spanned<String>>,
     pub(crate) replay_time: Option<Spanned<String>>,
+    pub(crate) requests: Option<Spanned<String>>,
+    pub(crate) refusals: Option<Spanned<String>>,
 }
 
 /// `[[token]]`: a bearer token, and the caller to whom it belongs.
@@ -134,6 +155,7 @@ pub(crate) struct Limits {
     pub(crate) page_size: Option<Spanned<usize>>,
     pub(crate) grace: Option<Spanned<String>>,
     pub(crate) abort_grace: Option<Spanned<String>>,
+    pub(crate) heartbeat: Option<Spanned<String>>,
 }
 
 /// `[import]`: the servers of an `mcpServers` JSON file become upstreams.
@@ -155,6 +177,16 @@ pub(crate) struct Tasks {
     pub(crate) per_caller: Option<Spanned<usize>>,
     pub(crate) result_size: Option<Spanned<String>>,
     pub(crate) poll: Option<Spanned<String>>,
+}
+
+/// `[connect]`: the page on which callers log in at upstreams.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Connect {
+    pub(crate) url: Option<Spanned<String>>,
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret_env: Option<Spanned<String>>,
+    pub(crate) document: Option<bool>,
 }
 
 /// `[seal]`: the key that seals the state which clients keep for us. Replicas share it.

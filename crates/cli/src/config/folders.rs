@@ -96,7 +96,10 @@ fn words(text: &str) -> Option<String> {
 fn title(folder: &Path) -> Option<String> {
     let text = FIRST_PAGES.iter().find_map(|page| {
         let mut text = String::new();
-        let file = OpenFile::open(folder.join(page)).ok()?;
+        let path = folder.join(page);
+        // Neither a pipe, which would be waited for, nor a link, which may lead outside.
+        std::fs::symlink_metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+        let file = OpenFile::open(path).ok()?;
         file.take(MAX_HEAD).read_to_string(&mut text).ok().map(|_| text)
     })?;
     let frontmatter = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---"));

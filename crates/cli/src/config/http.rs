@@ -1,16 +1,18 @@
 //! `[listen] http`, `[http]` and `[[token]]`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use ipnet::IpNet;
 use sabir::{HttpSettings, NamedToken, Token};
 use sabir_auth::Grants;
+use sabir_budget::Rate;
 use sabir_transports::http::is_reserved;
 use toml::Spanned;
 
 use super::auth::is_plain;
 use super::file::{self, File, Http};
 use super::mistake::{Mistake, Text};
-use super::values::{duration, positive, size, variable};
+use super::values::{duration, positive, rate, size, variable};
 
 /// Settles how HTTP clients are served, and whether the file contains an address for them.
 pub(super) fn settle(
@@ -35,6 +37,8 @@ pub(super) fn settle(
     http.websocket = file.websocket.unwrap_or(http.websocket);
     text.set(&mut http.ping, duration(file.ping.as_ref(), text));
     http.allow_public = file.allow_public.as_ref().is_some_and(|allowed| *allowed.get_ref());
+    http.behind_proxy = file.behind_proxy.as_ref().is_some_and(|behind| *behind.get_ref());
+    http.trusted_proxies = proxies(file, text);
     http.origins = file.origins.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
     http.hosts = file.hosts.as_ref().map(|list| list.get_ref().clone()).unwrap_or_default();
     http.tokens = tokens(file.token_env.as_ref(), token, grants, text);
@@ -87,6 +91,34 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) {
     text.set(&mut limits.replay_time, duration(file.replay_time.as_ref(), text));
     text.set(&mut limits.handshake_time, duration(file.handshake_time.as_ref(), text));
     text.set(&mut limits.unsent, size(file.unsent_size.as_ref(), text));
+    let limited = |written: &Option<Spanned<String>>, burst: u32| match written {
+        None => Ok(None),
+        Some(none) if none.get_ref() == "none" => Ok(Some(None)),
+        Some(written) => rate(written, text).map(|(calls, period)| {
+            let burst = calls.saturating_mul(burst);
+            Some(Some(Rate { calls, period, burst }))
+        }),
+    };
+    text.set(&mut limits.requests, limited(&file.requests, 1));
+    text.set(&mut limits.refusals, limited(&file.refusals, REFUSALS_AT_ONCE));
+}
+
+/// Clients that log in begin with a request without a token, and a proxy may be many clients: this
+/// times the rate may come at once.
+const REFUSALS_AT_ONCE: u32 = 10;
+
+/// The networks of `trusted_proxies`.
+fn proxies(file: &Http, text: &Text<'_>) -> Vec<IpNet> {
+    let Some(written) = &file.trusted_proxies else { return Vec::new() };
+    let one = |proxy: &String| {
+        let address = || proxy.parse::<IpAddr>().ok().map(IpNet::from);
+        let network = proxy.parse().ok().or_else(address);
+        network.ok_or_else(|| {
+            let expected = "an address or a network, e.g. \"10.0.0.0/8\"";
+            text.mistake(written.span(), format!("invalid proxy `{proxy}` (expected {expected})"))
+        })
+    };
+    written.get_ref().iter().filter_map(|proxy| text.checked(one(proxy))).collect()
 }
 
 /// The token of `token_env`, which is named `token`, and those of `[[token]]`.

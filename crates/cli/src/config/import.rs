@@ -73,7 +73,9 @@ fn upstream(name: &str, value: &Value, text: &Text<'_>) -> Result<Option<Upstrea
     Ok(Some(upstream))
 }
 
-const KINDS: [&str; 5] = ["stdio", "http", "streamable-http", "streamableHttp", "sse"];
+/// The URL says whether it is HTTP or WebSocket.
+const KINDS: [&str; 7] =
+    ["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse", "ws"];
 
 /// Clients take numbers and booleans for their text.
 fn entries(members: Map<String, Value>, place: &Range<usize>) -> Option<Entries> {

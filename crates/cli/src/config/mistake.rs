@@ -76,6 +76,11 @@ impl Text<'_> {
         }
     }
 
+    /// Whether the file will be refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        !self.mistakes.borrow().is_empty()
+    }
+
     /// The warnings, or all mistakes, in the order of the file.
     pub(crate) fn finish(&self) -> Result<Vec<Mistake>, Mistakes> {
         let mut mistakes = self.mistakes.take();
@@ -148,6 +153,11 @@ impl Text<'_> {
         Place(self.mistake(at, ""))
     }
 
+    /// Whether it says how clients are served, and has requests under the same key.
+    fn has_both_http(&self) -> bool {
+        ["[http]", "[[http]]"].iter().all(|header| self.text.lines().any(|l| l.trim() == *header))
+    }
+
     /// An error of the TOML parser.
     pub(crate) fn syntax_error(&self, error: &toml::de::Error) -> Mistake {
         let what = error.message().trim().replace('\n', " ");
@@ -157,6 +167,9 @@ impl Text<'_> {
         };
         match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
             Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
+            None if self.has_both_http() && mistake.is_at("http") => {
+                mistake.hint("a file with `[http]` writes its requests as `[[request]]`")
+            }
             None if mistake.what.starts_with("duplicate key") => {
                 mistake.hint("remove one of them; several tools are several `[[command]]`")
             }
@@ -184,12 +197,17 @@ impl Place {
 impl Mistake {
     /// A file that cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
-        let hint = match error.kind() {
-            io::ErrorKind::NotFound => Some("`sabir init` writes one".to_owned()),
-            _ => None,
-        };
-        let what = format!("cannot read the configuration: {error}");
-        Self { what, path: path.into(), excerpt: None, hint }
+        if error.kind() == io::ErrorKind::NotFound {
+            let hint = "name a folder of Markdown, or a sabir.toml; `sabir init` writes one";
+            return Self::of_file(path, "there is no such file or folder").hint(hint);
+        }
+        Self::of_file(path, format!("cannot read the configuration: {error}"))
+    }
+
+    /// Whether it is at the header of this section.
+    fn is_at(&self, section: &str) -> bool {
+        let excerpt = self.excerpt.as_ref();
+        excerpt.is_some_and(|excerpt| excerpt.text.trim().trim_matches(['[', ']']) == section)
     }
 
     /// The line, counted from 1.
@@ -225,6 +243,12 @@ impl Mistake {
     /// A mistake about the whole file.
     pub(crate) fn of_file(path: &Path, what: impl Into<String>) -> Self {
         Self { what: what.into(), path: path.into(), excerpt: None, hint: None }
+    }
+
+    /// Adds a hint, unless there is one.
+    pub(super) fn or_hint(mut self, hint: impl FnOnce() -> String) -> Self {
+        self.hint = self.hint.or_else(|| Some(hint()));
+        self
     }
 
     /// Adds a hint.

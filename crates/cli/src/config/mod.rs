@@ -3,8 +3,10 @@
 //!
 //! Sources are only described here. [`SourceDescription::open_all`] opens them.
 
+mod app; // an HTML view of a tool
 mod articles; // a folder of Markdown
 mod auth; // who issues tokens, and what scopes cover
+mod cluster; // where sessions survive this process
 mod command; // a program as a tool
 mod confine; // the limits and the sandbox of a program
 mod expand; // references to variables
@@ -26,20 +28,25 @@ mod resource; // a text or a file under a URI
 mod settle; // defaults are filled in, values are checked
 mod skills; // `[[skills]]`
 mod sources; // describing and opening sources
+mod tls; // the server's certificate, and those of its clients
 mod trust; // files that were found, not named
 mod upstream; // another MCP server
+mod upstream_auth; // how access tokens are got
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
 pub(crate) use auth::is_plain;
+pub(crate) use cluster::ClusterStore;
 pub(crate) use expected::TEMPLATE;
 pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
 pub(crate) use mistake::{Mistake, Mistakes};
 pub(crate) use openapi::apis;
 pub(crate) use oversight::Oversight;
 pub(crate) use settle::{Settings, Tables};
-pub(crate) use sources::{OpenContext, ServedSources, SourceDescription};
-pub(crate) use units::duration;
+pub(crate) use sources::{OpenContext, ServedSources, SourceDescription, Unstarted};
+pub(crate) use units::{duration, size};
+pub(crate) use upstream::COLLISION;
+pub(crate) use upstream_auth::Login;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -49,6 +56,10 @@ use settle::settle;
 
 /// The name of the file.
 pub(crate) const FILE_NAME: &str = "sabir.toml";
+
+/// What a person is told who serves nothing.
+pub(crate) const EMPTY: &str = "warning: nothing is served: there is neither a sabir.toml nor \
+     Markdown in this folder\n  hint: name a folder of Markdown, or write a file: sabir init";
 
 /// Reads the configuration at `paths`: none, one, or several folders of articles.
 pub(crate) fn read_all(paths: &[PathBuf], ignore_found: bool) -> Result<Settings, Mistakes> {
@@ -68,6 +79,9 @@ pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, 
         if ignore_found {
             let what = "--no-config requires a folder of articles";
             return Err(Mistake::of_file(path, what).into());
+        }
+        if let Some(mistake) = articles::document(path) {
+            return Err(mistake.into());
         }
         return settle_file(path, |_, _| Ok(()));
     }

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::articles::cache;
-use super::file::File;
+use super::file::{File, Seal};
 use super::json::Entries;
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
-use super::reach::{Auth, Reach};
+use super::reach::{ApiLogin, Auth, Reach, SettledReach};
 use super::reader;
 use super::sources::SourceDescription;
 use super::values::{positive, size};
@@ -65,11 +65,17 @@ const OUTPUT_SCHEMA: usize = 2000;
 /// Settles an API.
 pub(super) fn settle(
     file: &OpenApi,
+    seal: &Seal,
     text: &Text<'_>,
     call_time: Option<Duration>,
 ) -> Result<SourceDescription, Mistake> {
-    let api = api(file, text, call_time)?;
-    Ok(SourceDescription::new(text.place(file.name.span()), |_| async { Ok(ApiSource::new(api)) }))
+    let (mut api, login) = api(file, seal, text, call_time)?;
+    let known = login.as_ref().map(|login| login.login.clone());
+    let described = SourceDescription::new(text.place(file.name.span()), |context| async move {
+        api.sender.auth.extend(login.map(|login| login.open(&context)).transpose()?);
+        Ok(ApiSource::new(api))
+    });
+    Ok(described.logs_in(known))
 }
 
 /// The APIs of the configuration at `path`, for `sabir openapi`.
@@ -78,13 +84,19 @@ pub(crate) fn apis(path: &Path) -> Result<Vec<Api>, Mistakes> {
         std::fs::read_to_string(path).map_err(|error| Mistake::unreadable(path, &error))?;
     let text = Text::new(path, &written);
     let file: File = reader::read(&text);
-    let apis = file.openapi.iter().filter_map(|file| text.checked(api(file, &text, None)));
-    let apis = apis.collect();
+    let apis = file.openapi.iter().map(|api_file| api(api_file, &file.seal, &text, None));
+    let apis = apis.filter_map(|api| text.checked(api).map(|(api, _)| api)).collect();
     text.finish()?;
     Ok(apis)
 }
 
-fn api(file: &OpenApi, text: &Text<'_>, call_time: Option<Duration>) -> Result<Api, Mistake> {
+/// An API, and the logins of its users, not opened yet.
+fn api(
+    file: &OpenApi,
+    seal: &Seal,
+    text: &Text<'_>,
+    call_time: Option<Duration>,
+) -> Result<(Api, Option<ApiLogin>), Mistake> {
     let name = file.name.get_ref();
     let owner = format!("openapi `{name}`");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
@@ -105,6 +117,8 @@ fn api(file: &OpenApi, text: &Text<'_>, call_time: Option<Duration>) -> Result<A
         max_response: file.max_response.as_ref(),
         concurrency: file.concurrency.as_ref(),
         call_time,
+        login_at: base_url.as_deref().map(|url| (name.as_str(), url)),
+        seal,
     };
     let failed =
         |error: sabir_outbound::Error| text.mistake(file.name.span(), format!("{owner}: {error}"));
@@ -120,19 +134,21 @@ fn api(file: &OpenApi, text: &Text<'_>, call_time: Option<Duration>) -> Result<A
     let targets = base_url.as_deref().into_iter().chain(url).collect();
     let limits = ReplyLimits::default();
     let folder = file.files.as_ref().map(|files| open_folder(files, &owner, text)).transpose()?;
-    Ok(Api {
+    let SettledReach { sender, login } = reach(targets).settle(text)?;
+    let api = Api {
         name: name.clone(),
         loader: Loader { location, client, cache: cache(file.cache.as_deref(), "openapi", text) },
         choice: choice(file, text)?,
-        sender: reach(targets).settle(text)?,
+        sender,
         trusts_servers,
-        base_url,
+        base_url: base_url.clone(),
         limits: ReplyLimits {
             text: size(file.max_answer.as_ref(), text)?.unwrap_or(limits.text),
             ..limits
         },
         folder: folder.unwrap_or_default(),
-    })
+    };
+    Ok((api, login))
 }
 
 fn location(file: &OpenApi, owner: &str, text: &Text<'_>) -> Result<Location, Mistake> {

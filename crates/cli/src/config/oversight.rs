@@ -1,13 +1,12 @@
 //! `[[limit]]` and `[audit]`: how often callers may call, and what is written down about it.
 
-use std::time::Duration;
-
-use sabir_auth::{AuditSettings, Limit, Per, Rate};
+use sabir_auth::{AuditSettings, Limit, Per};
+use sabir_budget::Rate;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::mistake::{Mistake, Text};
-use super::values::{positive, size};
+use super::values::{positive, rate, size};
 
 /// A `[[limit]]`, as written.
 #[derive(Debug, Deserialize)]
@@ -42,7 +41,7 @@ pub(crate) struct Oversight {
 
 /// Settles limits and the audit log.
 pub(super) fn settle(
-    limits: &[LimitEntry],
+    limits: &[Spanned<LimitEntry>],
     audit: Option<&AuditEntry>,
     text: &Text<'_>,
 ) -> Oversight {
@@ -51,13 +50,15 @@ pub(super) fn settle(
     Oversight { limits, audit: audit.and_then(|file| text.checked(audited(file, text))) }
 }
 
-fn limit(file: &LimitEntry, text: &Text<'_>) -> Result<Limit, Mistake> {
+/// What can share a bucket.
+const PER: &str = "\"caller\", \"address\", \"tool\" or \"source\"";
+
+fn limit(written: &Spanned<LimitEntry>, text: &Text<'_>) -> Result<Limit, Mistake> {
+    let file = written.get_ref();
     let rate = match &file.rate {
         None => None,
         Some(written) => {
-            let expected = "e.g. \"10/s\", \"100/m\" or \"1000/h\"";
-            let (calls, period) =
-                rate(written.get_ref()).ok_or_else(|| text.invalid(written, "rate", expected))?;
+            let (calls, period) = rate(written, text)?;
             let burst = positive(file.burst.as_ref(), text)?;
             let burst = burst.map_or(calls, |burst| u32::try_from(burst).unwrap_or(u32::MAX));
             Some(Rate { calls, period, burst })
@@ -68,30 +69,19 @@ fn limit(file: &LimitEntry, text: &Text<'_>) -> Result<Limit, Mistake> {
     for written in &file.per {
         per.push(match written.get_ref().as_str() {
             "caller" => Per::Caller,
+            "address" => Per::Address,
             "tool" => Per::Tool,
             "source" => Per::Source,
-            _ => return Err(text.invalid(written, "`per`", "\"caller\", \"tool\" or \"source\"")),
+            _ => return Err(text.invalid(written, "`per`", PER)),
         });
     }
     let limit = Limit { per, tools: file.tools.clone(), source: file.source.clone(), rate, quota };
     if limit.rate.is_none() && limit.quota.is_none() {
         let what = "[[limit]]: neither `rate` nor `quota` (expected at least one)";
-        return Err(Mistake::of_file(text.path, what));
+        let hint = "add e.g. `rate = \"10/s\"`";
+        return Err(text.mistake(written.span(), what).hint(hint));
     }
     Ok(limit)
-}
-
-/// `10/s`: so many calls in a second, a minute or an hour.
-fn rate(written: &str) -> Option<(u32, Duration)> {
-    let (calls, unit) = written.split_once('/')?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return None,
-    };
-    let calls = calls.parse().ok().filter(|calls| *calls > 0)?;
-    Some((calls, Duration::from_secs(seconds)))
 }
 
 fn audited(file: &AuditEntry, text: &Text<'_>) -> Result<AuditSettings, Mistake> {

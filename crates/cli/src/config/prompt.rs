@@ -72,7 +72,11 @@ fn messages(file: &Prompt, files: &mut Files, text: &Text<'_>) -> Result<Vec<Mes
         }
         _ => {
             let what = format!("{}: expected either `text` or `messages`", files.owner);
-            Err(text.mistake(file.name.span(), what))
+            let hint = match &file.text {
+                Some(_) => "remove one of them",
+                None => "add e.g. `text = \"Explain {topic}\"`",
+            };
+            Err(text.mistake(file.name.span(), what).hint(hint))
         }
     }
 }

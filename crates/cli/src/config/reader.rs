@@ -20,6 +20,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::expected::{Expected, Key};
+use super::file::HTTP_REQUESTS;
 use super::mistake::{Mistake, Text};
 
 /// How many mistakes of one file are reported. The others appear when these are corrected.
@@ -298,20 +299,20 @@ impl<'de> MapAccess<'de> for Table<'_> {
             if reader.is_left_out(value.get_ref()) {
                 continue;
             }
-            if let Some(fields) = self.fields.filter(|fields| !fields.contains(&&**key.get_ref())) {
+            let own = path.then(key.get_ref());
+            let name = match value.get_ref() {
+                DeValue::Array(_) if own.is_http() => HTTP_REQUESTS,
+                _ => key.get_ref(),
+            };
+            if let Some(fields) = self.fields.filter(|fields| !fields.contains(&name)) {
                 let (what, hint) = path.unknown(key.get_ref(), fields);
                 reader.text.report(reader.text.mistake(key.span(), what).hint(hint));
                 reader.leave_out(id(value.get_ref()));
                 continue;
             }
-            let node = Node {
-                value: value.get_ref(),
-                place: value.span(),
-                key: path.then(key.get_ref()),
-                reader,
-            };
+            let node = Node { value: value.get_ref(), place: value.span(), key: own, reader };
             self.value = Some(node);
-            return seed.deserialize(TableKey { name: key.get_ref(), place: key.span() }).map(Some);
+            return seed.deserialize(TableKey { name, place: key.span() }).map(Some);
         }
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! `[[request]]`: an HTTP request as a tool.
+//! `[[http]]`, also written `[[request]]`: an HTTP request as a tool.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,15 +12,16 @@ use sabir_sources::http::{
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::file::Seal;
 use super::input::{input, read_schema};
 use super::json::{Entries, json};
 use super::mistake::{Mistake, Text};
 use super::openapi::texts;
-use super::reach::{Auth, Reach};
+use super::reach::{Auth, Reach, SettledReach};
 use super::sources::SourceDescription;
 use super::values::size;
 
-/// A `[[request]]`, as written.
+/// An `[[http]]`, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
@@ -53,6 +54,7 @@ pub(crate) struct Request {
 /// Settles a request. Its timeout must not be longer than `call_time`.
 pub(super) fn settle(
     file: &Request,
+    seal: &Seal,
     text: &Text<'_>,
     call_time: Option<Duration>,
 ) -> Result<SourceDescription, Mistake> {
@@ -73,8 +75,12 @@ pub(super) fn settle(
         private: file.private,
         concurrency: file.concurrency.as_ref(),
         max_response: file.max_response.as_ref(),
+        // Requests to one host share the logins of their users.
+        login_at: url.origin().split_once("://").map(|(_, host)| (host, url.origin())),
+        seal,
     };
-    let sender = Sender::new(reach.settle(text)?);
+    let SettledReach { sender, login } = reach.settle(text)?;
+    let sender = Sender::new(sender);
     let sender = sender.and_then(|sender| sender.check(url.origin()).map(|()| sender));
     let sender =
         sender.map_err(|error| text.mistake(file.url.span(), format!("{owner}: {error}")))?;
@@ -88,7 +94,7 @@ pub(super) fn settle(
     annotations.destructive_hint = file.destructive.or(annotations.destructive_hint);
     annotations.idempotent_hint = file.idempotent.or(annotations.idempotent_hint);
     let limits = ReplyLimits::default();
-    let request = SingleRequest {
+    let mut request = SingleRequest {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
         description: file.description.clone(),
@@ -112,7 +118,14 @@ pub(super) fn settle(
         _ => file.url.span(),
     });
     let place = text.place(file.name.span());
-    Ok(SourceDescription::new(place, |_| async { Ok(RequestSource::new(request)) }))
+    let known = login.as_ref().map(|login| login.login.clone());
+    let described = SourceDescription::new(place, |context| async move {
+        if let Some(login) = login {
+            request.sender.add_auth(login.open(&context)?);
+        }
+        Ok(RequestSource::new(request))
+    });
+    Ok(described.logs_in(known))
 }
 
 fn method(file: &Request, text: &Text<'_>) -> Result<Method, Mistake> {
@@ -190,8 +203,9 @@ fn output(file: &Request, owner: &str, text: &Text<'_>) -> Result<SingleOutput, 
             ("auto", None) => SingleOutput::Auto,
             ("text", None) => SingleOutput::Text,
             ("link", None) => SingleOutput::Link,
+            ("image", None) => SingleOutput::Image,
             (other, None) => SingleOutput::Bytes(MimeType::try_from(other).map_err(|error| {
-                let hint = "use \"auto\", \"text\", \"json\", \"link\" or a media type";
+                let hint = "use \"auto\", \"text\", \"json\", \"image\", \"link\" or a media type";
                 text.mistake(written.span(), format!("{owner}: {error}")).hint(hint)
             })?),
         },

@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sabir::{
     Dialect, HttpSettings, Implementation, Limits, MissingMethod, NullId, RequireReady, Revision,
-    SealKey, TaskSettings,
+    SealKey, TaskSettings, TlsSettings,
 };
 use sabir::{ToolFailure, UnknownTool};
+use sabir_client::Registration;
+use sabir_cluster::Cluster;
+use sabir_sources::login::Connect;
 use toml::{Spanned, Value};
 
 use super::auth::{self, AuthSettings, Scopes};
+use super::cluster::{self, ClusterStore};
 use super::expand::expand;
 use super::file::{self, File};
 use super::mistake::{Mistake, Mistakes, RELATIVE, Text};
@@ -20,7 +25,9 @@ use super::oversight::{self, Oversight};
 use super::sources::SourceDescription;
 use super::upstream;
 use super::values::{duration, one_of, positive, size, time, variable};
-use super::{articles, command, http, import, openapi, prompt, request, resource, skills};
+use super::{
+    app, articles, command, http, import, openapi, prompt, request, resource, skills, tls,
+};
 
 /// A configuration, as decided.
 #[derive(Debug)]
@@ -29,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) engine: sabir_engine::Settings,
     /// How HTTP clients are served.
     pub(crate) http: HttpSettings,
+    /// Their TLS, of which no file is read yet.
+    pub(crate) tls: Option<TlsSettings>,
     /// Who issues tokens for them, and what scopes cover.
     pub(crate) auth: AuthSettings,
     /// How often callers may call, and the audit log.
@@ -43,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) stdio: bool,
     /// The file in which tasks survive the process, not opened yet.
     pub(crate) task_store: Option<PathBuf>,
+    /// Where sessions survive the process, not opened yet.
+    pub(crate) cluster: Option<ClusterStore>,
     /// The sources, not opened yet.
     pub(crate) sources: Vec<SourceDescription>,
     /// The other tables of the file, as written.
@@ -53,10 +64,50 @@ pub(crate) struct Settings {
     pub(crate) file: Option<PathBuf>,
     /// The file, if it was found in a folder and not named.
     pub(crate) found: Option<PathBuf>,
+    /// Where browsers reach this server, if the file says it, and who it is at its issuers.
+    pub(crate) page: PageSettings,
+    /// The page on which callers log in at upstreams, once it is known where it is.
+    pub(crate) connect: Option<Arc<dyn Connect>>,
+    /// The nodes that share the credentials at upstreams, once their store is open.
+    pub(crate) nodes: Option<Cluster>,
+    /// Whether upstreams are asked what they offer although it is remembered.
+    pub(crate) asks_anew: bool,
     /// What is probably not meant.
     pub(crate) warnings: Vec<Mistake>,
     /// What the process may use, if the file says so.
     pub(crate) process: ProcessLimits,
+}
+
+impl Settings {
+    /// Whether there is neither a file nor a folder to be served.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.file.is_none() && self.found.is_none() && self.sources.is_empty()
+    }
+}
+
+/// `[connect]`, as decided.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageSettings {
+    /// Where browsers reach this server.
+    pub(crate) url: Option<String>,
+    /// Our registration at the issuers of `[auth]`.
+    pub(crate) client: Option<Registration>,
+    /// Whether authorization servers may read a document about us instead of registering us.
+    pub(crate) has_document: bool,
+}
+
+impl PageSettings {
+    fn settle(file: &file::Connect, text: &Text<'_>) -> Result<Self, Mistake> {
+        let secret =
+            file.client_secret_env.as_ref().map(|name| variable(name, text)).transpose()?;
+        let client = file.client_id.clone().map(|id| Registration::new(id, secret));
+        let is_web = |url: &str| url.starts_with("https://") || url.starts_with("http://");
+        if let Some(url) = file.url.as_ref().filter(|url| !is_web(url.get_ref())) {
+            return Err(text.invalid(url, "url", "one with https://"));
+        }
+        let url = file.url.as_ref().map(|url| url.get_ref().clone());
+        Ok(Self { url, client, has_document: file.document.unwrap_or(true) })
+    }
 }
 
 /// What the process may use.
@@ -105,14 +156,25 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     describe(&mut engine.server, &file.server);
     limit(&mut engine, &file.limits, text);
     let task_store = tasks(&mut engine.tasks, &file.tasks, text);
+    for (name, written) in &file.clients {
+        let patience = text.checked(time(Some(written), text, None)).flatten();
+        engine.tasks.clients.insert(name.clone(), patience);
+    }
+    let has_key = engine.seal_key.is_some() || file.seal.key_env.is_some();
+    let cluster = cluster::settle(&file.cluster, file.tasks.store.as_ref(), has_key, text);
+    let cluster = text.checked(cluster).flatten();
     let oversight = oversight::settle(&file.limit, file.audit.as_ref(), text);
     let auth = auth::settle(&file.auth, text);
     let (http, listens_http) = http::settle(file, &auth.grants, text);
+    let tls =
+        file.tls.as_ref().and_then(|file| text.checked(tls::settle(file, &auth.grants, text)));
     let mut written = Written::new(text.text);
     let mut sources = sources(file, text, &engine.limits, &mut written);
     let imported = imported(file, text, engine.limits.question_time);
     sources.extend(text.checked(imported).unwrap_or_default());
-    let has_scopes = auth.tokens.is_some() || http.tokens.iter().any(|one| !one.scopes.is_empty());
+    let has_scopes = auth.tokens.is_some()
+        || http.tokens.iter().any(|one| !one.scopes.is_empty())
+        || tls.as_ref().is_some_and(|tls| tls.clients.is_some());
     if !has_scopes && sources.iter().any(SourceDescription::is_restricted) {
         let what = "`scopes` are demanded, but no HTTP client can have any";
         let hint = "add a [[token]] with `scopes`, or [auth] with an `issuer`";
@@ -123,10 +185,18 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let first = file.token.first().and_then(|token| token.env.as_ref());
     let token_env = file.http.token_env.as_ref().or(first).map(|env| env.get_ref().clone());
     let process = text.checked(ProcessLimits::settle(&file.limits, text)).unwrap_or_default();
+    let page = text.checked(PageSettings::settle(&file.connect, text)).unwrap_or_default();
+    if text.is_refused() {
+        // What would be found when the sources are opened is reported with the rest.
+        for source in &sources {
+            text.checked(source.look());
+        }
+    }
     let (folder, warnings) = (text.folder(), text.finish()?);
     Ok(Settings {
         engine,
         http,
+        tls,
         auth,
         oversight,
         listens_http,
@@ -134,11 +204,16 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         token_env,
         stdio,
         task_store,
+        cluster,
         sources,
         tables: written.rest(),
         folder,
         file: (!text.text.is_empty()).then(|| text.path.to_owned()),
         found: None,
+        page,
+        connect: None,
+        asks_anew: false,
+        nodes: None,
         warnings,
         process,
     })
@@ -168,7 +243,9 @@ impl<'t> Written<'t> {
     /// Says of each source of a kind how it is written. A file in another format, or none, is one
     /// text for all.
     fn take(&mut self, kind: &str, settled: impl IntoIterator<Item = Settled>) -> Vec<Settled> {
-        let tables = match self.file.remove(kind) {
+        // `[http]` is not a source: it stays.
+        let is_list = self.file.get(kind).is_some_and(Value::is_array);
+        let tables = match is_list.then(|| self.file.remove(kind)).flatten() {
             Some(Value::Array(tables)) => tables,
             _ => Vec::new(),
         };
@@ -191,7 +268,7 @@ fn sources(
     written: &mut Written<'_>,
 ) -> Vec<SourceDescription> {
     let is_only = file.articles.len() == 1;
-    let call_time = limits.call_time;
+    let (seal, call_time) = (&file.seal, limits.call_time);
     let needing = |scopes: Scopes<'_>, source: Settled| {
         let access = scopes.settle(text);
         source.map(|source| source.needs(access))
@@ -203,33 +280,39 @@ fn sources(
     let commands = file.command.iter();
     let commands =
         commands.map(|file| needing(all(&file.scopes), command::settle(file, text, call_time)));
-    let requests = file.request.iter();
-    let requests =
-        requests.map(|file| needing(all(&file.scopes), request::settle(file, text, call_time)));
+    let request = |file: &request::Request| {
+        needing(Scopes::of_all(&file.scopes), request::settle(file, seal, text, call_time))
+    };
+    let requests = file.request.iter().map(request);
+    let http_requests = file.http_request.iter().map(request);
     let apis = file.openapi.iter().map(|file| {
         let scopes = Scopes { all: &file.scopes, tools: Some(&file.tool_scopes) };
-        needing(scopes, openapi::settle(file, text, call_time))
+        needing(scopes, openapi::settle(file, seal, text, call_time))
     });
     let prompts = file.prompt.iter();
     let prompts = prompts.map(|file| needing(all(&file.scopes), prompt::settle(file, text)));
     let resources = file.resource.iter();
     let resources = resources.map(|file| needing(all(&file.scopes), resource::settle(file, text)));
-    let upstreams = upstream::settle_all(&file.upstream, text, limits.question_time);
+    let upstreams = upstream::settle_all(&file.upstream, seal, text, limits.question_time);
     let upstreams = file.upstream.iter().zip(upstreams).map(|(file, settled)| {
         let scopes = Scopes { all: &file.scopes, tools: Some(&file.tool_scopes) };
         needing(scopes, settled)
     });
     let skills = file.skills.iter();
     let skills = skills.map(|file| needing(all(&file.scopes), skills::settle(file, text)));
+    let apps = file.app.iter().zip(app::settle_all(&file.app, text));
+    let apps = apps.map(|(file, settled)| needing(all(&file.scopes), settled));
     let all = [
         written.take("articles", articles),
         written.take("command", commands),
         written.take("request", requests),
+        written.take("http", http_requests),
         written.take("openapi", apis),
         written.take("prompt", prompts),
         written.take("resource", resources),
         written.take("skills", skills),
         written.take("upstream", upstreams),
+        written.take("app", apps),
     ];
     all.into_iter().flatten().filter_map(|source| text.checked(source)).collect()
 }
@@ -248,7 +331,7 @@ fn imported(
     })?;
     let inner = Text::new(&whole, &json);
     let settled = import::upstreams(&inner).and_then(|upstreams| {
-        Mistakes::all(upstream::settle_all(&upstreams, &inner, question_time))
+        Mistakes::all(upstream::settle_all(&upstreams, &file.seal, &inner, question_time))
     });
     let settled = settled.map(|all| {
         all.into_iter().enumerate().map(|(nth, one)| one.written(format!("{nth} {json}"))).collect()
@@ -343,6 +426,7 @@ fn limit(engine: &mut sabir_engine::Settings, file: &file::Limits, text: &Text<'
     text.set(&mut engine.notifications, positive(file.notifications.as_ref(), text));
     text.set(&mut engine.page_size, positive(file.page_size.as_ref(), text));
     text.set(&mut engine.abort_grace, duration(file.abort_grace.as_ref(), text));
+    text.set(&mut engine.heartbeat, duration(file.heartbeat.as_ref(), text));
     text.set(&mut limits.subscription_bytes, size(file.subscription_size.as_ref(), text));
     text.set(&mut limits.batch_bytes, size(file.batch_size.as_ref(), text));
     engine.questions = file.questions.unwrap_or(engine.questions);

@@ -6,24 +6,46 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_registry::{Access, AddedSource, Registry, Source, SourceId};
+use sabir_cluster::Cluster;
+use sabir_registry::{Access, AddedSource, BadOffer, Registry, Source, SourceId};
 use sabir_sources::command::{FindError, Finder};
+use sabir_sources::login::Connect;
 use sabir_sources::text::File as TextFile;
 use sabir_supervisor::{Supervisor, SupervisorSettings};
+use sabir_wire::Taps;
 use toml::Spanned;
 
 use super::mistake::{Mistake, Mistakes, Place, RELATIVE, Text};
+use super::plain;
+use super::upstream_auth::Login;
 
 /// A source that is described in the file and not opened yet.
 pub(crate) struct SourceDescription {
     place: Place,
+    /// What operators call it, if a mistake should name it.
+    owner: Option<String>,
     /// The program that it runs, as written.
     program: Option<String>,
     /// How it is written. Two that are written alike are the same source.
     written: String,
     /// The scopes that its callers need.
     access: Access,
+    /// The credentials that it needs.
+    login: Option<Login>,
+    /// What is known of it before it is started, if it is an upstream.
+    upstream: Option<Unstarted>,
+    /// Looks for what would be found wrong when it is opened, without opening it.
+    look: Option<Look>,
     open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
+}
+
+type Look = Box<dyn Fn() -> Result<(), Mistake> + Send>;
+
+/// An upstream before it is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Unstarted {
+    /// Its program, if there is no such file.
+    pub(crate) missing_program: Option<PathBuf>,
 }
 
 type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Source>, Mistake>> + Send>>;
@@ -43,13 +65,62 @@ impl SourceDescription {
             Box::pin(async { opening.await.map(|source| Arc::new(source) as Arc<dyn Source>) })
         };
         let (program, written, access) = (None, String::new(), Access::default());
-        Self { place, program, written, access, open: Box::new(open) }
+        Self {
+            place,
+            owner: None,
+            program,
+            written,
+            access,
+            login: None,
+            upstream: None,
+            look: None,
+            open: Box::new(open),
+        }
+    }
+
+    /// Lets mistakes name the source.
+    pub(super) fn owned_by(mut self, owner: &str) -> Self {
+        self.owner = Some(owner.to_owned());
+        self
     }
 
     /// Names the program that the source runs.
     pub(super) fn runs(mut self, program: &str) -> Self {
         self.program = Some(program.to_owned());
         self
+    }
+
+    /// Names the credentials that the source needs.
+    pub(super) fn logs_in(mut self, login: Option<Login>) -> Self {
+        self.login = login;
+        self
+    }
+
+    /// Says how to find what would be found wrong when the source is opened.
+    pub(super) fn looks(mut self, look: impl Fn() -> Result<(), Mistake> + Send + 'static) -> Self {
+        self.look = Some(Box::new(look));
+        self
+    }
+
+    /// Looks for what would be found wrong when the source is opened, without opening it.
+    pub(super) fn look(&self) -> Result<(), Mistake> {
+        self.look.as_ref().map_or(Ok(()), |look| look())
+    }
+
+    /// Says that the source is another server.
+    pub(super) fn relays(mut self, upstream: Unstarted) -> Self {
+        self.upstream = Some(upstream);
+        self
+    }
+
+    /// What is known of the source before it is started, if it is an upstream.
+    pub(crate) fn upstream(&self) -> Option<&Unstarted> {
+        self.upstream.as_ref()
+    }
+
+    /// The credentials that the source needs.
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
     }
 
     /// Demands scopes of its callers.
@@ -82,15 +153,24 @@ impl SourceDescription {
         removed: &[SourceId],
     ) -> Result<OpenedSources, Mistakes> {
         let (mut opened, mut places, mut all_written) = (Vec::new(), Vec::new(), Vec::new());
-        for Self { place, open, written, access, .. } in descriptions {
+        for Self { place, owner, open, written, access, .. } in descriptions {
             let source = open(context.clone()).await;
             opened.push(source.map(|source| AddedSource { source, access }));
-            places.push(place);
+            places.push((place, owner.map(|owner| format!("{owner}: ")).unwrap_or_default()));
             all_written.push(written);
         }
         let exchanged = registry.exchange(removed, Mistakes::all(opened)?);
-        let (ids, removed) =
-            exchanged.map_err(|(nth, bad)| places.swap_remove(nth).mistake(bad.to_string()))?;
+        let (ids, removed) = exchanged.map_err(|(nth, bad)| {
+            let (place, owner) = places.swap_remove(nth);
+            let mistake = place.mistake(format!("{owner}{bad}"));
+            match bad {
+                BadOffer::Name { tool, .. } => mistake.or_hint(|| {
+                    format!("write e.g. `name = \"{}\"`", plain(&tool).replace('-', "_"))
+                }),
+                BadOffer::Taken { .. } => mistake.or_hint(|| "rename one of them".to_owned()),
+                _ => mistake,
+            }
+        })?;
         Ok(OpenedSources { added: all_written.into_iter().zip(ids).collect(), removed })
     }
 
@@ -150,11 +230,19 @@ impl Files {
 
     /// Describes a source that is complete, except that its files have not been checked.
     pub(super) fn describe(self, place: Place, source: impl Source + 'static) -> SourceDescription {
-        SourceDescription::new(place, move |_| async move {
-            for (place, file) in self.files {
-                file.check().map_err(|bad| place.mistake(format!("{}: {bad}", self.owner)))?;
-            }
+        let files = Arc::new(self);
+        let looked_at = files.clone();
+        let described = SourceDescription::new(place, move |_| async move {
+            files.check()?;
             Ok(source)
+        });
+        described.looks(move || looked_at.check())
+    }
+
+    fn check(&self) -> Result<(), Mistake> {
+        self.files.iter().try_for_each(|(place, file)| {
+            let wrong = |bad| place.clone().mistake(format!("{}: {bad}", self.owner));
+            file.check().map_err(wrong)
         })
     }
 }
@@ -164,8 +252,16 @@ impl Files {
 pub(crate) struct OpenContext {
     supervisor: Supervisor,
     finder: Mutex<Finder>,
+    /// Sees what passes between us and upstreams.
+    pub(super) tap: Option<Arc<Taps>>,
     /// The longest time that a program has to exit after SIGTERM.
     longest_exit: Mutex<Duration>,
+    /// The page on which callers log in at upstreams.
+    connect: Option<Arc<dyn Connect>>,
+    /// The nodes that share the credentials at upstreams.
+    cluster: Option<Cluster>,
+    /// Whether upstreams are asked what they offer although it is remembered.
+    pub(super) asks_anew: bool,
 }
 
 impl OpenContext {
@@ -174,12 +270,32 @@ impl OpenContext {
     const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
     /// A context in which paths of programs are relative to `folder`.
-    pub(crate) fn new(folder: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(
+        folder: PathBuf,
+        tap: Option<Arc<Taps>>,
+        connect: Option<Arc<dyn Connect>>,
+        cluster: Option<Cluster>,
+        asks_anew: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             supervisor: Supervisor::new(SupervisorSettings::default()),
             finder: Mutex::new(Finder::new(folder)),
+            tap,
             longest_exit: Mutex::default(),
+            connect,
+            cluster,
+            asks_anew,
         })
+    }
+
+    /// The nodes that share the credentials at upstreams, if there are several.
+    pub(super) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
+    /// The page on which callers log in at upstreams, if there is one.
+    pub(super) fn connect(&self) -> Option<Arc<dyn Connect>> {
+        self.connect.clone()
     }
 
     /// Finds a program by its path, or by its name in the search path `search`.
@@ -197,6 +313,11 @@ impl OpenContext {
         let mut longest = self.longest_exit.lock().unwrap_or_else(PoisonError::into_inner);
         *longest = exit.max(*longest);
         self.supervisor.clone()
+    }
+
+    /// How many programs run.
+    pub(crate) fn running_programs(&self) -> usize {
+        self.supervisor.running()
     }
 
     /// Stops all programs, and waits until none of their processes is left.

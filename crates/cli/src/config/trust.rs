@@ -63,12 +63,18 @@ fn opening(file: &File) -> Option<(Range<usize>, &'static str)> {
     {
         return Some((written.span(), "a public address"));
     }
-    if let Some(written) = &file.http.allow_public
-        && *written.get_ref()
-    {
-        return Some((written.span(), "allow_public"));
+    let flags =
+        [(&file.http.allow_public, "allow_public"), (&file.http.behind_proxy, "behind_proxy")];
+    for (flag, key) in flags {
+        if let Some(written) = flag.as_ref().filter(|flag| *flag.get_ref()) {
+            return Some((written.span(), key));
+        }
     }
-    let lists = [(&file.http.origins, "origins"), (&file.http.hosts, "hosts")];
+    let lists = [
+        (&file.http.origins, "origins"),
+        (&file.http.hosts, "hosts"),
+        (&file.http.trusted_proxies, "trusted_proxies"),
+    ];
     lists.into_iter().find_map(|(list, key)| {
         let written = list.as_ref().filter(|list| !list.get_ref().is_empty())?;
         Some((written.span(), key))

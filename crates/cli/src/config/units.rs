@@ -1,4 +1,4 @@
-//! Parses durations and sizes: `5s`, `250ms`, `2m`; `64KB`, `16MB`.
+//! Parses durations, rates and sizes: `5s`, `250ms`, `2m`; `10/s`; `64KB`, `16MB`.
 
 use std::time::Duration;
 
@@ -13,6 +13,19 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+/// Parses a number of times in a second, a minute or an hour.
+pub(crate) fn rate(text: &str) -> Option<(u32, Duration)> {
+    let (times, unit) = text.split_once('/')?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    let times = times.parse().ok().filter(|times| *times > 0)?;
+    Some((times, Duration::from_secs(seconds)))
 }
 
 /// Parses a number of bytes.
@@ -44,6 +57,7 @@ mod tests {
         assert_eq!(duration("2 m"), Some(Duration::from_secs(120)));
         assert_eq!(size("64KB"), Some(65536));
         assert_eq!(size("1 B"), Some(1));
+        assert_eq!(rate("100/m"), Some((100, Duration::from_secs(60))));
     }
 
     #[test]
@@ -53,5 +67,8 @@ mod tests {
         }
         assert_eq!(size("99999999999999999GB"), None);
         assert_eq!(size("5mb"), None);
+        for text in ["", "0/s", "5", "5/d", "-1/s", "/s", "99999999999/s"] {
+            assert_eq!(rate(text), None, "{text}");
+        }
     }
 }

@@ -12,10 +12,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::expand::expand;
+use super::file::Seal;
 use super::json::Entries;
 use super::mistake::{Mistake, RELATIVE, Text};
-use super::sources::SourceDescription;
-use super::values::{duration, one_of, positive, time};
+use super::sources::{SourceDescription, Unstarted};
+use super::upstream_auth::{self, Login, Settled};
+use super::values::{duration, one_of, positive, task, time};
 
 /// An `[[upstream]]`, as written.
 #[derive(Debug, Deserialize)]
@@ -27,6 +29,7 @@ pub(crate) struct Upstream {
     pub(super) env: Option<Entries>,
     pub(super) cwd: Option<Spanned<String>>,
     pub(super) headers: Option<Entries>,
+    auth: Option<Spanned<toml::Value>>,
     prefix: Option<Spanned<String>>,
     tools: Option<Spanned<Choice>>,
     prompts: Option<Spanned<Choice>>,
@@ -41,6 +44,8 @@ pub(crate) struct Upstream {
     concurrency: Option<Spanned<usize>>,
     scope: Option<Spanned<toml::Value>>,
     memory: Option<String>,
+    task: Option<Spanned<toml::Value>>,
+    task_after: Option<Spanned<String>>,
     pub(super) scopes: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(super) tool_scopes: BTreeMap<String, Vec<Spanned<String>>>,
@@ -64,6 +69,7 @@ impl Upstream {
             env: None,
             cwd: None,
             headers: None,
+            auth: None,
             prefix: None,
             tools: None,
             prompts: None,
@@ -76,6 +82,8 @@ impl Upstream {
             concurrency: None,
             scope: None,
             memory: None,
+            task: None,
+            task_after: None,
             scopes: None,
             tool_scopes: BTreeMap::new(),
         }
@@ -85,6 +93,7 @@ impl Upstream {
 /// Settles the upstreams of a file. Their names must differ.
 pub(super) fn settle_all(
     upstreams: &[Upstream],
+    seal: &Seal,
     text: &Text<'_>,
     question_time: Option<Duration>,
 ) -> Vec<Result<SourceDescription, Mistake>> {
@@ -94,7 +103,7 @@ pub(super) fn settle_all(
             let what = format!("there are two upstreams `{name}`");
             return Err(text.mistake(file.name.span(), what));
         }
-        settle(file, text, question_time)
+        settle(file, seal, text, question_time)
     });
     settled.collect()
 }
@@ -102,6 +111,7 @@ pub(super) fn settle_all(
 /// Settles an upstream. A parked question waits as long as a client may take for its answer.
 fn settle(
     file: &Upstream,
+    seal: &Seal,
     text: &Text<'_>,
     question_time: Option<Duration>,
 ) -> Result<SourceDescription, Mistake> {
@@ -110,7 +120,22 @@ fn settle(
         return Err(text.invalid(&file.name, "name", "some letters"));
     }
     let owner = format!("upstream `{name}`");
-    let reach = reach(file, &owner, text)?;
+    let mut reach = reach(file, &owner, text)?;
+    let auth = file.auth.as_ref().map(|auth| upstream_auth::settle(auth, seal, &owner, text));
+    let plan = match (auth.transpose()?, &mut reach) {
+        (Some(_), Reach::Program { .. }) => {
+            let place = file.auth.as_ref().map_or(0..0, Spanned::span);
+            return Err(text.mistake(place, format!("{owner}: `auth` belongs to `url`")));
+        }
+        (Some(Settled::Header(name, value)), Reach::Web(target)) => {
+            target.add_header(&name, &value).map_err(|reason| {
+                text.mistake(file.name.span(), format!("{owner}: auth: {reason}"))
+            })?;
+            None
+        }
+        (Some(Settled::Tokens(plan)), _) => Some(*plan),
+        (None, _) => None,
+    };
     let mut settings = Settings::new(name.clone(), naming(file, &owner, text)?);
     settings.memory = memory(file, &reach, text);
     settings.question_time = question_time.unwrap_or(settings.question_time);
@@ -122,12 +147,34 @@ fn settle(
     settings.timeout = duration(file.timeout.as_ref(), text)?;
     settings.concurrency =
         positive(file.concurrency.as_ref(), text)?.unwrap_or(settings.concurrency);
-    let place = text.place(file.name.span());
-    Ok(SourceDescription::new(place, move |context| async move {
+    settings.task = task(file.task.as_ref(), file.task_after.as_ref(), &owner, text);
+    let place = text.place(file.name.span()).hint(COLLISION);
+    let runs = match &reach {
+        Reach::Program { program, .. } => Some(program.display().to_string()),
+        Reach::Web(_) => None,
+    };
+    let login = plan.clone().zip(reach.login_server(name));
+    let login = login.map(|(plan, server)| Login { server, plan });
+    let unstarted = Unstarted { missing_program: reach.missing_program().map(ToOwned::to_owned) };
+    let described = SourceDescription::new(place, move |context| async move {
+        settings.memory = settings.memory.filter(|_| !context.asks_anew);
+        settings.tap.clone_from(&context.tap);
         let supervisor = context.supervisor(upstream::EXIT_TIME);
+        let reach = match plan {
+            Some(plan) => reach.with_auth(plan.open(context.connect(), context.cluster())?),
+            None => reach,
+        };
         Ok(UpstreamSource::new(settings, reach, &supervisor))
-    }))
+    });
+    let described = described.relays(unstarted).logs_in(login).owned_by(&owner);
+    Ok(match runs {
+        Some(program) => described.runs(&program),
+        None => described,
+    })
 }
+
+/// What helps when two sources offer the same name.
+pub(crate) const COLLISION: &str = "give one of them a `prefix` of its own, or `rename` the tool";
 
 /// How the server is reached.
 fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake> {
@@ -170,7 +217,9 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
         }
         _ => {
             let what = format!("{owner}: expected either `run` or `url`");
-            Err(text.mistake(file.name.span(), what))
+            let hint = "add e.g. `run = [\"npx\", \"-y\", \"some-server\"]`, or \
+                        `url = \"https://wiki.example.com/mcp\"`";
+            Err(text.mistake(file.name.span(), what).hint(hint))
         }
     }
 }

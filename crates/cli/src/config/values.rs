@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sabir::{TaskMode, TaskPolicy};
 use toml::{Spanned, Value};
 
 use super::mistake::{Mistake, Text};
@@ -28,6 +29,12 @@ pub(super) fn duration(
     let expected = "e.g. \"250ms\", \"5s\", \"2m\"";
     let duration = units::duration(written.get_ref());
     duration.map(Some).ok_or_else(|| text.invalid(written, "duration", expected))
+}
+
+/// `10/s`: so many times in a second, a minute or an hour.
+pub(super) fn rate(written: &Spanned<String>, text: &Text<'_>) -> Result<(u32, Duration), Mistake> {
+    let expected = "e.g. \"10/s\", \"100/m\" or \"1000/h\"";
+    units::rate(written.get_ref()).ok_or_else(|| text.invalid(written, "rate", expected))
 }
 
 pub(super) fn size(
@@ -65,6 +72,27 @@ pub(super) fn one_of<T: Copy>(
         let what = format!("invalid value {written} (expected {})", names.join(" or "));
         text.mistake(value.span(), what)
     })
+}
+
+/// Whether calls become tasks, if `mode` is written.
+pub(super) fn task(
+    mode: Option<&Spanned<Value>>,
+    after: Option<&Spanned<String>>,
+    owner: &str,
+    text: &Text<'_>,
+) -> Option<TaskPolicy> {
+    let modes = [
+        ("\"auto\"", TaskMode::Auto),
+        ("\"always\"", TaskMode::Always),
+        ("\"never\"", TaskMode::Never),
+    ];
+    let mode = text.checked(one_of(mode, text, &modes)).flatten();
+    if let Some(written) = after.filter(|_| mode != Some(TaskMode::Auto)) {
+        let what = format!("{owner}: `task_after` without `task = \"auto\"`");
+        text.report(text.mistake(written.span(), what).hint("add `task = \"auto\"`"));
+    }
+    let after = text.checked(duration(after, text)).flatten();
+    mode.map(|mode| TaskPolicy { mode, after })
 }
 
 /// The value of an environment variable.

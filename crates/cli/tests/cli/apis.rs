@@ -41,6 +41,7 @@ fn answer(mut stream: TcpStream) -> Option<()> {
             "line": lines[0].trim_end_matches(" http/1.1"),
             "type": header("content-type:"),
             "secret": header("authorization:"),
+            "access_token": "issued",
             "body": String::from_utf8_lossy(&body),
         });
         let said = said.to_string();
@@ -63,7 +64,7 @@ fn a_request_is_a_tool() {
     let url = echo();
     let mut client = Client::start(&format!(
         r#"
-[[request]]
+[[http]]
 name = "order"
 method = "PUT"
 url = "{url}/shops/{{shop}}?fast={{fast?}}"
@@ -71,19 +72,24 @@ headers = {{ X-A = "b" }}
 body = {{ json = {{ n = "{{n}}", text = "<{{n}}>", absent = "{{none?}}" }} }}
 input = {{ shop = "string", n = "number", fast = "boolean?", none = "string?" }}
 
-[[request]]
+[[http]]
 name = "all"
 url = "{url}/all"
 body = "json"
 input = {{ a = "string" }}
 select = "body"
 
-[[request]]
+[[http]]
 name = "form"
 url = "{url}/form"
 body = {{ form = {{ a = "{{a}}", b = "x y" }} }}
 input = {{ a = "string[]" }}
 select = "/body"
+
+[[http]]
+name = "picture"
+url = "{url}/picture"
+output = "image"
 "#
     ));
     client.initialize();
@@ -103,6 +109,34 @@ select = "/body"
     assert_eq!(
         text(&call(&mut client, "form", json!({ "a": ["1", "&"] }))),
         r#""a=1&a=%26&b=x%20y""#
+    );
+    let picture = call(&mut client, "picture", json!({}));
+    assert_eq!((text(&picture), &picture["isError"]), ("the answer is not an image", &json!(true)));
+}
+
+#[test]
+fn requests_have_two_names_as_one_of_them_is_a_section_too() {
+    let request = |word: &str, name: &str| {
+        format!("[[{word}]]\nname = \"{name}\"\nurl = \"https://x.test/\"\n")
+    };
+    let listed = |file: &str| seen(&sabir(folder_with(file).path(), &["check"]));
+    let both = request("http", "a") + &request("request", "b") + &request("http", "c");
+    assert!(listed(&both).contains("tools: b, a, c\n"), "{}", listed(&both));
+    let section = "[http]\nendpoint = \"/x\"\n";
+    let beside = listed(&(section.to_owned() + &request("request", "b")));
+    assert!(beside.contains("tools: b\n"), "{beside}");
+    for file in [section.to_owned() + &request("http", "a"), request("http", "a") + section] {
+        let shown = listed(&file);
+        let hint = "hint: a file with `[http]` writes its requests as `[[request]]`";
+        assert!(shown.starts_with("exit 3") && shown.contains(hint), "{shown}");
+    }
+    check(
+        "[[http]]\nname = \"a\"\nmethods = \"GET\"\n",
+        "exit 3\nstderr:\nerror: [[http]]: `url` is missing\n  --> sabir.toml:1\n  hint: add e.g. `url = \"https://weather.example.com/v1/{city}\"`\nerror: [[http]]: unknown key `methods`\n  --> sabir.toml:3\n  hint: did you mean `method`?",
+    );
+    check(
+        "[http]\nname = \"a\"\n",
+        "exit 3\nstderr:\nerror: [http]: unknown key `name`\n  --> sabir.toml:2\n  hint: a request as a tool begins with `[[http]]`",
     );
 }
 
@@ -138,8 +172,22 @@ fn an_api_is_offered_with_credentials_from_the_environment() {
 }
 
 #[test]
+fn a_token_is_got_with_client_credentials() {
+    let (api, issuer) = (echo(), echo());
+    let folder = folder_with(&format!(
+        "[[http]]\nname = \"r\"\nurl = \"{api}/\"\n\
+         auth = [{{ type = \"oauth2\", token_url = \"{issuer}/token\", client_id = \"me\", env = \"KEY\" }}]\n"
+    ));
+    let mut client = Client::start_with(folder, &[("KEY", "s3cret")]);
+    client.initialize();
+    let reply = client.ask("tools/call", json!({ "name": "r", "arguments": {} }));
+    let said: Value = serde_json::from_str(text(&reply["result"])).unwrap();
+    assert_eq!(said["secret"], "bearer issued");
+}
+
+#[test]
 fn mistakes_are_reported_with_their_place() {
-    let request = |rest: &str| format!("[[request]]\nname = \"r\"\n{rest}\n");
+    let request = |rest: &str| format!("[[http]]\nname = \"r\"\n{rest}\n");
     check(
         &request("url = \"https://{host}/\"\ninput = { host = \"string\" }"),
         "exit 3\nstderr:\nerror: request `r`: url: the host must be a name without placeholders\n  --> sabir.toml:3",
@@ -168,6 +216,16 @@ fn mistakes_are_reported_with_their_place() {
     check(
         &api("url = \"https://x.test/api\"\nmethods = [\"FETCH\"]"),
         "exit 3\nstderr:\nerror: invalid method `FETCH` (expected e.g. \"GET\", \"POST\", \"*\" for all)\n  --> sabir.toml:4",
+    );
+    check(
+        &request("url = \"https://x.test/\"\nauth = [{ type = \"login\", client_id = \"a\" }]"),
+        "exit 3\nstderr:\nerror: request `r`: auth: a login needs an authorization server (expected `issuer`, or `authorization_url` and `token_url`)\n  --> sabir.toml:4",
+    );
+    check(
+        &api(
+            "url = \"https://x.test/api\"\nauth = [{ type = \"login\", issuer = \"https://as.test\" }]",
+        ),
+        "exit 3\nstderr:\nerror: openapi `x`: auth: a login needs `base_url`, where the tokens are sent\n  --> sabir.toml:4",
     );
     let folder = folder_with(&api("path = \"api.txt\""));
     std::fs::write(folder.path().join("api.txt"), "hello").unwrap();

@@ -219,6 +219,10 @@ fn a_folder_of_markdown_is_served_without_a_path() {
     write(folder.path(), "docs/a.md", "# A\n");
     let told = seen(&sabir(folder.path(), &["check"]));
     assert!(told.contains("resources: article:///docs/a\n"), "{told}");
+    let deep = TempDir::new().unwrap();
+    write(deep.path(), "en/docs/guide/a.md", "# A\n");
+    let told = seen(&sabir(deep.path(), &["check"]));
+    assert!(told.contains("resources: article:///en/docs/guide/a\n"), "{told}");
     let empty = TempDir::new().unwrap();
     write(empty.path(), ".hidden/a.md", "# A\n");
     let told = seen(&sabir(empty.path(), &["check"]));
@@ -331,4 +335,119 @@ fn instructions_say_what_is_there_and_how_to_find_it() {
     let none = format!("[server]\ninstructions = \"\"\n{FILE}");
     let mut client = Client::start_in(folder(&none));
     assert_eq!(client.initialize().get("instructions"), None);
+}
+
+#[test]
+fn the_text_of_pdf_files_is_read_by_a_program_with_limits() {
+    let home = TempDir::new().unwrap();
+    write(home.path(), "papers/scan.pdf", "%PDF-1.4");
+    let check = |path: &str| {
+        let output = command(home.path(), &["check", "papers"]).env("PATH", path).output().unwrap();
+        seen(&output)
+    };
+    let missing = check("/nonexistent");
+    let reason = "papers: 1 PDF file is not served: `pdftotext` is not installed";
+    assert!(missing.contains(reason), "{missing}");
+    assert!(missing.contains("0 articles, 1 hidden (1 by missing `pdftotext`)"), "{missing}");
+
+    // A program in its place, which says its limit and its input.
+    write(home.path(), "script", "#!/bin/sh\necho \"limit $(ulimit -v)\"\nprintf '\\f'\ncat\n");
+    std::fs::create_dir(home.path().join("bin")).unwrap();
+    let mut install = std::process::Command::new("install");
+    let install = install.args(["-m755", "script", "bin/pdftotext"]).current_dir(home.path());
+    assert!(install.status().unwrap().success());
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let found = check(&path);
+    assert!(found.contains("articles papers: 1 article, 0 hidden"), "{found}");
+    let read = |section: &str| {
+        let section = format!("section={section}");
+        let args = ["call", "papers", "get_article", "slug=scan", &section];
+        seen(&command(home.path(), &args).env("PATH", &path).output().unwrap())
+    };
+    let limit = read("page-1");
+    assert!(limit.contains("limit 1048576"), "{limit}");
+    let text = read("page-2");
+    assert!(text.contains("%PDF-1.4"), "{text}");
+}
+
+/// Runs git, as somebody.
+fn git(folder: &Path, args: &[&str]) -> String {
+    let mut git = std::process::Command::new("git");
+    let who = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@example.org")];
+    let output = git.current_dir(folder).args(args).envs(who).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn changes_are_committed_where_the_folder_is_a_repository() {
+    if std::process::Command::new("git").arg("--version").output().is_err() {
+        // `./test` needs git anyway; `cargo test` alone must not.
+        return;
+    }
+    let file = "[[articles]]\npath = \"content\"\nwrite = true\ncommit = true\nstructured = true\n";
+    let folder = folder(file);
+    let path = folder.path().to_owned();
+    let check = seen(&sabir(&path, &["check"]));
+    assert!(check.contains("content: the folder is in no git repository"), "{check}");
+
+    git(&path, &["init", "-q"]);
+    git(&path, &["config", "user.name", "Sabir"]);
+    git(&path, &["config", "user.email", "sabir@example.org"]);
+    git(&path, &["add", "content/concepts"]);
+    git(&path, &["commit", "-q", "-m", "first", "--author", "A <a@example.org>"]);
+    write(&path, "content/patterns/pages.md", "# Paging\n\nChanged by hand.\n");
+    let mut client = client(folder);
+    let written = client.call("write_article", json!({"slug": "ideas/new", "content": "# New"}));
+    let written = &written["structuredContent"];
+    assert_eq!(
+        written["commit"].as_str().unwrap(),
+        git(&path, &["rev-parse", "--short", "HEAD"]).trim()
+    );
+    let shown = |what: &str| git(&path, &["log", "-1", "--name-status", "--no-renames", what]);
+    assert!(
+        shown("--format=%s").contains("Write ideas/new\n\nA\tcontent/ideas/new.md"),
+        "{written}"
+    );
+
+    let moved = client.call("move_article", json!({"slug": "eras", "to": "ideas/eras"}));
+    assert_eq!(moved["structuredContent"]["id"], "ideas/eras");
+    let log = shown("--format=%s");
+    assert!(log.starts_with("Move concepts/eras.md to ideas/eras.md\n"), "{log}");
+    assert!(
+        log.contains("D\tcontent/concepts/eras.md") && log.contains("A\tcontent/ideas/eras.md")
+    );
+    // One that was never committed, and is moved.
+    let moved = client.call("move_article", json!({"slug": "patterns/pages", "to": "ideas/p*ges"}));
+    assert!(moved["structuredContent"]["commit"].is_string(), "{moved}");
+    assert_eq!(git(&path, &["status", "--short", "content/ideas"]), "");
+
+    // A commit that fails does not undo the change.
+    std::fs::create_dir_all(path.join(".git/hooks")).unwrap();
+    write(&path, "hook", "#!/bin/sh\necho 'not today' >&2\nexit 1\n");
+    let mut install = std::process::Command::new("install");
+    assert!(
+        install
+            .args(["-m755", "hook", ".git/hooks/pre-commit"])
+            .current_dir(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let kept = client.call("append_to_article", json!({"slug": "ideas/new", "content": "More."}));
+    assert_eq!(kept["structuredContent"]["notCommitted"], "git: not today", "{kept}");
+    let text = std::fs::read_to_string(path.join("content/ideas/new.md")).unwrap();
+    assert_eq!(text, "# New\nMore.\n");
+}
+
+#[test]
+fn mistakes_in_the_settings_of_writing_and_language_are_named() {
+    for (line, mistake) in [
+        ("commit = true", "`commit = true` commits what the tools write (expected `write = true`)"),
+        ("language = \"klingon\"", "unknown language `klingon` (expected one of: en, ar, da,"),
+    ] {
+        let folder = folder(&format!("[[articles]]\npath = \"content\"\n{line}\n"));
+        let checked = seen(&sabir(folder.path(), &["check"]));
+        assert!(checked.starts_with("exit 3") && checked.contains(mistake), "{checked}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Who may do what: tokens by their digests, scopes, limits, the audit log.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -72,6 +74,11 @@ name = "delete"
 run = ["echo", "delete"]
 scopes = ["notes:write", "admin"]
 
+[[http]]
+name = "remote"
+url = "http://127.0.0.1:9/"
+scopes = ["notes:write"]
+
 [audit]
 file = "audit.jsonl"
 
@@ -86,7 +93,7 @@ fn scopes_decide_what_is_listed_and_called_and_all_of_it_is_logged() {
     let (ann, ann_lines) = new_token("ann", &["notes"]);
     let (bob, bob_lines) = new_token("bob", &[]);
     let server = Server::start(&format!("{ann_lines}\n{bob_lines}\n{COMMANDS}"), &[], &[]);
-    assert_eq!(tools(&server, &ann), ["free", "read"]);
+    assert_eq!(tools(&server, &ann), ["free", "read", "remote"]);
     assert_eq!(tools(&server, &bob), ["free"]);
     assert_status(&ask(&server, "sabir_other", "tools/list", ""), 401);
 
@@ -134,7 +141,56 @@ fn scopes_decide_what_is_listed_and_called_and_all_of_it_is_logged() {
     ];
     assert_eq!(told, expected);
     assert_eq!(lines[1]["rule"], "scopes admin notes:write");
+    assert_status(&ask(&server, &bob, "tools/call", "remote"), 403);
     server.stop();
+}
+
+/// All that is in the files of a folder.
+fn written(folder: &Path, all: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => written(&path, all),
+            false => *all += &String::from_utf8_lossy(&fs::read(&path).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_call_has_one_challenge_however_often_it_is_made_and_no_token_is_written_anywhere() {
+    let (ann, lines) = new_token("ann", &["notes:read"]);
+    let more = format!("{lines}\n{COMMANDS}");
+    let (asked, stray) = ("sabir_in-the-query", "sabir_that-nobody-has");
+    let mut server = Server::start(&more, &[], &["--log", "trace", "--record", "talk.jsonl"]);
+    let denied = ask(&server, &ann, "tools/call", "delete");
+    let challenge = |answer: &str| -> Vec<String> {
+        let lines = answer.lines().filter(|line| line.starts_with("www-authenticate"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(challenge(&denied).len(), 1, "{denied}");
+    for _ in 0..100 {
+        let again = challenge(&ask(&server, &ann, "tools/call", "delete"));
+        assert_eq!(again, challenge(&denied), "the same call has another challenge");
+    }
+    assert_status(&ask(&server, &ann, "tools/call", "read"), 200);
+    assert_status(&ask(&server, stray, "tools/list", ""), 401);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let target = format!("/mcp?access_token={asked}&token={ann}");
+    write!(stream, "POST {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_status(&answer, 401);
+
+    let mut all = server.end().join("\n");
+    written(server.folder.path(), &mut all);
+    for name in ["audit.jsonl", "talk.jsonl"] {
+        let length = fs::metadata(server.folder.path().join(name)).unwrap().len();
+        assert!(length > 0, "{name}");
+    }
+    for token in [&*ann, asked, stray] {
+        assert!(!all.contains(token), "a token was written");
+    }
 }
 
 const ISSUER: &str = "[auth]\nissuer = \"http://127.0.0.1:9\"\n";
@@ -179,6 +235,14 @@ fn mistakes_are_told() {
         (
             "[auth]\nissuer = \"https://x.example\"\nscopes = [\"offline_access\"]\n",
             "offline_access",
+        ),
+        (
+            "[[command]]\nname = \"c\"\nrun = [\"ls\"]\nscopes = [\"offline_access\"]\n",
+            "scope `offline_access` (expected only scopes of this server)",
+        ),
+        (
+            "[[command]]\nname = \"c\"\nrun = [\"ls\"]\nscopes = [\"a\\\"b\"]\n",
+            "(expected printable characters without spaces and quotes)",
         ),
         (
             "[auth]\nissuer = \"https://x.example\"\nalgorithms = [\"HS256\"]\n",

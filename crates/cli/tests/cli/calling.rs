@@ -156,3 +156,35 @@ fn an_interrupt_cancels_the_call() {
     });
     assert!(noted, "the server was not told");
 }
+
+/// A server of the legacy era that never answers, beside one of our own tools.
+#[test]
+fn a_silent_upstream_does_not_delay_the_call_of_another_tool() {
+    let folder = folder_with(&format!(
+        "{FILE}\n[[upstream]]\nname = \"silent\"\nrun = [\"sleep\", \"1000\"]\n"
+    ));
+    let begin = std::time::Instant::now();
+    let output = sabir(folder.path(), &["call", ".", "add", "a=1", "b=2"]);
+    assert_eq!(seen(&output), "exit 0\nstdout:\n3");
+    // The handshake alone has a minute.
+    assert!(begin.elapsed() < std::time::Duration::from_secs(50), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_form_without_values_has_to_be_confirmed() {
+    for (line, expected) in [("\n", "accept,content:"), ("n\n", "decline")] {
+        let folder = folder_with("");
+        let script = ASKING.replace(
+            r#""properties":{"name":{"type":"string"},"age":{"type":"integer","default":7}},"required":["name"]"#,
+            r#""properties":{}"#,
+        );
+        let mut command =
+            command(folder.path(), &["call", "greet", "--", "/bin/sh", "-c", &script]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+        let output = seen(&child.wait_with_output().unwrap());
+        assert!(output.contains(&format!("result:action:{expected}\n")), "{output}");
+        assert!(output.contains("press Enter to accept, or type n to decline:"), "{output}");
+    }
+}

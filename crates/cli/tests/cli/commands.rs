@@ -276,20 +276,28 @@ fn unknown_and_missing_keys_are_reported() {
 fn errors_of_the_registry_are_reported_with_their_place() {
     check(
         "[[command]]\nname = \"a b\"\nrun = [\"true\"]\n",
-        "tool `a b`: a name is made of letters, digits, `_`, `-` and `.`\n  --> sabir.toml:2",
+        "tool `a b`: a name is made of letters, digits, `_`, `-` and `.`\n  --> sabir.toml:2\n  \
+         hint: write e.g. `name = \"a_b\"`",
     );
     let twice = "[[command]]\nrun = [\"true\"]\nname = \"a\"\n".repeat(2);
-    check(&twice, "there is a tool `a` already (from tool a)\n  --> sabir.toml:6");
+    let hint = "\n  hint: rename one of them";
+    check(&twice, &format!("there is a tool `a` already (from tool a)\n  --> sabir.toml:6{hint}"));
     let twice = "[[prompt]]\ntext = \"x\"\nname = \"a\"\n".repeat(2);
-    check(&twice, "there is a prompt `a` already (from prompt a)\n  --> sabir.toml:6");
+    check(
+        &twice,
+        &format!("there is a prompt `a` already (from prompt a)\n  --> sabir.toml:6{hint}"),
+    );
 }
 
 #[test]
 fn prompts_are_checked_with_their_place() {
     let prompt = |rest: &str| format!("[[prompt]]\nname = \"p\"\n{rest}\n");
     let told = |what: &str| format!("prompt `p`: {what}");
-    for neither in ["", "text = \"a\"\nmessages = [{ text = \"b\" }]", "messages = []"] {
-        check(&prompt(neither), &told("expected either `text` or `messages`\n  --> sabir.toml:2"));
+    let add = "add e.g. `text = \"Explain {topic}\"`";
+    let both = "text = \"a\"\nmessages = [{ text = \"b\" }]";
+    for (neither, hint) in [("", add), (both, "remove one of them"), ("messages = []", add)] {
+        let expected = "expected either `text` or `messages`\n  --> sabir.toml:2\n  hint: ";
+        check(&prompt(neither), &told(&format!("{expected}{hint}")));
     }
     check(
         &prompt("text = \"{x}\""),

@@ -1,5 +1,8 @@
 //! Reading a sabir.toml: every mistake is reported with its place and a hint.
 
+use std::os::unix::fs::PermissionsExt as _;
+
+use sabir_testkit::Authority;
 use tempfile::TempDir;
 
 use crate::{command, folder_with, sabir, seen};
@@ -88,8 +91,8 @@ fn a_missing_file_is_reported() {
     let output = sabir(folder.path(), &["check", "other.toml"]);
     assert_eq!(
         seen(&output),
-        "exit 3\nstderr:\nerror: cannot read the configuration: No such file or directory (os \
-         error 2)\n  --> other.toml\n  hint: `sabir init` writes one"
+        "exit 3\nstderr:\nerror: there is no such file or folder\n  --> other.toml\n  hint: name a \
+         folder of Markdown, or a sabir.toml; `sabir init` writes one"
     );
 }
 
@@ -130,12 +133,54 @@ fn every_key_that_init_shows_is_read() {
     let description = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths: {}\n";
     std::fs::write(folder.path().join("openapi.yaml"), description).unwrap();
     std::fs::create_dir(folder.path().join("skills")).unwrap();
-    let seen = seen(&command(folder.path(), &["check"]).envs(variables).output().unwrap());
+    std::fs::write(folder.path().join("view.html"), "<p>").unwrap();
+    Authority::new(folder.path()).sign("server", "localhost");
+    // The program of the upstream is looked for, and not started.
+    let npx = folder.path().join("npx");
+    std::fs::write(&npx, "#!/bin/sh\nexit 1\n").unwrap();
+    std::fs::set_permissions(&npx, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = command(folder.path(), &["check"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()));
+    let seen = seen(&command.envs(variables).output().unwrap());
     assert!(seen.starts_with("exit 0"), "{seen}\n{uncommented}");
 }
 
 fn is_toml(line: &str) -> bool {
     line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '))
+}
+
+#[test]
+fn a_document_is_not_read_as_a_configuration() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("a.md"), "# A comment of TOML\n").unwrap();
+    for command in ["check", "serve"] {
+        let said = seen(&sabir(folder.path(), &[command, "a.md"]));
+        let expected = "a document, not a configuration (expected a folder or a sabir.toml)\n  --> \
+                        a.md\n  hint: serve its folder: .";
+        assert!(said.starts_with("exit 3") && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn an_empty_folder_is_told_from_a_server() {
+    let folder = TempDir::new().unwrap();
+    let said = seen(&sabir(folder.path(), &["check"]));
+    assert!(said.starts_with("exit 0") && said.contains("warning: nothing is served: "), "{said}");
+    assert!(
+        said.contains("hint: name a folder of Markdown, or write a file: sabir init"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_found_when_sources_are_opened_is_reported_with_the_rest() {
+    let folder = folder_with(
+        "[server]\nnmae = \"x\"\n[[articles]]\npath = \"nowhere\"\n[[command]]\nname = \"t\"\n\
+         run = [\"./nowhere\"]\n[[resource]]\nuri = \"a:b\"\nfile = \"nowhere\"\n[limits]\ncalls = 0\n",
+    );
+    let said = seen(&sabir(folder.path(), &["check"]));
+    let places = said.lines().filter_map(|line| line.strip_prefix("  --> sabir.toml:"));
+    assert_eq!(places.collect::<Vec<_>>(), ["2", "4", "7", "10", "12"], "{said}");
 }
 
 #[test]
@@ -157,6 +202,7 @@ fn all_mistakes_of_all_sources_are_reported() {
     check(
         "[[resource]]\nuri = \"a\"\n[[prompt]]\nname = \"p\"\n",
         "exit 3\nstderr:\nerror: invalid URI `a` (expected e.g. \"text://motto\")\n  --> \
-         sabir.toml:2\nerror: prompt `p`: expected either `text` or `messages`\n  --> sabir.toml:4",
+         sabir.toml:2\nerror: prompt `p`: expected either `text` or `messages`\n  --> sabir.toml:4\n  \
+         hint: add e.g. `text = \"Explain {topic}\"`",
     );
 }

@@ -20,6 +20,11 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start(file: &str, env: &[(&str, &str)], args: &[&str]) -> Self {
         let folder = folder_with(&format!("[server]\nname = \"port\"\n{file}"));
+        Self::start_in(folder, env, args)
+    }
+
+    /// The same in a folder that has a file.
+    pub(crate) fn start_in(folder: tempfile::TempDir, env: &[(&str, &str)], args: &[&str]) -> Self {
         let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
         let mut command = command(folder.path(), &args);
         command.envs(env.iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -27,8 +32,8 @@ impl Server {
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("serving `port` on http://").expect(&line);
-        let address = address.strip_suffix("/mcp").unwrap().to_owned();
+        let url = line.trim().strip_prefix("serving `port` on ").expect(&line);
+        let address = url.split("://").nth(1).unwrap().strip_suffix("/mcp").unwrap().to_owned();
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             said.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
@@ -58,6 +63,11 @@ impl Server {
 
     /// Stops the server, and returns the rest of its standard error.
     pub(crate) fn stop(mut self) -> Vec<String> {
+        self.end()
+    }
+
+    /// The same, and its folder stays.
+    pub(crate) fn end(&mut self) -> Vec<String> {
         let pid = self.child.id().to_string();
         let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status();
         assert!(kill.unwrap().success());
@@ -103,6 +113,21 @@ fn a_token_is_required_in_every_request() {
     assert!(refused.to_lowercase().contains("www-authenticate: bearer"), "{refused}");
     let head = format!("{HEAD}Authorization: Bearer open-sesame\r\n");
     assert_status(&server.post(&head, DISCOVER), 200);
+}
+
+#[test]
+fn who_is_not_let_in_is_in_the_log() {
+    let server = Server::start("", &[("SABIR_TOKEN", "open-sesame")], &[]);
+    assert_status(&server.post(HEAD, DISCOVER), 401);
+    let foreign =
+        format!("{HEAD}Authorization: Bearer open-sesame\r\nOrigin: http://a.example\r\n");
+    assert_status(&server.post(&foreign, DISCOVER), 403);
+    let said = server.stop().join("\n");
+    for status in ["401 Unauthorized", "403 Forbidden"] {
+        let line = format!("refused a request to \"/mcp\" from 127.0.0.1: {status}");
+        assert!(said.contains(&line), "{said}");
+    }
+    assert!(!said.contains("sesame"), "{said}");
 }
 
 const TOKENS: &str = r#"
@@ -201,7 +226,7 @@ fn each_request_that_is_not_let_in_is_logged_without_its_token() {
     assert_status(&server.post(&format!("{HEAD}{ANN}"), DISCOVER), 200);
     let said = server.stop();
     let lines = |status: &str| {
-        let line = format!("refused a request to \"/mcp\": {status}");
+        let line = format!("refused a request to \"/mcp\" from 127.0.0.1: {status}");
         said.iter().filter(|said| said.contains(&line)).count()
     };
     assert_eq!((lines("401"), lines("403")), (2, 1), "{said:?}");
@@ -393,4 +418,44 @@ fn a_wrong_level_or_part_of_the_log_is_refused() {
     let said = |filter: &str| seen(&sabir(folder.path(), &["check", "--log", filter]));
     assert!(said("loud").contains("unknown level `loud` (expected off, error, warn,"));
     assert!(said("sabir::nothing=debug").contains("unknown part `sabir::nothing` (expected"));
+}
+
+/// The status of a GET.
+fn status_of(address: &str, path: &str, head: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{head}\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_console_can_have_a_listener_of_its_own() {
+    let env = [("SABIR_CONSOLE_TOKEN", "open-it")];
+    let server = Server::start("", &env, &["--console", "127.0.0.1:0"]);
+    let line = server.lines.iter().find(|line| line.starts_with("console: ")).unwrap();
+    let own = line.strip_prefix("console: http://").unwrap();
+    let own = own.strip_suffix("/#token=open-it").expect(&line);
+    assert_ne!(own, server.address);
+    let (state, right) = ("/console/api/state", "Authorization: Bearer open-it\r\n");
+    assert_eq!(status_of(own, "/", ""), 200);
+    assert_eq!(status_of(own, state, ""), 401);
+    assert_eq!(status_of(own, state, right), 200);
+    // A page that the browser loaded with TLS is of the same host; another port is another page.
+    let origin = |origin: &str| format!("{right}Origin: {origin}\r\n");
+    assert_eq!(status_of(own, state, &origin(&format!("https://{own}"))), 200);
+    assert_eq!(status_of(own, state, &origin(&format!("http://{}", server.address))), 403);
+    // The other listener has no console, and its metrics.
+    assert_eq!(status_of(&server.address, "/", ""), 404);
+    assert_eq!(status_of(&server.address, state, right), 404);
+    assert_eq!(status_of(&server.address, "/metrics", ""), 200);
+    server.stop();
+    let folder = folder_with("");
+    let shown = seen(&sabir(folder.path(), &["serve", "--console", "0.0.0.0:0"]));
+    assert!(
+        shown.starts_with("exit 2") && shown.contains("expected a loopback address"),
+        "{shown}"
+    );
 }

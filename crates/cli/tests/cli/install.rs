@@ -93,6 +93,64 @@ fn other_changes_in_between_stay() {
 }
 
 #[test]
+fn several_entries_leave_the_file_as_it_was_too() {
+    for (client, path, text) in FILES {
+        for order in [["one", "two"], ["two", "one"]] {
+            let home = TempDir::new().unwrap();
+            let served = folder_with("[server]\nname = \"n\"\n");
+            let file = home.path().join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            for name in ["one", "two"] {
+                let added =
+                    at_home(home.path(), served.path(), &["install", client, "--name", name]);
+                assert!(added.status.success(), "{client}: {}", seen(&added));
+            }
+            for name in order {
+                let removed = at_home(home.path(), served.path(), &["uninstall", client, name]);
+                assert!(removed.status.success(), "{client}: {}", seen(&removed));
+            }
+            assert_eq!(fs::read_to_string(&file).unwrap(), *text, "{client}, {order:?}");
+            let backup = format!("{}.before-sabir", file.display());
+            assert!(!Path::new(&backup).exists(), "{client}");
+        }
+    }
+}
+
+/// A client whose own command writes the file anew, in its own way.
+#[test]
+fn what_the_clients_own_command_changed_is_undone() {
+    let home = TempDir::new().unwrap();
+    let served = folder_with("[server]\nname = \"n\"\n");
+    let file = home.path().join(".codex/config.toml");
+    let text = "# mine\nmodel    = \"x\"\n";
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, text).unwrap();
+    let script = "#!/bin/sh\nfile=$HOME/.codex/config.toml\n\
+        case $2 in add) printf 'model = \"x\"\\n[mcp_servers.%s]\\ncommand = \"sabir\"\\n' \"$3\" ;;\n\
+        *) printf 'model = \"x\"\\n[mcp_servers]\\n' ;; esac >\"$file\"\n";
+    let codex = home.path().join("codex");
+    fs::write(&codex, script).unwrap();
+    fs::set_permissions(&codex, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = command(served.path(), args);
+        let path = format!("{}:/usr/bin:/bin", home.path().display());
+        command.env("HOME", home.path()).env("PATH", path).env_remove("CODEX_HOME");
+        seen(&command.output().unwrap())
+    };
+    assert!(run(&["install", "codex"]).starts_with("exit 0"));
+    assert!(fs::read_to_string(&file).unwrap().contains("[mcp_servers.n]"));
+    assert!(run(&["uninstall", "codex"]).starts_with("exit 0"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
+    // Another change in between stays.
+    run(&["install", "codex"]);
+    fs::write(&codex, script.replace("[mcp_servers]", "other = 1")).unwrap();
+    run(&["uninstall", "codex"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "model = \"x\"\nother = 1\n");
+}
+
+#[test]
 fn a_missing_file_is_made_and_removed() {
     let home = TempDir::new().unwrap();
     let served = folder_with("[server]\nname = \"n\"\n");
@@ -122,7 +180,10 @@ fn what_cannot_be_done_is_explained_and_changes_nothing() {
     };
     check("{ \"mcpServers\": [", &["install", "cursor"], "invalid JSON");
     check("{\"mcpServers\":{\"n\":{\"command\":\"x\"}}}", &["install", "cursor"], "--force");
-    check("{}", &["uninstall", "cursor"], "no server runs Sabir");
+    check("{}", &["uninstall", "cursor"], "there are no servers");
+    let other = "{\"mcpServers\":{\"web\":{\"url\":\"http://x\"}}}";
+    check(other, &["uninstall", "cursor"], "no server runs Sabir (name the one to remove: web)");
+    check(other, &["uninstall", "cursor", "wbe"], "there is no server `wbe` (expected one of web)");
     check("{}", &["uninstall", "cursor", "zz"], "there is no server `zz`");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
     let refused = run(&["install", "cursor"]);
@@ -165,7 +226,7 @@ fn servers_of_clients_are_imported_without_their_secrets() {
     };
     write(
         ".cursor/mcp.json",
-        r#"{"mcpServers":{"git hub":{"command":"npx","args":["-y","x"],"env":{"GITHUB_TOKEN":"hush","HOST":"h"}},
+        r#"{"mcpServers":{"off":{"command":"x","disabled":true},"git hub":{"command":"npx","args":["-y","x"],"env":{"GITHUB_TOKEN":"hush","HOST":"h"}},
             "web":{"url":"https://w/mcp","headers":{"Authorization":"Bearer hush","X-Team":"${env:TEAM}"}}}}"#,
     );
     write(
@@ -176,7 +237,17 @@ fn servers_of_clients_are_imported_without_their_secrets() {
         ".config/goose/config.yaml",
         "extensions:\n  g:\n    type: stdio\n    cmd: gg\n    args: [a]\n    env_keys: [K]\n",
     );
-    let output = at_home(home.path(), home.path(), &["import"]);
+    write(".gemini/settings.json", "{ broken");
+    let here = fs::canonicalize(home.path()).unwrap();
+    write(
+        ".claude.json",
+        &format!(
+            r#"{{"projects":{{"{}":{{"mcpServers":{{"db":{{"command":"pg","args":["pg://a:hush@h/d"]}}}}}},
+                "/elsewhere":{{"mcpServers":{{"no":{{"command":"no"}}}}}}}}}}"#,
+            here.display()
+        ),
+    );
+    let output = at_home(home.path(), &here, &["import"]);
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(!printed.contains("hush"), "{printed}");
     let file: toml::Table = toml::from_str(&printed).unwrap();
@@ -184,6 +255,7 @@ fn servers_of_clients_are_imported_without_their_secrets() {
     assert_eq!(
         upstreams,
         serde_json::json!([
+            {"name": "db", "run": ["pg", "pg://a:${DB_PASSWORD}@h/d"]},
             {"name": "git-hub", "run": ["npx", "-y", "x"],
              "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "HOST": "h"}},
             {"name": "web", "url": "https://w/mcp",
@@ -194,6 +266,12 @@ fn servers_of_clients_are_imported_without_their_secrets() {
     );
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("imported `git-hub`") && said.contains("set GITHUB_TOKEN: "), "{said}");
+    assert!(
+        said.contains("skipped `off`") && said.contains("settings.json: invalid JSON"),
+        "{said}"
+    );
+    let alone = seen(&at_home(home.path(), &here, &["import", "gemini"]));
+    assert!(alone.starts_with("exit 1"), "{alone}");
 }
 
 #[test]
@@ -217,6 +295,20 @@ fn the_doctor_finds_what_is_broken_and_says_how_to_fix_it() {
         assert!(said.starts_with("exit 1") && said.contains(text), "{said}");
     }
     assert!(!said.contains("`b`"), "{said}");
+    let locks = home.path().join(".claude/ide");
+    fs::create_dir_all(&locks).unwrap();
+    let lock = locks.join("1.lock");
+    // No process has this number.
+    fs::write(&lock, r#"{"pid":2147483647}"#).unwrap();
+    fs::write(locks.join("2.lock"), format!(r#"{{"pid":{}}}"#, std::process::id())).unwrap();
+    fs::write(&file, r#"{"mcpServers":{"w":{"url":"http://127.0.0.1:9/mcp"}}}"#).unwrap();
+    let said = run();
+    assert!(
+        said.contains("cursor (user) `w`: nothing listens at http://127.0.0.1:9/mcp"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("fix: remove it: rm {}", lock.display())), "{said}");
+    assert!(!said.contains("2.lock"), "{said}");
     fs::write(&file, "{ oh").unwrap();
     assert!(run().contains("mcp.json: invalid JSON"), "{}", run());
     let sabir = env!("CARGO_BIN_EXE_sabir");
@@ -238,10 +330,33 @@ fn the_doctor_finds_what_is_broken_and_says_how_to_fix_it() {
 fn completions_and_the_manual_are_printed() {
     let home = TempDir::new().unwrap();
     let fish = seen(&at_home(home.path(), home.path(), &["completions", "fish"]));
-    assert!(fish.contains("uninstall"), "{fish}");
-    for shell in ["bash", "zsh"] {
+    assert!(fish.contains("uninstall") && !fish.contains("CLIENTS"), "{fish}");
+    for shell in ["bash", "zsh", "fish"] {
         let printed = seen(&at_home(home.path(), home.path(), &["completions", shell]));
         assert!(printed.contains("claude-desktop") && printed.contains("uninstall"), "{printed}");
     }
     assert!(seen(&at_home(home.path(), home.path(), &["man"])).contains(".TH sabir 1"));
+}
+
+#[test]
+fn bash_completes_the_tools_of_a_target() {
+    let folder = folder_with(
+        "[[command]]\nname = \"first\"\nrun = [\"true\"]\n[[command]]\nname = \"second\"\nrun = [\"true\"]\n",
+    );
+    let script = r#"
+        eval "$("$1" completions bash)"
+        COMP_LINE="$1 call . $2" COMP_POINT=4096 COMP_WORDS=("$1" call . "$2") COMP_CWORD=3
+        _sabir_tools "$1" "$2" .
+        echo "${COMPREPLY[@]}"
+        COMP_LINE="sabir install claude-d" COMP_WORDS=(sabir install claude-d) COMP_CWORD=2
+        COMPREPLY=()
+        _sabir_tools sabir claude-d install
+        echo "${COMPREPLY[@]}""#;
+    for (begun, expected) in [("", "first second"), ("s", "second"), ("z", "")] {
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", script, "bash", env!("CARGO_BIN_EXE_sabir"), begun]);
+        let output = bash.current_dir(folder.path()).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed, format!("{expected}\nclaude-desktop\n"), "{begun}");
+    }
 }

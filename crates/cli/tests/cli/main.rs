@@ -2,16 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod apis;
+mod apps;
 mod articles;
 mod asdlc;
 mod auth;
 mod calling;
 mod children;
 mod client;
+mod cluster;
 mod commands;
 mod editors;
 mod configuration;
 mod extras;
+mod folders;
 mod http;
 mod install;
 #[cfg(target_os = "linux")]
@@ -23,6 +26,7 @@ mod stdio;
 mod tasks;
 mod transcripts;
 mod texts;
+mod tls;
 mod tools;
 mod trust;
 

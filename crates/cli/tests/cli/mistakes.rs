@@ -35,6 +35,14 @@ const KEYS: &[Row] = &[
     ("[[command]]\nname = \"t\"\nrun = [\"true\"]\nlimits.mem = 1", 4, &["unknown key `mem`"]),
     ("[[prompt]]\ntext = \"x\"", 1, &["[[prompt]]: `name` is missing", "`name = \"explain\"`"]),
     ("[[resource]]\ntext = \"x\"", 1, &["`uri` is missing", "`uri = \"text://motto\"`"]),
+    (
+        "[[upstream]]\nname = \"a\"\nrun = [\"true\"]\ncommand = \"npx\"",
+        4,
+        &["did you mean `run`? Write e.g. `run = [\"npx\", \"-y\""],
+    ),
+    ("[[upstream]]\nname = \"a\"", 2, &["either `run` or `url`", "`url = \"https://"]),
+    ("[cluster]\nstore = \"x\"", 2, &["`store` is a key of [tasks]; the keys here are "]),
+    ("[[limit]]\nper = [\"caller\"]", 1, &["neither `rate` nor `quota`", "`rate = \"10/s\"`"]),
     ("[dialect]\nrevison = \"x\"", 2, &["did you mean `revision`?", "`revision = \"2025-11-25\"`"]),
 ];
 
@@ -76,6 +84,17 @@ const TYPES: &[Row] = &[
         4,
         &["`allow_dash = [\"x\"]`"],
     ),
+    (
+        "[[command]]\nname = \"t\"\nrun = [\"true\"]\nlimits = { memory = 512 }",
+        4,
+        &["512 of `memory`", "`memory = \"512MB\"`"],
+    ),
+    (
+        "[[prompt]]\nname = \"p\"\ntext = \"x\"\nmessages = \"hi\"",
+        4,
+        &["`messages` (expected a list)", "`messages = [{ text = "],
+    ),
+    ("[clients]\nslow = 5", 2, &["5 of `slow`", "`slow = \"280s\"`"]),
     ("[[prompt]]\nname = 3\ntext = \"x\"", 2, &["3 of `name` (expected a string"]),
 ];
 
@@ -99,7 +118,17 @@ const VALUES: &[Row] = &[
         3,
         &["cannot read", "relative to the folder"],
     ),
-    ("[[prompt]]\nname = \"p\"", 2, &["expected either `text` or `messages`"]),
+    ("[[prompt]]\nname = \"p\"", 2, &["expected either `text` or `messages`", "`text = "]),
+    (
+        "[[command]]\nname = \"bad name\"\nrun = [\"true\"]",
+        2,
+        &["a name is made of letters", "`name = \"bad_name\"`"],
+    ),
+    (
+        "[[command]]\nname = \"a\"\nrun = [\"true\"]\n[[command]]\nname = \"a\"\nrun = [\"true\"]",
+        5,
+        &["there is a tool `a` already", "rename one of them"],
+    ),
     ("[[prompt]]\nname = \"p\"\ntext = \"{who}\"", 3, &["unknown argument `who`"]),
 ];
 

@@ -29,7 +29,7 @@ fn write(folder: &Path, text: &str) {
 
 impl Server {
     #[track_caller]
-    fn says(&self, what: &str) {
+    pub(crate) fn says(&self, what: &str) {
         let mut before = Vec::new();
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             if line.contains(what) {

@@ -117,6 +117,66 @@ fn folders_are_listed_and_other_clients_see_resources_and_prompts() {
 }
 
 #[test]
+fn a_client_that_knows_tools_only_reads_skills_by_a_tool() {
+    let folder = folder();
+    let configuration = "[[skills]]\npath = \"skills\"\ntool = \"read_skill\"\n";
+    fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
+    let mut server = Server::start(folder.path());
+    let tools = server.ask("tools/list", json!({}))["result"]["tools"].clone();
+    assert_eq!(tools.as_array().unwrap().len(), 1, "{tools}");
+    let description = tools[0]["description"].as_str().unwrap();
+    assert!(description.ends_with("\n\n- one: About one\n- two: About two"), "{description}");
+    let mut read = |arguments: Value| {
+        let params = json!({ "name": "read_skill", "arguments": arguments });
+        server.ask("tools/call", params)["result"].clone()
+    };
+    let text = |result: &Value| result["content"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(text(&read(json!({}))), "- one: About one\n- two: About two");
+    let told = text(&read(json!({ "skill": "one" })));
+    assert!(
+        told.starts_with("# one\n") && told.ends_with("- logo.bin\n- scripts/a b.sh"),
+        "{told}"
+    );
+    assert_eq!(text(&read(json!({ "skill": "two" }))), "# two\n", "it has no other files");
+    let file = |path: &str| json!({ "skill": "one", "file": path });
+    assert_eq!(text(&read(file("scripts/a b.sh"))), "echo hello\n");
+    let binary = read(file("logo.bin"));
+    assert_eq!(binary["content"][0]["resource"]["blob"], "/wD+", "{binary}");
+    for wrong in [json!({ "skill": "wrong" }), file(".hidden"), file("../two/SKILL.md")] {
+        let refused = read(wrong);
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
+    // The description tells of a skill that is new.
+    write(folder.path(), "skills/three/SKILL.md", &skill("three"));
+    wait_until("the new skill is told", PATIENCE, || {
+        server.ask("tools/list", json!({})).to_string().contains("About three")
+    });
+    server.kill();
+}
+
+#[test]
+fn generated_skills_are_listed_without_digests_and_read_all_the_same() {
+    let folder = folder();
+    let configuration = "[[skills]]\npath = \"skills\"\ndynamic = true\ntool = \"read\"\n";
+    fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
+    let mut server = Server::start(folder.path());
+    let listed = server.ask("skills/list", json!({}))["result"]["skills"].clone();
+    assert_eq!(listed[0]["frontmatter"]["name"], "one");
+    assert_eq!(listed[0]["resources"], "dynamic", "{listed}");
+    let read = server.ask("resources/directory/read", json!({ "uri": "skill://one/scripts" }));
+    let uri = read["result"]["resources"][0]["uri"].clone();
+    assert_eq!(uri, "skill://one/scripts/a%20b.sh", "{read}");
+    let read = server.ask("resources/read", json!({ "uri": uri }));
+    assert_eq!(read["result"]["contents"][0]["text"], "echo hello\n", "{read}");
+    let refused = server.ask("resources/directory/read", json!({ "uri": "skill://one/none" }));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let call = json!({ "name": "read", "arguments": { "skill": "one", "file": "scripts/a b.sh" } });
+    let told = server.ask("tools/call", call);
+    assert_eq!(told["result"]["content"][0]["text"], "echo hello\n", "{told}");
+    server.kill();
+}
+
+#[test]
 fn a_change_of_the_folder_is_served() {
     let folder = folder();
     let mut server = Server::start(folder.path());
@@ -142,6 +202,12 @@ fn what_is_not_served_is_reported() {
         "{said}"
     );
     assert!(said.contains("skills skills: 2 skills, 4 files"), "{said}");
+    // A list of files must be complete, so a skill is served as a whole or not at all.
+    let deep = format!("skills/team/two/{}deep.txt", "a/".repeat(20));
+    write(folder.path(), &deep, "beyond the limit");
+    let said = seen(&sabir(folder.path(), &["check"]));
+    assert!(said.contains("skills skills: 1 skill, 3 files"), "{said}");
+    assert!(said.contains("team/two: the skill is not complete without team/two/a/a"), "{said}");
     let missing = folder_with("[[skills]]\npath = \"nowhere\"\n");
     let said = seen(&sabir(missing.path(), &["check"]));
     assert!(said.contains("skills: folder not found"), "{said}");

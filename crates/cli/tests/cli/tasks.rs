@@ -24,18 +24,11 @@ input = { text = "string" }
 task = "always"
 
 [[command]]
-name = "fail"
-description = "Fails, as a task"
-run = ["false"]
-task = "always"
-
-[[command]]
 name = "wait"
 description = "Takes long"
 run = ["sleep", "1000.{token}"]
 input = { token = "string" }
 timeout = "1h"
-concurrency = 64
 task = "auto"
 task_after = "0s"
 "#;
@@ -58,7 +51,14 @@ impl Server {
         Self { child, output, last: 0 }
     }
 
-    pub(crate) fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.say(method, params);
+        let answer = self.hear();
+        assert_eq!(answer["id"], self.last, "{answer}");
+        answer
+    }
+
+    fn say(&mut self, method: &str, mut params: Value) {
         self.last += 1;
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -69,11 +69,12 @@ impl Server {
         let request =
             json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params });
         writeln!(self.child.stdin.as_mut().unwrap(), "{request}").unwrap();
+    }
+
+    fn hear(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).expect("an answer");
-        assert_eq!(answer["id"], self.last, "{answer}");
-        answer
+        serde_json::from_str(&line).expect("a message")
     }
 
     fn task(&mut self, tool: &str, arguments: Value) -> String {
@@ -102,51 +103,60 @@ impl Server {
     }
 }
 
+/// `relay/tasks/killed.rs` has more of it, over HTTP.
 #[test]
 fn finished_tasks_survive_a_kill_and_interrupted_ones_say_so() {
-    let rounds: usize =
-        std::env::var("SABIR_TASK_ROUNDS").map_or(3, |rounds| rounds.parse().unwrap());
     let folder = folder_with(CONFIGURATION);
-    let mut kept: Vec<(String, Value)> = Vec::new();
-    for round in 0..rounds {
-        let token = format!("8{:07}{round:04}", std::process::id());
-        let mut server = Server::start(folder.path());
-        for (id, task) in &kept {
-            assert_eq!(server.get(id), *task, "round {round}");
-        }
-        let said = server.task("say", json!({ "text": format!("round {round}") }));
-        let failed = server.task("fail", json!({}));
-        let running = server.task("wait", json!({ "token": token }));
-        let cancelled = server.task("wait", json!({ "token": token }));
-        let done = server.wait_for_end(&said);
-        assert_eq!(done["result"]["content"][0]["text"], format!("round {round}"));
-        let failure = server.wait_for_end(&failed);
-        assert_eq!(
-            (&failure["status"], &failure["result"]["isError"]),
-            (&json!("completed"), &json!(true))
-        );
-        server.ask("tasks/cancel", json!({ "taskId": cancelled }));
-        let gone = server.get(&cancelled);
-        assert_eq!(gone["status"], "cancelled");
-        wait_until("one program runs", PATIENCE, || alive(&token).len() == 1);
-        // Some have just begun when it is killed.
-        let brief: Vec<_> = (0..round % 4)
-            .map(|nth| server.task("say", json!({ "text": nth.to_string() })))
-            .collect();
-        server.kill();
-        wait_until("no program is left", PATIENCE, || alive(&token).is_empty());
-        let mut server = Server::start(folder.path());
-        assert_eq!(server.get(&said), done);
-        let interrupted = server.get(&running);
-        assert_eq!(interrupted["status"], "failed", "{interrupted}");
-        assert!(interrupted["error"]["message"].as_str().unwrap().contains("interrupted"));
-        for id in brief {
-            let status = server.get(&id)["status"].clone();
-            assert!(status == "completed" || status == "failed", "{status}");
-        }
-        kept.extend([(said, done), (failed, failure), (running, interrupted), (cancelled, gone)]);
-        server.kill();
+    let token = format!("8{:07}", std::process::id());
+    let mut server = Server::start(folder.path());
+    let said = server.task("say", json!({ "text": "kept" }));
+    let running = server.task("wait", json!({ "token": token }));
+    let done = server.wait_for_end(&said);
+    assert_eq!(done["result"]["content"][0]["text"], "kept");
+    wait_until("the program runs", PATIENCE, || alive(&token).len() == 1);
+    server.kill();
+    wait_until("no program is left", PATIENCE, || alive(&token).is_empty());
+    let mut server = Server::start(folder.path());
+    assert_eq!(server.get(&said), done);
+    let interrupted = server.get(&running);
+    assert_eq!(interrupted["status"], "failed", "{interrupted}");
+    assert!(interrupted["error"]["message"].as_str().unwrap().contains("interrupted"));
+    server.kill();
+}
+
+#[test]
+fn a_listener_on_a_pipe_hears_how_its_task_ends() {
+    let folder = folder_with(CONFIGURATION);
+    let mut server = Server::start(folder.path());
+    let token = format!("7{:07}", std::process::id());
+    let id = server.task("wait", json!({ "token": token }));
+    let other = server.task("wait", json!({ "token": token }));
+    server.say("subscriptions/listen", json!({ "notifications": { "taskIds": [id, "unknown"] } }));
+    let subscription = server.last;
+    let acknowledged = server.hear();
+    assert_eq!(
+        acknowledged["params"]["notifications"],
+        json!({ "taskIds": [id] }),
+        "{acknowledged}"
+    );
+    let told = server.hear();
+    assert_eq!(
+        (&told["method"], &told["params"]["status"]),
+        (&json!("notifications/tasks"), &json!("working"))
+    );
+    for id in [&other, &id] {
+        server.say("tasks/cancel", json!({ "taskId": id }));
     }
+    // Two acknowledgements, and the state of the one task that was asked for.
+    let heard: Vec<_> = (0..3).map(|_| server.hear()).collect();
+    let told: Vec<_> =
+        heard.iter().filter(|message| message["method"] == "notifications/tasks").collect();
+    assert_eq!(told.len(), 1, "{heard:?}");
+    let params = &told[0]["params"];
+    assert_eq!((&params["taskId"], &params["status"]), (&json!(id), &json!("cancelled")));
+    assert_eq!(params["_meta"]["io.modelcontextprotocol/subscriptionId"], subscription);
+    wait_until("no program is left", PATIENCE, || alive(&token).is_empty());
+    server.kill();
 }
 
 #[test]

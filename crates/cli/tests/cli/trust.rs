@@ -80,6 +80,8 @@ fn a_found_file_cannot_open_the_server_to_others() {
         ("[http]\nallow_public = true\n", "allow_public", 2),
         ("[http]\norigins = [\"*\"]\n", "origins", 2),
         ("[http]\nhosts = [\"evil.example\"]\n", "hosts", 2),
+        ("[http]\nbehind_proxy = true\n", "behind_proxy", 2),
+        ("[http]\ntrusted_proxies = [\"10.0.0.1\"]\n", "trusted_proxies", 2),
     ] {
         let folder = folder_with(text);
         assert_eq!(

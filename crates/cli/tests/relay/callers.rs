@@ -12,16 +12,19 @@ use super::lifetimes::{pid, wait};
 use super::{Person, Relay, TOKENS, config, connect, fixture, raw, text, until};
 
 /// `[[token]]` for both callers.
-fn tokens() -> String {
+pub(super) fn tokens() -> String {
     let token = |(env, _): (&str, &str)| format!("[[token]]\nname = \"{env}\"\nenv = \"{env}\"\n");
     TOKENS.map(token).concat()
 }
 
-async fn both(relay: &Relay) -> [(Client, Arc<Person>); 2] {
-    let [ann, bob] = TOKENS.map(|(_, token)| {
-        let target = HttpTarget::new(&*relay.url).unwrap();
-        target.with_header("authorization", &format!("Bearer {token}")).unwrap()
-    });
+/// The relay for the caller with this token.
+pub(super) fn target(relay: &Relay, token: &str) -> HttpTarget {
+    let target = HttpTarget::new(&*relay.url).unwrap();
+    target.with_header("authorization", &format!("Bearer {token}")).unwrap()
+}
+
+pub(super) async fn both(relay: &Relay) -> [(Client, Arc<Person>); 2] {
+    let [ann, bob] = TOKENS.map(|(_, token)| target(relay, token));
     [connect(ann, Revision::NEWEST).await, connect(bob, Revision::NEWEST).await]
 }
 
@@ -46,6 +49,22 @@ async fn a_question_that_could_be_another_callers_is_refused_with_the_remedy() {
     drop(waiting);
     until("the question is certain", async || elicit(&bob).await.contains(r#"Who? \"w\""#)).await;
     assert_eq!(asked.asked.lock().unwrap().len(), 0, "another caller was asked");
+}
+
+/// Clients without a token are the same caller, but each has a session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_could_be_another_sessions_is_refused_with_the_remedy() {
+    let relay = Relay::start(&fixture("up", Revision::NEWEST_LEGACY));
+    let (first, asked) = relay.client(Revision::NEWEST_LEGACY).await;
+    let (second, _) = relay.client(Revision::NEWEST_LEGACY).await;
+    super::listed(&first, "up_elicit").await;
+    let waiting = wait(&first).await;
+    let refused = elicit(&second).await;
+    assert!(refused.contains("scope = \"session\""), "{refused}");
+    drop(waiting);
+    until("the question is certain", async || elicit(&second).await.contains(r#"Who? \"w\""#))
+        .await;
+    assert_eq!(asked.asked.lock().unwrap().len(), 0, "another session was asked");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,17 +93,45 @@ async fn a_question_that_is_not_answered_in_time_ends_its_call() {
     let relay = Relay::start(&format!("[limits]\nquestion_time = \"1s\"\n{upstream}"));
     let (client, _) = relay.client(Revision::NEWEST).await;
     super::listed(&client, "up_elicit").await;
-    let request = |resume| {
-        let call = CallTool { name: "up_elicit".into(), arguments: None, resume, task: None };
-        CallRequest::new(Request::CallTool(call))
-    };
-    let asked = client.call(request(Resume::default())).await.unwrap();
-    let asked = asked.questions().unwrap().unwrap();
+    let resume = ask(&client).await;
     abandoned(&client).await;
-    let answers = vec![(asked.questions[0].0.clone(), raw(json!({ "action": "decline" })))];
-    let late = Resume { answers, state: asked.state.map(Into::into) };
-    let error = client.call(request(late)).await.unwrap_err();
+    let error = client.call(request("w", resume)).await.unwrap_err();
     assert!(error.to_string().contains("requestState"), "{error}");
+}
+
+/// A call of `up_elicit`.
+fn request(word: &str, resume: Resume) -> CallRequest {
+    let (name, arguments) = ("up_elicit".into(), Some(raw(json!({ "word": word }))));
+    CallRequest::new(Request::CallTool(CallTool { name, arguments, resume, task: None }))
+}
+
+/// Calls `up_elicit`, and gives what its client repeats the call with, to decline.
+async fn ask(client: &Client) -> Resume {
+    let asked = client.call(request("w", Resume::default())).await.unwrap();
+    let asked = asked.questions().unwrap().unwrap();
+    let answers = vec![(asked.questions[0].0.clone(), raw(json!({ "action": "decline" })))];
+    Resume { answers, state: asked.state.map(Into::into), ..Resume::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_asks_belongs_to_its_caller_and_its_arguments() {
+    for far in [Revision::NEWEST_LEGACY, Revision::NEWEST] {
+        let relay = Relay::start(&(tokens() + &fixture("up", far)));
+        let [(ann, _), (bob, _)] = both(&relay).await;
+        super::listed(&ann, "up_elicit").await;
+        let resume = ask(&ann).await;
+        for (client, word) in [(&bob, "w"), (&ann, "other")] {
+            let error = client.call(request(word, resume.clone())).await.unwrap_err();
+            assert!(error.to_string().contains("requestState"), "{error}");
+        }
+        let reply = ann.call(request("w", resume.clone())).await.unwrap();
+        assert!(reply.json.text().contains("decline"), "{reply:?}");
+        if far == Revision::NEWEST_LEGACY {
+            // The call was alive, and has ended.
+            let error = ann.call(request("w", resume)).await.unwrap_err();
+            assert!(error.to_string().contains("the call has ended"), "{error}");
+        }
+    }
 }
 
 /// Never answers; tells that it was asked.
@@ -119,4 +166,17 @@ async fn a_legacy_client_that_leaves_abandons_its_question() {
         }
         assert!(elicit(&other).await.contains("Who?"), "it serves others");
     }
+}
+
+/// Servers ask for roots on their own when a session begins, and a call may happen to run then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_for_roots_does_not_end_the_call_of_a_client_without_roots() {
+    let relay = Relay::start(&fixture("up", Revision::NEWEST_LEGACY));
+    let mut config = config(Revision::NEWEST);
+    config.capabilities.roots = false;
+    let transport = Arc::new(HttpTransport::new(HttpTarget::new(&*relay.url).unwrap()));
+    let client = Client::new(transport, config, Arc::new(Person::default()));
+    super::listed(&client, "up_roots").await;
+    let reply = client.call_tool("up_roots", Raw::default()).await.unwrap();
+    assert!(text(&reply).contains("the client has no roots"), "{}", text(&reply));
 }

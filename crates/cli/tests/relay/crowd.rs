@@ -8,7 +8,7 @@ use sabir_wire::{Era, Revision};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{Person, Relay, fixture, http_fixture, raw, text};
+use super::{Person, fixture, http_fixture, raw, text};
 
 /// A client on the standard streams of the real binary.
 fn on_stdio(configuration: &str, era: Era) -> (Client, tokio::process::Child, tempfile::TempDir) {
@@ -85,32 +85,4 @@ async fn a_thousand_calls_of_a_modern_client_at_legacy_upstreams() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_calls_of_a_legacy_client_at_modern_upstreams() {
     a_thousand(Era::Legacy, Revision::NEWEST).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_parked_call_belongs_to_its_caller_and_is_resumed_once() {
-    use sabir_client::CallRequest;
-    use sabir_wire::{CallTool, Request, Resume};
-
-    let relay = Relay::start(&fixture("up", Revision::NEWEST_LEGACY));
-    let (client, _) = relay.client(Revision::NEWEST).await;
-    super::listed(&client, "up_elicit").await;
-    let request = |resume| {
-        let (name, arguments) = ("up_elicit".into(), Some(raw(json!({ "word": "a" }))));
-        CallRequest::new(Request::CallTool(CallTool { name, arguments, resume, task: None }))
-    };
-    let asked =
-        client.call(request(Resume::default())).await.unwrap().questions().unwrap().unwrap();
-    let answers = vec![(asked.questions[0].0.clone(), raw(json!({ "action": "decline" })))];
-    let resume = Resume { answers, state: asked.state.map(Into::into) };
-    let mut other = request(resume.clone());
-    if let sabir_client::RequestBody::Known(Request::CallTool(call)) = &mut other.body {
-        call.arguments = Some(raw(json!({ "word": "b" })));
-    }
-    let error = client.call(other).await.unwrap_err();
-    assert!(error.to_string().contains("requestState"), "{error}");
-    let reply = client.call(request(resume.clone())).await.unwrap();
-    assert!(reply.json.text().contains("decline"), "{reply:?}");
-    let error = client.call(request(resume)).await.unwrap_err();
-    assert!(error.to_string().contains("the call has ended"), "{error}");
 }

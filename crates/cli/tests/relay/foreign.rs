@@ -3,6 +3,9 @@
 //! of `docs/GRID.md`.
 
 use std::fmt::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use sabir_client::{CallOptions, Client};
 use sabir_wire::Revision;
@@ -10,7 +13,7 @@ use sabir_wire::types::ToolReply;
 use serde_json::{Value, json};
 
 use super::grid::{FOREIGN, write_page};
-use super::{Person, Relay, docs, raw, text};
+use super::{PATIENCE, Person, Process, Relay, docs, raw, text};
 
 /// A tool with its arguments, and a part of its answer.
 type Called = (&'static str, Value, &'static str);
@@ -19,6 +22,8 @@ type Called = (&'static str, Value, &'static str);
 struct Server {
     title: &'static str,
     run: Vec<String>,
+    /// What is added to `run` to serve behind a URL. They all take the port from `PORT`.
+    at_url: Option<&'static str>,
     tool: Called,
     structured: Called,
     failed: Called,
@@ -32,10 +37,11 @@ struct Server {
     sample: Option<Called>,
 }
 
-fn servers(rmcp: &str) -> [Server; 4] {
+fn servers(rmcp: &str) -> [Server; 5] {
     let rmcp = |title, era: &str| Server {
         title,
         run: vec![rmcp.to_owned(), era.to_owned()],
+        at_url: None,
         tool: ("echo", json!({ "message": "hello" }), "hello"),
         structured: ("add", json!({ "a": 2, "b": 3 }), r#"{"result":5}"#),
         failed: ("fail", json!({}), "on purpose"),
@@ -49,6 +55,7 @@ fn servers(rmcp: &str) -> [Server; 4] {
     let everything = Server {
         title: "server-everything 2026.8.31 (legacy)",
         run: vec!["mcp-server-everything".into()],
+        at_url: Some("streamableHttp"),
         tool: ("echo", json!({ "message": "hello" }), "hello"),
         structured: ("get-structured-content", json!({ "location": "Chicago" }), "temperature"),
         failed: ("get-resource-reference", json!({ "resourceId": -1 }), "Invalid resourceId"),
@@ -68,19 +75,20 @@ fn servers(rmcp: &str) -> [Server; 4] {
             "test-model",
         )),
     };
-    let python = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/relay/server.py");
-    let python = Server {
-        title: "Python mcp 2.3.0 (modern)",
-        run: vec!["python3".into(), python.into()],
+    let python = |title, path: &str| Server {
+        title,
+        run: vec!["python3".into(), "-B".into(), path.into()],
         tool: ("add", json!({ "a": 2, "b": 3 }), "5"),
         failed: ("translate", json!({ "word": "x" }), "translate"),
         elicit: ("greet", json!({}), "Hello Who are you?"),
         sample: None,
         ..rmcp("", "")
     };
+    let here = env!("CARGO_MANIFEST_DIR");
     [
         everything,
-        python,
+        python("Python mcp 2.3.0 (legacy)", &format!("{here}/tests/relay/legacy_server.py")),
+        python("Python mcp 2.3.0 (modern)", &format!("{here}/../../examples/relay/server.py")),
         rmcp("rmcp 3.8.0 (legacy)", "legacy"),
         rmcp("rmcp 3.8.0 (modern)", "modern"),
     ]
@@ -102,50 +110,85 @@ const ROWS: [(&str, usize); 8] = [
 async fn servers_of_others_are_relayed_to_every_client() {
     let Ok(rmcp) = std::env::var("SABIR_UPSTREAM_RMCP") else { return };
     let servers = servers(&rmcp);
-    let mut cells = vec![vec![String::new(); servers.len()]; ROWS.len()];
     let mut failures = Vec::new();
-    for (column, server) in servers.iter().enumerate() {
-        let relay = Relay::start(&format!("[[upstream]]\nname = \"up\"\nrun = {:?}\n", server.run));
-        for near in Revision::ALL {
-            let (client, person) = relay.client(near).await;
-            super::listed(&client, &format!("up_{}", server.tool.0)).await;
-            for (row, (name, since)) in ROWS.iter().enumerate() {
-                let is_form = *name == "elicitation: form";
-                let since = if is_form { server.elicits_since } else { *since };
-                let mark = match near.index() < since {
-                    true => '–',
-                    false => match server.check(&client, &person, name).await {
-                        None => '·',
-                        Some(Ok(())) => '✓',
-                        Some(Err(why)) => {
-                            let (date, title) = (near.date(), server.title);
-                            failures.push(format!("{date} -> {title}, {name}: {why}"));
-                            '✗'
-                        }
-                    },
-                };
-                cells[row][column].push(mark);
+    let mut page = format!(
+        "{FOREIGN}\nWritten by `./test relay`. The marks are for the same clients; `–`: the revision of \
+         the client does not have it (the form of server-everything has multiple choice, which is \
+         newer than forms), `·`: the server does not offer it.\n"
+    );
+    let titles: Vec<_> = servers.iter().map(|server| server.title).collect();
+    for way in ["child process", "behind a URL"] {
+        let mut cells = vec![vec![String::new(); servers.len()]; ROWS.len()];
+        for (column, server) in servers.iter().enumerate() {
+            let (_process, reach) = match way {
+                "child process" => (None, format!("run = {:?}", server.run)),
+                _ => server.serve_http(),
+            };
+            let relay = Relay::start(&format!("[[upstream]]\nname = \"up\"\n{reach}\n"));
+            for near in Revision::ALL {
+                let (client, person) = relay.client(near).await;
+                super::listed(&client, &format!("up_{}", server.tool.0)).await;
+                for (row, (name, since)) in ROWS.iter().enumerate() {
+                    let marked = server.mark(&client, &person, near, name, *since).await;
+                    cells[row][column].push(marked.unwrap_or_else(|why| {
+                        let (date, title) = (near.date(), server.title);
+                        failures.push(format!("{date} -> {title}, {way}, {name}: {why}"));
+                        '✗'
+                    }));
+                }
             }
+        }
+        let _ = write!(page, "\n| {way} | {} |\n", titles.join(" | "));
+        let _ = writeln!(page, "|---|{}", "---|".repeat(servers.len()));
+        for ((name, _), cells) in ROWS.iter().zip(&cells) {
+            let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");
-    let titles: Vec<_> = servers.iter().map(|server| server.title).collect();
-    let mut page = format!(
-        "{FOREIGN}\nWritten by `./test relay`. Each server is a child process. The marks are for the same \
-         clients; `–`: the revision of the client does not have it (the form of server-everything has \
-         multiple choice, which is newer than forms), `·`: the server does not offer it.\n\n\
-         | what | {} |\n",
-        titles.join(" | ")
-    );
-    let _ = writeln!(page, "|---|{}", "---|".repeat(servers.len()));
-    for ((name, _), cells) in ROWS.iter().zip(&cells) {
-        let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
-    }
     let old = std::fs::read_to_string(docs().join("GRID.md")).unwrap();
     write_page(old.split(FOREIGN).next().unwrap_or_default(), &page);
 }
 
 impl Server {
+    /// Starts it behind a URL; gives the line of the configuration, too. The port was free a moment
+    /// ago: if somebody else has taken it, the server exits.
+    fn serve_http(&self) -> (Option<Process>, String) {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let mut command = Command::new(&self.run[0]);
+            command.args(&self.run[1..]).args(self.at_url).env("PORT", free.port().to_string());
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut process = Process { child: command.spawn().unwrap(), _stdin: None };
+            while process.child.try_wait().unwrap().is_none() && Instant::now() < end {
+                if TcpStream::connect(free).is_ok() {
+                    return (Some(process), format!("url = \"http://{free}/mcp\""));
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        panic!("{} does not listen", self.title);
+    }
+
+    /// The mark of a row for a client of one revision.
+    async fn mark(
+        &self,
+        client: &Client,
+        person: &Person,
+        near: Revision,
+        row: &str,
+        since: usize,
+    ) -> Result<char, String> {
+        let since = if row == "elicitation: form" { self.elicits_since } else { since };
+        if near.index() < since {
+            return Ok('–');
+        }
+        match self.check(client, person, row).await {
+            None => Ok('·'),
+            Some(checked) => checked.map(|()| '✓'),
+        }
+    }
+
     async fn check(
         &self,
         client: &Client,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use sabir_wire::Revision;
 
 use super::rows::{ROWS, Setup};
-use super::{Relay, fixture, http_fixture};
+use super::{Relay, at_url, fixture, http_fixture};
 
 /// What one column shows of a row: a mark for each client.
 struct Column {
@@ -80,10 +80,6 @@ async fn column(way: &str, far: Revision) -> Column {
         }
     }
     column
-}
-
-fn at_url(url: &str) -> String {
-    format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n")
 }
 
 fn page(columns: &[Column]) -> String {

@@ -10,9 +10,10 @@ use rustix::process::Signal;
 use sabir_client::{CallEvent, CallOptions, CallRequest, Client};
 use sabir_testkit::leftovers::kill;
 use sabir_wire::{CallTool, Raw, Request, Resume, Revision};
+use serde_json::json;
 
 use super::memory::{CONFIGURATION, program, remembered};
-use super::{FIXTURE, PATIENCE, Process, Relay, fixture, text, until};
+use super::{FIXTURE, PATIENCE, Process, Relay, fixture, raw, text, until};
 
 /// The process that answers this client.
 pub(crate) async fn pid(client: &Client) -> String {
@@ -74,6 +75,22 @@ async fn an_idle_upstream_is_stopped_and_started_by_the_next_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_may_go_on_as_long_as_it_reports_progress() {
+    for revision in [Revision::NEWEST_LEGACY, Revision::NEWEST] {
+        let relay = Relay::start(&(fixture("up", revision) + "timeout = \"2s\"\n"));
+        let (client, person) = relay.client(Revision::NEWEST).await;
+        super::listed(&client, "up_progress").await;
+        // Twice as long as the limit. The client itself wants no progress.
+        let steps = raw(json!({ "steps": 40, "waitMs": 100 }));
+        let reply = client.call_tool("up_progress", steps).await.unwrap();
+        assert_eq!((reply.is_error, &*text(&reply)), (false, "done"));
+        assert!(person.progress.lock().unwrap().is_empty());
+        let reply = client.call_tool("up_echo", raw(json!({ "waitMs": 600_000 }))).await.unwrap();
+        assert!(reply.is_error && text(&reply).contains("no answer within 2000 ms"), "{reply:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_eager_upstream_runs_without_a_call_and_is_started_again() {
     let folder = remembered().await;
     program(folder.path(), &format!("echo $$ >> started\nexec {FIXTURE} stdio 2025-06-18"));
@@ -90,16 +107,14 @@ async fn an_eager_upstream_runs_without_a_call_and_is_started_again() {
     assert_eq!(pid(&client).await, started()[1]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tools_are_listed_at_once_although_their_upstream_never_answers() {
+/// Starts the server of a folder on stdio; the answer to `tools/list`, and how long it took.
+fn first_list(folder: &Path) -> (String, Duration) {
     const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-    let folder = remembered().await;
-    program(folder.path(), "exec sleep 1000");
     let begin = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_sabir"))
         .args(["serve", "--stdio"])
-        .current_dir(folder.path())
-        .env("XDG_CACHE_HOME", folder.path().join("cache"))
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -109,8 +124,30 @@ async fn tools_are_listed_at_once_although_their_upstream_never_answers() {
     let _process = Process { child, _stdin: None };
     writeln!(stdin, "{LIST}").unwrap();
     let answer = lines.next().unwrap().unwrap();
-    let took = begin.elapsed();
+    (answer, begin.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_are_listed_at_once_although_their_upstream_never_answers() {
+    let folder = remembered().await;
+    program(folder.path(), "exec sleep 1000");
+    let (answer, took) = first_list(folder.path());
     assert!(answer.contains("up_echo"), "{answer}");
     assert!(took < PATIENCE / 4, "{took:?}");
     println!("tools/list {took:?} after the start of the process");
+}
+
+/// The first start gives it two seconds; later ones do not wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upstream_that_never_answered_delays_no_further_start() {
+    let folder = remembered().await;
+    let silent = "[[upstream]]\nname = \"silent\"\nrun = [\"sleep\", \"1000\"]\n";
+    fs::write(folder.path().join("sabir.toml"), format!("{CONFIGURATION}{silent}")).unwrap();
+    let times = [(); 8].map(|()| {
+        let (answer, took) = first_list(folder.path());
+        assert!(answer.contains("up_echo"), "{answer}");
+        took
+    });
+    assert!(times[0] >= Duration::from_secs(2), "{times:?}");
+    assert!(times[1..].iter().min() < Some(&Duration::from_secs(2)), "{times:?}");
 }

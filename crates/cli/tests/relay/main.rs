@@ -8,10 +8,14 @@ mod foreign;
 mod grid;
 mod hostile;
 mod lifetimes;
+mod logins;
 mod memory;
 mod naming;
+mod recorded;
 mod rows;
 mod secure;
+mod tasks;
+mod traced;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -112,11 +116,21 @@ fn upstream(name: &str, args: &[&str]) -> String {
     format!("[[upstream]]\nname = \"{name}\"\nrun = {line:?}\n")
 }
 
+/// `[[upstream]]` for a URL.
+fn at_url(url: &str) -> String {
+    format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n")
+}
+
 /// A fixture that serves HTTP, and its URL.
 fn http_fixture(args: &[&str]) -> (Process, String) {
+    http_fixture_at(0, args)
+}
+
+/// The same on a port; 0 chooses one.
+fn http_fixture_at(port: u16, args: &[&str]) -> (Process, String) {
     let mut command = Command::new(FIXTURE);
-    let mut child =
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    command.args(args).env("PORT", port.to_string());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let stdin = child.stdin.take();
@@ -159,6 +173,12 @@ impl Answerer for Person {
                 json!({ "action": "accept", "content": { "name": message } })
             }
             Question::Elicit(_) => json!({ "action": "accept" }),
+            Question::Sample(sample) if sample.uses_tools() => json!({
+                "role": "assistant", "model": "test-model", "stopReason": "toolUse", "content": [{
+                    "type": "tool_use", "id": "1", "input": {},
+                    "name": sample.tools.first().map(|tool| tool.name.clone()),
+                }],
+            }),
             Question::Sample(_) => json!({
                 "role": "assistant", "content": { "type": "text", "text": "a model" },
                 "model": "test-model", "stopReason": "endTurn",

@@ -1,14 +1,15 @@
 //! The configuration of upstreams, and how it fails.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use sabir_wire::Revision;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{FIXTURE, Relay, fixture, raw, text, upstream};
+use super::{FIXTURE, Process, Relay, fixture, raw, text, upstream};
 
-/// Runs `sabir check` on a configuration; what it says.
+/// Runs `sabir check --start` on a configuration; what it says.
 fn check(file: &str, configuration: &str) -> String {
     check_with(file, configuration, |_| {})
 }
@@ -23,7 +24,7 @@ pub(super) fn check_with(
     std::fs::write(folder.path().join(file), configuration).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sabir"));
     command
-        .args(["check", file])
+        .args(["check", "--start", file])
         .current_dir(folder.path())
         .env("XDG_CACHE_HOME", folder.path().join("cache"));
     change(&mut command);
@@ -74,9 +75,69 @@ fn mistakes_are_named_with_their_place() {
 #[test]
 fn a_collision_names_both() {
     let plain = |name: &str| fixture(name, Revision::NEWEST) + "prefix = \"\"\n";
-    let seen = check("sabir.toml", &(plain("one") + &plain("two")));
-    let expected = "left out: there is a tool `echo` already (from upstream `";
-    assert!(seen.contains(expected), "{seen}");
+    let configuration = plain("one") + &plain("two");
+    let seen = check("sabir.toml", &configuration);
+    let expected = "error: upstream `two`: left out: there is a tool `echo` already (from upstream \
+                    `one`)";
+    assert!(seen.starts_with("exit 1\n") && seen.contains(expected), "{seen}");
+    // The first start of a server finds out what both offer, the second remembers it. On a busy
+    // machine the first may serve before it knows.
+    let starts = || (0..20).find_map(|_| start_twice(&configuration));
+    for (seen, code) in starts().unwrap().into_iter().zip([1, 3]) {
+        for part in ["upstream `two`: ", "a tool `echo` already (from upstream `one`)", "hint: "] {
+            assert!(seen.contains(part), "{seen}");
+        }
+        assert!(seen.starts_with(&format!("exit {code}\n")), "{seen}");
+    }
+}
+
+/// What a server says that is started twice and ends at once; `None` if it serves.
+fn start_twice(configuration: &str) -> Option<[String; 2]> {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sabir"));
+        command.args(["serve", "--http", "127.0.0.1:0"]).current_dir(folder.path());
+        command.env("XDG_CACHE_HOME", folder.path().join("cache")).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut process = Process { child, _stdin: None };
+        let mut seen = String::new();
+        for line in lines {
+            seen += &format!("{}\n", line.unwrap());
+            if seen.contains(" on http") {
+                return None;
+            }
+        }
+        let code = process.child.wait().unwrap().code();
+        Some(format!("exit {}\n{seen}", code.unwrap_or(-1)))
+    };
+    Some([start()?, start()?])
+}
+
+/// An upstream that lists a name twice harms only itself, also when its list is remembered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_an_upstream_lists_twice_is_served_once() {
+    let mut folder = TempDir::new().unwrap();
+    for _ in 0..2 {
+        let configuration = upstream("twice", &["hostile", "lists-twice"])
+            + &fixture("good", Revision::NEWEST_LEGACY);
+        let relay = Relay::start_in(folder, &configuration);
+        let (client, _) = relay.client(Revision::NEWEST).await;
+        super::listed(&client, "twice_tool").await;
+        super::listed(&client, "good_echo").await;
+        let tools = client.list_tools().await.unwrap();
+        assert_eq!(tools.iter().filter(|tool| tool.name == "twice_tool").count(), 1);
+        let cache = relay.folder.path().join("cache/sabir/upstreams");
+        super::until("both are remembered", async || {
+            let is_catalog =
+                |path: &std::path::Path| path.extension().is_some_and(|end| end == "json");
+            let files = std::fs::read_dir(&cache).into_iter().flatten().flatten();
+            files.filter(|file| is_catalog(&file.path())).count() == 2
+        })
+        .await;
+        folder = relay.folder;
+    }
 }
 
 #[test]
@@ -85,7 +146,7 @@ fn servers_of_another_clients_file_are_served() {
         "my server": { "command": FIXTURE, "args": ["stdio", "${SABIR_NOT_SET:-2025-06-18}"] },
     } });
     let seen = check("mcp.json", &servers.to_string());
-    assert!(seen.contains("offers 21 tools, 1 prompt and 3 resources"), "{seen}");
+    assert!(seen.contains("offers 25 tools, 1 prompt and 4 resources"), "{seen}");
 }
 
 #[test]
@@ -93,6 +154,45 @@ fn an_upstream_that_cannot_be_started_fails_the_check() {
     let seen = check("sabir.toml", &upstream("bad", &["hostile", "exits-at-once"]));
     assert!(seen.starts_with("exit 1"), "{seen}");
     assert!(seen.contains("upstream `bad`") && seen.contains("no such file: data.db"), "{seen}");
+}
+
+#[test]
+fn without_start_no_upstream_is_started() {
+    let folder = TempDir::new().unwrap();
+    let run = |configuration: &str, args: &[&str]| {
+        std::fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sabir"));
+        command.args(args).current_dir(folder.path());
+        let output = command.env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+        let code = output.status.code().unwrap_or(-1);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (code, said + &String::from_utf8_lossy(&output.stdout))
+    };
+    let trace = "[[upstream]]\nname = \"a\"\nrun = [\"touch\", \"started\"]\n";
+    let (code, said) = run(trace, &["check"]);
+    assert!(code == 0 && said.contains("upstream `a`: not started (--start starts it)"), "{said}");
+    assert!(!folder.path().join("started").exists());
+    let (code, said) = run(trace, &["check", "--json"]);
+    assert!(code == 0 && said.contains("\"started\": false"), "{said}");
+    let (code, said) = run(trace, &["check", "--start"]);
+    assert!(code == 1 && folder.path().join("started").exists(), "{said}");
+    let missing = trace.replace("touch", "sabir-no-such");
+    let (code, said) = run(&missing, &["check"]);
+    assert!(
+        code == 1 && said.contains("upstream `a`: program `sabir-no-such` not found"),
+        "{said}"
+    );
+    // What was offered last is listed; what is offered now is asked for.
+    let server = folder.path().join("server");
+    std::os::unix::fs::symlink(FIXTURE, &server).unwrap();
+    let real = fixture("up", Revision::NEWEST).replace(FIXTURE, "./server");
+    run(&real, &["list"]);
+    std::fs::remove_file(&server).unwrap();
+    std::os::unix::fs::symlink("/bin/false", &server).unwrap();
+    let (code, said) = run(&real, &["check"]);
+    assert!(code == 0 && said.contains("offers 25 tools"), "{said}");
+    let (code, said) = run(&real, &["check", "--start"]);
+    assert!(code == 1 && said.contains("upstream `up`: "), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

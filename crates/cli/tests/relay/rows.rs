@@ -7,7 +7,7 @@ use sabir_client::{
     CallError, CallEvent, CallOptions, CallRequest, Client, ClientConfig, ClientEvent,
 };
 use sabir_client::{Events, HttpTarget, HttpTransport};
-use sabir_wire::types::{Level, Reference, SubscriptionFilter, Topic};
+use sabir_wire::types::{ClientCapabilities, Level, Reference, SubscriptionFilter, Topic};
 use sabir_wire::{CallTool, Complete, Era, Raw, Request, Resume, Revision};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) struct Row {
 }
 
 /// Rows by the index of the first revision that has them, in the order of [`Revision::ALL`].
-pub(crate) const ROWS: [Row; 26] = [
+pub(crate) const ROWS: [Row; 31] = [
     Row { name: "list of tools, with unknown members", since: 0 },
     Row { name: "tool by its prefixed name and by its bare name", since: 0 },
     Row { name: "result with text, unknown members and long integers", since: 0 },
@@ -46,24 +46,34 @@ pub(crate) const ROWS: [Row; 26] = [
     Row { name: "resources and templates", since: 0 },
     Row { name: "missing resource", since: 0 },
     Row { name: "`ui://` resources", since: 0 },
+    Row { name: "`skill://` resources", since: 0 },
     Row { name: "completion", since: 0 },
     Row { name: "changed list of tools", since: 0 },
+    Row { name: "changed list of prompts", since: 0 },
+    Row { name: "changed list of resources", since: 0 },
     Row { name: "updated resource", since: 0 },
     Row { name: "trace context and unknown metadata", since: 0 },
     Row { name: "unknown notification", since: 0 },
     Row { name: "elicitation: form", since: 2 },
     Row { name: "elicitation: URL", since: 3 },
     Row { name: "sampling", since: 0 },
+    Row { name: "sampling with tools", since: 3 },
     Row { name: "roots", since: 0 },
     Row { name: "several questions at once and in sequence", since: 2 },
     Row { name: "question to a client that cannot answer", since: 2 },
+    Row { name: REFUSED, since: 0 },
     Row { name: "10 MB result", since: 0 },
 ];
+
+/// Clients of the modern era answer with results only.
+const REFUSED: &str =
+    "error instead of an answer (a modern upstream cannot be told: its call ends)";
 
 impl Row {
     /// Checks it; `None` if a revision on the way does not have it.
     pub(crate) async fn check(&self, setup: &Setup) -> Option<Checked> {
-        if setup.near.index().min(setup.far.index()) < self.since {
+        let is_unknown = setup.near.index().min(setup.far.index()) < self.since;
+        if is_unknown || (self.name == REFUSED && setup.near.era() == Era::Modern) {
             return None;
         }
         let checked = tokio::time::timeout(PATIENCE, setup.check(self.name)).await;
@@ -112,12 +122,28 @@ impl Setup {
             }
             "resources and templates" => self.resources().await,
             "missing resource" => self.missing().await,
-            "`ui://` resources" => self.pages().await,
+            "`ui://` resources" => self.rewritten("ui://page", "ui://up/page").await,
+            "`skill://` resources" => {
+                self.rewritten("skill://s/SKILL.md", "skill://up/s/SKILL.md").await
+            }
             "completion" => self.completion().await,
-            "changed list of tools" => self.list_changed().await,
+            "changed list of tools" => self.list_changed(&Topic::Tools).await,
+            "changed list of prompts" => self.list_changed(&Topic::Prompts).await,
+            "changed list of resources" => self.list_changed(&Topic::Resources).await,
             "updated resource" => self.updated().await,
             "trace context and unknown metadata" => self.meta().await,
             "unknown notification" => self.unknown_notification().await,
+            "10 MB result" => {
+                let reply = self.call("up_big", json!({ "size": 10_000_000 })).await?;
+                expect("length", text(&reply).len(), 10_000_000)
+            }
+            other => self.check_question(other).await,
+        }
+    }
+
+    /// The rows in which the upstream asks.
+    async fn check_question(&self, row: &str) -> Checked {
+        match row {
             "elicitation: form" => {
                 let reply = self.call("up_elicit", json!({ "word": "w7" })).await?;
                 holds("answer", &text(&reply), r#"Who? \"w7\""#)
@@ -129,6 +155,10 @@ impl Setup {
             "sampling" => {
                 let reply = self.call("up_sample", json!({})).await?;
                 holds("answer", &text(&reply), "test-model")
+            }
+            "sampling with tools" => {
+                let reply = self.call("up_sample", json!({ "tool": true })).await?;
+                holds("answer", &text(&reply), r#""name":"look_up""#)
             }
             "roots" => {
                 let reply = self.call("up_roots", json!({})).await?;
@@ -143,10 +173,7 @@ impl Setup {
                 })
             }
             "question to a client that cannot answer" => self.cannot_answer().await,
-            "10 MB result" => {
-                let reply = self.call("up_big", json!({ "size": 10_000_000 })).await?;
-                expect("length", text(&reply).len(), 10_000_000)
-            }
+            REFUSED => self.refused().await,
             other => Err(format!("no such row: {other}")),
         }
     }
@@ -279,14 +306,14 @@ impl Setup {
         }
     }
 
-    async fn pages(&self) -> Checked {
+    /// A resource whose URI our clients see with the name of the upstream.
+    async fn rewritten(&self, own: &str, ours: &str) -> Checked {
         let listed = self.client.list_resources().await.map_err(told)?;
-        let is_listed = listed.iter().any(|one| one.uri == "ui://up/page");
-        expect("listed", is_listed, true)?;
-        let reply = self.client.read_resource("ui://up/page").await.map_err(told)?;
+        expect("listed", listed.iter().any(|one| one.uri == ours), true)?;
+        let reply = self.client.read_resource(ours).await.map_err(told)?;
         let contents = reply.contents.first().ok_or("no contents")?;
         let seen = (&*contents.uri, contents.body.as_text());
-        expect("contents", seen, ("ui://up/page", Some("contents of ui://page")))
+        expect("contents", seen, (ours, Some(&*format!("contents of {own}"))))
     }
 
     async fn completion(&self) -> Checked {
@@ -307,19 +334,39 @@ impl Setup {
         Ok(())
     }
 
-    async fn list_changed(&self) -> Checked {
-        let filter = SubscriptionFilter { tools_list_changed: true, ..Default::default() };
-        self.client.watch(filter);
-        let count = self.client.list_tools().await.map_err(told)?.len();
-        self.call("up_grow", json!({})).await?;
+    async fn list_changed(&self, topic: &Topic) -> Checked {
+        let kind = match topic {
+            Topic::Tools => 0,
+            Topic::Prompts => 1,
+            _ => 2,
+        };
+        self.client.watch(SubscriptionFilter {
+            tools_list_changed: kind == 0,
+            prompts_list_changed: kind == 1,
+            resources_list_changed: kind == 2,
+            ..Default::default()
+        });
+        let count = self.listed(kind).await?;
         loop {
+            // The subscription has to reach the relay first.
+            self.call("up_grow", json!({ "kind": kind })).await?;
+            let event = tokio::time::timeout(Duration::from_secs(1), self.events.next()).await;
             // A notice may be that of an earlier change.
-            let event = self.events.next().await;
-            let is_changed = matches!(event, ClientEvent::Changed(Topic::Tools));
-            if is_changed && self.client.list_tools().await.map_err(told)?.len() > count {
+            let is_changed = matches!(&event, Ok(ClientEvent::Changed(seen)) if seen == topic);
+            if is_changed && self.listed(kind).await? > count {
                 return Ok(());
             }
         }
+    }
+
+    /// How many tools, prompts or resources are listed.
+    async fn listed(&self, kind: usize) -> Result<usize, String> {
+        let listed = match kind {
+            0 => self.client.list_tools().await.map(|all| all.len()),
+            1 => self.client.list_prompts().await.map(|all| all.len()),
+            _ => self.client.list_resources().await.map(|all| all.len()),
+        };
+        listed.map_err(told)
     }
 
     async fn updated(&self) -> Checked {
@@ -363,14 +410,26 @@ impl Setup {
         expect("notification", seen, Some(expected))
     }
 
-    async fn cannot_answer(&self) -> Checked {
-        let mut config = ClientConfig::new("mute", "0");
-        config.era = Some(self.near.era());
-        if self.near.era() == Era::Legacy {
-            config.legacy_revision = self.near;
-        }
+    /// A client that refuses every question, whatever it has declared.
+    fn mute(&self, capabilities: ClientCapabilities) -> Result<Client, String> {
+        let config = ClientConfig { capabilities, ..super::config(self.near) };
         let transport = HttpTransport::new(HttpTarget::new(&*self.url).map_err(told)?);
-        let mute = Client::without_answers(Arc::new(transport), config);
+        Ok(Client::without_answers(Arc::new(transport), config))
+    }
+
+    async fn refused(&self) -> Checked {
+        let mute = self.mute(ClientCapabilities::everything())?;
+        let reply = mute.call_tool("up_sample", Raw::default()).await.map_err(told)?;
+        let expected = match self.far.era() {
+            Era::Legacy => r#"model: {"code":-32601,"message":"no questions are answered"}"#,
+            Era::Modern => "the client refused sampling/createMessage: no questions are answered",
+        };
+        let is_over = self.far.era() == Era::Modern;
+        expect("end", (reply.is_error, &*text(&reply)), (is_over, expected))
+    }
+
+    async fn cannot_answer(&self) -> Checked {
+        let mute = self.mute(ClientCapabilities::default())?;
         match mute.call_tool("up_elicit", Raw::default()).await {
             Err(CallError::Rpc(error)) => {
                 holds("error", &error.message, "elicitation")?;

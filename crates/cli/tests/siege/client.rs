@@ -55,7 +55,47 @@ pub(crate) fn health(address: SocketAddr) -> u16 {
     client.response().map_or(0, |response| response.status)
 }
 
+/// Opens the stream of the first revision; where to post, unless it was refused.
+pub(crate) fn open_old_sse(client: &mut Client) -> Option<String> {
+    client.say(b"GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    let mut seen = String::new();
+    while !seen.contains("sessionId=") || !seen.ends_with("\n\n\r\n") {
+        let mut buffer = [0; 4096];
+        let read = client.stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+        seen += &String::from_utf8_lossy(&buffer[..read]);
+        if !seen.starts_with("HTTP/1.1 200 ") {
+            return None;
+        }
+    }
+    let path = seen.split("data: ").nth(1)?;
+    Some(path.lines().next()?.trim().to_owned())
+}
+
+/// The head of a WebSocket message whose payload has so many bytes. Its mask changes nothing.
+pub(crate) fn message_head(length: u64) -> Vec<u8> {
+    let mut head = vec![0x81, 0xff];
+    head.extend(length.to_be_bytes());
+    head.extend([0; 4]);
+    head
+}
+
 impl Client {
+    /// A WebSocket, ready for messages.
+    pub(crate) fn websocket(address: SocketAddr) -> Option<Self> {
+        let mut client = Self::try_connect(address).ok()?;
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        );
+        client.say(head.as_bytes());
+        client.response().filter(|response| response.status == 101).map(|_| client)
+    }
+
+    /// Sends a message over a WebSocket.
+    pub(crate) fn message(&mut self, text: &str) -> bool {
+        self.say(&[&message_head(text.len() as u64), text.as_bytes()].concat())
+    }
+
     pub(crate) fn connect(address: SocketAddr) -> Self {
         Self::try_connect(address).unwrap()
     }
@@ -86,6 +126,13 @@ impl Client {
     pub(crate) fn post(&mut self, headers: &str, body: &str) -> bool {
         let head = self.head("/mcp", headers, body.len());
         self.say(&[head.as_bytes(), body.as_bytes()].concat())
+    }
+
+    /// Posts a message of the first revision; its status.
+    pub(crate) fn post_to(&mut self, path: &str, body: &str) -> Option<u16> {
+        let head = self.head(path, "", body.len());
+        let is_sent = self.say(&[head.as_bytes(), body.as_bytes()].concat());
+        is_sent.then(|| self.response()).flatten().map(|response| response.status)
     }
 
     pub(crate) fn ask(&mut self, headers: &str, body: &str) -> Option<Response> {

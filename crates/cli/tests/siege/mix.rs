@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, health, hello, read_request, request, session_header};
+use crate::client::{
+    Client, health, hello, message_head, open_old_sse, read_request, request, session_header,
+};
 use crate::h2;
 use crate::quiet::quiet_during;
 use crate::server::{Server, word};
@@ -53,6 +55,17 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.post(headers, &read_request("file:///big"));
         thread::sleep(Duration::from_millis(500));
     }),
+    ("half a WebSocket message", |address| {
+        let Some(mut client) = Client::websocket(address) else { return };
+        client.say(&message_head(16_000_000));
+        client.say(&vec![b' '; 3 << 20]);
+        thread::sleep(Duration::from_millis(500));
+    }),
+    ("unread WebSocket answers", |address| {
+        let Some(mut client) = Client::websocket(address) else { return };
+        let _sent = (0..3).all(|_| client.message(&read_request("file:///big")));
+        thread::sleep(Duration::from_millis(500));
+    }),
     ("a batch", |address| {
         let mut client = Client::connect(address);
         let Some(id) = client.session("2025-03-26") else { return };
@@ -83,9 +96,17 @@ const ATTACKS: &[(&str, Attack)] = &[
             Client::connect(address).post(&session_header(&id), &call);
         }
     }),
-    ("an old stream", |address| {
+    ("an old stream that is not read", |address| {
         let mut client = Client::connect(address);
-        client.say(b"GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+        let Some(path) = open_old_sse(&mut client) else { return };
+        let mut poster = Client::connect(address);
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        poster.post_to(&path, &hello("old", "2024-11-05"));
+        poster.post_to(&path, &ready.to_string());
+        for number in 1..=20 {
+            let read = json!({ "uri": "file:///big" });
+            poster.post_to(&path, &request(number, "resources/read", &read));
+        }
         thread::sleep(Duration::from_millis(300));
     }),
     ("a window of one byte", |address| {
@@ -177,7 +198,7 @@ fn all_attacks_together_leave_normal_clients_alone_and_nothing_behind() {
         attack(address);
     }
     thread::sleep(Duration::from_secs(2));
-    let (files, threads) = (server.files(), server.threads());
+    let (files, threads, children) = (server.files(), server.threads(), server.children());
     let (is_over, answers, attacks) =
         (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let end = Instant::now() + Duration::from_secs(seconds());
@@ -213,16 +234,21 @@ fn all_attacks_together_leave_normal_clients_alone_and_nothing_behind() {
     server.check_rest("all attacks");
     // Sessions, streams, connections and programs are gone.
     let gone = Instant::now() + Duration::from_secs(30);
-    while server.files() > files + 8 || server.threads() > threads + 8 {
-        let (now, here) = (server.files(), server.threads());
+    loop {
+        let (now, here, below) = (server.files(), server.threads(), server.children());
+        if now <= files + 8 && here <= threads + 8 && below <= children {
+            break;
+        }
         assert!(
             Instant::now() < gone,
-            "files: {files}, then {now}; threads: {threads}, then {here}"
+            "files: {files}, then {now}; threads: {threads}, then {here}; children: {children}, \
+             then {below}"
         );
         thread::sleep(Duration::from_millis(250));
     }
     println!("open files: {files} before, {} after", server.files());
     println!("threads: {threads} before, {} after", server.threads());
+    println!("children: {children} before, {} after", server.children());
     server.check_alive();
 }
 
@@ -231,8 +257,14 @@ fn each_attack_alone_leaves_a_quiet_client_alone() {
     let mut server = Server::start(CONFIGURATION);
     let address = server.address;
     let time = Duration::from_secs((seconds() / 60).clamp(1, 30));
-    quiet_during(&server, || thread::sleep(time)).check("none");
+    println!(
+        "| attack | requests of a quiet client | p50 | p99 | longest | memory at the most | kept |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let none = quiet_during(&server, || thread::sleep(time));
+    println!("| none | {} | | |", none.cells());
     for (name, attack) in ATTACKS {
+        server.forget_peak();
         let waits = quiet_during(&server, || {
             let end = Instant::now() + time;
             let attacking = || {
@@ -244,9 +276,10 @@ fn each_attack_alone_leaves_a_quiet_client_alone() {
                 (0..4).for_each(|_| drop(threads.spawn(attacking)));
             });
         });
-        waits.check(name);
+        let (peak, kept) = (server.check_peak(name), server.check_rest(name));
+        println!("| {name} | {} | {peak} MB | {kept} MB |", waits.cells());
+        waits.check_longest(name);
+        waits.check_beside(&none, name);
+        server.check_alive();
     }
-    server.check_peak("each attack alone");
-    server.check_rest("each attack alone");
-    server.check_alive();
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, health, hello, read_request, request, session_header};
+use crate::client::{
+    Client, health, hello, message_head, open_old_sse, read_request, request, session_header,
+};
 use crate::h2;
 use crate::quiet::quiet_during;
 use crate::server::{BIG, BUDGET, MB, SLACK, Server, memory};
@@ -76,38 +78,19 @@ fn a_client_with_a_long_name_is_kept_small() {
     server.check_alive();
 }
 
-/// Opens the stream of the first revision; where to post.
-fn open_old_sse(client: &mut Client) -> String {
-    client.say(b"GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
-    let mut seen = String::new();
-    while !seen.contains("sessionId=") || !seen.ends_with("\n\n\r\n") {
-        let mut buffer = [0; 4096];
-        let read = client.stream.read(&mut buffer).unwrap();
-        assert!(read > 0, "{seen}");
-        seen += &String::from_utf8_lossy(&buffer[..read]);
-    }
-    let path = seen.split("data: ").nth(1).unwrap();
-    path.lines().next().unwrap().trim().to_owned()
-}
-
 #[test]
 fn an_old_client_that_does_not_read_is_told_to() {
     let mut server = Server::start("");
     let mut stream = Client::connect(server.address);
-    let path = open_old_sse(&mut stream);
+    let path = open_old_sse(&mut stream).unwrap();
     let mut poster = Client::connect(server.address);
-    let post = |poster: &mut Client, body: &str| {
-        let head = poster.head(&path, "", body.len());
-        poster.say(format!("{head}{body}").as_bytes());
-        poster.response().unwrap().status
-    };
-    assert_eq!(post(&mut poster, &hello("old", "2024-11-05")), 202);
+    assert_eq!(poster.post_to(&path, &hello("old", "2024-11-05")), Some(202));
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
-    assert_eq!(post(&mut poster, &ready), 202);
+    assert_eq!(poster.post_to(&path, &ready), Some(202));
     let mut ids = 1..;
     let mut ask = || {
         let read = request(ids.next().unwrap(), "resources/read", &json!({ "uri": "file:///big" }));
-        post(&mut poster, &read)
+        poster.post_to(&path, &read).unwrap()
     };
     // 503 if the answers on their way have used up the memory before.
     let is_refusal = |status: u16| matches!(status, 429 | 503);
@@ -122,6 +105,16 @@ fn an_old_client_that_does_not_read_is_told_to() {
     let refused = (0..200).filter(|_| is_refusal(ask())).count();
     println!("old SSE: {refused} of 200 refused");
     assert!(refused > 180, "{refused}");
+    // It has its share of the memory, and others have the rest.
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let text = Client::connect(server.address).read("file:///big");
+        if text.len() == BIG {
+            break;
+        }
+        assert!(Instant::now() < end, "nothing is left for others: {text}");
+        thread::sleep(Duration::from_millis(200));
+    }
     server.check_peak("old SSE");
     drop(stream);
     server.check_rest("old SSE");
@@ -228,6 +221,98 @@ fn answers_that_nobody_reads_take_what_the_budget_has_and_no_more() {
 }
 
 #[test]
+fn half_sent_heads_take_what_the_budget_has_and_no_more() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let mut clients = Vec::new();
+    let waits = quiet_during(&server, || {
+        let head = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: {}", "a".repeat(60_000));
+        for _ in 0..3000 {
+            let Ok(mut client) = Client::try_connect(address) else { break };
+            // Who is refused finds its connection closed.
+            let _sent = client.say(head.as_bytes());
+            clients.push(client);
+        }
+    });
+    println!("half-sent heads: {}", clients.len());
+    waits.check("half-sent heads");
+    assert_eq!(health(address), 200);
+    server.check_peak("3000 half-sent heads of 60 KB");
+    drop(clients);
+    server.check_rest("3000 half-sent heads of 60 KB");
+    server.check_alive();
+}
+
+#[test]
+fn half_sent_websocket_messages_take_what_the_budget_has_and_no_more() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let mut clients = Vec::new();
+    let waits = quiet_during(&server, || {
+        let piece = vec![b' '; 1 << 20];
+        for _ in 0..40 {
+            let mut client = Client::websocket(address).unwrap();
+            client.say(&message_head(16_000_000));
+            client.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+            // Who is refused finds its connection closed.
+            let _sent = (0..12).all(|_| client.say(&piece));
+            clients.push(client);
+        }
+    });
+    waits.check("half-sent WebSocket messages");
+    assert_eq!(health(address), 200);
+    server.check_peak("40 half-sent WebSocket messages of 12 MB");
+    drop(clients);
+    server.check_rest("40 half-sent WebSocket messages of 12 MB");
+    server.check_alive();
+}
+
+/// The buffers of a WebSocket stay as large as its longest message, as long as it is open.
+#[test]
+fn websockets_that_are_open_keep_what_the_budget_has_and_no_more() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let mut clients = Vec::new();
+    let long = " ".repeat(12_000_000) + &request(1, "ping", &json!({}));
+    let mut served = 0;
+    for _ in 0..20 {
+        let mut client = Client::websocket(address).unwrap();
+        client.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut begin = [0; 2];
+        let is_sent = client.message(&long);
+        let is_answered = is_sent && client.stream.read_exact(&mut begin).is_ok();
+        served += usize::from(is_answered && begin[0] == 0x81);
+        clients.push(client);
+    }
+    println!("WebSocket messages of 12 MB: {served} of 20 were answered");
+    assert!((2..20).contains(&served), "{served}");
+    server.check_peak("20 open WebSockets");
+    drop(clients);
+    server.check_rest("20 open WebSockets");
+    server.check_alive();
+}
+
+#[test]
+fn answers_that_no_websocket_reads_take_what_the_budget_has_and_no_more() {
+    let mut server = Server::start("");
+    let address = server.address;
+    let mut clients = Vec::new();
+    let waits = quiet_during(&server, || {
+        for _ in 0..60 {
+            let mut client = Client::websocket(address).unwrap();
+            let _sent = (0..3).all(|_| client.message(&read_request("file:///big")));
+            clients.push(client);
+        }
+        thread::sleep(Duration::from_secs(2));
+    });
+    waits.check("unread WebSocket answers");
+    server.check_peak("180 unread WebSocket answers of 8 MB");
+    drop(clients);
+    server.check_rest("180 unread WebSocket answers of 8 MB");
+    server.check_alive();
+}
+
+#[test]
 fn a_pipe_that_nobody_reads_stops_the_work() {
     let server = Server::start("");
     let mut child = Command::new(env!("CARGO_BIN_EXE_sabir"))
@@ -259,6 +344,8 @@ fn a_pipe_that_nobody_reads_stops_the_work() {
 fn silent_connections_leave_files_for_others_and_for_programs() {
     let configuration = "[[command]]\nname = \"hi\"\nrun = [\"echo\", \"hi\"]\n";
     let mut server = Server::start_with(configuration, Some(256));
+    let said = server.said();
+    assert!(said.contains("connections: at most 192 (the limit of open files is 256)"), "{said}");
     let silent: Vec<_> =
         (0..250).filter_map(|_| Client::try_connect(server.address).ok()).collect();
     thread::sleep(Duration::from_millis(500));
@@ -348,18 +435,30 @@ fn the_output_of_programs_takes_what_the_budget_has_and_no_more() {
 }
 
 #[test]
-fn a_call_ends_when_its_legacy_client_has_left() {
-    let configuration =
-        "[[command]]\nname = \"late\"\nrun = [\"sh\", \"-c\", \"sleep 6; touch late\"]\n";
+fn a_call_and_a_batch_end_when_their_legacy_client_has_left() {
+    let configuration = "[[command]]\nname = \"late\"\nrun = [\"sh\", \"-c\", \"sleep 6; touch late\"]\n\
+        [[command]]\nname = \"part\"\nrun = [\"sh\", \"-c\", \"sleep 0.2; echo >> parts\"]\n\
+        concurrency = 1\n";
     let server = Server::start(configuration);
-    let mut client = Client::connect(server.address);
-    let id = client.session("2025-06-18").unwrap();
-    let call = request(7, "tools/call", &json!({ "name": "late", "arguments": {} }));
-    client.post(&session_header(&id), &call);
-    thread::sleep(Duration::from_millis(500));
-    client.stream.shutdown(Shutdown::Both).unwrap();
+    let call =
+        |id: u64, tool: &str| request(id, "tools/call", &json!({ "name": tool, "arguments": {} }));
+    let parts: Vec<_> = (1..=100).map(|id| call(id, "part")).collect();
+    for (revision, body) in
+        [("2025-06-18", call(7, "late")), ("2025-03-26", format!("[{}]", parts.join(",")))]
+    {
+        let mut client = Client::connect(server.address);
+        let id = client.session(revision).unwrap();
+        client.post(&session_header(&id), &body);
+        thread::sleep(Duration::from_millis(500));
+        client.stream.shutdown(Shutdown::Both).unwrap();
+    }
     thread::sleep(Duration::from_secs(10));
     assert!(!server.folder.path().join("late").exists(), "the program went on");
+    let done = std::fs::read(server.folder.path().join("parts")).map_or(0, |lines| lines.len());
+    thread::sleep(Duration::from_secs(1));
+    let later = std::fs::read(server.folder.path().join("parts")).map_or(0, |lines| lines.len());
+    println!("a batch of 100 whose client has left: {later} parts were run");
+    assert!(later == done && done < 50, "the batch went on: {done}, then {later}");
 }
 
 #[test]

@@ -63,16 +63,31 @@ impl Terminal {
                 }
             }
         }
+        if content.is_empty() {
+            // Nothing was typed that could be taken for consent.
+            return self.confirm("press Enter to accept, or type n to decline:", content).await;
+        }
         json!({ "action": "accept", "content": content })
     }
 
-    async fn visit(&self) -> Value {
-        self.say("open the page, then press Enter to go on, or type n to decline:");
+    /// Asks for consent.
+    async fn confirm(&self, prompt: &str, content: Map<String, Value>) -> Value {
+        self.say(prompt);
         match read_line().await.as_deref() {
             None => json!({ "action": "cancel" }),
-            Some("n" | "no") => json!({ "action": "decline" }),
-            Some(_) => json!({ "action": "accept" }),
+            Some(word) if ["n", "no"].contains(&&*word.to_ascii_lowercase()) => {
+                json!({ "action": "decline" })
+            }
+            Some(_) => json!({ "action": "accept", "content": content }),
         }
+    }
+
+    async fn visit(&self) -> Value {
+        let prompt = "open the page, then press Enter to go on, or type n to decline:";
+        let mut answer = self.confirm(prompt, Map::new()).await;
+        // A page has no content.
+        answer.as_object_mut().and_then(|answer| answer.remove("content"));
+        answer
     }
 }
 

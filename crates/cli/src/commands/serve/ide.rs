@@ -53,6 +53,7 @@ impl Ide {
             .into_iter()
             .collect();
         settings.authenticate = None;
+        settings.tls = None;
         settings.token_header = Some(TOKEN_HEADER.into());
         Ok(())
     }
@@ -159,18 +160,45 @@ fn folder() -> Option<PathBuf> {
     Some(config.join("ide"))
 }
 
+/// Who wrote a lock file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner {
+    pid: Option<u32>,
+    sabir_pid: Option<u32>,
+}
+
+/// The lock files in the folder, and who wrote them.
+fn locks(folder: &Path) -> Vec<(PathBuf, Owner)> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let locks = paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
+    locks
+        .filter_map(|path| {
+            let owner = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            Some((path, owner))
+        })
+        .collect()
+}
+
 /// Removes the lock files of ours whose process was killed. Those of other editors are the client's
 /// to remove.
 fn remove_stale(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        let is_lock = path.extension().is_some_and(|extension| extension == "lock");
-        let contents = fs::read(&path).ok().filter(|_| is_lock);
-        let lock = contents.and_then(|text| serde_json::from_slice::<Contents>(&text).ok());
-        if lock.and_then(|lock| lock.sabir_pid).is_some_and(|pid| !is_alive(pid)) {
+    for (path, owner) in locks(folder) {
+        if owner.sabir_pid.is_some_and(|pid| !is_alive(pid)) {
             let _ = fs::remove_file(&path);
         }
     }
+}
+
+/// The lock files of processes that are gone, those of other editors too.
+pub(in crate::commands) fn stale_locks() -> Vec<PathBuf> {
+    let locks = folder().map(|folder| locks(&folder)).unwrap_or_default();
+    let is_stale = |owner: &Owner| {
+        let pids = [owner.sabir_pid, owner.pid];
+        pids.into_iter().flatten().any(|pid| !is_alive(pid))
+    };
+    locks.into_iter().filter(|(_, owner)| is_stale(owner)).map(|(path, _)| path).collect()
 }
 
 fn is_alive(pid: u32) -> bool {

@@ -28,7 +28,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub(super) struct Reloader {
     paths: Vec<PathBuf>,
     no_config: bool,
-    file: Option<WatchedFile>,
+    file: Option<WatchedFiles>,
     tables: Tables,
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
@@ -41,7 +41,7 @@ impl Reloader {
     pub(super) fn new(
         args: &Serve,
         tables: Tables,
-        file: Option<WatchedFile>,
+        file: Option<WatchedFiles>,
         opened: &Opened,
     ) -> Self {
         if file.is_some() {
@@ -104,10 +104,13 @@ async fn start(engine: Arc<Engine>, added: ServedSources) {
     let starting: JoinSet<_> = engine.registry().start().into_iter().collect();
     starting.join_all().await;
     for source in engine.registry().status() {
-        if let SourceState::Failed(reason) = &source.state
-            && added.iter().any(|(_, id)| *id == source.id)
-        {
+        if !added.iter().any(|(_, id)| *id == source.id) {
+            continue;
+        }
+        if let SourceState::Failed(reason) = &source.state {
             say(&escaped(&format!("error: {}: {reason}", source.name)));
+        } else if let Some(summary) = &source.summary {
+            say(&escaped(&format!("{}: {summary}", source.name)));
         }
     }
 }
@@ -127,40 +130,45 @@ fn hangups() -> Option<Signal> {
     (!is_interactive).then(|| signal(SignalKind::hangup()).ok()).flatten()
 }
 
-/// A file, and what it was when it was last read.
-pub(super) struct WatchedFile {
-    path: PathBuf,
-    read: Option<Stamp>,
+/// Files, and what they were when they were last read.
+pub(super) struct WatchedFiles {
+    paths: Vec<PathBuf>,
+    read: Option<Vec<Stamp>>,
 }
 
 /// Differs if the file was written or replaced.
 type Stamp = (SystemTime, u64, u64, u64);
 
-impl WatchedFile {
-    /// A file that is being read now.
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), read: stamp(path) }
+impl WatchedFiles {
+    /// Files that are being read now.
+    pub(super) fn new<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let paths: Vec<_> = paths.into_iter().map(Path::to_owned).collect();
+        Self { read: stamps(&paths), paths }
     }
 }
 
-/// Waits until the file has changed, for ever if there is none. A file that is missing has not.
-async fn changed(file: Option<&mut WatchedFile>) {
-    let Some(file) = file else { return std::future::pending().await };
+/// Waits until one of the files has changed, for ever if there is none. While one is missing, none
+/// has.
+pub(super) async fn changed(files: Option<&mut WatchedFiles>) {
+    let Some(files) = files else { return std::future::pending().await };
     let mut before = None;
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let path = file.path.clone();
-        // The file may be on a network.
-        let now = tokio::task::spawn_blocking(move || stamp(&path)).await.ok().flatten();
-        if now.is_some() && now != file.read && now == before {
-            file.read = now;
+        let paths = files.paths.clone();
+        // The files may be on a network.
+        let now = tokio::task::spawn_blocking(move || stamps(&paths)).await.ok().flatten();
+        if now.is_some() && now != files.read && now == before {
+            files.read = now;
             return;
         }
         before = now;
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let found = path.metadata().ok()?;
-    Some((found.modified().ok()?, found.len(), found.dev(), found.ino()))
+fn stamps(paths: &[PathBuf]) -> Option<Vec<Stamp>> {
+    let stamp = |path: &PathBuf| {
+        let found = path.metadata().ok()?;
+        Some((found.modified().ok()?, found.len(), found.dev(), found.ino()))
+    };
+    paths.iter().map(stamp).collect()
 }
