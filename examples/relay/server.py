@@ -1,5 +1,6 @@
 """A small server with the official Python SDK, which speaks both eras of the protocol."""
 
+import os
 from typing import Annotated
 
 from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
@@ -60,5 +61,13 @@ def motto(language: str) -> str:
     return {"en": "Serve what you have", "de": "Biete an, was du hast"}[language]
 
 
+def run() -> None:
+    """Serve behind a URL if PORT is set, else on the standard streams."""
+    if port := os.environ.get("PORT"):
+        server.run("streamable-http", port=int(port))
+    else:
+        server.run("stdio")
+
+
 if __name__ == "__main__":
-    server.run("stdio")
+    run()
