@@ -96,6 +96,11 @@ pub fn all(figures: &Figures) -> Vec<Goal> {
     });
     let name = "relay over HTTP: at most 1.6 times a direct call (p50)";
     goals.push(goal(name.into(), Limit::AtMost(1.6), &times, number));
+    let case = "modern, stdio, `tools/list` of cold upstreams";
+    let cold = figures.find("relay", case, 0.0, BINARY, Measure::Ms);
+    let cold = [("`sabir serve`".to_owned(), cold.map(|figure| figure.value.median))];
+    let name = "`tools/list` of 10 cold upstreams: at most 20 ms after the start";
+    goals.push(goal(name.into(), Limit::AtMost(20.0), &cold, number));
     goals
 }
 

@@ -1,7 +1,7 @@
 //! A few requests of the load generator to each server.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sabir_bench::load::exchange::{Ask, Era};
 use sabir_bench::load::http::{Client, Job, Until, Way};
@@ -71,8 +71,14 @@ fn the_number_of_threads_can_be_chosen() {
     let line = CommandLine::new(Path::new(OURS), &words);
     let mut process = Process::start(Cores::shared(), &line, Streams::Closed).unwrap();
     process.wait_for(address).unwrap();
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.child().id())).unwrap();
-    assert_eq!(tasks.count(), 4, "the main thread and three workers");
+    let tasks = format!("/proc/{}/task", process.child().id());
+    let count = || std::fs::read_dir(&tasks).unwrap().count();
+    // The address can be reached before all threads run.
+    let end = Instant::now() + Duration::from_secs(10);
+    while count() < 4 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(count(), 4, "the main thread and three workers");
 }
 
 #[test]

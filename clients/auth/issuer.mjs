@@ -2,15 +2,26 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import http from "node:http";
+import net from "node:net";
 
 import { Provider } from "oidc-provider";
 
-/// Starts an issuer for one resource. The tokens are valid for `lifetime` seconds.
-export async function issuer(resource, { format = "jwt", lifetime = 600 } = {}) {
+import { ASSERTION, EXCHANGE, addExchanges } from "./exchange.mjs";
+
+/// Starts an issuer for one resource. The tokens are valid for `lifetime` seconds. It exchanges tokens
+/// of the issuer `trusts`, without one its own.
+export async function issuer(resource, { format = "jwt", lifetime = 600, trusts } = {}) {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const server = http.createServer();
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
   const url = `http://127.0.0.1:${server.address().port}`;
+  const resourceServer = (_context, indicator) => ({
+    scope: "notes:read notes:write",
+    audience: indicator,
+    accessTokenFormat: format,
+    accessTokenTTL: lifetime,
+    jwt: { sign: { alg: "RS256" } },
+  });
   const provider = new Provider(url, {
     jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid: "one", use: "sig", alg: "RS256" }] },
     cookies: { keys: ["for a test"] },
@@ -26,7 +37,7 @@ export async function issuer(resource, { format = "jwt", lifetime = 600 } = {}) 
       {
         client_id: "sabir",
         client_secret: "sabir-secret",
-        grant_types: ["client_credentials"],
+        grant_types: ["client_credentials", EXCHANGE, ASSERTION],
         redirect_uris: [],
         response_types: [],
       },
@@ -41,19 +52,15 @@ export async function issuer(resource, { format = "jwt", lifetime = 600 } = {}) 
         enabled: true,
         defaultResource: () => resource,
         useGrantedResource: () => true,
-        getResourceServerInfo: (_context, indicator) => ({
-          scope: "notes:read notes:write",
-          audience: indicator,
-          accessTokenFormat: format,
-          accessTokenTTL: lifetime,
-          jwt: { sign: { alg: "RS256" } },
-        }),
+        getResourceServerInfo: resourceServer,
       },
     },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   });
+  const trusted = trusts ?? { issuer: url, audience: resource };
+  const counts = addExchanges(provider, privateKey, resourceServer, trusted);
   server.on("request", provider.callback());
-  return { url, close: () => server.close() };
+  return { url, counts, close: () => server.close() };
 }
 
 /// A token of the client `machine`, without a user.
@@ -69,4 +76,13 @@ export async function machineToken(issuer, resource, scope) {
   const answer = await response.json();
   if (!answer.access_token) throw new Error(`no token: ${JSON.stringify(answer)}`);
   return answer.access_token;
+}
+
+/// A port of this machine that nobody listens on.
+export async function freePort() {
+  const server = net.createServer();
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
 }

@@ -1,43 +1,62 @@
-// A person's browser at the development pages of oidc-provider: logs in, consents, and returns the
-// URL that the authorization server sends the browser back to.
+// A person with a browser at the development pages of oidc-provider, who logs in and consents wherever
+// that is asked.
 
-export async function login(start, name, callback) {
-  const cookies = new Map();
-  const open = async (url, form) => {
+export class Browser {
+  /// Cookies by origin, by name.
+  #jars = new Map();
+
+  constructor(name) {
+    this.name = name;
+  }
+
+  /// Opens a page, or sends a form. No redirect is followed.
+  async open(url, form) {
+    const jar = this.#jars.get(url.origin) ?? new Map();
+    this.#jars.set(url.origin, jar);
     const response = await fetch(url, {
       redirect: "manual",
       method: form ? "POST" : "GET",
       headers: {
-        cookie: [...cookies].map(([key, value]) => `${key}=${value}`).join("; "),
+        cookie: [...jar].map(([key, value]) => `${key}=${value}`).join("; "),
         ...(form ? { "content-type": "application/x-www-form-urlencoded" } : {}),
       },
       body: form && new URLSearchParams(form).toString(),
     });
     for (const line of response.headers.getSetCookie()) {
       const [pair] = line.split(";");
-      const [key, value] = [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)];
-      cookies.set(key, value);
+      jar.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1));
     }
     return response;
-  };
-
-  let url = new URL(start);
-  let form;
-  for (let step = 0; step < 20; step++) {
-    const response = await open(url, form);
-    form = undefined;
-    const location = response.headers.get("location");
-    if (location) {
-      url = new URL(location, url);
-      if (url.href.startsWith(callback)) return url;
-      continue;
-    }
-    const page = await response.text();
-    const prompt = page.match(/name="prompt" value="(\w+)"/)?.[1];
-    const action = page.match(/<form[^>]*action="([^"]+)"/)?.[1];
-    if (!prompt || !action) throw new Error(`${url} shows no form (${response.status}):\n${page}`);
-    url = new URL(action, url);
-    form = { prompt, login: name, password: "any" };
   }
-  throw new Error("the login never ended");
+
+  /// Follows a link to the last page: its URL, status and text. A redirect for which `isEnd` holds is
+  /// the end.
+  async visit(start, isEnd = () => false) {
+    let url = new URL(start);
+    let form;
+    for (let step = 0; step < 30; step++) {
+      const response = await this.open(url, form);
+      form = undefined;
+      const location = response.headers.get("location");
+      if (location) {
+        url = new URL(location, url);
+        if (isEnd(url)) return { url };
+        continue;
+      }
+      const text = await response.text();
+      const prompt = text.match(/name="prompt" value="(\w+)"/)?.[1];
+      const action = text.match(/<form[^>]*action="([^"]+)"/)?.[1];
+      if (!prompt || !action) return { url, status: response.status, text };
+      url = new URL(action, url);
+      form = { prompt, login: this.name, password: "any" };
+    }
+    throw new Error("the login never ended");
+  }
+}
+
+/// Logs in, and returns the URL that the authorization server sends the browser back to.
+export async function login(start, name, callback) {
+  const last = await new Browser(name).visit(start, (url) => url.href.startsWith(callback));
+  if (last.text) throw new Error(`${last.url} shows no form (${last.status}):\n${last.text}`);
+  return last.url;
 }

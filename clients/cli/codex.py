@@ -59,8 +59,12 @@ def see(task: dict) -> dict:
         thread = codex.ask("thread/start", {"cwd": os.getcwd()})["thread"]["id"]
         servers = codex.ask("mcpServerStatus/list", {})["data"]
         tools = [name for server in servers if server["name"] == job.SERVER for name in server["tools"]]
-        call = {"threadId": thread, "server": job.SERVER, "tool": task["tool"]}
-        result = codex.ask("mcpServer/tool/call", {**call, "arguments": task["args"]})
+
+        def call(tool: str, arguments: dict) -> dict:
+            params = {"threadId": thread, "server": job.SERVER, "tool": tool, "arguments": arguments}
+            return codex.ask("mcpServer/tool/call", params)
+
+        result = job.call(task, call)
     return {
         "tools": tools,
         "text": job.text_of(result),

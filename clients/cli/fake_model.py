@@ -6,7 +6,7 @@ client makes a real `tools/call` without an account or a model, and
 `tool_results` holds, byte for byte, what that client passed on.
 
 Only what Claude Code asks for is here: `POST /v1/messages`, plain and
-streamed, and the counting of tokens.
+streamed, and the counting of tokens. `requests` holds all that it asked.
 """
 
 import json
@@ -28,7 +28,8 @@ class FakeModel:
         self.calls: list[Next] = [lambda _results: (tool, arguments), *then]
         self.offered: set[str] = set()
         self.tool_results: list[dict] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.requests: list[dict] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -42,6 +43,7 @@ class FakeModel:
 
     def answer(self, request: dict) -> tuple[dict, str]:
         """The content block to answer with, and why the model stops there."""
+        self.requests.append(request)
         names = {tool.get("name") for tool in request.get("tools", [])}
         self.offered |= names
         results = [
@@ -62,6 +64,28 @@ class FakeModel:
             return call, "tool_use"
         return {"type": "text", "text": f"No tool {tool} was offered."}, "end_turn"
 
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        """What answers the client's requests."""
+        model = self
+
+        class Messages(Handler):
+            def do_POST(self) -> None:
+                request = self.request_json()
+                path = self.path.partition("?")[0]
+                if path.endswith("/count_tokens"):
+                    self.send("application/json", json.dumps({"input_tokens": 1}))
+                elif path == "/v1/messages":
+                    block, reason = model.answer(request)
+                    name = request.get("model", "fake")
+                    if request.get("stream"):
+                        self.send("text/event-stream", _events(name, block, reason))
+                    else:
+                        self.send("application/json", json.dumps(_message(name, [block], reason)))
+                else:
+                    self.send("application/json", "{}", 404)
+
+        return Messages
+
 
 def text_of(tool_result: dict) -> str:
     """The text of a `tool_result`, whose content is a string or a list of blocks."""
@@ -71,43 +95,30 @@ def text_of(tool_result: dict) -> str:
     return "\n".join(block["text"] for block in content if block.get("type") == "text")
 
 
-def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class Handler(BaseHTTPRequestHandler):
+    """The rest of a server that answers POST requests."""
 
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
-            path = self.path.partition("?")[0]
-            if path.endswith("/count_tokens"):
-                self._send("application/json", json.dumps({"input_tokens": 1}))
-            elif path == "/v1/messages":
-                block, reason = model.answer(request)
-                name = request.get("model", "fake")
-                if request.get("stream"):
-                    self._send("text/event-stream", _events(name, block, reason))
-                else:
-                    self._send("application/json", json.dumps(_message(name, [block], reason)))
-            else:
-                self._send("application/json", "{}", 404)
+    protocol_version = "HTTP/1.1"
 
-        def do_HEAD(self) -> None:
-            self._send("application/json", "")
+    def request_json(self) -> dict:
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
 
-        def do_GET(self) -> None:
-            self._send("application/json", "{}", 404)
+    def do_HEAD(self) -> None:
+        self.send("application/json", "")
 
-        def _send(self, kind: str, body: str, status: int = 200) -> None:
-            payload = body.encode()
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
+    def do_GET(self) -> None:
+        self.send("application/json", "{}", 404)
 
-        def log_message(self, *_line) -> None:
-            """The default writes each request to stderr, where only failures belong."""
+    def send(self, kind: str, body: str, status: int = 200) -> None:
+        payload = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
 
-    return Handler
+    def log_message(self, *_line) -> None:
+        """The default writes each request to stderr, where only failures belong."""
 
 
 def _message(model: str, content: list[dict], stop_reason: str | None) -> dict:

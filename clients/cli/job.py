@@ -5,13 +5,16 @@ sandbox: HOME is theirs alone and the working folder is empty.
 """
 
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 
 SERVER = "sabir"  # the name under which the clients know the server
-SECONDS = 45  # for one command of a client; the driver bounds the whole
+# For one command of a client; the driver bounds the whole.
+SECONDS = int(os.environ.get("SABIR_JOB_SECONDS", "45"))
 
 
 class Failed(Exception):
@@ -47,6 +50,18 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> tuple[
         if done.returncode != 0:
             raise Failed("\n".join([f"`{line}` ended with {done.returncode}", *said()]))
         return said()
+
+
+def call(task: dict, tool_call: Callable[[str, dict], dict]) -> dict:
+    """Calls the tool. With `follow`, a handle in words is followed to the result, as a model would."""
+    result = tool_call(task["tool"], task["args"])
+    handle = re.search(r"`(await_result)` with (\{[^}]*\})", text_of(result))
+    if not task.get("follow") or not handle:
+        return result
+    while "Call `await_result` again" in text_of(result := tool_call(handle[1], json.loads(handle[2]))):
+        pass
+    result["content"].insert(0, {"type": "text", "text": "by await_result:"})
+    return result
 
 
 def text_of(result: dict) -> str:

@@ -4,7 +4,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { job, ME, report, textOf, toolNames } from './job.mjs';
+import { call, job, ME, report, textOf, toolNames } from './job.mjs';
 
 await report(async () => {
   const transport = job.stdio
@@ -16,7 +16,7 @@ await report(async () => {
   await client.connect(transport);
   const revision = client.getNegotiatedProtocolVersion();
   const tools = await toolNames(client);
-  const result = await client.callTool({ name: job.tool, arguments: job.args });
+  const result = await call(client);
   await transport.terminateSession?.();
   await client.close();
   return { revision, tools, text: textOf(result), structured: result.structuredContent };

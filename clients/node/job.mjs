@@ -1,7 +1,7 @@
 // The contract between the driver and a client script in Node.
 //
 // A script is given one argument, a job as JSON:
-//   { mode, stdio: [command, ...args] | http: url | sse: url, tool, args }
+//   { mode, stdio: [command, ...args] | http: url | sse: url, tool, args, follow }
 // and prints one line of JSON, what it saw:
 //   { revision, tools: [names], text, structured }
 // It judges nothing: the driver compares the answer with what was expected.
@@ -18,6 +18,18 @@ export function textOf(result) {
   const text = (result.content ?? []).filter((block) => block.type === 'text').map((block) => block.text).join('\n');
   if (result.isError) throw new Error(`the tool answered with an error: ${text}`);
   return text;
+}
+
+/** Calls the tool. With `follow`, a handle in words is followed to the result, as a model would. */
+export async function call(client) {
+  let result = await client.callTool({ name: job.tool, arguments: job.args });
+  const handle = /`(await_result)` with (\{[^}]*\})/.exec(textOf(result));
+  if (!job.follow || !handle) return result;
+  do {
+    result = await client.callTool({ name: handle[1], arguments: JSON.parse(handle[2]) });
+  } while (/Call `await_result` again/.test(textOf(result)));
+  result.content.unshift({ type: 'text', text: 'by await_result:' });
+  return result;
 }
 
 /** Every tool's name, following the cursor to the last page. */

@@ -7,7 +7,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-import { job, ME, report, textOf, toolNames } from './job.mjs';
+import { call, job, ME, report, textOf, toolNames } from './job.mjs';
 
 await report(async () => {
   const transport = transportFor(job);
@@ -23,7 +23,7 @@ await report(async () => {
   const client = new Client(ME);
   await client.connect(transport);
   const tools = await toolNames(client);
-  const result = await client.callTool({ name: job.tool, arguments: job.args });
+  const result = await call(client);
   await transport.terminateSession?.();
   await client.close();
   return { revision, tools, text: textOf(result), structured: result.structuredContent };

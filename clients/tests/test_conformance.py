@@ -51,9 +51,9 @@ class Counting(unittest.TestCase):
         self.assertEqual([p.kind for p in self.tally({"ping": checks}).problems], ["failure"])
 
     def test_an_excluded_scenario_does_not_count(self):
-        records = {"tasks-lifecycle": [check("x", "FAILURE")], "ping": [check("ping", "SUCCESS")]}
-        with unittest.mock.patch.object(run, "EXCLUDED", run.EXTENSIONS):
-            tally = self.tally(records, scored=("ping", "tasks-lifecycle"))
+        records = {"tasks-required-task-error": [check("x", "FAILURE")], "ping": [check("ping", "SUCCESS")]}
+        with unittest.mock.patch.object(run, "EXCLUDED", run.RELAY):
+            tally = self.tally(records, scored=("ping", "tasks-required-task-error"))
         self.assertEqual((tally.scored, tally.problems), (1, []))
 
     def test_what_the_suite_does_not_score_is_required_all_the_same(self):

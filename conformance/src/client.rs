@@ -2,13 +2,17 @@
 //! environment. It does what the scenario's mock server waits for, with the client that everybody
 //! has.
 
+mod login; // how it gets its tokens
+
 use std::error::Error;
 use std::sync::Arc;
 
 use sabir::client::{
-    Answerer, Answering, CallTool, Client, ClientConfig, Era, Reply, Request, Resume,
+    Answerer, Answering, CallTool, Client, ClientConfig, Era, HttpTarget, Reply, Request, Resume,
+    Skill, SkillFiles,
 };
 use sabir::{ClientCapabilities, Elicit, ErrorObject, Question, Raw, Revision};
+use sabir_sources::skills::verify;
 use serde_json::{Map, Value, json};
 
 type Done = Result<(), Box<dyn Error>>;
@@ -19,8 +23,14 @@ async fn main() -> Done {
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
     let version = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_default();
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
-    let client = Client::connect_with(&url, config(&version), Arc::new(Defaults)).await?;
-    let played = play(&client, &scenario, &serde_json::from_str(&context)?).await;
+    let context: Value = serde_json::from_str(&context)?;
+    let mut target = HttpTarget::new(&*url)?;
+    if scenario.starts_with("auth/") {
+        login::authorize(&mut target, &context)?;
+    }
+    let client = Client::new(target.transport(), config(&version), Arc::new(Defaults));
+    client.open().await?;
+    let played = play(&client, &scenario, &context).await;
     client.close().await;
     played
 }
@@ -52,6 +62,9 @@ async fn play(client: &Client, scenario: &str, context: &Value) -> Done {
         }
         "elicitation-sep1034-client-defaults" => {
             call("test_client_elicitation_defaults", json!({})).await?;
+        }
+        scenario if scenario.starts_with("auth/") => {
+            call("test-tool", json!({})).await?;
         }
         "sse-retry" => {
             call("test_reconnection", json!({})).await?;
@@ -85,7 +98,24 @@ async fn play(client: &Client, scenario: &str, context: &Value) -> Done {
                 call(&tool.name, json!({})).await?;
             }
         }
+        "sep-2640-client-no-prefetch" => drop(client.list_skills().await?),
+        scenario if scenario.starts_with("sep-2640-client-verify-") => {
+            for skill in client.list_skills().await? {
+                load(client, &skill).await?;
+            }
+        }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Reads the files of a skill, each of which is checked before the next.
+async fn load(client: &Client, skill: &Skill) -> Done {
+    let SkillFiles::Listed(files) = &skill.files else { return Ok(()) };
+    for file in files {
+        let read = client.read_resource(&file.uri).await?;
+        let contents = read.contents.first().and_then(|one| one.body.as_text());
+        verify(skill, &file.uri, contents.ok_or("no text")?.as_bytes())?;
     }
     Ok(())
 }
@@ -100,7 +130,8 @@ async fn rounds(client: &Client) -> Done {
         let answer = Defaults.answer(question).await;
         answers.push((key, answer.map_err(|error| error.message)?));
     }
-    let resume = Resume { answers, state: questions.state.map(Into::into) };
+    let state = questions.state.map(Into::into);
+    let resume = Resume { answers, state, ..Resume::default() };
     raw_call(client, "test_mrtr_echo_state", resume).await?;
     client.call_tool("test_mrtr_no_state", json!({})).await?;
     client.call_tool("test_mrtr_no_result_type", json!({})).await?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{Run, Sample, Series, http, products, stdio};
+use super::{Run, Sample, Series, http, products, start, stdio};
 use crate::figures::Measure;
 use crate::load::exchange::{Ask, Era};
 use crate::load::http::http_post;
@@ -18,6 +18,9 @@ use crate::servers::{Kind, Server};
 
 /// The bytes of a large result.
 const LARGE: usize = 10_000_000;
+
+/// Upstreams that are remembered and not running.
+const COLD: usize = 10;
 
 /// All ways through a relay.
 pub(super) fn all(run: &mut Run<'_>) {
@@ -47,10 +50,7 @@ pub(super) fn all(run: &mut Run<'_>) {
             } else {
                 let alone = ours.command.and(&["stdio"]);
                 all.extend(stdio::series(run, &direct, &alone, era, false));
-                let line = CommandLine::new(
-                    &run.paths.programs.join("sabir"),
-                    &["serve", &path.to_string_lossy(), "--stdio"],
-                );
+                let line = on_stdio(run, &path);
                 all.extend(stdio::series(run, &binary, &line, era, false));
             }
             // Others know the legacy era only, and change the transport.
@@ -77,6 +77,16 @@ pub(super) fn all(run: &mut Run<'_>) {
         }
     }
     run.case("relay", "modern, HTTP, stdio, 10 MB result", 0.0, all);
+    let line = on_stdio(run, &folder.path().join("cold"));
+    let first = move || start::first_answer(cores, &line, Era::Modern);
+    let series = vec![Series::new(&binary, rounds, first)];
+    run.case("relay", "modern, stdio, `tools/list` of cold upstreams", 0.0, series);
+}
+
+/// `sabir serve` for a folder, on its standard streams.
+fn on_stdio(run: &Run<'_>, folder: &Path) -> CommandLine {
+    let serve = ["serve", &folder.to_string_lossy(), "--stdio"];
+    CommandLine::new(&run.paths.programs.join("sabir"), &serve)
 }
 
 /// Creates a folder with a `sabir.toml` for each way to the upstream. What the upstreams offer is
@@ -100,11 +110,16 @@ fn prepare(
          run = [\"sh\", \"-c\", \"head -c {LARGE} /dev/zero | tr '\\\\0' x\"]\n"
     );
     let serve = ["serve", &alone.to_string_lossy(), "--stdio"];
+    let cold = |nth| {
+        let reach = reach(&ours.command.and(&["stdio"]));
+        format!("[[upstream]]\nname = \"up{nth}\"\nmemory = {memory:?}\n{reach}\n")
+    };
     for (name, text) in [
         ("large-alone", large),
         ("stdio", relay(reach(&ours.command.and(&["stdio"])))),
         ("HTTP", relay(format!("url = \"http://{upstream}/mcp\""))),
         ("large", relay(reach(&CommandLine::new(&sabir, &serve)))),
+        ("cold", (0..COLD).map(cold).collect()),
     ] {
         configure(&path.join(name), &text).map_err(|error| error.to_string())?;
         let mut list = Command::new(&sabir);

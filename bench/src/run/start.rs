@@ -46,7 +46,7 @@ pub(super) fn cold(run: &mut Run<'_>) {
 }
 
 /// The time to the list of tools, including the handshake of the legacy era.
-fn first_answer(cores: Cores, line: &CommandLine, era: Era) -> Result<Sample, String> {
+pub(super) fn first_answer(cores: Cores, line: &CommandLine, era: Era) -> Result<Sample, String> {
     let start = Instant::now();
     let mut process = Process::start_bare(cores, line, Streams::Piped)?;
     let _guard = process.guard(LIMIT);

@@ -1,9 +1,13 @@
-//! rmcp as a server behind Sabir's relay: `sabir-upstream-rmcp modern|legacy`, on the standard
-//! streams. Both offer the same; they differ in how they ask.
+//! rmcp as a server behind Sabir's relay: `sabir-upstream-rmcp modern|legacy`, behind a URL if `PORT`
+//! is set, else on the standard streams. Both offer the same; they differ in how they ask.
 
 use std::borrow::Cow;
 use std::error::Error;
+use std::sync::Arc;
 
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, GetPromptResponse,
     GetPromptResult, InputRequest, InputRequests, InputRequiredResult, ListPromptsResult,
@@ -12,9 +16,12 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 #[derive(Clone, Copy)]
 struct Upstream {
@@ -28,8 +35,27 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some("legacy") => false,
         _ => return Err("expected `modern` or `legacy`".into()),
     };
-    Upstream { is_modern }.serve(rmcp::transport::stdio()).await?.waiting().await?;
-    Ok(())
+    let upstream = Upstream { is_modern };
+    match std::env::var("PORT") {
+        Ok(port) => serve_http(upstream, port.parse()?).await,
+        Err(_) => {
+            upstream.serve(rmcp::transport::stdio()).await?.waiting().await?;
+            Ok(())
+        }
+    }
+}
+
+async fn serve_http(upstream: Upstream, port: u16) -> Result<(), Box<dyn Error>> {
+    let sessions = Arc::new(LocalSessionManager::default());
+    let config = StreamableHttpServerConfig::default();
+    let service = StreamableHttpService::new(move || Ok(upstream), sessions, config);
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = TowerToHyperService::new(service.clone());
+        let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(serving);
+    }
 }
 
 /// A value of the SDK, from its JSON.
