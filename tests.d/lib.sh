@@ -88,13 +88,14 @@ install_pip() {
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
 }
 
-# need_cargo_tool NAME VERSION: a program of crates.io, in $TARGET/tools/bin, put before PATH.
+# need_cargo_tool NAME VERSION [OPTION…]: a program of crates.io, in $TARGET/tools/bin, put before
+# PATH; the options are those of `cargo install`.
 # Built without optimization: the tools run for seconds and would take minutes more to build.
 need_cargo_tool() {
     PATH=$TARGET/tools/bin:$PATH
     grep -qsF "\"$1 $2 " "$TARGET/tools/.crates.toml" && return
     locked cargo install --quiet --locked --debug --force --root "$TARGET/tools" \
-        --target-dir "$TARGET/tools/build" "$1@$2"
+        --target-dir "$TARGET/tools/build" "${@:3}" "$1@$2"
     rm -rf "$TARGET/tools/build"
 }
 
@@ -111,9 +112,29 @@ has_node22() {
     case $("$NODE22/node" --version 2>/dev/null) in v22.*) return 0 ;; *) return 1 ;; esac
 }
 
+# need_clients: the clients of clients/node, in $CLIENTS/node_modules.
+need_clients() {
+    export CLIENTS=${SABIR_CLIENTS:-$TARGET/install-clients}
+    [ ! -e "$CLIENTS/node_modules/.bin/claude" ] || return 0
+    need_node22
+    locked install_clients
+}
+
+install_clients() {
+    mkdir -p "$CLIENTS"
+    cp "$ROOT/clients/node/package.json" "$ROOT/clients/node/package-lock.json" "$CLIENTS"
+    (cd "$CLIENTS" && PATH=$NODE22:$PATH npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+# need_bin NAME…: programs of this tree, in $TARGET/debug. Built with the features of the whole
+# workspace, as `cargo test --workspace` builds them: with others, most crates are compiled again.
+need_bin() {
+    (cd "$ROOT" && cargo build --quiet --workspace "${@/#/--bin=}")
+}
+
 # need_sabir: the binary, built from this tree, in $SABIR.
 need_sabir() {
-    (cd "$ROOT" && cargo build --quiet --package sabir-cli)
+    need_bin sabir
     export SABIR=$TARGET/debug/sabir
 }
 

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -18,9 +19,11 @@ const { CHROMIUM, FIXTURE, SABIR, SCRATCH, SHOTS } = process.env;
 const PATIENCE = 60_000;
 
 const REVISION = '2026-07-28';
+// A header that nobody may see.
+const SECRET = 'hidden-4711';
 const HTML = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
-const FILE = `
+const file = (web) => `
 [server]
 name = "demo"
 
@@ -50,13 +53,26 @@ run = ["${FIXTURE}", "stdio", "2025-06-18"]
 [[upstream]]
 name = "new"
 run = ["${FIXTURE}", "stdio", "${REVISION}"]
+tools = { deny = ["grow"] }
+
+[[upstream]]
+name = "web"
+url = "${web}"
+headers = { x-team = "not for others" }
 `;
 
-async function start() {
+/** An upstream over HTTP, of the last legacy revision. */
+async function startUpstream() {
+  const child = spawn(FIXTURE, ['http', '2025-11-25'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [address] = await once(child.stdout, 'data');
+  return { child, address: String(address).trim() };
+}
+
+async function start(upstream) {
   const folder = await mkdtemp(path.join(SCRATCH, 'console-'));
   await mkdir(path.join(folder, 'articles'));
   await writeFile(path.join(folder, 'articles', 'tea.md'), '# Tea\n\nGreen tea is steeped at eighty degrees.\n');
-  await writeFile(path.join(folder, 'sabir.toml'), FILE);
+  await writeFile(path.join(folder, 'sabir.toml'), file(upstream.address));
   const child = spawn(SABIR, ['serve', '--http', '127.0.0.1:0', '--console', 'always'], {
     cwd: folder, stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -74,29 +90,34 @@ async function start() {
 }
 
 /** A raw request, whose headers a browser would not let us choose. */
-function request({ console }, target, headers = {}) {
+function request({ console }, target, headers = {}, method = 'GET') {
   return new Promise((resolve, reject) => {
-    const options = { host: console.hostname, port: console.port, path: target, headers };
-    http.get(options, (response) => {
+    const options = { host: console.hostname, port: console.port, path: target, headers, method };
+    http.request(options, (response) => {
       let text = '';
       response.on('data', (piece) => { text += piece; });
       response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text }));
-    }).on('error', reject);
+    }).on('error', reject).end();
   });
 }
 
 /** A call of a tool by another client. */
-async function call({ console }, name, values) {
+function call(server, name, values) {
+  return post(server, 'tools/call', { name, arguments: values }, { 'Mcp-Name': name });
+}
+
+/** A request of another client. */
+async function post({ console }, method, params, headers = {}) {
   const response = await fetch(new URL('/mcp', console), {
     method: 'POST',
     headers: {
       'Content-Type': 'application/json', Accept: 'application/json, text/event-stream',
-      'MCP-Protocol-Version': REVISION, 'Mcp-Method': 'tools/call', 'Mcp-Name': name,
+      'MCP-Protocol-Version': REVISION, 'Mcp-Method': method, 'X-Api-Key': SECRET, ...headers,
     },
     body: JSON.stringify({
-      jsonrpc: '2.0', id: 1, method: 'tools/call',
+      jsonrpc: '2.0', id: 1, method,
       params: {
-        name, arguments: values,
+        ...params,
         _meta: {
           'io.modelcontextprotocol/protocolVersion': REVISION,
           'io.modelcontextprotocol/clientInfo': { name: 'other-client', version: '7' },
@@ -128,6 +149,13 @@ async function checkGuards(server) {
   assert.match(page.headers['content-security-policy'], /default-src 'none'; script-src 'self';/);
   assert.ok(!page.text.includes(server.token));
   assert.equal((await request(server, '/console/nothing')).status, 404);
+  // What does something needs a POST, and the same proofs.
+  const record = '/console/api/record-start';
+  const posted = async (headers) => (await request(server, record, headers, 'POST')).status;
+  assert.equal(await status(right, record), 405);
+  assert.equal(await posted({}), 401);
+  assert.equal(await posted({ ...right, Origin: 'http://127.0.0.1:1' }), 403);
+  assert.equal((await request(server, state, right, 'POST')).status, 405);
 }
 
 async function checkMetrics(server) {
@@ -209,9 +237,12 @@ async function checkCalls(server, page) {
     const some = Array.from({ length: 10 }, (_, nth) => call(server, 'greet', { name: `n${batch * 10 + nth}` }));
     await Promise.all(some);
   }
-  await page.getByText('The newest 200 of 1000 requests').waitFor();
+  await page.getByText('The newest 50 of 1000 requests').waitFor();
   const longest = await page.evaluate(() => window.longest);
   console.log(`1,000 calls: the longest frame took ${Math.round(longest)} ms`);
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.getByText('The newest 250 of 1000 requests').waitFor();
+  assert.equal(await page.locator('[data-call]').count(), 250);
   for (const name of ['new_fail', 'old_fail', 'new_progress', 'old_progress']) await call(server, name, {});
   await page.getByLabel('Filter').fill('old_fail');
   const row = page.getByRole('button', { name: 'tools/call old_fail' });
@@ -219,12 +250,72 @@ async function checkCalls(server, page) {
   const details = page.getByRole('region', { name: 'One call' });
   await details.getByText('other-client 7').waitFor();
   assert.match(await details.getByRole('region', { name: 'Response' }).innerText(), /on purpose/);
+  await checkRelayed(details, 'old', 'fail');
+  await details.getByText('revision 2025-06-18: tool_error').waitFor();
+  assert.match(await details.getByRole('region', { name: 'Standard error' }).innerText(), /old: it fails on purpose/);
+  const headers = await details.getByRole('region', { name: 'Headers' }).innerText();
+  assert.match(headers, /"x-api-key": "\[masked\]"/);
+  assert.ok(!(await page.content()).includes(SECRET));
   await page.keyboard.press('Escape');
   await details.waitFor({ state: 'hidden' });
   await page.getByLabel('Filter').fill('new_progress');
   await page.getByRole('button', { name: 'tools/call new_progress' }).click();
   await details.getByText('progress 2 of 3: step 2').waitFor();
   await page.getByLabel('Filter').fill('');
+}
+
+/** Both sides of a relay, and what was translated between them. */
+async function checkRelayed(details, upstream, tool) {
+  const region = (name) => details.getByRole('region', { name, exact: true }).innerText();
+  await details.getByText(`name: "${upstream}_${tool}" → "${tool}"`).waitFor();
+  assert.match(await region('Request'), new RegExp(`"name": "${upstream}_${tool}"`));
+  assert.match(await region(`to ${upstream}`), new RegExp(`"name": "${tool}"`));
+  assert.match(await region(`from ${upstream}`), /"result"/);
+}
+
+/** A recording that is begun and ended in the page, and opened in it. */
+async function checkRecording(server, page) {
+  await go(page, 'Calls');
+  await page.getByRole('button', { name: 'Record', exact: true }).click();
+  await page.getByText('Recording to').waitFor();
+  for (const name of ['web_echo', 'old_fail']) await call(server, name, { word: 'sabir' });
+  await page.getByRole('button', { name: 'Stop recording' }).click();
+  const [, path] = /Recorded to (\S+)/.exec(await page.getByText('Recorded to').innerText());
+  await call(server, 'old_echo', { word: 'too late' });
+  const text = readFileSync(path, 'utf8');
+  assert.ok(text.includes('web_echo') && !text.includes('too late') && !text.includes(SECRET));
+  assert.ok(!text.includes('not for others'), 'a secret header of an upstream');
+  await page.locator('#recording').setInputFiles(path);
+  await page.getByText(/recording-.*: demo, sabir/).waitFor();
+  assert.equal(await page.locator('[data-call]').count(), 2);
+  const details = page.getByRole('region', { name: 'One call' });
+  await page.getByRole('button', { name: 'tools/call old_fail' }).click();
+  await checkRelayed(details, 'old', 'fail');
+  assert.match(await details.getByRole('region', { name: 'Standard error' }).innerText(), /it fails on purpose/);
+  await page.getByRole('button', { name: 'tools/call web_echo' }).click();
+  await checkRelayed(details, 'web', 'echo');
+  const heads = await details.getByRole('region', { name: 'headers of web' }).innerText();
+  assert.match(heads, /"status": 200/);
+  assert.match(heads, /"x-team": "\[masked\]"/);
+  await page.getByRole('button', { name: 'Back to the server' }).click();
+}
+
+/** Why a client does not see a tool. */
+async function checkWhy(server, page) {
+  await post(server, 'tools/list', {});
+  await go(page, 'Clients');
+  await page.locator('#why-client option', { hasText: 'other-client' }).waitFor({ state: 'attached' });
+  await page.locator('#why-client').selectOption({ label: `other-client (anonymous, ${REVISION})` });
+  const ask = async (tool) => {
+    await page.locator('#why-tool').fill(tool);
+    await page.getByRole('button', { name: 'Explain' }).click();
+  };
+  await ask('new_grow');
+  await page.getByText('upstream `new`: it has a tool `grow`, but a pattern of `deny` excludes it').waitFor();
+  await page.getByText(/the list that it got at .* did not have it/).waitFor();
+  await ask('greet');
+  await page.getByText('It is in the list of tools.').waitFor();
+  await page.getByText(/the list that it got at .* had it/).waitFor();
 }
 
 async function checkTools(server, page) {
@@ -295,7 +386,8 @@ async function checkLooks(page) {
   }
 }
 
-const server = await start();
+const upstream = await startUpstream();
+const server = await start(upstream);
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 try {
   await checkGuards(server);
@@ -312,6 +404,8 @@ try {
   await checkMetrics(server);
   await checkTools(server, page);
   await checkOthers(page);
+  await checkRecording(server, page);
+  await checkWhy(server, page);
   await checkLooks(page);
   assert.deepEqual(problems, []);
   const stopped = new Promise((resolve) => { server.child.on('exit', (code) => resolve(code)); });
@@ -322,4 +416,5 @@ try {
 } finally {
   await browser.close();
   server.child.kill();
+  upstream.child.kill();
 }

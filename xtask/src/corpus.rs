@@ -8,7 +8,8 @@ use std::{env, io};
 pub(crate) fn are_options(options: &[&str]) -> bool {
     match options {
         [] => true,
-        ["--fastmcp", rest @ ..] => are_options(rest),
+        ["--prism"] => true,
+        ["--fastmcp" | "--inspector", rest @ ..] => are_options(rest),
         ["--sample", count, rest @ ..] => count.parse::<u32>().is_ok() && are_options(rest),
         _ => false,
     }
@@ -16,13 +17,7 @@ pub(crate) fn are_options(options: &[&str]) -> bool {
 
 /// Runs the check with a release build of the binary; whether it passed.
 pub(crate) fn run(workspace: &Path, options: &[&str]) -> io::Result<bool> {
-    let script = ". tests.d/lib.sh\n\
-                  need_pip jsonschema==4.26.0 pyyaml\n\
-                  case \" $* \" in *' --fastmcp '*) need_pip fastmcp==4.1.4 ;; esac\n\
-                  need_openapi_corpus\n\
-                  cargo build --quiet --release --package sabir-cli\n\
-                  exec \"$VENV/bin/python\" -B tests.d/openapi/corpus.py \"$TARGET/release/sabir\" \
-                  \"$CORPUS\" \"$(schema_folder)\" --limits \"$@\"";
+    let script = include_str!("corpus.sh");
     let status = Command::new("bash")
         .args(["-euo", "pipefail", "-c", script, "openapi-corpus"])
         .args(options)
@@ -38,7 +33,8 @@ mod tests {
 
     #[test]
     fn options_are_known() {
-        assert!(are_options(&[]) && are_options(&["--fastmcp", "--sample", "60"]));
+        assert!(are_options(&[]) && are_options(&["--fastmcp", "--inspector", "--sample", "60"]));
+        assert!(are_options(&["--prism"]) && !are_options(&["--prism", "--fastmcp"]));
         assert!(!are_options(&["--sample"]) && !are_options(&["--sample", "x"]));
     }
 }

@@ -30,7 +30,9 @@ pub(crate) fn dist(root: &Path, options: &[&str]) -> io::Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut building = Command::new(cargo);
     building.current_dir(root);
-    building.args([build, "--package", "sabir-cli", "--profile", profile, "--target", &target]);
+    // The package has a program for its tests, too.
+    building.args([build, "--package", "sabir-cli", "--bin", "sabir"]);
+    building.args(["--profile", profile, "--target", &target]);
     if !building.status()?.success() {
         return Ok(false);
     }

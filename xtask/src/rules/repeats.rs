@@ -11,13 +11,6 @@ use crate::source::Source;
 /// This many identical lines in a row are too many.
 const LINES: usize = 6;
 
-/// Pairs of files that still share lines, each in the order of their paths. Delete an entry with its
-/// repetition; add none.
-const KNOWN: &[(&str, &str)] = &[
-    ("crates/testkit/src/connection.rs", "crates/testkit/src/pair.rs"),
-    ("crates/wire/src/revision.rs", "crates/wire/src/revision.rs"),
-];
-
 /// One finding per pair of places, at the later place.
 pub(crate) fn repeats(sources: &[Source<'_>]) -> Vec<Finding> {
     let is_ours = |source: &&Source<'_>| source.path.starts_with("crates/") && !source.is_test();
@@ -40,7 +33,7 @@ pub(crate) fn repeats(sources: &[Source<'_>]) -> Vec<Finding> {
             let is_same_run = run_ends_before == at;
             run_ends_before = at + 1;
             let (other, other_lines) = &files[first_file];
-            if !is_same_run && !KNOWN.contains(&(*other, *path)) {
+            if !is_same_run {
                 let what = format!("{LINES} lines repeat {other}:{}", other_lines[first].number);
                 let hint = "write one function for both";
                 findings.push(Finding::wrong(path, lines[at].number, what, hint));
