@@ -156,7 +156,7 @@ def wheel(out: Path, arch: str, binary: bytes) -> Path:
     tag = f"py3-none-manylinux_2_17_{machine}.musllinux_1_1_{machine}"
     info = f"sabir-{VERSION}.dist-info"
     metadata = (
-        f"Metadata-Version: 2.3\nName: sabir\nVersion: {VERSION}\nSummary: {ABOUT}\n"
+        f"Metadata-Version: 2.4\nName: sabir\nVersion: {VERSION}\nSummary: {ABOUT}\n"
         f"License-Expression: MIT\nRequires-Python: >=3.8\nProject-URL: Repository, {REPOSITORY}\n"
         f"Description-Content-Type: text/markdown\n\n{ABOUT}. See {REPOSITORY}.\n\n"
         f"<!-- mcp-name: {SERVER_NAME} -->\n"
@@ -304,7 +304,13 @@ def registry(out: Path, sums: dict[str, str]) -> None:
         "registryType": kind, "identifier": "sabir", "version": VERSION, "transport": stdio,
         "packageArguments": arguments, **more,
     }
-    packages = [package("npm", runtimeHint="npx"), package("pypi", runtimeHint="uvx")]
+    packages = [
+        package("npm", runtimeHint="npx"), package("pypi", runtimeHint="uvx"),
+        {**package("cargo"), "identifier": "sabir-cli"},
+    ]
+    # crates.io shows the README without comments, so the proof of ownership is part of its text.
+    if f"mcp-name: {SERVER_NAME}" not in (ROOT / "README.md").read_text():
+        raise SystemExit(f"error: README.md does not say `mcp-name: {SERVER_NAME}`")
     for name, sum in sorted(sums.items()):
         if name.endswith(".mcpb"):
             packages.append({

@@ -1,13 +1,15 @@
 """Records a real run in a terminal as docs/first-run.svg.
 
-usage: SABIR=target/release/sabir INSPECTOR='npx @modelcontextprotocol/inspector' python3 docs/record.py
+usage: SABIR=target/release/sabir INSPECTOR='npx @modelcontextprotocol/inspector' python3 docs/record.py [--check]
 
-It serves examples/handbook and lets a client that is not ours, the MCP Inspector, search it.
+It serves examples/handbook and lets a client that is not ours, the MCP Inspector, search it. With
+--check the run is compared with the picture, and uses a free port.
 """
 
 import html
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -21,10 +23,12 @@ WIDTH, LINES = 92, 10  # of the answer, in characters and lines
 def main() -> None:
     sabir = str(Path(os.environ.get("SABIR", ROOT / "target/release/sabir")).resolve())
     inspector = shlex.split(os.environ.get("INSPECTOR", "npx @modelcontextprotocol/inspector"))
+    is_check = sys.argv[1:] == ["--check"]
     serve = ["serve", "examples/handbook"]
-    server = subprocess.Popen([sabir, *serve], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    port = ["--http", "0"] if is_check else []
+    server = subprocess.Popen([sabir, *serve, *port], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
-        said = [server.stderr.readline().rstrip() for _ in range(2)]
+        said = [server.stderr.readline().rstrip() for _ in range(4)]
         url = said[0].rsplit(" ", 1)[1]
         call = ["--cli", url, "--transport", "http", "--method", "tools/call",
                 "--tool-name", "search_articles", "--tool-arg", f"query={QUESTION}"]
@@ -37,8 +41,12 @@ def main() -> None:
     lines += [("", ""), ("$", "mcp-inspector --cli " + url + " --method tools/call \\"),
               ("", f"    --tool-name search_articles --tool-arg query='{QUESTION}'")]
     lines += [("", line) for line in answer] + [("", "…")]
-    (ROOT / "docs/first-run.svg").write_text(picture(lines))
-    print(done.stdout[:400], file=sys.stderr)
+    shown = picture(lines)
+    path = ROOT / "docs/first-run.svg"
+    if not is_check:
+        path.write_text(shown)
+    elif re.sub(r"(127\.0\.0\.1):\d+", r"\1:7331", shown) != path.read_text():
+        sys.exit(f"docs/first-run.svg is not what is seen now (python3 docs/record.py):\n{shown}")
 
 
 def picture(lines: list[tuple[str, str]]) -> str:
