@@ -137,20 +137,26 @@ def use(chaos, pair):
             step()
     pair.fail()
     client.finished = None
-    # What changes a session waits for the store, and finds it again by itself.
-    params, status, deadline = {"level": "error"}, 0, time.monotonic() + PATIENCE
-    while status != 200 and time.monotonic() < deadline:
-        client.last_id += 1
-        status, body, _ = client.post({"id": client.last_id, "method": "logging/setLevel", "params": params})
-        if status not in (200, 503):
-            return chaos.violate(4, f"{status} after the fault: {body}")
-        time.sleep(0.1)
+    # Every node finds the store again by itself; until then it refuses what changes a session.
+    deadline = time.monotonic() + PATIENCE
+    for port in pair.node_ports:
+        status = 0
+        while status != 200 and time.monotonic() < deadline:
+            client.last_id += 1
+            params = {"level": "error"}
+            message = {"id": client.last_id, "method": "logging/setLevel", "params": params}
+            status, body, _ = client.post(message, port=port)
+            if status not in (200, 503):
+                return chaos.violate(4, f"{status} after the fault: {body}")
+            time.sleep(0.1)
     for _ in range(4):
         client.last_id += 1
         client.work()
     if client.session != session:
         return chaos.violate(4, "the session is not served after the fault")
-    client.end()
+    # The store may still be moving: a refused end is repeated, as any client does.
+    while client.session == session and time.monotonic() < deadline:
+        client.end()
     check_status(chaos, pair)
 
 
