@@ -13,7 +13,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 
 import { freePort, issuer } from "./issuer.mjs";
 import { Browser } from "./login.mjs";
-import { serving, until } from "./sabir.mjs";
+import { NOTES, serving, until } from "./sabir.mjs";
 
 const [sabir, folder, clients] = process.argv.slice(2);
 const port = await freePort();
@@ -23,18 +23,7 @@ const configuration = `[auth]
 issuer = "${provider.url}"
 scopes = ["notes:read"]
 
-[[command]]
-name = "read"
-description = "Read notes"
-run = ["echo", "notes"]
-scopes = ["notes:read"]
-
-[[command]]
-name = "write"
-description = "Write notes"
-run = ["echo", "written"]
-scopes = ["notes:write"]
-`;
+${NOTES}`;
 const QUIET = { DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" };
 const claude = `${clients}/node_modules/@anthropic-ai/claude-code-linux-${process.arch}/claude`;
 

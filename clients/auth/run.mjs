@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { delegated } from "./delegated.mjs";
 import { freePort, issuer, machineToken } from "./issuer.mjs";
 import { logIn } from "./person.mjs";
-import { request, serving, until } from "./sabir.mjs";
+import { NOTES, request, serving, until } from "./sabir.mjs";
 import { spy } from "./spy.mjs";
 
 const [sabir, folder] = process.argv.slice(2);
@@ -91,18 +91,7 @@ scopes = ["notes:read"]
 leeway = "1s"
 ${more}
 
-[[command]]
-name = "read"
-description = "Read notes"
-run = ["echo", "notes"]
-scopes = ["notes:read"]
-
-[[command]]
-name = "write"
-description = "Write notes"
-run = ["echo", "written"]
-scopes = ["notes:write"]
-
+${NOTES}
 [[upstream]]
 name = "up"
 url = "${upstream.url}"

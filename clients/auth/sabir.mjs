@@ -4,6 +4,20 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 
+/// Two tools, each with a scope of its own.
+export const NOTES = `[[command]]
+name = "read"
+description = "Read notes"
+run = ["echo", "notes"]
+scopes = ["notes:read"]
+
+[[command]]
+name = "write"
+description = "Write notes"
+run = ["echo", "written"]
+scopes = ["notes:write"]
+`;
+
 /// Waits until something is so; `what` says what happened instead.
 export async function until(isSo, what) {
   for (let tries = 0; !(await isSo()); tries++) {
