@@ -389,8 +389,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
 
-    /// Serve the console: `always` at / of the HTTP address, if that is a loopback address; `auto`
-    /// does so if standard error is a terminal; `never`; or a loopback address or port of its own
+    /// Serve the console: `auto` at / of the HTTP address, if that is a loopback address, and standard
+    /// error is a terminal or no token is demanded; `always`; `never`; or a loopback address or port
+    /// of its own
     #[arg(long, value_name = "WHEN|ADDRESS", default_value = "auto", value_parser = console)]
     pub(crate) console: ConsolePlace,
 }
@@ -398,7 +399,7 @@ pub(crate) struct Serve {
 /// Whether the console is served, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConsolePlace {
-    /// With the HTTP clients, for a person at a terminal.
+    /// With the HTTP clients, for a person at a terminal or on a server that is open to all.
     Auto,
     /// With the HTTP clients.
     Always,

@@ -296,7 +296,7 @@ impl Engine {
 
     /// Whether somebody wants to see messages as they arrived, or the trace that they belong to.
     pub fn wants_arrivals(&self) -> bool {
-        self.is_traced || self.settings.tap.is_some()
+        self.is_traced || self.settings.tap.as_ref().is_some_and(|tap| tap.is_on())
     }
 
     /// Whether somebody wants to know the traces of HTTP requests.

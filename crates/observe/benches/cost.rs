@@ -93,6 +93,7 @@ fn engine(level: usize, path: &std::path::Path) -> Arc<Engine> {
     let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
     if level >= 2 {
         let timeline = Timeline::new(Bounds::default());
+        timeline.switch_on();
         // With the console there always is a recorder, which is switched on or off.
         let recorder = Recorder::new("bench", false, 1 << 30);
         if level == 3 {

@@ -87,7 +87,10 @@ impl Pages for OperatorPages {
     fn get(&self, request: &PageRequest<'_>) -> Page {
         let page = match (&self.console, request.path.strip_prefix(API)) {
             (Some(console), Some(what)) => match console.admits(request.headers) {
-                Ok(()) => console.answer(what, request.query),
+                Ok(()) => {
+                    console.settings.timeline.switch_on();
+                    console.answer(what, request.query)
+                }
                 Err(page) => page,
             },
             (Some(_), None) if request.path != METRICS => asset(request.path),

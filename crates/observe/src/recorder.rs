@@ -123,10 +123,6 @@ impl Recorder {
         })
     }
 
-    fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Acquire)
-    }
-
     /// Names the engine, whose tools say which of their arguments are secret.
     pub fn watch(&self, engine: &Arc<Engine>) {
         // The first one stays.
@@ -230,6 +226,10 @@ impl Output {
 }
 
 impl Tap for Recorder {
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
     fn opened(&self, link: u64, peer: &Peer<'_>) {
         let members = match peer {
             Peer::Client { transport, caller } => json!({

@@ -4,6 +4,7 @@ mod entry; // one call
 mod seen; // messages
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use sabir_engine::{Ended, Ending, ObservedCall, Observer};
 use sabir_registry::{OutgoingObserver, OutgoingRequest};
 use sabir_session::CallNotification;
-use sabir_wire::{Caller, Method, Raw, Revision};
+use sabir_wire::{Caller, Method, Raw, Revision, Tap as _};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -43,6 +44,7 @@ impl Default for Bounds {
 #[derive(Debug)]
 pub struct Timeline {
     bounds: Bounds,
+    is_on: AtomicBool,
     calls: Mutex<Calls>,
     seen: Mutex<Seen>,
     changed: Notify,
@@ -68,6 +70,9 @@ fn now_ms() -> f64 {
 
 impl Observer for Timeline {
     fn began(&self, call: &ObservedCall) {
+        if !self.is_on() {
+            return;
+        }
         let request = self.seen().request(call).unwrap_or_else(|| self.request_of(call));
         let mut call = call.clone();
         // What is kept must not keep the message that it is a part of.
@@ -100,6 +105,9 @@ impl Observer for Timeline {
     }
 
     fn noted(&self, number: u64, note: &CallNotification) {
+        if !self.is_on() {
+            return;
+        }
         let text = match note {
             CallNotification::Progress { progress, total, message } => {
                 let total = total.map(|total| format!(" of {total}")).unwrap_or_default();
@@ -126,6 +134,9 @@ impl Observer for Timeline {
         number: u64,
         request: &OutgoingRequest<'_>,
     ) -> Option<Box<dyn OutgoingObserver>> {
+        if !self.is_on() {
+            return None;
+        }
         let OutgoingRequest { upstream, method, name, transport, .. } = *request;
         let name = name.map(|name| format!(" {name}")).unwrap_or_default();
         let text = format!("{}{name} by {transport}", method.name());
@@ -145,6 +156,9 @@ impl Observer for Timeline {
     }
 
     fn answered(&self, number: u64, response: &Bytes) {
+        if !self.is_on() {
+            return;
+        }
         let text = Text::new(response, self.bounds.text);
         self.change(number, |entry| {
             entry.response = text;
@@ -228,15 +242,21 @@ impl Calls {
 }
 
 impl Timeline {
-    /// A timeline that remembers so much.
+    /// A timeline that remembers so much, from when it is switched on.
     pub fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             bounds,
+            is_on: AtomicBool::new(false),
             calls: Mutex::default(),
             seen: Mutex::default(),
             changed: Notify::new(),
             this: this.clone(),
         })
+    }
+
+    /// Remembers the calls that begin from now on.
+    pub fn switch_on(&self) {
+        self.is_on.store(true, Ordering::Relaxed);
     }
 
     /// The request of a call whose message was not seen.
@@ -308,6 +328,9 @@ impl Timeline {
 
     /// Changes a call, and counts the bytes that `change` has added.
     fn change(&self, number: u64, change: impl FnOnce(&mut Entry) -> usize) {
+        if !self.is_on() {
+            return;
+        }
         let mut guard = self.lock();
         let calls = &mut *guard;
         let at = number.checked_sub(calls.first).and_then(|at| usize::try_from(at).ok());

@@ -11,6 +11,11 @@ use crate::Caller;
 /// quick. On the link of an upstream, `call` numbers the call of a client that something belongs to;
 /// 0 if it belongs to none, or if that is not known.
 pub trait Tap: std::fmt::Debug + Send + Sync {
+    /// Whether it looks at messages now. One that does not is still told of links.
+    fn is_on(&self) -> bool {
+        true
+    }
+
     /// A link is opened.
     fn opened(&self, _link: u64, _peer: &Peer<'_>) {}
 
@@ -83,6 +88,11 @@ impl Taps {
         let link = self.last_link.fetch_add(1, Ordering::Relaxed) + 1;
         self.tell(|tap| tap.opened(link, peer));
         link
+    }
+
+    /// Whether one of them looks at messages now.
+    pub fn is_on(&self) -> bool {
+        self.all.iter().any(|tap| tap.is_on())
     }
 
     /// Tells each of them.

@@ -395,6 +395,24 @@ fn the_console_needs_its_token_and_a_page_of_its_own() {
 }
 
 #[test]
+fn the_console_of_an_open_server_remembers_calls_from_when_it_is_opened() {
+    let server = Server::start("", &[("SABIR_CONSOLE_TOKEN", "open-it")], &[]);
+    let line = format!("  console: http://{}/#token=open-it", server.address);
+    assert!(server.lines.iter().take(3).any(|said| said == line));
+    assert_status(&server.get("/", ""), 200);
+    let right = "Authorization: Bearer open-it\r\n";
+    let (head, body) = call("hello");
+    server.post(&head, &body);
+    // The call before was not remembered, and has a number all the same.
+    assert_status(&server.get("/console/api/calls/1", right), 404);
+    server.post(&head, &body);
+    let second = server.get("/console/api/calls/2", right);
+    assert!(second.contains("\"name\":\"hello\""), "{second}");
+    let closed = Server::start(TOKENS, SECRETS, &[]);
+    assert_status(&closed.get("/", ANN), 404);
+}
+
+#[test]
 fn the_log_can_be_json_with_arguments_at_debug_only() {
     for (level, has_arguments) in [("info", false), ("debug", true)] {
         let args = ["--log", level, "--log-format", "json"];

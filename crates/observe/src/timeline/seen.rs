@@ -2,6 +2,7 @@
 //! and from upstreams, and what the programs of upstreams write to standard error.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -95,7 +96,7 @@ impl Timeline {
 
     /// Adds what passed between us and an upstream for a call.
     fn pass(&self, link: u64, call: u64, what: impl FnOnce() -> What) {
-        if call == 0 {
+        if call == 0 || !self.is_on() {
             return;
         }
         let Some(upstream) = self.seen().upstreams.get(&link).cloned() else { return };
@@ -108,6 +109,10 @@ impl Timeline {
 }
 
 impl Tap for Timeline {
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
     fn opened(&self, link: u64, peer: &Peer<'_>) {
         if let Peer::Upstream { name, .. } = peer {
             self.seen().upstreams.insert(link, (*name).into());
@@ -115,6 +120,9 @@ impl Tap for Timeline {
     }
 
     fn received(&self, link: u64, call: u64, message: &Bytes, headers: &[(String, String)]) {
+        if !self.is_on() {
+            return;
+        }
         let text = || Text::new(message, self.bounds.text);
         if self.seen().upstreams.contains_key(&link) {
             return self.pass(link, call, || What::Received(text()));

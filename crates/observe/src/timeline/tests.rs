@@ -7,6 +7,7 @@ use super::*;
 /// The timeline after so many calls with arguments of that length.
 fn after(bounds: Bounds, calls: usize, length: usize) -> Arc<Timeline> {
     let timeline = Timeline::new(bounds);
+    timeline.switch_on();
     let tap = Some(Taps::new(vec![timeline.clone()]));
     let settings = Settings { tap, ..Settings::default() };
     let engine = Engine::observed(settings, vec![timeline.clone()]);
@@ -38,6 +39,23 @@ fn a_call_has_its_request_and_its_response() {
     assert_eq!(call["request"]["params"]["arguments"], json!({ "a": "xxx" }));
     assert_eq!(call["response"]["id"], 0);
     assert!(call["duration"].is_number(), "{call}");
+}
+
+#[test]
+fn nothing_is_remembered_before_the_timeline_is_switched_on() {
+    let timeline = Timeline::new(Bounds::default());
+    assert!(!Taps::new(vec![timeline.clone()]).is_on());
+    let link = 77;
+    timeline.opened(link, &Peer::Upstream { name: "old", transport: "pipe" });
+    timeline.received(1, 0, &"{}".into(), &[]);
+    assert_eq!(timeline.seen().arrived(), 0);
+    timeline.switch_on();
+    assert!(Taps::new(vec![timeline.clone()]).is_on());
+    timeline.received(1, 0, &"{}".into(), &[]);
+    assert_eq!(timeline.seen().arrived(), 1);
+    // A link that was opened before is known.
+    timeline.received(link, 0, &"{}".into(), &[]);
+    assert_eq!(timeline.seen().arrived(), 1);
 }
 
 #[test]

@@ -11,13 +11,18 @@ use crate::config;
 use crate::report::{Failure, say};
 use crate::shell;
 
+/// Whether anybody who reaches the server is served.
+pub(super) fn is_open(settings: &HttpSettings) -> bool {
+    settings.tokens.is_empty() && settings.authenticate.is_none()
+}
+
 /// Listens, and prints the URL and a command that adds it to a client.
 pub(super) async fn bind(
     engine: &Arc<Engine>,
     settings: HttpSettings,
     token_env: Option<&str>,
 ) -> Result<HttpServer, Failure> {
-    let is_open = settings.tokens.is_empty() && settings.authenticate.is_none();
+    let is_open = is_open(&settings);
     let (endpoint, scheme) = (settings.endpoint.clone(), scheme(&settings));
     let is_websocket = settings.only_websocket;
     let server = HttpServer::bind(engine.clone(), settings).await.map_err(|error| {

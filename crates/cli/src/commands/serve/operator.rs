@@ -18,6 +18,7 @@ use sabir_wire::{Tap, Taps};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::listen::is_open;
 use crate::args::{ConsolePlace, Serve};
 use crate::clients::{Client, Entry};
 use crate::config::{OpenContext, Settings, TOKEN_CHARACTERS};
@@ -110,16 +111,22 @@ impl Operator {
         Ok(Some(Self { metrics: Metrics::new(), console, otlp, tracer, metrics_file }))
     }
 
-    /// The console is for loopback addresses only, and by default for a person at a terminal.
+    /// The console is for loopback addresses only. By default it remembers calls from the start for a
+    /// person at a terminal, and otherwise from when it is opened: a service whose console nobody
+    /// opens has no cost of it. A server that demands authentication has none without a terminal,
+    /// because its token would stand in the log.
     fn console(
         place: ConsolePlace,
         http: Option<&mut HttpSettings>,
     ) -> Result<Option<Console>, Failure> {
         if let ConsolePlace::At(own) = place {
-            return open(None, Some(own)).map(Some);
+            let console = open(None, Some(own))?;
+            console.timeline.switch_on();
+            return Ok(Some(console));
         }
         let Some(http) = http else { return Ok(None) };
         let is_loopback = http.address.ip().is_loopback();
+        let is_terminal = std::io::stderr().is_terminal();
         let is_wanted = match place {
             ConsolePlace::Always if !is_loopback => {
                 let what = format!(
@@ -129,10 +136,13 @@ impl Operator {
                 return Err(Failure::usage(what));
             }
             ConsolePlace::Always => true,
-            ConsolePlace::Auto => is_loopback && std::io::stderr().is_terminal(),
+            ConsolePlace::Auto => is_loopback && (is_terminal || is_open(http)),
             ConsolePlace::Never | ConsolePlace::At(_) => false,
         };
-        is_wanted.then(|| open(Some(http), None)).transpose()
+        let console = is_wanted.then(|| open(Some(http), None)).transpose()?;
+        let is_remembered = is_terminal || place == ConsolePlace::Always;
+        console.iter().filter(|_| is_remembered).for_each(|console| console.timeline.switch_on());
+        Ok(console)
     }
 
     /// Begins to send and to write what is observed, as far as that is wanted.
