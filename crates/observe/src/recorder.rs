@@ -14,7 +14,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use sabir_engine::{Ending, Engine, ObservedCall, Observer};
-use sabir_wire::{ByteString, Era, HttpExchange, Method, Peer, Raw, Tap};
+use sabir_wire::{ByteString, Caller, Era, HttpExchange, Method, Peer, Raw, Tap};
 use serde_json::{Map, Value, json};
 
 use crate::mask::Masker;
@@ -32,7 +32,7 @@ pub struct Recorder {
     output: Mutex<Option<Output>>,
     masker: Masker,
     /// The links that are open, as a recording that begins tells them.
-    links: Mutex<BTreeMap<u64, Value>>,
+    links: Mutex<BTreeMap<u64, OpenLink>>,
     /// The tools of running calls, by their numbers.
     tools: Mutex<FxHashMap<u64, ByteString>>,
     engine: OnceLock<Weak<Engine>>,
@@ -103,7 +103,7 @@ impl Recorder {
         let links = lock(&self.links);
         *lock(&self.output) = Some(Output { path, file, started, written, left, is_over: false });
         self.is_on.store(true, Ordering::Release);
-        links.values().for_each(|members| self.write("open", members, None));
+        links.iter().for_each(|(link, open)| self.write("open", &open.members(*link), None));
         Ok(())
     }
 
@@ -193,6 +193,34 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The other end of an open link. Most are never recorded, so it is cheap to keep.
+#[derive(Debug)]
+enum OpenLink {
+    /// The way in, and who opened it.
+    Client(&'static str, Caller),
+    /// The way out, and its name.
+    Upstream(&'static str, Box<str>),
+}
+
+impl OpenLink {
+    fn members(&self, link: u64) -> Value {
+        match self {
+            Self::Client(transport, caller) => json!({
+                "link": link,
+                "peer": "client",
+                "transport": transport,
+                "caller": caller.to_string(),
+            }),
+            Self::Upstream(transport, name) => json!({
+                "link": link,
+                "peer": "upstream",
+                "transport": transport,
+                "name": name,
+            }),
+        }
+    }
+}
+
 /// The members of an event that belongs to a link, and to a call if that is known.
 fn members(link: u64, call: u64) -> Value {
     match call {
@@ -231,24 +259,16 @@ impl Tap for Recorder {
     }
 
     fn opened(&self, link: u64, peer: &Peer<'_>) {
-        let members = match peer {
-            Peer::Client { transport, caller } => json!({
-                "link": link,
-                "peer": "client",
-                "transport": transport,
-                "caller": caller.to_string(),
-            }),
-            Peer::Upstream { name, transport } => json!({
-                "link": link,
-                "peer": "upstream",
-                "transport": transport,
-                "name": name,
-            }),
-            _ => json!({ "link": link }),
+        let open = match *peer {
+            Peer::Client { transport, caller } => OpenLink::Client(transport, caller.clone()),
+            Peer::Upstream { name, transport } => OpenLink::Upstream(transport, name.into()),
+            _ => return,
         };
         let mut links = lock(&self.links);
-        self.write("open", &members, None);
-        links.insert(link, members);
+        if self.is_on() {
+            self.write("open", &open.members(link), None);
+        }
+        links.insert(link, open);
     }
 
     fn received(&self, link: u64, call: u64, message: &Bytes, headers: &[(String, String)]) {
@@ -286,7 +306,9 @@ impl Tap for Recorder {
     fn closed(&self, link: u64) {
         let mut links = lock(&self.links);
         links.remove(&link);
-        self.write("close", &json!({ "link": link }), None);
+        if self.is_on() {
+            self.write("close", &json!({ "link": link }), None);
+        }
     }
 }
 
