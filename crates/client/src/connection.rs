@@ -26,13 +26,17 @@ use self::incoming::{Incoming, open_link};
 use crate::config::ClientConfig;
 use crate::conversation::{Beginning, Conversation};
 use crate::error::{CallError, OpenError};
-use crate::io::{CallKey, Input, Order, Output, ServerInfo};
+use crate::io::{CallKey, Input, Order, Outgoing, Output, ServerInfo};
 use crate::link::{Inbox, Link, Transport};
 use crate::request::CallRequest;
 
 /// Bytes that wait to be sent. Beyond it no call begins until the server has taken some: answers and
 /// cancellations are still added, and the table of calls bounds those.
 const MAX_UNSENT: usize = 16 << 20;
+
+/// Answers to pings and refused requests that the server has not taken. One more is not given: a
+/// server may ask for ever, and read nothing.
+const MAX_REPLIES: usize = 1024;
 
 /// Events for the owner of the connection.
 #[derive(Debug)]
@@ -61,6 +65,8 @@ pub(crate) struct Connection {
     timer: Arc<Notify>,
     room: Notify,
     unsent: AtomicUsize,
+    /// As often as there are such answers, and once more.
+    replies: Arc<()>,
     has_answered: AtomicBool,
     announce: Announce,
     /// Notified when the transport has let go of the link.
@@ -107,6 +113,7 @@ impl Connection {
             timer: Arc::default(),
             room: Notify::new(),
             unsent: AtomicUsize::new(0),
+            replies: Arc::default(),
             has_answered: AtomicBool::new(false),
             announce,
             released: Arc::default(),
@@ -173,11 +180,13 @@ impl Connection {
 
     /// Begins a call, when there is room for it.
     pub(crate) async fn begin(&self, request: &Arc<CallRequest>) -> Begun {
-        while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT && self.info().is_some() {
+        loop {
+            // Before the look: the link may end right after it.
             let room = self.room.notified();
-            if self.unsent.load(Ordering::Relaxed) > MAX_UNSENT {
-                room.await;
+            if self.unsent.load(Ordering::Relaxed) <= MAX_UNSENT || self.info().is_none() {
+                break;
             }
+            room.await;
         }
         let (waiter, notices) = Waiter::new(request.options.origin);
         let mut core = self.lock();
@@ -209,9 +218,9 @@ impl Connection {
     fn advance(&self, mut core: MutexGuard<'_, Core>, input: Input, arrived: Option<&Bytes>) {
         let mut outputs = std::mem::take(&mut core.outputs);
         let wake = core.conversation.wake_at();
-        let exchange = match &input {
-            Input::Received { exchange, .. } => *exchange,
-            _ => None,
+        let (is_arrival, exchange) = match &input {
+            Input::Received { exchange, .. } => (true, *exchange),
+            _ => (false, None),
         };
         core.conversation.handle(Instant::now().into_std(), input, &mut outputs);
         if let (Some((tap, _)), Some(frame)) = (&self.config.tap, arrived) {
@@ -226,6 +235,9 @@ impl Connection {
         let mut refused = None;
         for output in outputs.drain(..) {
             match output {
+                Output::Order(Order::Send(reply)) if is_arrival && reply.call.is_none() => {
+                    self.reply(&mut core, reply);
+                }
                 Output::Order(order) => self.order(&mut core, order),
                 Output::Ready(info) => {
                     self.state.send_replace(LinkState::Open(Arc::new(info)));
@@ -243,6 +255,15 @@ impl Connection {
         if let Some(reason) = refused {
             self.finish(reason, &[]);
         }
+    }
+
+    /// Answers the server at once, unless too many such answers wait.
+    fn reply(&self, core: &mut Core, reply: Outgoing) {
+        if Arc::strong_count(&self.replies) > MAX_REPLIES {
+            return tracing::debug!("the server does not read the answers to its requests");
+        }
+        let reply = Outgoing { reply: Some(self.replies.clone()), ..reply };
+        self.order(core, Order::Send(reply));
     }
 
     fn order(&self, core: &mut Core, order: Order) {

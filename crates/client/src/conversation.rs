@@ -284,7 +284,7 @@ impl Running {
 }
 
 fn send(call: Option<CallKey>, frame: bytes::Bytes, head: Head) -> Output {
-    Output::Order(Order::Send(Outgoing { call, frame, head }))
+    Output::Order(Order::Send(Outgoing { call, frame, head, reply: None }))
 }
 
 #[cfg(test)]

@@ -115,6 +115,9 @@ pub struct Outgoing {
     pub frame: Bytes,
     /// What HTTP repeats in its headers.
     pub head: Head,
+    /// Counts an answer that no table of ours bounds, until it is sent or given up.
+    #[expect(dead_code, reason = "what counts is how long it is held")]
+    pub(crate) reply: Option<Arc<()>>,
 }
 
 /// What HTTP repeats in its headers.

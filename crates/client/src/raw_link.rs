@@ -64,7 +64,7 @@ impl RawLink {
             call
         });
         // A transport that is gone has said so.
-        let _ = self.orders.send(Order::Send(Outgoing { call, frame, head }));
+        let _ = self.orders.send(Order::Send(Outgoing { call, frame, head, reply: None }));
     }
 
     /// The next message of the server, or why there is none. `None` after the end.

@@ -33,7 +33,8 @@ pub(crate) struct Masked {
 impl Masker {
     /// Masks a message. `schema` gives the schema of the arguments of a tool.
     pub(crate) fn apply(&self, message: &Bytes, schema: impl Fn(&str) -> Option<Value>) -> Masked {
-        let Ok(mut value) = serde_json::from_slice::<Value>(message) else {
+        let read = serde_json::from_slice::<Value>(message);
+        let Ok(mut value) = read.or_else(|_| serde_json::from_slice(&readable(message))) else {
             return Masked { json: None, count: 0 };
         };
         let mut found = Vec::new();
@@ -82,6 +83,43 @@ impl Masker {
             }
         }
     }
+}
+
+/// The same JSON without what it may contain, but `Value` cannot: numbers that are too large, and
+/// halves of characters, which are in texts that were cut.
+fn readable(json: &[u8]) -> Vec<u8> {
+    let code = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    let (mut out, mut at, mut is_text) = (Vec::with_capacity(json.len()), 0, false);
+    while let Some(byte) = json.get(at) {
+        let rest = &json[at..];
+        let is_half = is_text && matches!(code(at), Some(0xd800..=0xdfff));
+        let is_pair =
+            matches!((code(at), code(at + 6)), (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)));
+        let length = match byte {
+            b'\\' if is_half && is_pair => 12,
+            b'\\' if is_half => 6,
+            b'\\' => 2.min(rest.len()),
+            byte if !is_text && is_of_number(byte) => {
+                rest.iter().take_while(|byte| is_of_number(byte)).count()
+            }
+            _ => 1,
+        };
+        is_text ^= *byte == b'"';
+        let part = &rest[..length];
+        let number = str::from_utf8(part).ok().filter(|_| !is_text && is_of_number(byte));
+        let is_large = number.is_some_and(|text| text.parse().is_ok_and(f64::is_infinite));
+        out.extend_from_slice(match part {
+            _ if is_half && !is_pair => b"?",
+            _ if is_large => b"0",
+            part => part,
+        });
+        at += length;
+    }
+    out
 }
 
 /// Whether a schema may mark anything as a secret.
@@ -196,6 +234,33 @@ mod tests {
         let echo = json!({ "result": { "content": [{ "text": "got open sesame from a" }] } });
         let echo = masked(&masker, &echo, &schema);
         assert_eq!(echo["result"]["content"][0]["text"], format!("got {MASK} from a"));
+    }
+
+    #[test]
+    fn secrets_are_found_beside_what_cannot_be_read() {
+        let schema = json!({ "properties": { "s": { "writeOnly": true } } });
+        let masker = Masker::default();
+        let rest = r#""half":"a\ud83d","pair":"\ud83d\ude00 \\ud83d \"","n":[1e999,-1E+999,-2.5]"#;
+        let call = format!(
+            r#"{{"method":"tools/call","params":{{"name":"t","arguments":{{"s":"hunter22",{rest}}}}}}}"#
+        );
+        let masked = masker.apply(&call.into(), |_| Some(schema.clone()));
+        let json = masked.json.unwrap();
+        assert!(!json.contains("hunter22"), "{json}");
+        let shown: Value = serde_json::from_str(&json).unwrap();
+        let expected = json!({
+            "s": MASK, "half": "a?", "pair": "\u{1f600} \\ud83d \"", "n": [0, 0, -2.5],
+        });
+        assert_eq!(shown["params"]["arguments"], expected);
+        let echo = masker.apply(&Bytes::from_static(br#"{"n":1e999,"x":"hunter22"}"#), |_| None);
+        assert!(!echo.json.unwrap().contains("hunter22"));
+        // Where nothing is masked, every byte stays.
+        let odd = Bytes::from_static(br#"{"x":"\ud83d","n":1e999}"#);
+        assert_eq!(masker.apply(&odd, |_| None).json.unwrap().as_bytes(), odd);
+        for broken in ["{\"a\":\"\\", "\\", "-", "{\"a\":\"\\ud8"] {
+            let broken = Bytes::from_static(broken.as_bytes());
+            assert!(masker.apply(&broken, |_| None).json.is_none());
+        }
     }
 
     #[test]

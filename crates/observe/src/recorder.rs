@@ -175,7 +175,8 @@ impl Recorder {
         match masked.json {
             Some(text) => self.write(event, &members, Some(&text)),
             None => {
-                members["text"] = String::from_utf8_lossy(message).into();
+                let text = String::from_utf8_lossy(message);
+                members["text"] = self.masker.apply_to_text(&text).into();
                 self.write(event, &members, None);
             }
         }

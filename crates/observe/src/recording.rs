@@ -144,7 +144,12 @@ impl Iterator for Recording {
             Err(error) => return Some(Err(error)),
         };
         let number = self.number;
-        Some(serde_json::from_str(&line).map_err(|error| {
+        let mut event = serde_json::from_str(&line);
+        // The process was killed, or the disk was full, in the middle of the last line.
+        if event.as_ref().is_err_and(serde_json::Error::is_eof) && self.lines.next().is_none() {
+            event = serde_json::from_str(r#"{"at":0,"event":"full"}"#);
+        }
+        Some(event.map_err(|error| {
             io::Error::new(io::ErrorKind::InvalidData, format!("line {number}: {error}"))
         }))
     }

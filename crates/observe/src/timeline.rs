@@ -296,9 +296,7 @@ impl Timeline {
         let seen = self.seen();
         let calls = self.lock();
         let entry = calls.get(number)?;
-        let mut details = entry.details(schema);
-        details["stderr"] = seen.lines(entry).into();
-        Some(details)
+        Some(entry.details(schema, seen.lines(entry)))
     }
 
     /// Who made a call; `None` if it was forgotten.

@@ -38,6 +38,12 @@ static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     roots
 });
 
+/// A peer that has vanished without a word is noticed after about a minute. A stream of events that
+/// nobody writes to any more has no other end.
+const SILENCE: Duration = Duration::from_secs(30);
+const PROBE: Duration = Duration::from_secs(10);
+const PROBES: u32 = 3;
+
 /// The versions of HTTP that are offered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Versions {
@@ -67,6 +73,9 @@ pub(crate) fn tcp_connector(policy: &Arc<Policy>) -> TcpConnector {
     http.enforce_http(false);
     http.set_connect_timeout(Some(CONNECT));
     http.set_nodelay(true);
+    http.set_keepalive(Some(SILENCE));
+    http.set_keepalive_interval(Some(PROBE));
+    http.set_keepalive_retries(Some(PROBES));
     http
 }
 
@@ -119,5 +128,26 @@ impl Service<Name> for CheckedResolver {
                 _ => Ok(allowed.into_iter()),
             }
         })
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_peer_that_has_vanished_is_noticed() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut connector = tcp_connector(&Arc::new(Policy::trusting()));
+        let uri = format!("http://127.0.0.1:{port}").parse().unwrap();
+        let _open = connector.call(uri).await.unwrap();
+        let _accepted = listener.accept().await.unwrap();
+        // A socket that is probed has a timer although nothing is on its way.
+        let sockets = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let peer = format!("0100007F:{port:04X}");
+        let mut fields = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let ours = fields.find(|fields| fields.get(2) == Some(&&*peer)).unwrap();
+        assert!(ours[5].starts_with("02:"), "{ours:?}");
     }
 }

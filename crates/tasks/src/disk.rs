@@ -78,8 +78,15 @@ fn create_private(path: &Path) -> std::io::Result<()> {
 impl TaskStore for DiskStore {
     fn load(&self) -> Result<Vec<TaskRecord>, StoreError> {
         let all = self.read().map_err(StoreError::new)?;
-        let read = all.iter().map(|bytes| TaskRecord::from_bytes(bytes).map_err(StoreError::new));
-        read.map(|record| record.map(TaskRecord::found)).collect()
+        let read = all.iter().filter_map(|bytes| match TaskRecord::from_bytes(bytes) {
+            Ok(record) => Some(record.found()),
+            // One that another version has written must not take the others with it.
+            Err(error) => {
+                tracing::error!("a task that was kept cannot be read: {error}");
+                None
+            }
+        });
+        Ok(read.collect())
     }
 
     fn save<'a>(&'a self, record: &'a TaskRecord) -> Pending<'a, Option<TaskRecord>> {
@@ -159,6 +166,17 @@ mod tests {
             (read[0].task.created_ms, read[0].task.ttl_ms, read[0].conversation),
             (1, 3, None)
         );
+    }
+
+    #[tokio::test]
+    async fn a_task_that_cannot_be_read_does_not_hide_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(&folder.path().join("tasks.redb")).unwrap();
+        store.save(&record("done", TaskState::Cancelled)).await.unwrap();
+        let newer = store.change((), |tasks, ()| tasks.insert("new", &b"{\"of\":2}"[..]).map(drop));
+        newer.await.unwrap();
+        let read = store.load().unwrap();
+        assert_eq!(read.iter().map(|record| &*record.task.id).collect::<Vec<_>>(), ["done"]);
     }
 
     #[cfg(unix)]

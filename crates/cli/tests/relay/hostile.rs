@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::{PATIENCE, Process, Relay, fixture, http_fixture, raw, text, upstream};
 
 /// What each does, and a part of what its caller is told; `None` if the call may end in any way.
-const MODES: [(&str, Option<&str>); 22] = [
+const MODES: [(&str, Option<&str>); 24] = [
     ("endless-line", None),
     ("huge-result", None),
     ("wrong-ids", Some("no answer within")),
@@ -20,8 +20,10 @@ const MODES: [(&str, Option<&str>); 22] = [
     ("exits-on-call", Some("upstream")),
     ("silent-on-call", Some("no answer within")),
     ("floods-notifications", Some("no answer within")),
+    ("floods-pings", Some("no answer within")),
     ("floods-questions", None),
     ("floods-list-changed", Some("good")),
+    ("refuses-lists", Some("good")),
     ("prints-noise", Some("good")),
     ("floods-stderr", Some("good")),
     ("names-with-control-characters", Some("good")),
@@ -91,7 +93,7 @@ async fn hostile_upstreams_cost_bounded_memory_and_harm_nobody() {
 #[test]
 fn lists_without_an_end_are_cut_and_reported() {
     let folder = tempfile::TempDir::new().unwrap();
-    let modes = ["many-tools", "endless-pages", "same-cursor"];
+    let modes = ["many-tools", "endless-pages", "same-cursor", "refuses-lists"];
     let configuration: String = modes.map(|mode| upstream(mode, &["hostile", mode])).concat();
     std::fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
     let checked = std::process::Command::new(env!("CARGO_BIN_EXE_sabir"))
@@ -105,9 +107,10 @@ fn lists_without_an_end_are_cut_and_reported() {
         "left out: more than 10000 tools",
         "left out: tools after page 500",
         "left out: tools after a page that names itself the next",
+        "cannot list its prompts: unknown",
     ]) {
         let is_said = said.lines().any(|line| line.contains(mode) && line.contains(cut));
         assert!(is_said, "{mode}: {said}");
     }
-    assert!(said.contains("offers 10502 tools"), "{said}");
+    assert!(said.contains("offers 10503 tools"), "{said}");
 }

@@ -80,3 +80,56 @@ async fn a_holder_that_takes_nothing_still_gets_the_result() {
     assert_eq!(taken.len(), waiter::MAX_CALL_EVENTS + 1);
     assert!(matches!(taken.last(), Some(Notice::Done(Ok(_)))));
 }
+
+/// A server whose messages nobody takes.
+#[derive(Debug)]
+struct Stuck(Mutex<Option<Link>>);
+
+impl Transport for Stuck {
+    fn kind(&self) -> LinkKind {
+        LinkKind::Pipe
+    }
+
+    fn open(&self, link: Link) -> Opening<'_> {
+        *self.0.lock().unwrap() = Some(link);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_ever_and_reads_nothing_costs_bounded_memory() {
+    let (config, stuck) = (Arc::new(ClientConfig::default()), Stuck(Mutex::default()));
+    let opened = Connection::open(&stuck, &config, Beginning::Legacy, Box::new(|_| {})).await;
+    let connection = opened.unwrap();
+    let mut link = stuck.0.lock().unwrap().take().unwrap();
+    let ask = |method: &str| {
+        let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}"}}"#);
+        let frame = decode(&message.into_bytes().into(), 9);
+        connection.handle(Input::Received { exchange: None, frame });
+    };
+    for _ in 0..MAX_REPLIES {
+        ask("ping");
+        ask("no/such/method");
+    }
+    let waiting = link.orders.len();
+    assert_eq!(waiting, 1 + MAX_REPLIES, "the handshake, and answers up to the limit");
+    // Once it reads, it is answered again.
+    while link.orders.try_recv().is_ok() {}
+    ask("ping");
+    assert_eq!(link.orders.len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_room_ends_with_the_link() {
+    let connection = open().await;
+    connection.unsent.store(MAX_UNSENT + 1, Ordering::Relaxed);
+    let request = request();
+    let mut beginning = Box::pin(connection.begin(&request));
+    let waits = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(beginning.as_mut().poll(context).is_pending())
+    });
+    assert!(waits.await);
+    connection.finish(OpenError::Closed, &[]);
+    let begun = tokio::time::timeout(std::time::Duration::from_secs(9), beginning).await;
+    assert!(matches!(begun.unwrap().notices.recv().await, Some(Notice::Done(Err(_)))));
+}

@@ -18,6 +18,8 @@ use crate::pending::Pending;
 const MAX_ERROR: u64 = 64 << 10;
 /// Characters of a body that an error shows.
 const MAX_SHOWN: usize = 200;
+/// How long a server may take to accept a message that has no answer. Then it is given up.
+const TELL_TIME: Duration = Duration::from_secs(60);
 /// How long leaving may take.
 const LEAVE_TIME: Duration = Duration::from_secs(3);
 
@@ -52,13 +54,15 @@ pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing)
 
 /// Posts a notification, or the answer to a question.
 pub(super) async fn tell(remote: &Remote, outgoing: Outgoing) {
-    match remote.post(None, outgoing.frame, &outgoing.head).await {
-        Ok(response) if response.status().is_success() => {}
-        Ok(response) => {
+    let posting = remote.post(None, outgoing.frame, &outgoing.head);
+    match tokio::time::timeout(TELL_TIME, posting).await {
+        Ok(Ok(response)) if response.status().is_success() => {}
+        Ok(Ok(response)) => {
             let status = response.status().as_u16();
             tracing::debug!(status, "the server refused a message that has no answer");
         }
-        Err(error) => tracing::debug!(%error, "a message that has no answer was not sent"),
+        Ok(Err(error)) => tracing::debug!(%error, "a message that has no answer was not sent"),
+        Err(_) => tracing::debug!("the server did not accept a message that has no answer"),
     }
 }
 

@@ -17,7 +17,9 @@ use crate::pending::{self, Pending};
 
 /// Time before a stream is resumed, unless the server says another.
 const RETRY: Duration = Duration::from_secs(1);
-/// The longest time that a server may ask for.
+/// The times that a server may ask for: one that closes every stream must not make us ask without a
+/// pause.
+const MIN_RETRY: Duration = Duration::from_millis(50);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 /// Attempts to resume a stream without a new event. Then its call has failed.
 const MAX_ATTEMPTS: u32 = 5;
@@ -52,7 +54,7 @@ impl Position {
             self.attempts = 0;
         }
         if let Some(retry) = event.retry {
-            self.retry = Duration::from_millis(retry).min(MAX_RETRY);
+            self.retry = Duration::from_millis(retry).clamp(MIN_RETRY, MAX_RETRY);
         }
     }
 }
@@ -168,4 +170,20 @@ async fn drain(mut body: Body) {
 
 fn is_stream(response: &http::Response<Body>) -> bool {
     response.status().is_success() && is_of_type(response, "text/event-stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_within_bounds_when_to_come_back() {
+        let mut position = Position::new();
+        for (said, taken) in
+            [(0, MIN_RETRY), (500, Duration::from_millis(500)), (u64::MAX, MAX_RETRY)]
+        {
+            position.note(&SseEvent { retry: Some(said), ..SseEvent::default() });
+            assert_eq!(position.retry, taken);
+        }
+    }
 }

@@ -50,6 +50,21 @@ fn a_recording_ends_at_its_limit() {
 }
 
 #[test]
+fn a_recording_whose_last_line_was_cut_is_read_up_to_it() {
+    let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+    let (_folder, path) = recorded(1 << 20, &[ping]);
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    let told = crate::recording::stories(Recording::open(&path).unwrap(), None).unwrap();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("ping: ok") && told[1].contains("was cut"), "{told:?}");
+    // In the middle it is a mistake.
+    let broken = [&whole[..whole.len() - 9], b"\n", &whole[whole.len() / 2..]].concat();
+    std::fs::write(&path, broken).unwrap();
+    assert!(Recording::open(&path).unwrap().any(|event| event.is_err()));
+}
+
+#[test]
 fn a_recording_that_begins_later_tells_the_links_that_are_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");

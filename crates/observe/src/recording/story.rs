@@ -22,7 +22,11 @@ pub fn stories(recording: Recording, only: Option<u64>) -> io::Result<Vec<String
     }
     events.iter().for_each(|event| teller.take(event));
     let wanted = |request: &&Request| only.is_none_or(|call| request.calls.contains(&call));
-    Ok(teller.requests.iter().filter(wanted).map(Request::tell).collect())
+    let mut told: Vec<_> = teller.requests.iter().filter(wanted).map(Request::tell).collect();
+    if events.last().is_some_and(|event| event.event == EventKind::Full) {
+        told.push("The recording ends here: it reached its limit, or was cut.\n".to_owned());
+    }
+    Ok(told)
 }
 
 #[derive(Default)]

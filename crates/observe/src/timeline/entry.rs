@@ -171,8 +171,12 @@ impl Entry {
     }
 
     /// All that is known of it, without its secrets. `schema` gives the schema of the arguments of a
-    /// tool.
-    pub(super) fn details(&self, schema: &dyn Fn(&str) -> Option<Value>) -> Value {
+    /// tool, `stderr` has what programs wrote meanwhile.
+    pub(super) fn details(
+        &self,
+        schema: &dyn Fn(&str) -> Option<Value>,
+        mut stderr: Vec<Value>,
+    ) -> Value {
         let is_secret = self.call.name.as_deref().and_then(schema).is_some_and(|s| has_secrets(&s));
         let shown = Shown { masker: Masker::default(), schema, entry: self, is_secret };
         let mut details = self.summary();
@@ -180,13 +184,23 @@ impl Entry {
         details["request"] = shown.text(&self.request.message);
         details["headers"] = shown.headers(&self.request.headers);
         details["response"] = shown.text(&self.response);
-        let at = |(at, text): &(f64, String)| json!({ "at": at, "text": text });
+        // Without the request nobody knows what is secret.
+        let is_hidden = is_secret && !self.request.message.is_whole();
+        let mask = |text: &str| match is_hidden {
+            true => Value::from(MASK),
+            false => Value::from(shown.masker.apply_to_text(text)),
+        };
+        let at = |(at, text): &(f64, String)| json!({ "at": at, "text": mask(text) });
         details["notes"] = self.notes.iter().map(at).collect();
         details["moreNotes"] = self.more_notes.into();
         let leg = |leg: &Leg| json!({ "at": leg.at, "took": leg.took, "upstream": leg.upstream, "text": leg.text });
         details["legs"] = self.legs.iter().map(leg).collect();
         details["passed"] = self.passed.iter().map(|passed| shown.passed(passed)).collect();
         details["morePassed"] = self.more_passed.into();
+        for line in &mut stderr {
+            line["text"] = mask(line["text"].as_str().unwrap_or_default());
+        }
+        details["stderr"] = stderr.into();
         details
     }
 }

@@ -94,8 +94,13 @@ fn what_passes_for_a_call_is_shown_without_its_secrets() {
     let heads = |name: &str| vec![(name.to_owned(), "value".to_owned())];
     let (request, response) = (heads("x-api-key"), heads("content-type"));
     timeline.exchanged(link, 1, &sabir_wire::HttpExchange { request, status: 200, response });
+    timeline.wrote(link, "logging in with xxxxxxxxxx");
+    let message = Some("still xxxxxxxxxx".to_owned());
+    timeline.noted(1, &CallNotification::Progress { progress: 1.0, total: None, message });
     let secret = json!({ "properties": { "a": { "type": "string", "writeOnly": true } } });
     let call = timeline.call(1, &|tool| (tool == "t").then(|| secret.clone())).unwrap();
+    assert_eq!(call["stderr"][0]["text"], "logging in with [masked]");
+    assert_eq!(call["notes"][0]["text"], "progress 1: still [masked]");
     assert!(!call.to_string().contains("xxxxxxxxxx"), "{call}");
     assert_eq!(call["request"]["params"]["arguments"]["a"], "[masked]");
     let passed = call["passed"].as_array().unwrap();
@@ -111,8 +116,11 @@ fn what_passes_for_a_call_is_shown_without_its_secrets() {
 fn a_cut_message_of_a_tool_with_secrets_is_not_shown() {
     let timeline = after(Bounds { text: 300, ..Bounds::default() }, 1, 1_000);
     let secret = json!({ "properties": { "a": { "format": "password" } } });
+    let message = Some("x".repeat(20));
+    timeline.noted(1, &CallNotification::Progress { progress: 1.0, total: None, message });
     let call = timeline.call(1, &|_| Some(secret.clone())).unwrap();
     assert_eq!(call["request"]["cut"], "[masked]");
+    assert_eq!(call["notes"][0]["text"], "[masked]");
 }
 
 #[test]

@@ -86,6 +86,11 @@ impl LiveCall {
         self.call.key()
     }
 
+    #[cfg(test)]
+    pub(super) fn routed(&mut self) -> &mut mpsc::Receiver<Routed> {
+        &mut self.routed
+    }
+
     pub(super) fn in_use(&self) -> &InUse {
         &self.in_use
     }

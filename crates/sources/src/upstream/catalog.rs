@@ -1,8 +1,10 @@
 //! Listing what an upstream offers.
 
-use sabir_client::{CallError, Client, ServerInfo};
+use std::time::Duration;
+
+use sabir_client::{CallError, CallOptions, CallRequest, Client, ServerInfo};
 use sabir_wire::types::{ListPage, Listed, SKILLS, ServerCapabilities, TASKS};
-use sabir_wire::{Page, Request};
+use sabir_wire::{Code, Page, Request};
 
 use super::memory::UpstreamCatalog;
 
@@ -11,11 +13,18 @@ const MAX_ITEMS: usize = 10_000;
 /// Pages of one list. Further ones are not asked for, which is reported.
 const MAX_PAGES: usize = 500;
 
-/// Asks for all lists that the server says it has. The second value says what was left out.
+/// How long a page may take. Without an end, nothing would be listed any more.
+const LIST_TIME: Duration = Duration::from_secs(60);
+
+/// Asks for all lists that the server says it has. The second value says what was left out. A list
+/// that the server refuses does not take the others with it: what is `known` of it stays.
 pub(super) async fn list(
     client: &Client,
     server: &ServerInfo,
+    known: Option<UpstreamCatalog>,
 ) -> Result<(UpstreamCatalog, Vec<String>), CallError> {
+    let is_new = known.is_none();
+    let known = known.unwrap_or_default();
     let has = &server.discovered.capabilities;
     let mut left_out = Vec::new();
     let mut catalog = UpstreamCatalog {
@@ -28,13 +37,22 @@ pub(super) async fn list(
         ..UpstreamCatalog::default()
     };
     if has.tools {
-        catalog.tools = all(client, Request::ListTools, &mut left_out).await?;
+        let tools = all(client, Request::ListTools, &mut left_out).await;
+        catalog.tools = match tools {
+            // It may be able to in a moment, and nothing is known of it so far.
+            Err(CallError::Rpc(error)) if is_new && error.code != Code::METHOD_NOT_FOUND => {
+                return Err(CallError::Rpc(error));
+            }
+            other => or_known(other, known.tools, &mut left_out)?,
+        };
     }
     if has.prompts {
-        catalog.prompts = all(client, Request::ListPrompts, &mut left_out).await?;
+        let prompts = all(client, Request::ListPrompts, &mut left_out).await;
+        catalog.prompts = or_known(prompts, known.prompts, &mut left_out)?;
     }
     if has.resources {
-        catalog.resources = all(client, Request::ListResources, &mut left_out).await?;
+        let resources = all(client, Request::ListResources, &mut left_out).await;
+        catalog.resources = or_known(resources, known.resources, &mut left_out)?;
         // Many servers with resources do not know templates.
         let templates = all(client, Request::ListTemplates, &mut left_out).await;
         catalog.templates = match templates {
@@ -43,10 +61,26 @@ pub(super) async fn list(
         };
     }
     if has.has_extension(SKILLS) {
-        catalog.skills = all(client, Request::ListSkills, &mut left_out).await?;
+        let skills = all(client, Request::ListSkills, &mut left_out).await;
+        catalog.skills = or_known(skills, known.skills, &mut left_out)?;
         catalog.reads_folders = has.extension_setting(SKILLS, "directoryRead") == Some(true);
     }
     Ok((catalog, left_out))
+}
+
+/// A list, or what is known of it if the server refuses it.
+fn or_known<T: Listed>(
+    listed: Result<Vec<T>, CallError>,
+    known: Vec<T>,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<T>, CallError> {
+    match listed {
+        Err(CallError::Rpc(error)) => {
+            left_out.push(format!("cannot list its {}: {}", T::LIST, error.message));
+            Ok(known)
+        }
+        other => other,
+    }
 }
 
 /// Whether calls of tools can be tasks, in the form of either era.
@@ -64,7 +98,9 @@ async fn all<T: Listed>(
     let mut items: Vec<T> = Vec::new();
     let mut cursor: Option<Box<str>> = None;
     for _ in 0..MAX_PAGES {
-        let reply = client.call(request(Page { cursor: cursor.clone() })).await?;
+        let page = CallRequest::new(request(Page { cursor: cursor.clone() }));
+        let options = CallOptions { timeout: Some(LIST_TIME), ..CallOptions::default() };
+        let reply = client.call(page.with(options)).await?;
         let (page, bad) = ListPage::<T>::read_tolerantly(&reply.raise()?)
             .map_err(|error| CallError::Invalid(error.to_string()))?;
         // One line is enough to say that there is more.

@@ -38,6 +38,10 @@ pub(super) struct Instance {
 #[derive(Debug)]
 struct State {
     calls: BTreeMap<CallKey, Route>,
+    /// Whose calls are being sent. They have no key before, and the upstream may ask at once.
+    beginning: Vec<Arc<Whose>>,
+    /// What such a call may have said, at most [`MAX_ROUTED`].
+    early: Vec<Routed>,
     /// How many hold it.
     users: usize,
     last_used: Instant,
@@ -50,13 +54,26 @@ struct State {
     follower: Option<AbortHandle>,
 }
 
-/// The way to a call.
+/// The client of a call.
 #[derive(Debug)]
-struct Route {
+struct Whose {
     caller: Caller,
     /// The session of the legacy era. Clients without a token are the same caller, and their sessions
     /// tell them apart.
     conversation: Option<u64>,
+}
+
+impl Whose {
+    /// Whether both are one client, as far as can be told.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
+    }
+}
+
+/// The way to a call.
+#[derive(Debug)]
+struct Route {
+    client: Arc<Whose>,
     capabilities: ClientCapabilities,
     /// It waits for its client.
     is_parked: bool,
@@ -64,11 +81,6 @@ struct Route {
 }
 
 impl Route {
-    /// Whether both calls are those of one client, as far as can be told.
-    fn is_of_same_client(&self, other: &Self) -> bool {
-        self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
-    }
-
     /// Whether the client declared what a question needs.
     fn can_answer(&self, question: &Question) -> bool {
         self.capabilities.lacks(&question.needs()).is_none()
@@ -92,6 +104,8 @@ impl Instance {
     ) -> Arc<Self> {
         let state = State {
             calls: BTreeMap::new(),
+            beginning: Vec::new(),
+            early: Vec::new(),
             users: 0,
             last_used: Instant::now(),
             level: None,
@@ -125,16 +139,15 @@ impl Instance {
             self.lower_level(level).await;
         }
         let method = request.method();
+        let conversation = context.conversation.as_ref().map(|one| one.number);
+        let client = Arc::new(Whose { caller: context.caller.clone(), conversation });
+        let beginning = Beginning::new(self, client.clone());
         let call = self.client.start(request).await?;
         let (sender, routed) = mpsc::channel(MAX_ROUTED);
-        let route = Route {
-            caller: context.caller.clone(),
-            conversation: context.conversation.as_ref().map(|one| one.number),
-            capabilities: context.capabilities.clone(),
-            is_parked: false,
-            sender,
-        };
+        let capabilities = context.capabilities.clone();
+        let route = Route { client, capabilities, is_parked: false, sender };
         self.lock().calls.insert(call.key(), route);
+        drop(beginning);
         Ok(LiveCall::new(call, method, routed, context.caller.clone(), in_use, permit))
     }
 
@@ -149,42 +162,35 @@ impl Instance {
         let has_levels =
             server.revision.era() == Era::Legacy && server.discovered.capabilities.logging;
         self.lock().level = Some(wanted);
-        if has_levels && let Ok(call) = self.client.start(Request::SetLevel(wanted)).await {
-            tokio::spawn(call.result());
+        if !has_levels {
+            return;
+        }
+        match self.client.start(Request::SetLevel(wanted)).await {
+            Ok(call) => drop(tokio::spawn(call.result())),
+            // It was not told: the next call tries again.
+            Err(_) => self.lock().level = None,
         }
     }
 
     /// Hands something to the call that it may belong to. It must not reach another client: if calls
     /// of several clients could be meant, a question is refused and all else is dropped.
     pub(super) fn route(&self, routed: Routed) {
-        let state = self.lock();
-        let is_candidate = |key: &CallKey| match &routed {
-            Routed::Question(asked) => asked.calls().contains(key),
-            _ => true,
-        };
-        let mut candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
-        let Some((_, first)) = candidates.clone().next() else {
-            drop(state);
-            return self.refuse(routed, "no call is running that could have asked");
-        };
-        if !candidates.all(|(_, route)| route.is_of_same_client(first)) {
-            drop(state);
-            let reason = "calls of several callers are running, and the server does not say which of \
-                          them asks (the upstream needs `scope = \"session\"`)";
-            return self.refuse(routed, reason);
+        let mut state = self.lock();
+        let place = state.place(&routed);
+        if matches!(place, Place::Later) && state.early.len() < MAX_ROUTED {
+            return state.early.push(routed);
         }
-        let can_answer = |route: &Route| match &routed {
-            Routed::Question(asked) => route.can_answer(asked.question()),
-            _ => true,
-        };
-        let candidates = state.calls.iter().filter(|(key, _)| is_candidate(key));
-        let best =
-            candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
-        let sender = best.map(|(_, route)| route.sender.clone());
         drop(state);
-        let refused = sender.and_then(|sender| sender.try_send(routed).err());
-        if let Some(refused) = refused {
-            self.refuse(refused.into_inner(), "too many messages wait for the call");
+        let too_many = "too many messages wait for the call";
+        let refused = match place {
+            Place::Call(sender) => {
+                sender.try_send(routed).err().map(|refused| (refused.into_inner(), too_many))
+            }
+            Place::Later => Some((routed, too_many)),
+            Place::Nowhere(reason) => Some((routed, reason)),
+        };
+        if let Some((routed, reason)) = refused {
+            self.refuse(routed, reason);
         }
     }
 
@@ -256,6 +262,69 @@ impl Instance {
     }
 }
 
+/// Where something belongs that names no call.
+enum Place {
+    /// To this call.
+    Call(mpsc::Sender<Routed>),
+    /// To a call that is being sent.
+    Later,
+    Nowhere(&'static str),
+}
+
+impl State {
+    /// The call that something may belong to, of the only client that can be meant.
+    fn place(&self, routed: &Routed) -> Place {
+        let asked = match routed {
+            Routed::Question(asked) => Some(asked),
+            _ => None,
+        };
+        let may_be_its = |key: &CallKey| asked.is_none_or(|asked| asked.calls().contains(key));
+        let candidates = self.calls.iter().filter(|(key, _)| may_be_its(key));
+        let is_known = |asked: &Asked| asked.calls().iter().all(|key| self.calls.contains_key(key));
+        let beginning = self.beginning.iter().filter(|_| !asked.is_some_and(is_known));
+        let mut clients = candidates.clone().map(|(_, route)| &route.client).chain(beginning);
+        let Some(first) = clients.next() else {
+            return Place::Nowhere("no call is running that could have asked");
+        };
+        if !clients.all(|client| client.is_same_as(first)) {
+            return Place::Nowhere(
+                "calls of several callers are running, and the server does not say which of them \
+                 asks (the upstream needs `scope = \"session\"`)",
+            );
+        }
+        let can_answer =
+            |route: &Route| asked.is_none_or(|asked| route.can_answer(asked.question()));
+        let best =
+            candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
+        best.map_or(Place::Later, |(_, route)| Place::Call(route.sender.clone()))
+    }
+}
+
+/// A call that is being sent.
+struct Beginning<'i> {
+    instance: &'i Instance,
+    client: Arc<Whose>,
+}
+
+impl<'i> Beginning<'i> {
+    fn new(instance: &'i Instance, client: Arc<Whose>) -> Self {
+        instance.lock().beginning.push(client.clone());
+        Self { instance, client }
+    }
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        let mut state = self.instance.lock();
+        state.beginning.retain(|client| !Arc::ptr_eq(client, &self.client));
+        let early = std::mem::take(&mut state.early);
+        drop(state);
+        for routed in early {
+            self.instance.route(routed);
+        }
+    }
+}
+
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some(follower) = self.lock().follower.take() {
@@ -287,3 +356,6 @@ impl Drop for InUse {
         state.last_used = Instant::now();
     }
 }
+
+#[cfg(test)]
+mod tests;

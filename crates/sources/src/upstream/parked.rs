@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sabir_wire::{Caller, Raw};
 use serde::{Deserialize, Serialize};
+use tokio::task::AbortHandle;
 
 use super::calls::LiveCall;
 use super::tasks::RemoteTask;
@@ -52,29 +53,44 @@ impl Waiting {
 
 /// The calls of one upstream that wait for their clients.
 #[derive(Debug, Default)]
-pub(super) struct Parked(Mutex<HashMap<String, Waiting>>);
+pub(super) struct Parked(Mutex<HashMap<String, (Waiting, Timer)>>);
+
+/// The task that ends a call when its time is over. It is not needed when the call goes on.
+#[derive(Debug)]
+pub(super) struct Timer(pub(super) AbortHandle);
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 impl Parked {
     /// One more is refused.
     pub(super) const MAX: usize = 4096;
 
-    /// Keeps a call; gives the name to ask for it. If there are too many, the call ends.
-    pub(super) fn insert(&self, call: Waiting) -> Option<String> {
+    /// Keeps a call; gives the name to ask for it. If there are too many, the call ends. `timer` ends
+    /// the call of a name later.
+    pub(super) fn insert(
+        &self,
+        call: Waiting,
+        timer: impl FnOnce(String) -> Timer,
+    ) -> Option<String> {
         let mut calls = self.lock();
         if calls.len() >= Self::MAX {
             drop(calls);
             return None;
         }
         let name = nanoid::nanoid!();
-        calls.insert(name.clone(), call);
+        calls.insert(name.clone(), (call, timer(name.clone())));
         Some(name)
     }
 
     /// The call of that name, if it is this caller's. A call is resumed once.
     pub(super) fn take(&self, name: &str, caller: &Caller) -> Option<Waiting> {
         let mut calls = self.lock();
-        let is_theirs = calls.get(name).is_some_and(|call| call.caller().is_same_as(caller));
-        if is_theirs { calls.remove(name) } else { None }
+        let is_theirs = calls.get(name).is_some_and(|(call, _)| call.caller().is_same_as(caller));
+        if is_theirs { calls.remove(name).map(|(call, _)| call) } else { None }
     }
 
     /// Ends a call: its questions are refused, and the upstream is told. `false` if it is not there.
@@ -89,7 +105,7 @@ impl Parked {
         drop(calls);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Waiting, Timer)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

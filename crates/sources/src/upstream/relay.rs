@@ -12,7 +12,7 @@ use sabir_wire::{Code, Problem, Raw, Request, Resume, raise};
 use super::calls::{LiveCall, Step};
 use super::catalog::has_tasks;
 use super::instance::Instance;
-use super::parked::{Parked, State, Waiting};
+use super::parked::{Parked, State, Timer, Waiting};
 use super::server::Upstream;
 use super::tasks::{RemoteTask, needs_tasks};
 use super::uris::UriNames;
@@ -219,24 +219,24 @@ impl Upstream {
         questions: Vec<(String, Question)>,
     ) -> Answer<T> {
         let takes_refusals = matches!(waiting, Waiting::Call(_));
-        let Some(name) = self.parked.insert(waiting) else {
+        let Some(name) = self.parked.insert(waiting, |name| self.end_later(name)) else {
             let reason = format!("too many calls wait for answers (limit {})", Parked::MAX);
             return Err(Problem::Internal(reason.into()));
         };
-        self.end_later(name.clone());
         let state = State::Parked(name).write();
         Ok(Outcome::NeedInput(Ask { questions, state, takes_refusals, only_here: true }))
     }
 
     /// A call whose client does not answer ends.
-    fn end_later(self: &Arc<Self>, name: String) {
+    fn end_later(self: &Arc<Self>, name: String) -> Timer {
         let (upstream, time) = (Arc::downgrade(self), self.settings.question_time);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             tokio::time::sleep(time).await;
             if let Some(upstream) = upstream.upgrade() {
                 upstream.parked.end(&name);
             }
         });
+        Timer(task.abort_handle())
     }
 
     /// Takes a result apart; a long one in the computing pool.

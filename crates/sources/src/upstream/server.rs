@@ -79,6 +79,9 @@ struct Listing {
 /// The least time between two lists.
 const LIST_PAUSE: Duration = Duration::from_millis(250);
 
+/// Parts that are left out of a list and named in the log. The console and `sabir check` name all.
+const MAX_SAID: usize = 8;
+
 /// Instances of sessions. When full, the one that was idle longest is stopped; if all are in use,
 /// a call of a further session is refused.
 const MAX_INSTANCES: usize = 256;
@@ -229,7 +232,10 @@ impl Upstream {
         if !instance.is_left() && !self.is_idle(instance) {
             return false;
         }
-        let removed = instances.remove(&session.cloned());
+        // Another one may have taken its place.
+        let key = session.cloned();
+        let is_kept = instances.get(&key).is_some_and(|kept| Arc::ptr_eq(kept, instance));
+        let removed = is_kept.then(|| instances.remove(&key));
         drop(instances);
         drop(removed);
         true
@@ -332,8 +338,15 @@ impl Upstream {
     }
 
     async fn list(self: &Arc<Self>, instance: &Arc<Instance>, server: &Arc<ServerInfo>) {
-        match catalog::list(&instance.client, server).await {
-            Ok((catalog, left_out)) => self.set_catalog(catalog, left_out).await,
+        let known = lock(&self.known).catalog.clone();
+        match catalog::list(&instance.client, server, known).await {
+            Ok((catalog, left_out)) => {
+                let is_said = lock(&self.known).left_out == left_out;
+                for reason in left_out.iter().filter(|_| !is_said).take(MAX_SAID) {
+                    tracing::warn!("upstream `{}`: {reason}", self.settings.name);
+                }
+                self.set_catalog(catalog, left_out).await;
+            }
             Err(error) => {
                 let failure = format!("cannot list what it offers: {error}");
                 tracing::warn!("upstream `{}`: {failure}", self.settings.name);
