@@ -236,9 +236,9 @@ pub use sabir_sources::function::{Context, Elicited, Error, Handler, IntoReply, 
 pub use sabir_sources::function::{PromptFunction, ResourceFunction, ToolFunction};
 pub use sabir_tasks::{DiskStore, StoreError, TaskLimits, TaskRecord, TaskStore};
 pub use sabir_transports::http::{
-    Authenticate, BindError, ClientCertificates, HttpService, Limits as HttpLimits, Listener,
-    NamedToken, Peer, Server as HttpServer, Settings as HttpSettings, Tls, TlsError, TlsListener,
-    TlsSettings, Token,
+    AcmeSettings, Authenticate, BindError, CertificateEvent, ClientCertificates, HttpService,
+    Limits as HttpLimits, Listener, NamedToken, Peer, Server as HttpServer, ServerCertificate,
+    Settings as HttpSettings, Tls, TlsError, TlsListener, TlsSettings, Token,
 };
 pub use sabir_wire::types::{
     Annotations, ClientCapabilities, Completion, Content, Elicit, Icon, Implementation, Level,

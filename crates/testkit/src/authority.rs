@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "acme")]
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -54,6 +56,37 @@ impl Authority {
         write(&self.path(&format!("{name}.key")), "PRIVATE KEY", &key.serialize_der());
     }
 
+    /// Signs a certificate for the key of somebody else (P-256), valid from now on for so long.
+    ///
+    /// # Panics
+    /// If the names are no host names.
+    #[cfg(feature = "acme")]
+    pub fn certify(&self, key: Vec<u8>, names: Vec<String>, lifetime: Duration) -> String {
+        struct Foreign(Vec<u8>);
+        impl rcgen::PublicKeyData for Foreign {
+            fn der_bytes(&self) -> &[u8] {
+                &self.0
+            }
+
+            fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+                &rcgen::PKCS_ECDSA_P256_SHA256
+            }
+        }
+        let now = SystemTime::now();
+        let mut params = CertificateParams::new(names).expect("host names");
+        (params.not_before, params.not_after) = (now.into(), (now + lifetime).into());
+        let certificate = params.signed_by(&Foreign(key), &self.issuer).expect("a certificate");
+        pem("CERTIFICATE", certificate.der())
+    }
+
+    /// Writes a certificate of somebody else to a file.
+    ///
+    /// # Panics
+    /// If the folder cannot be written to.
+    pub fn write(&self, name: &str, certificate: &[u8]) {
+        write(&self.path(name), "CERTIFICATE", certificate);
+    }
+
     /// The certificate in a file.
     ///
     /// # Panics
@@ -96,14 +129,17 @@ impl Authority {
 }
 
 fn write(path: &Path, label: &str, der: &[u8]) {
+    std::fs::write(path, pem(label, der)).expect("a file");
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
     let mut text = format!("-----BEGIN {label}-----\n");
     // OpenSSL reads lines of 64 characters.
     for line in STANDARD.encode(der).as_bytes().chunks(64) {
         text += &String::from_utf8_lossy(line);
         text.push('\n');
     }
-    text += &format!("-----END {label}-----\n");
-    std::fs::write(path, text).expect("a file");
+    text + &format!("-----END {label}-----\n")
 }
 
 impl std::fmt::Debug for Authority {

@@ -6,6 +6,8 @@
 //!
 //! Nothing here waits in real time, but for a program that has not answered yet, or is not gone.
 
+#[cfg(feature = "acme")]
+mod acme; // an authority that issues certificates by ACME
 mod call; // the context of a call without an engine
 mod connection; // the engine, without I/O
 pub mod fuzz; // what fuzzers and property tests run
@@ -32,6 +34,8 @@ mod authority; // signs certificates
 mod tls; // TLS before a server that has none
 mod transcript; // the text of a connection, taken apart
 
+#[cfg(feature = "acme")]
+pub use acme::{AcmeAuthority, Order};
 #[cfg(feature = "tls")]
 pub use authority::Authority;
 pub use call::local_context;

@@ -122,16 +122,16 @@ impl Provider {
 }
 
 #[derive(Debug)]
-struct Request {
-    method: String,
-    path: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
     query: HashMap<String, String>,
     token: Option<String>,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Request {
-    async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Self>> {
+    pub(crate) async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         let end = loop {
             if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -320,7 +320,7 @@ fn ok(body: &Value) -> String {
     response("200 OK", "", &body.to_string())
 }
 
-fn response(status: &str, headers: &str, body: &str) -> String {
+pub(crate) fn response(status: &str, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
@@ -328,7 +328,7 @@ fn response(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
-fn fresh(kind: &str) -> String {
+pub(crate) fn fresh(kind: &str) -> String {
     format!("{kind}-{}", NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 

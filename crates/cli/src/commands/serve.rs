@@ -364,6 +364,7 @@ async fn serve(
         say_summaries(&reading, many);
     });
     if let Some(tls) = tls {
+        tokio::spawn(certificates::maintain(tls.clone()));
         tokio::spawn(certificates::watch(tls));
     }
     // The last server is that of the editor, if there is one.

@@ -33,7 +33,7 @@ pub(crate) struct File {
     pub(crate) clients: BTreeMap<String, Spanned<String>>,
     pub(crate) cluster: ClusterEntry,
     pub(crate) http: Http,
-    pub(crate) tls: Option<TlsEntry>,
+    pub(crate) tls: Option<Spanned<TlsEntry>>,
     pub(crate) token: Vec<Token>,
     pub(crate) auth: Auth,
     pub(crate) limit: Vec<Spanned<LimitEntry>>,

@@ -171,11 +171,16 @@ fn subject_type(table: &Table) -> Result<SubjectType, String> {
 
 /// The folder of credentials: by default, in the user's data folder.
 pub(super) fn folder(written: Option<&str>, text: &Text<'_>) -> Option<PathBuf> {
+    data_folder(written, "credentials", text)
+}
+
+/// The folder that is written, or the one of this name in the user's data folder.
+pub(super) fn data_folder(written: Option<&str>, name: &str, text: &Text<'_>) -> Option<PathBuf> {
     if let Some(path) = written {
         return Some(text.resolve(path));
     }
     let base = etcetera::choose_base_strategy().ok()?;
-    Some(base.data_dir().join("sabir").join("credentials"))
+    Some(base.data_dir().join("sabir").join(name))
 }
 
 /// The key of `[seal]`, if there is one. If it is wrong, that is reported where it is settled.

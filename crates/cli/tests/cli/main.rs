@@ -1,6 +1,7 @@
 //! The real binary, as a person or a client sees it.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod acme;
 mod apis;
 mod apps;
 mod articles;

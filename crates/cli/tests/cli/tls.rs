@@ -13,9 +13,12 @@ use crate::{folder_with, sabir, seen};
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// The names of the tools that are listed for a client, which may have a certificate.
-async fn tools(authority: &Authority, server: &Server, identity: Option<&str>) -> Vec<String> {
-    let port = server.address.rsplit(':').next().unwrap().parse().unwrap();
-    let mut stream = authority.connect(port, identity, "http/1.1").await.unwrap();
+pub(crate) async fn tools(
+    authority: &Authority,
+    server: &Server,
+    identity: Option<&str>,
+) -> Vec<String> {
+    let mut stream = authority.connect(port(server), identity, "http/1.1").await.unwrap();
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#);
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: \
@@ -33,10 +36,17 @@ async fn tools(authority: &Authority, server: &Server, identity: Option<&str>) -
     tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn shown(authority: &Authority, server: &Server) -> Vec<u8> {
-    let port = server.address.rsplit(':').next().unwrap().parse().unwrap();
-    let stream = authority.connect(port, None, "http/1.1").await.unwrap();
+pub(crate) async fn shown(
+    authority: &Authority,
+    server: &Server,
+    identity: Option<&str>,
+) -> Vec<u8> {
+    let stream = authority.connect(port(server), identity, "http/1.1").await.unwrap();
     stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
+}
+
+pub(crate) fn port(server: &Server) -> u16 {
+    server.address.rsplit(':').next().unwrap().parse().unwrap()
 }
 
 fn configured(folder: &TempDir) -> String {
@@ -87,10 +97,10 @@ async fn certificates_identify_clients_and_are_read_again_when_they_change() {
     authority.sign("server", "localhost");
     server.says("reloaded the certificates");
     let second = authority.read("server.pem");
-    assert_eq!(shown(&authority, &server).await, second);
+    assert_eq!(shown(&authority, &server, None).await, second);
     fs::copy(authority.path("ann.key"), authority.path("server.key")).unwrap();
     server.says("the certificates were not reloaded: the old ones are still used");
-    assert_eq!(shown(&authority, &server).await, second);
+    assert_eq!(shown(&authority, &server, None).await, second);
     server.stop();
 }
 
@@ -119,6 +129,27 @@ fn mistakes_are_reported() {
             "[tls]\ncert = \"a\"\nkey = \"b\"\nclient_ca = \"c\"\nclient_certificates = 1\n",
             "invalid value 1",
         ),
+        ("[tls]\n", "[tls]: `cert` is missing"),
+        ("[tls]\nacme_cache = \"x\"\n", "[tls]: `acme` is missing"),
+        (
+            "[tls]\nacme = \"example.org\"\ncert = \"a\"\nkey = \"b\"\n",
+            "`cert` and `key` with `acme` (expected one or the other)",
+        ),
+        ("[tls]\nacme = \"\"\n", "invalid name `` in `acme` (expected e.g."),
+        ("[tls]\nacme = []\n", "invalid `acme` (expected a host name, or a list of host names)"),
+        ("[tls]\nacme = \"192.0.2.1\"\n", "certificates for addresses are not obtained"),
+        ("[tls]\nacme = \"::1\"\n", "certificates for addresses are not obtained"),
+        ("[tls]\nacme = \"*.example.org\"\n", "has no wildcards"),
+        ("[tls]\nacme = \"https://example.org\"\n", "a name has letters, digits"),
+        (
+            "[tls]\nacme = \"example.org\"\nacme_contact = \"me\"\n",
+            "invalid `acme_contact` (expected an e-mail address",
+        ),
+        (
+            "[tls]\nacme = \"example.org\"\nacme_directory = \"http://ca.example/dir\"\n",
+            "`acme_directory`: plain http to `ca.example` is not allowed (expected https)",
+        ),
+        ("[tls]\nacme = \"example.org\"\nacme_ca = \"missing.pem\"\n", "missing.pem: "),
         ("[http]\ntrusted_proxies = [\"10.0.0.0/33\"]\n", "invalid proxy `10.0.0.0/33` (expected"),
         ("[http]\nrefusals = \"20\"\n", "invalid rate `20` (expected e.g."),
         ("[http]\nrequests = \"0/s\"\n", "invalid rate `0/s` (expected e.g."),

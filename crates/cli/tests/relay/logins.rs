@@ -137,17 +137,44 @@ impl Browser {
         format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("me:{token}")))
     }
 
+    /// Gives the token, and says yes to the name that it has.
+    fn agree(&self, link: &str) -> Response {
+        let password = Self::password(self.token);
+        let page = get(link, &password);
+        assert_eq!(page.status, 200, "{}", page.body);
+        assert!(
+            page.body.contains(&format!("<b>{}</b>", self.user.to_uppercase())),
+            "{}",
+            page.body
+        );
+        let (_, rest) = page.body.split_once("href=\"").unwrap();
+        let (path, _) = rest.split_once('"').unwrap();
+        let place = format!("{}{path}", &link[..link.find("/connect/").unwrap()]);
+        // Somebody else may have opened that page, and sent the link on.
+        let strange = get(&place, &password);
+        assert_eq!(strange.status, 403, "another browser: {}", strange.body);
+        let cookie = format!("Cookie: {}\r\n", cookie(&page));
+        let guessed = get(&format!("{link}?consent=x"), &format!("{password}{cookie}"));
+        assert_eq!(guessed.status, 403, "{}", guessed.body);
+        assert_eq!(get(&place, &cookie).status, 401, "the token is missing");
+        get(&place, &format!("{password}{cookie}"))
+    }
+
     /// Follows a link of our page to its end.
     fn follow(&self, link: &str) -> Response {
-        let sent_on = get(link, &Self::password(self.token));
+        let sent_on = self.agree(link);
         assert_eq!(sent_on.status, 302, "{}", sent_on.body);
-        let cookie = sent_on.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        let cookie = cookie(&sent_on);
         let place = sent_on.header("location").unwrap();
         let agreed = get(&format!("{place}&user={}", self.user), "");
         let back = agreed.header("location").unwrap().to_owned();
         assert_eq!(get(&back, "").status, 403, "another browser");
         get(&back, &format!("Cookie: other=1; {cookie}\r\n"))
     }
+}
+
+fn cookie(response: &Response) -> String {
+    response.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
 impl Answerer for Browser {
@@ -288,12 +315,12 @@ async fn authorization_servers_read_who_we_are() {
     log_in(folder.path(), "operator");
     assert_eq!(provider.issued().registrations, 1, "a program on this machine has no document");
     let relay = Relay::start_in(folder, &configuration);
-    let (ann, _) = client(&relay, ANN, ClientCapabilities::default(), Revision::NEWEST);
+    let (ann, browser) = client(&relay, ANN, ClientCapabilities::default(), Revision::NEWEST);
     super::listed(&ann, "notes_whoami").await;
     let words = who(&ann, "ann").await;
     let link = words.split_whitespace().find(|word| word.starts_with("https://")).unwrap();
     let here = relay.url.strip_suffix("/mcp").unwrap();
-    let sent_on = get(&link.replace("https://sabir.example", here), &Browser::password(ANN.1));
+    let sent_on = browser.agree(&link.replace("https://sabir.example", here));
     let place = sent_on.header("location").unwrap();
     let id = "client_id=https%3A%2F%2Fsabir.example%2Fconnect%2Fclient.json";
     assert!(place.contains(id), "{place}");

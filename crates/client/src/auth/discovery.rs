@@ -94,7 +94,7 @@ impl Web {
         challenge: &Challenge,
     ) -> Result<Option<ResourceMetadata>, AuthError> {
         if let Some(url) = &challenge.resource_metadata {
-            let found = self.document(url).await?;
+            let found = self.named_document(url).await?;
             let missing = || AuthError::Untrusted(format!("no metadata of the server at `{url}`"));
             return found.ok_or_else(missing).map(Some);
         }

@@ -29,7 +29,9 @@ pub(crate) struct Web {
     pub(crate) server: Url,
     /// For the server's own origin.
     own: HttpClient,
-    /// For all others.
+    /// For other places that the server names.
+    named: HttpClient,
+    /// For the authorization server, which the operator may have chosen.
     others: HttpClient,
     /// The nonce that the authorization server gave last.
     nonce: Mutex<Option<String>>,
@@ -50,24 +52,30 @@ impl Web {
             Some(Host::Ipv6(address)) => address.is_loopback(),
             None => false,
         };
-        let policy = Policy {
-            addresses: match (is_chosen, is_local) {
-                (true, _) => Addresses::Any,
-                (false, true) => Addresses::PublicAndLoopback,
-                (false, false) => Addresses::Public,
+        let named = Policy {
+            addresses: match is_local {
+                true => Addresses::PublicAndLoopback,
+                false => Addresses::Public,
             },
-            plain_http: if is_chosen || is_local { PlainHttp::Loopback } else { PlainHttp::Never },
+            plain_http: if is_local { PlainHttp::Loopback } else { PlainHttp::Never },
             redirects: Redirects::Never,
             roots: own.policy().roots.clone(),
             ..Policy::default()
         };
-        let others = HttpClient::new(policy).map_err(|error| failure(&error))?;
-        Ok(Self { server, own, others, nonce: Mutex::default() })
+        let (addresses, plain_http) = (Addresses::Any, PlainHttp::Loopback);
+        let chosen = is_chosen.then(|| Policy { addresses, plain_http, ..named.clone() });
+        let client = |policy| HttpClient::new(policy).map_err(|error| failure(&error));
+        let named = client(named)?;
+        let others = chosen.map(client).transpose()?.unwrap_or_else(|| named.clone());
+        Ok(Self { server, own, named, others, nonce: Mutex::default() })
     }
 
     fn client(&self, url: &str) -> &HttpClient {
-        let is_own = Url::parse(url).is_ok_and(|url| url.origin() == self.server.origin());
-        if is_own { &self.own } else { &self.others }
+        if self.is_own(url) { &self.own } else { &self.others }
+    }
+
+    fn is_own(&self, url: &str) -> bool {
+        Url::parse(url).is_ok_and(|url| url.origin() == self.server.origin())
     }
 
     /// Whether a person may be sent to the URL.
@@ -80,7 +88,25 @@ impl Web {
         &self,
         url: &str,
     ) -> Result<Option<T>, AuthError> {
-        let answer = self.send(Method::GET, url, Bytes::new(), HeaderMap::new()).await?;
+        self.read(url, self.client(url)).await
+    }
+
+    /// The same for a URL that the server names. Whatever the operator trusts, it must not make us
+    /// reach a private network.
+    pub(crate) async fn named_document<T: DeserializeOwned>(
+        &self,
+        url: &str,
+    ) -> Result<Option<T>, AuthError> {
+        self.read(url, if self.is_own(url) { &self.own } else { &self.named }).await
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        client: &HttpClient,
+    ) -> Result<Option<T>, AuthError> {
+        let (body, headers) = (Bytes::new(), HeaderMap::new());
+        let answer = send_with(client, Method::GET, url, body, headers).await?;
         if answer.status != StatusCode::OK {
             return Ok(None);
         }
@@ -163,26 +189,34 @@ impl Web {
         body: Bytes,
         headers: HeaderMap,
     ) -> Result<Answer, AuthError> {
-        let invalid = |_| AuthError::Untrusted(format!("invalid URL `{url}`"));
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = url.parse().map_err(invalid)?;
-        *request.headers_mut() = headers;
-        let json = HeaderValue::from_static("application/json");
-        request.headers_mut().entry(ACCEPT).or_insert(json);
-        let limits = Limits { head: TIME, idle: Some(TIME), total: Some(TIME), body: MAX_BODY };
-        let response = self.client(url).send(request, &limits).await;
-        let response = response.map_err(|error| failure(&error))?;
-        let (head, body) = response.into_parts();
-        // What a refusal says is in its head; its body may be a stream.
-        let body = match head.status {
-            StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED => {
-                body.read().await.unwrap_or_default()
-            }
-            _ => body.read().await.map_err(|error| failure(&error))?,
-        };
-        Ok(Answer { status: head.status, headers: head.headers, body })
+        send_with(self.client(url), method, url, body, headers).await
     }
+}
+
+async fn send_with(
+    client: &HttpClient,
+    method: Method,
+    url: &str,
+    body: Bytes,
+    headers: HeaderMap,
+) -> Result<Answer, AuthError> {
+    let invalid = |_| AuthError::Untrusted(format!("invalid URL `{url}`"));
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = url.parse().map_err(invalid)?;
+    *request.headers_mut() = headers;
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().entry(ACCEPT).or_insert(json);
+    let limits = Limits { head: TIME, idle: Some(TIME), total: Some(TIME), body: MAX_BODY };
+    let response = client.send(request, &limits).await;
+    let response = response.map_err(|error| failure(&error))?;
+    let (head, body) = response.into_parts();
+    // What a refusal says is in its head; its body may be a stream.
+    let body = match head.status {
+        StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED => body.read().await.unwrap_or_default(),
+        _ => body.read().await.map_err(|error| failure(&error))?,
+    };
+    Ok(Answer { status: head.status, headers: head.headers, body })
 }
 
 impl Answer {
@@ -203,5 +237,26 @@ fn failure(error: &Error) -> AuthError {
     match error.is_refused() {
         true => AuthError::Untrusted(error.to_string()),
         false => AuthError::Unreachable(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The operator has chosen an issuer, which may be in a private network. The server may not
+    /// name a place there.
+    #[tokio::test]
+    async fn a_server_does_not_make_us_reach_a_private_network() {
+        let own = HttpClient::new(Policy::trusting()).unwrap();
+        let server = Url::parse("https://wiki.example/mcp").unwrap();
+        for is_chosen in [false, true] {
+            let web = Web::new(server.clone(), own.clone(), is_chosen).unwrap();
+            for url in ["http://127.0.0.1:1/x", "https://10.0.0.1/x", "https://[::1]/x"] {
+                let found = web.named_document::<Value>(url).await;
+                assert!(matches!(found, Err(AuthError::Untrusted(_))), "{url}: {found:?}");
+                assert_eq!(web.check(url).is_ok(), is_chosen, "{url}");
+            }
+        }
     }
 }

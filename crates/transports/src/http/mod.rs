@@ -59,4 +59,8 @@ pub use server::{BindError, Server, Watcher, serve};
 pub use service::HttpService;
 pub use settings::{Limits, NamedToken, Settings, Token};
 pub use stats::{Stats, StoreStats};
-pub use tls::{CertificateCaller, ClientCertificates, Tls, TlsError, TlsListener, TlsSettings};
+pub use tls::acme::{AcmeSettings, CertificateEvent, LETS_ENCRYPT};
+pub use tls::{
+    CertificateCaller, ClientCertificates, ServerCertificate, Tls, TlsError, TlsListener,
+    TlsSettings,
+};

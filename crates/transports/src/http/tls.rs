@@ -1,7 +1,12 @@
 //! TLS: a certificate that can be replaced while the server runs, certificates of clients, and the
 //! handshakes.
 
+pub(crate) mod acme; // certificates from an authority
+mod obtained; // the certificate that was obtained, and those that answer challenges
+mod store; // what is kept of certificates and accounts
+
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,24 +17,24 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use rustls::server::{Acceptor, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use sabir_wire::Caller;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use self::acme::{Acme, AcmeSettings, CertificateEvent};
+use self::obtained::{Challenges, Obtained};
 use super::listener::{Listener, Peer};
 
 /// Where the certificates are, and the limits of handshakes. All files are PEM.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TlsSettings {
-    /// The certificate of the server, followed by those that lead to its authority.
-    pub certificate: PathBuf,
-    /// The key of the certificate.
-    pub key: PathBuf,
+    /// The certificate of the server.
+    pub certificate: ServerCertificate,
     /// Which certificates of clients are accepted; without it none is asked for.
     pub clients: Option<ClientCertificates>,
     /// The time limit for a handshake. At the limit the connection is closed.
@@ -41,14 +46,32 @@ pub struct TlsSettings {
 impl TlsSettings {
     /// For this certificate and its key, with all defaults.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self::of(ServerCertificate::Files { certificate: certificate.into(), key: key.into() })
+    }
+
+    /// For this certificate, with all defaults.
+    pub fn of(certificate: ServerCertificate) -> Self {
         Self {
-            certificate: certificate.into(),
-            key: key.into(),
+            certificate,
             clients: None,
             handshake_time: Duration::from_secs(10),
             handshakes: 256,
         }
     }
+}
+
+/// Where the certificate of the server comes from.
+#[derive(Clone, Debug)]
+pub enum ServerCertificate {
+    /// From files.
+    Files {
+        /// The certificate, followed by those that lead to its authority.
+        certificate: PathBuf,
+        /// The key of the certificate.
+        key: PathBuf,
+    },
+    /// From an authority, by [`Tls::maintain`]. Until the first one is there, handshakes fail.
+    Acme(AcmeSettings),
 }
 
 /// The certificates of clients that are accepted, and whom they identify.
@@ -89,6 +112,9 @@ pub enum TlsError {
         #[source]
         source: pem::Error,
     },
+    /// The system has no random numbers, or TLS no version that is safe.
+    #[error("TLS cannot be used: {0}")]
+    Unusable(#[source] rustls::Error),
     /// The certificate or the key is invalid, or the two do not belong together.
     #[error("certificate {} with key {}: {source}", certificate.display(), key.display())]
     Pair {
@@ -119,27 +145,54 @@ struct Loaded {
     settings: TlsSettings,
     /// For new connections.
     config: ArcSwap<ServerConfig>,
+    /// The certificate that was obtained, if it does not come from files.
+    obtained: Arc<Obtained>,
+    acme: Option<Managed>,
+}
+
+/// A certificate that is obtained.
+struct Managed {
+    acme: Acme,
+    /// For connections of the authority, which checks that a name is ours. Neither does it show a
+    /// certificate of its own, nor does it speak HTTP.
+    challenges: Arc<ServerConfig>,
 }
 
 impl Tls {
     /// Reads the files.
     pub fn load(settings: TlsSettings) -> Result<Self, TlsError> {
-        let config = ArcSwap::from_pointee(config(&settings)?);
-        Ok(Self(Arc::new(Loaded { settings, config })))
+        let obtained = Arc::new(Obtained::default());
+        let acme = match &settings.certificate {
+            ServerCertificate::Files { .. } => None,
+            ServerCertificate::Acme(acme) => Some(Managed::load(acme, &obtained)?),
+        };
+        let config = ArcSwap::from_pointee(config(&settings, &obtained)?);
+        Ok(Self(Arc::new(Loaded { settings, config, obtained, acme })))
+    }
+
+    /// Obtains the certificate and renews it before it expires, as long as this is polled. Failures
+    /// are tried again. `None` if the certificate comes from files.
+    pub async fn maintain(&self, report: impl FnMut(&CertificateEvent)) -> Option<Infallible> {
+        Some(self.0.acme.as_ref()?.acme.run(report).await)
     }
 
     /// Reads the files again, for connections from now on. If they cannot be used, those of before
     /// stay.
     pub fn reload(&self) -> Result<(), TlsError> {
-        self.0.config.store(Arc::new(config(&self.0.settings)?));
+        let Loaded { settings, config: current, obtained, .. } = &*self.0;
+        current.store(Arc::new(config(settings, obtained)?));
         Ok(())
     }
 
     /// The files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let TlsSettings { certificate, key, clients, .. } = &self.0.settings;
+        let TlsSettings { certificate, clients, .. } = &self.0.settings;
+        let pair = match certificate {
+            ServerCertificate::Files { certificate, key } => Some([certificate, key]),
+            ServerCertificate::Acme(_) => None,
+        };
         let authorities = clients.as_ref().map(|clients| &clients.authorities);
-        [certificate, key].into_iter().chain(authorities).map(PathBuf::as_path)
+        pair.into_iter().flatten().chain(authorities).map(PathBuf::as_path)
     }
 
     /// Whether every client must have a certificate.
@@ -147,16 +200,15 @@ impl Tls {
         self.0.settings.clients.as_ref().is_some_and(|clients| clients.is_required)
     }
 
-    /// `None` if the handshake fails, or takes too long.
+    /// `None` if the handshake fails, takes too long, or was only to be seen by the authority.
     async fn shake_hands<S>(self, stream: S, peer: Peer) -> Option<(TlsStream<S>, Peer)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let Loaded { settings, config } = &*self.0;
-        let acceptor = TlsAcceptor::from(config.load_full());
-        let shaking = tokio::time::timeout(settings.handshake_time, acceptor.accept(stream));
+        let settings = &self.0.settings;
+        let shaking = tokio::time::timeout(settings.handshake_time, self.accept(stream));
         let stream = match shaking.await {
-            Ok(Ok(stream)) => stream,
+            Ok(Ok(stream)) => stream?,
             Ok(Err(error)) => {
                 tracing::debug!("a TLS handshake failed: {error}");
                 return None;
@@ -179,6 +231,38 @@ impl Tls {
         };
         Some((stream, Peer { caller, ..peer }))
     }
+
+    async fn accept<S>(&self, stream: S) -> io::Result<Option<TlsStream<S>>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        if let Some(Managed { challenges, .. }) = &self.0.acme
+            && begun
+                .client_hello()
+                .alpn()
+                .is_some_and(|mut all| all.any(|one| one == acme::PROTOCOL))
+        {
+            let mut stream = begun.into_stream(challenges.clone()).await?;
+            stream.shutdown().await?;
+            return Ok(None);
+        }
+        begun.into_stream(self.0.config.load_full()).await.map(Some)
+    }
+}
+
+impl Managed {
+    fn load(settings: &AcmeSettings, obtained: &Arc<Obtained>) -> Result<Self, TlsError> {
+        let roots = settings.authorities.as_deref().map(certificates).transpose()?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::Unusable)?;
+        let builder = builder.with_no_client_auth();
+        let mut challenges = builder.with_cert_resolver(Arc::new(Challenges(obtained.clone())));
+        challenges.alpn_protocols = vec![acme::PROTOCOL.to_vec()];
+        challenges.send_tls13_tickets = 0;
+        let acme = Acme::new(settings.clone(), roots.unwrap_or_default(), obtained.clone());
+        Ok(Self { acme, challenges: Arc::new(challenges) })
+    }
 }
 
 impl std::fmt::Debug for Tls {
@@ -187,28 +271,31 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-fn config(settings: &TlsSettings) -> Result<ServerConfig, TlsError> {
-    let TlsSettings { certificate, key, clients, .. } = settings;
+fn config(settings: &TlsSettings, obtained: &Arc<Obtained>) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let wrong = |source| {
-        let (certificate, key) = (certificate.clone(), key.clone());
-        TlsError::Pair { certificate, key, source }
-    };
-    let chain = certificates(certificate)?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| {
-        let (path, expected) = (key.clone(), "a private key");
-        TlsError::File { path, expected, source }
-    })?;
     let builder = ServerConfig::builder_with_provider(provider.clone());
-    let builder = builder.with_safe_default_protocol_versions().map_err(wrong)?;
-    let builder = match clients {
+    let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::Unusable)?;
+    let builder = match &settings.clients {
         None => builder.with_no_client_auth(),
         Some(clients) => builder.with_client_cert_verifier(verifier(clients, provider)?),
     };
-    let mut config = builder.with_single_cert(chain, secret).map_err(wrong)?;
+    let mut config = match &settings.certificate {
+        ServerCertificate::Acme(_) => builder.with_cert_resolver(obtained.clone()),
+        ServerCertificate::Files { certificate, key } => {
+            let chain = certificates(certificate)?;
+            let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| {
+                let (path, expected) = (key.clone(), "a private key");
+                TlsError::File { path, expected, source }
+            })?;
+            builder.with_single_cert(chain, secret).map_err(|source| {
+                let (certificate, key) = (certificate.clone(), key.clone());
+                TlsError::Pair { certificate, key, source }
+            })?
+        }
+    };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     // Clients that come back keep the state of their session: it takes no memory here.
-    config.ticketer = aws_lc_rs::Ticketer::new().map_err(wrong)?;
+    config.ticketer = aws_lc_rs::Ticketer::new().map_err(TlsError::Unusable)?;
     Ok(config)
 }
 

@@ -1,6 +1,6 @@
-//! The certificates of `[tls]`, which are read again when their files change.
+//! The certificates of `[tls]`, which are read again when their files change, or obtained.
 
-use sabir::{HttpSettings, Tls};
+use sabir::{CertificateEvent, HttpSettings, Tls};
 
 use super::reload::{WatchedFiles, changed};
 use crate::config::Settings;
@@ -23,8 +23,23 @@ pub(super) fn scheme(settings: &HttpSettings) -> &'static str {
     }
 }
 
+/// Obtains the certificate, if it does not come from files, and renews it.
+pub(super) async fn maintain(tls: Tls) {
+    let report = |event: &CertificateEvent| {
+        let label = match event {
+            CertificateEvent::Failed { .. } => "error: tls",
+            _ => "tls",
+        };
+        say(&escaped(&format!("{label}: {event}")));
+    };
+    tls.maintain(report).await;
+}
+
 /// Reads the certificates again whenever one of the files has changed.
 pub(super) async fn watch(tls: Tls) {
+    if tls.files().next().is_none() {
+        return;
+    }
     let mut files = WatchedFiles::new(tls.files());
     loop {
         changed(Some(&mut files)).await;

@@ -3,7 +3,8 @@
 //! A link is for one caller and one upstream. Before the browser is sent to the upstream's
 //! authorization server, it proves that its user is the caller: with the caller's static token, or by
 //! a login at the caller's own issuer. Else somebody could have another's account at the upstream
-//! stored as his own. A cookie ties the steps to one browser.
+//! stored as his own. Who gives a token also says yes to its name, because a link can bring a token
+//! with it. A cookie ties the steps to one browser.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -32,6 +33,8 @@ use crate::report::Failure;
 const PREFIX: &str = "/connect/";
 const CALLBACK: &str = "/connect/callback";
 const PROOF: &str = "/connect/proof";
+/// The query of a link that was agreed to.
+const CONSENT: &str = "consent=";
 /// Who we are, for authorization servers that read such documents.
 const DOCUMENT: &str = "/connect/client.json";
 /// How long a link can be used.
@@ -63,6 +66,8 @@ struct Link {
     made: Instant,
     /// What the cookie of the browser says.
     browser: Option<String>,
+    /// What a browser with the caller's token must bring back to go on.
+    consent: Option<String>,
     /// The login at the caller's own issuer.
     proof: Option<Login>,
     /// The login at the upstream.
@@ -145,11 +150,20 @@ impl ConnectPages {
     }
 
     /// The first step.
-    async fn open(self: Arc<Self>, id: String, headers: HeaderMap) -> Page {
+    async fn open(self: Arc<Self>, id: String, query: String, headers: HeaderMap) -> Page {
         let Some(link) = self.find(&id) else { return expired() };
         if link.caller.issuer() == STATIC {
             return match self.is_token_of(&headers, link.caller.subject()) {
-                true => self.visit(&id, &link, nanoid!(32)).await,
+                true => match (query.strip_prefix(CONSENT), link.browser.clone()) {
+                    (None, _) => self.ask_consent(&id, &link),
+                    (given, Some(browser))
+                        if given == link.consent.as_deref()
+                            && is_same_browser(&id, &link, &headers) =>
+                    {
+                        self.visit(&id, &link, browser).await
+                    }
+                    _ => strange(),
+                },
                 false => {
                     let realm = "Basic realm=\"Your token for this server, as the password\"";
                     let text = "Enter your token for this server as the password.";
@@ -170,6 +184,24 @@ impl ConnectPages {
             }
             Err(error) => message(StatusCode::BAD_GATEWAY, &format!("Login failed: {error}.")),
         }
+    }
+
+    /// Tells the person at the browser whose token it has: the link may have brought it.
+    fn ask_consent(&self, id: &str, link: &Link) -> Page {
+        let (browser, consent) = (nanoid!(32), nanoid!(32));
+        let (name, upstream) = (html(link.caller.subject()), html(&link.upstream));
+        let text = format!(
+            "<!doctype html><title>Log in to {upstream}</title><p>The account with which you log in \
+             to {upstream} will be used for the calls of <b>{name}</b> here.</p><p><a \
+             href=\"{PREFIX}{id}?{CONSENT}{consent}\">I am {name}: log in to {upstream}</a></p><p>If \
+             you are somebody else, close this window.</p>"
+        );
+        let Ok(cookie) = HeaderValue::try_from(self.cookie(id, &browser)) else { return expired() };
+        self.change(id, |link| {
+            (link.browser, link.consent) = (Some(browser), Some(consent));
+        });
+        guarded(Page::new(StatusCode::OK, "text/html; charset=utf-8", text))
+            .with(SET_COOKIE, cookie)
     }
 
     /// Whether the password of the request is the static token of that name.
@@ -220,7 +252,8 @@ impl ConnectPages {
             Ok(login) => {
                 let page = self.redirect(id, login.url.as_str(), &browser);
                 self.change(id, |link| {
-                    (link.login, link.browser, link.proof) = (Some(login), Some(browser), None);
+                    (link.login, link.browser) = (Some(login), Some(browser));
+                    (link.proof, link.consent) = (None, None);
                 });
                 page
             }
@@ -270,18 +303,21 @@ impl ConnectPages {
     }
 
     fn redirect(&self, id: &str, url: &str, browser: &str) -> Page {
-        let secure = if self.base().starts_with("https://") { "; Secure" } else { "" };
-        let cookie = format!(
-            "{}={browser}; Path=/connect; HttpOnly; SameSite=Lax; Max-Age={}{secure}",
-            cookie_name(id),
-            LINK_TIME.as_secs()
-        );
-        match (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) {
+        match (HeaderValue::try_from(url), HeaderValue::try_from(self.cookie(id, browser))) {
             (Ok(url), Ok(cookie)) => message(StatusCode::FOUND, "You are sent on to log in.")
                 .with(LOCATION, url)
                 .with(SET_COOKIE, cookie),
             _ => expired(),
         }
+    }
+
+    fn cookie(&self, id: &str, browser: &str) -> String {
+        let secure = if self.base().starts_with("https://") { "; Secure" } else { "" };
+        format!(
+            "{}={browser}; Path=/connect; HttpOnly; SameSite=Lax; Max-Age={}{secure}",
+            cookie_name(id),
+            LINK_TIME.as_secs()
+        )
     }
 }
 
@@ -321,6 +357,7 @@ impl Connect for ConnectPages {
                 credentials: credentials.clone(),
                 made: Instant::now(),
                 browser: None,
+                consent: None,
                 proof: None,
                 login: None,
             },
@@ -360,7 +397,7 @@ impl Pages for Both {
             (CALLBACK, ..) => Page::later(connect.finish(query, headers)),
             (PROOF, ..) => Page::later(connect.prove(query, headers)),
             (DOCUMENT, ..) => connect.about(),
-            (_, Some(id), _) => Page::later(connect.open(id.to_owned(), headers)),
+            (_, Some(id), _) => Page::later(connect.open(id.to_owned(), query, headers)),
             (_, None, Some(others)) => others.get(request),
             (_, None, None) => expired(),
         }
@@ -424,11 +461,21 @@ fn strange() -> Page {
     message(StatusCode::FORBIDDEN, "This login was begun in another browser. Open the link again.")
 }
 
-/// A page of one sentence. It runs and loads nothing, and must not be framed.
+/// A page of one sentence.
 fn message(status: StatusCode, text: &str) -> Page {
+    guarded(Page::new(status, "text/plain; charset=utf-8", format!("{text}\n")))
+}
+
+/// A page that runs and loads nothing, and must not be framed.
+fn guarded(page: Page) -> Page {
     let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
-    Page::new(status, "text/plain; charset=utf-8", format!("{text}\n"))
-        .with(CONTENT_SECURITY_POLICY, policy)
+    page.with(CONTENT_SECURITY_POLICY, policy)
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+}
+
+/// A text within HTML.
+fn html(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
 }
