@@ -129,8 +129,8 @@ pub(crate) fn article(
         hash = xxh3_64(&bytes);
         content = String::from_utf8_lossy(&bytes).into_owned();
     } else if let Some(uris) = &options.uris {
-        content =
-            Rewriting { listing: &snapshot.listing, site, folder, uris }.text(&content, entry);
+        let Snapshot { listing, files, .. } = snapshot;
+        content = Rewriting { listing, files, site, folder, uris }.text(&content, entry);
     }
     let (range, next_offset) = part(&content, options);
     Ok(Article {

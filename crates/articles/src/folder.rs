@@ -64,8 +64,8 @@ pub(crate) struct Scan {
     pub(crate) problems: Vec<Problem>,
     /// Articles and folders that rules leave out.
     pub(crate) ignored: usize,
-    /// Whether there are images and other files that articles may refer to.
-    pub(crate) has_files: bool,
+    /// The images and other files that articles may refer to.
+    pub(crate) files: Vec<Box<str>>,
 }
 
 /// Why a file could not be read.
@@ -286,7 +286,7 @@ impl Walk<'_> {
             self.scan.found.extend(scan.found);
             self.scan.problems.extend(scan.problems);
             self.scan.ignored += scan.ignored;
-            self.scan.has_files |= scan.has_files;
+            self.scan.files.extend(scan.files);
         }
     }
 
@@ -373,9 +373,7 @@ impl Walk<'_> {
             }
         } else if kind.is_symlink() {
             self.link(&path, linked);
-        } else if kind.is_file() && Format::of(name).is_none() {
-            self.scan.has_files |= media_type(name).is_some();
-        } else if kind.is_file() {
+        } else if kind.is_file() && (Format::of(name).is_some() || media_type(name).is_some()) {
             match entry.metadata() {
                 Ok(metadata) => self.file(&path, &metadata, linked),
                 // It has been removed meanwhile.
@@ -417,8 +415,9 @@ impl Walk<'_> {
     fn file(&mut self, path: &str, metadata: &Metadata, linked: bool) {
         if Format::of(path).is_some() {
             self.scan.found.push(Found { path: path.into(), stamp: Stamp::of(metadata), linked });
-        } else {
-            self.scan.has_files |= media_type(path).is_some();
+        }
+        if media_type(path).is_some() {
+            self.scan.files.push(path.into());
         }
     }
 

@@ -13,6 +13,7 @@ use tantivy::IndexWriter;
 
 use crate::context::Context;
 use crate::events::{Changes, Event, Events};
+use crate::files::Files;
 use crate::folder::{Found, Scan};
 use crate::index::{Index, View, damaged};
 use crate::listing::{Listing, id_of};
@@ -54,7 +55,7 @@ pub(crate) struct Indexer<'a> {
     cache_problems: &'a [Problem],
     scan_problems: Vec<Problem>,
     ignored: usize,
-    has_files: bool,
+    files: Arc<Files>,
     file_problems: BTreeMap<Box<str>, Vec<Problem>>,
     /// Files that are being written, and when to read them again. The empty path is the folder.
     held: BTreeMap<String, Instant>,
@@ -107,7 +108,7 @@ impl<'a> Indexer<'a> {
             cache_problems,
             scan_problems: Vec::new(),
             ignored: 0,
-            has_files: false,
+            files: Arc::default(),
             file_problems: BTreeMap::new(),
             held: BTreeMap::new(),
             merging: false,
@@ -123,7 +124,7 @@ impl<'a> Indexer<'a> {
         difference.add(&known, "", scan.found, &BTreeSet::new());
         self.scan_problems = scan.problems;
         self.ignored = scan.ignored;
-        self.has_files = scan.has_files;
+        self.note_files("", scan.files);
         // A file that changed while no store was open is not served until it has been read again.
         let outdated = difference.changed.keys().chain(&difference.gone);
         let listing = known.with(outdated.map(|path| (path.clone(), None)).collect());
@@ -213,9 +214,8 @@ impl<'a> Indexer<'a> {
             let scan = self.context.folder.load().scan(&root);
             if root.is_empty() {
                 self.ignored = scan.ignored;
-                self.has_files = false;
             }
-            self.has_files |= scan.has_files;
+            self.note_files(&root, scan.files);
             let inside = |file: &str| {
                 root.is_empty() || file == root || file.starts_with(&format!("{root}/"))
             };
@@ -227,6 +227,13 @@ impl<'a> Indexer<'a> {
             difference.add(&old.listing, &root, scan.found, &named);
         }
         self.build(difference, true)
+    }
+
+    /// Remembers the images and other files at and below a path.
+    fn note_files(&mut self, root: &str, found: Vec<Box<str>>) {
+        if let Some(files) = self.files.replace(root, found) {
+            self.files = Arc::new(files);
+        }
     }
 
     /// Reads changed files, removes those that are gone, and publishes the result. `replaces`: the
@@ -330,9 +337,8 @@ impl<'a> Indexer<'a> {
             .collect();
         problems.sort_unstable();
         problems.dedup();
-        let Self { ignored, has_files, .. } = *self;
-        let view = Some(self.view.clone());
-        let snapshot = Snapshot { listing, view, problems, ignored, has_files };
+        let (view, files) = (Some(self.view.clone()), Arc::clone(&self.files));
+        let snapshot = Snapshot { listing, view, problems, ignored: self.ignored, files };
         self.context.shared.publish(snapshot, change);
     }
 

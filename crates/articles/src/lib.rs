@@ -13,6 +13,7 @@ mod settings; // how a folder is served
 
 mod folder; // scanning and reading files
 mod ignored; // files that are left out by rules
+mod files; // images and other files, by name
 mod edit; // changing files
 mod format; // which files are articles
 mod page; // one file, or why it is not read yet

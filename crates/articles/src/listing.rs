@@ -226,6 +226,8 @@ impl Listing {
         asked: &str,
         site: Option<&str>,
     ) -> (Resolved<'_>, Option<String>) {
+        // Models copy the backquotes, in which answers put ids.
+        let asked = asked.trim_matches('`');
         if let Some(entry) = self.article(asked) {
             return (Resolved::One(entry), None);
         }

@@ -107,6 +107,15 @@ pub struct File {
     pub media_type: &'static str,
 }
 
+impl File {
+    /// The content, if it is text that a model can read.
+    pub fn text(&self) -> Option<&str> {
+        let is_text = self.media_type.starts_with("text/")
+            || ["image/svg+xml", "application/json", "application/yaml"].contains(&self.media_type);
+        is_text.then(|| str::from_utf8(&self.bytes).ok()).flatten()
+    }
+}
+
 /// The folder is still being indexed: results may be incomplete
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

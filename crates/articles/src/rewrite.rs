@@ -5,12 +5,13 @@
 
 use std::ops::Range;
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use pulldown_cmark::{Event, LinkType, Parser, Tag};
 
+use crate::files::{Files, path_in};
 use crate::folder::Folder;
-use crate::format::{Format, media_type};
-use crate::links::{Link, join};
+use crate::format::Format;
+use crate::links::Link;
 use crate::listing::{Entry, Listing};
 use crate::sections::options;
 use crate::uri::ArticleUris;
@@ -25,6 +26,7 @@ const MOST_FILES: usize = 100;
 /// What links may lead to.
 pub(crate) struct Rewriting<'a> {
     pub(crate) listing: &'a Listing,
+    pub(crate) files: &'a Files,
     pub(crate) site: Option<&'a str>,
     pub(crate) folder: &'a Folder,
     pub(crate) uris: &'a ArticleUris,
@@ -36,56 +38,120 @@ impl Rewriting<'_> {
         if !Format::of(&entry.path).is_some_and(Format::is_markdown) {
             return text.to_owned();
         }
-        let mut changes: Vec<(Range<usize>, String)> = Vec::new();
-        let mut files = 0;
-        let mut change = |range: Range<usize>, written: &str| {
-            // The text and the title of a link may be the same as its address.
-            let before = ["](", "](<", "]: ", "]: <", "]:"];
-            let find = |before: &&str| {
-                let at = text[range.clone()].rfind(&format!("{before}{written}"))?;
-                Some(at + before.len())
-            };
-            let at = before.iter().find_map(find).filter(|_| !written.is_empty());
-            let target = self.article(written, entry.id()).or_else(|| {
-                files += usize::from(media_type(written).is_some());
-                self.file(written, entry.id()).filter(|_| files <= MOST_FILES)
-            });
-            if let (Some(at), Some(target)) = (at, target.filter(|target| target != written)) {
-                let start = range.start + at;
-                changes.push((start..start + written.len(), target));
-            }
-        };
+        let mut pass =
+            Pass { rewriting: self, text, from: entry.id(), files: 0, changes: Vec::new() };
         let parser = Parser::new_ext(text, options());
         for (_, definition) in parser.reference_definitions().iter() {
-            change(definition.span.clone(), &definition.dest);
+            pass.address(definition.span.clone(), &definition.dest);
         }
         for (event, range) in parser.into_offset_iter() {
-            if let Event::Start(
-                Tag::Link { link_type: LinkType::Inline, dest_url, .. }
-                | Tag::Image { link_type: LinkType::Inline, dest_url, .. },
-            ) = event
-            {
-                change(range, &dest_url);
+            match event {
+                Event::Start(
+                    Tag::Link { link_type: LinkType::Inline, dest_url, .. }
+                    | Tag::Image { link_type: LinkType::Inline, dest_url, .. },
+                ) => pass.address(range, &dest_url),
+                Event::Start(
+                    Tag::Link { link_type: LinkType::WikiLink { .. }, dest_url, .. }
+                    | Tag::Image { link_type: LinkType::WikiLink { .. }, dest_url, .. },
+                ) => pass.wiki_link(range, &dest_url),
+                Event::Html(_) | Event::InlineHtml(_) => pass.html(range),
+                _ => {}
             }
         }
-        applied(text, changes)
+        applied(text, pass.changes)
     }
 
-    /// The id of the article that a link leads to, with its section.
-    fn article(&self, written: &str, from: &str) -> Option<String> {
+    /// The article that a link leads to, and the section.
+    fn article(&self, written: &str, from: &str) -> Option<(&str, Option<String>)> {
         let link = Link::parse(written, self.site).filter(|link| !link.path.is_empty())?;
-        let id = utf8_percent_encode(self.listing.linked(&link, from)?.id(), ESCAPED).to_string();
-        let section = link.section.map(|it| format!("#{}", utf8_percent_encode(&it, ESCAPED)));
-        Some(format!("{id}{}", section.unwrap_or_default()))
+        Some((self.listing.linked(&link, from)?.id(), link.section))
+    }
+}
+
+/// One text whose links are rewritten.
+struct Pass<'a> {
+    rewriting: &'a Rewriting<'a>,
+    text: &'a str,
+    /// The id of its article.
+    from: &'a str,
+    /// The files that were looked for.
+    files: usize,
+    changes: Vec<(Range<usize>, String)>,
+}
+
+impl Pass<'_> {
+    /// Rewrites the address of a link in Markdown.
+    fn address(&mut self, range: Range<usize>, written: &str) {
+        // The text and the title of a link may be the same as its address.
+        let before = ["](", "](<", "]: ", "]: <", "]:"];
+        let find = |before: &&str| {
+            let at = self.text[range.clone()].rfind(&format!("{before}{written}"))?;
+            Some(range.start + at + before.len())
+        };
+        if let Some(at) = before.iter().find_map(find) {
+            self.replace(at..at + written.len());
+        }
+    }
+
+    /// Rewrites the addresses in the attributes of HTML.
+    fn html(&mut self, range: Range<usize>) {
+        let html = &self.text[range.clone()];
+        for name in ["src=\"", "href=\""] {
+            for (at, _) in html.match_indices(name) {
+                let length = html[at + name.len()..].find('"');
+                let start = range.start + at + name.len();
+                if html[..at].ends_with(char::is_whitespace)
+                    && let Some(length) = length
+                {
+                    self.replace(start..start + length);
+                }
+            }
+        }
+    }
+
+    /// Makes an id or a URI of an address in the text.
+    fn replace(&mut self, range: Range<usize>) {
+        let written = &self.text[range.clone()];
+        if written.is_empty() {
+            return;
+        }
+        let target = self.rewriting.article(written, self.from).map(|(id, section)| {
+            let section = section.map(|it| format!("#{}", utf8_percent_encode(&it, ESCAPED)));
+            format!("{}{}", utf8_percent_encode(id, ESCAPED), section.unwrap_or_default())
+        });
+        let target = target.or_else(|| self.file(written)).filter(|target| target != written);
+        self.changes.extend(target.map(|target| (range, target)));
+    }
+
+    /// Makes an id of the name in a wiki link, and an image of one that embeds a file.
+    fn wiki_link(&mut self, range: Range<usize>, name: &str) {
+        let link = &self.text[range.clone()];
+        let Some(at) = link.find("[[").map(|at| at + 2) else { return };
+        let (name, mark) = (name.trim_end_matches('\\'), &link[..at - 2]);
+        if let Some((id, section)) = self.rewriting.article(&format!("[[{name}]]"), self.from) {
+            // These would be read as parts of the link.
+            if id.contains(['#', '|', '[', ']']) || !link[at..].starts_with(name) {
+                return;
+            }
+            let target = section.map_or(id.to_owned(), |section| format!("{id}#{section}"));
+            let start = range.start + at;
+            self.changes.push((start..start + name.len(), target));
+        } else if let Some(uri) = self.file(&format!("[[{name}]]")) {
+            let shown = link[at..].trim_end_matches(']').split_once('|').map(|(_, shown)| shown);
+            // Obsidian's `|200x100` is a size.
+            let is_size = |shown: &str| shown.bytes().all(|b| b.is_ascii_digit() || b == b'x');
+            let shown = shown.filter(|shown| !is_size(shown)).unwrap_or(name);
+            self.changes.push((range, format!("{mark}[{shown}]({uri})")));
+        }
     }
 
     /// The URI of the file in the folder that a link leads to.
-    fn file(&self, written: &str, from: &str) -> Option<String> {
-        let path = percent_decode_str(written).decode_utf8().ok()?;
-        media_type(&path).filter(|_| !path.contains("://"))?;
-        let near = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let path = join(if path.starts_with('/') { "" } else { near }, &path)?;
-        self.folder.has_file(&path).then(|| self.uris.uri_of(&path))
+    fn file(&mut self, written: &str) -> Option<String> {
+        let Rewriting { files, folder, uris, .. } = self.rewriting;
+        let path = path_in(written)?;
+        self.files += 1;
+        let path = (self.files <= MOST_FILES).then(|| files.at(&path, self.from, folder))??;
+        Some(uris.uri_of(&path))
     }
 }
 

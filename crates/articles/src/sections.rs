@@ -51,9 +51,18 @@ pub(crate) fn own_text<'a>(sections: &[Section], text: &'a str, at: usize) -> &'
     &text[sections[at].range.start..end]
 }
 
-/// Finds a section by id, by title, or by anchor.
+/// Finds a section by id, by title, or by anchor. Of `Heading#Heading below it` the last one counts, and
+/// `page=3` is the page of a PDF file.
 pub(crate) fn find_section<'a>(sections: &'a [Section], asked: &str) -> Option<&'a Section> {
     let asked = asked.trim().trim_start_matches('#').trim();
+    let found = section_named(sections, asked);
+    let below =
+        || asked.rsplit_once('#').and_then(|(_, last)| section_named(sections, last.trim()));
+    let page = || section_named(sections, &asked.replace('=', "-"));
+    found.or_else(below).or_else(page)
+}
+
+fn section_named<'a>(sections: &'a [Section], asked: &str) -> Option<&'a Section> {
     let find =
         |matches: &dyn Fn(&Section) -> bool| sections.iter().find(|section| matches(section));
     find(&|section| section.id == asked)
@@ -178,17 +187,27 @@ impl<'a> Reader<'a> {
                     self.paragraph = Some(String::new());
                 }
             }
-            Tag::Link { link_type, dest_url, .. } if self.outline.links.len() < MOST_LINKS => {
-                self.outline.links.push(match link_type {
-                    LinkType::WikiLink { .. } => format!("[[{dest_url}]]"),
-                    _ => dest_url.into_string(),
-                });
+            Tag::Link { link_type, dest_url, .. } => self.link(link_type, &dest_url),
+            // `![[Note]]` shows another article.
+            Tag::Image { link_type, dest_url, .. } => {
+                if matches!(link_type, LinkType::WikiLink { .. }) {
+                    self.link(link_type, &dest_url);
+                }
+                self.in_image = true;
             }
-            Tag::Image { .. } => self.in_image = true,
             Tag::BlockQuote(_) | Tag::List(_) | Tag::Table(_) | Tag::FootnoteDefinition(_) => {
                 self.depth += 1
             }
             _ => {}
+        }
+    }
+
+    fn link(&mut self, link_type: LinkType, written: &str) {
+        if self.outline.links.len() < MOST_LINKS {
+            self.outline.links.push(match link_type {
+                LinkType::WikiLink { .. } => format!("[[{written}]]"),
+                _ => written.to_owned(),
+            });
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 
+use crate::files::Files;
 use crate::index::View;
 use crate::listing::Listing;
 use crate::problem::Problem;
@@ -31,8 +32,8 @@ pub(crate) struct Snapshot {
     pub(crate) problems: Vec<Problem>,
     /// Articles and folders that rules leave out.
     pub(crate) ignored: usize,
-    /// Whether there are images and other files that articles may refer to.
-    pub(crate) has_files: bool,
+    /// The images and other files that articles may refer to.
+    pub(crate) files: Arc<Files>,
 }
 
 /// The state that the worker shares with the store.

@@ -12,18 +12,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use percent_encoding::percent_decode_str;
 use tokio::sync::broadcast;
 
 use crate::answer::{self, ReadOptions};
 use crate::article::{Hidden, shortened};
 use crate::context::Context;
 use crate::events::{self, EventSender};
+use crate::files::path_in;
 use crate::folder::Folder;
 use crate::format::media_type;
 use crate::ignored::Rules;
 use crate::index::damaged;
-use crate::links::join;
 use crate::listing::Listing;
 use crate::problem::Problem;
 use crate::results::{
@@ -32,7 +31,7 @@ use crate::results::{
 use crate::rewrite::Rewriting;
 use crate::search::{SearchOptions, search};
 use crate::settings::Settings;
-use crate::snapshot::Shared;
+use crate::snapshot::{Shared, Snapshot};
 use crate::vectors::{Passage, Vectors};
 use crate::worker;
 
@@ -200,13 +199,12 @@ impl Store {
 
     /// Whether there are files that [`Store::file`] finds.
     pub fn has_files(&self) -> bool {
-        self.shared.snapshot().has_files
+        self.shared.snapshot().files.has_others()
     }
 
-    /// The path of a file of a known kind that is not an article, if a name is one.
+    /// The path of a file of a known kind that is not an article, if a name or a link leads to one.
     pub fn file_named(&self, name: &str) -> Option<String> {
-        let path = join("", &percent_decode_str(name.trim()).decode_utf8().ok()?)?;
-        (media_type(&path).is_some() && self.folder.load().has_file(&path)).then_some(path)
+        self.shared.snapshot().files.at(&path_in(name)?, "", &self.folder.load())
     }
 
     /// The articles that match a query best.
@@ -216,9 +214,9 @@ impl Store {
         let search = || search(&snapshot, query, &options, vectors, self.indexing());
         let mut found = self.guarded(search)?;
         if let Some(uris) = options.uris.as_ref().filter(|_| options.include_content) {
-            let (listing, folder) = (&snapshot.listing, self.folder.load());
+            let (Snapshot { listing, files, .. }, folder) = (&*snapshot, self.folder.load());
             let rewriting =
-                Rewriting { listing, site: self.site.as_deref(), folder: &folder, uris };
+                Rewriting { listing, files, site: self.site.as_deref(), folder: &folder, uris };
             for Hit { summary, content, .. } in &mut found.hits {
                 if let (Some(content), Some(entry)) = (content, listing.article(&summary.id)) {
                     *content = rewriting.text(content, entry);

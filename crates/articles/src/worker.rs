@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::cache::{CacheFolder, WriteLock};
 use crate::context::Context;
 use crate::events::{Event, Events};
+use crate::files::Files;
 use crate::folder::Scan;
 use crate::index::{Index, damaged};
 use crate::indexer::{COMPLETE, Indexer};
@@ -68,8 +69,10 @@ fn serve_from_cache(
     let (lock, watched) = match cache.lock()? {
         Some(lock) => (lock, watched),
         None => {
-            drop(watched);
-            let Some(lock) = follow(context, events, cache) else { return Ok(()) };
+            let (watcher, scan) = watched;
+            drop(watcher);
+            let files = Files::default().replace("", scan.files).unwrap_or_default();
+            let Some(lock) = follow(context, events, cache, files) else { return Ok(()) };
             (lock, watch(context))
         }
     };
@@ -103,9 +106,14 @@ fn serve(
 }
 
 /// Serves what another process writes, until the lock is free. `None` if the store was closed.
-fn follow(context: &Context, events: &Events, cache: &CacheFolder) -> Option<WriteLock> {
+fn follow(
+    context: &Context,
+    events: &Events,
+    cache: &CacheFolder,
+    files: Files,
+) -> Option<WriteLock> {
     context.shared.on_disk.store(true, Ordering::Relaxed);
-    let mut follower = Follower { index: None, commit: None };
+    let mut follower = Follower { index: None, commit: None, files: Arc::new(files) };
     loop {
         if let Err(error) = follower.publish(context, cache) {
             tracing::warn!(%error, "cannot read the index of another process");
@@ -125,6 +133,8 @@ struct Follower {
     index: Option<Index>,
     /// The last commit that was published.
     commit: Option<u64>,
+    /// As they were when the store was opened: the index does not have them.
+    files: Arc<Files>,
 }
 
 impl Follower {
@@ -150,8 +160,14 @@ impl Follower {
         problems.extend_from_slice(listing.shadowed());
         problems.sort_unstable();
         shared.publish(
-            // Only the process that reads the folder knows what else is in it.
-            Snapshot { listing, view: Some(view), problems, ignored: 0, has_files: true },
+            // Only the process that reads the folder knows what is left out.
+            Snapshot {
+                listing,
+                view: Some(view),
+                problems,
+                ignored: 0,
+                files: Arc::clone(&self.files),
+            },
             Change::default(),
         );
         let progress = payload.split_once(' ').map(|(done, total)| (done.parse(), total.parse()));

@@ -55,6 +55,7 @@ fn an_article_is_found_by_the_last_parts_of_its_id() {
         ("patterns/c", "patterns/c.md"),
         ("patterns/c.md", "patterns/c.md"),
         ("/patterns/c/", "patterns/c.md"),
+        ("`patterns/c`", "patterns/c.md"),
         ("b", "concepts/deep/b.md"),
         ("deep/b", "concepts/deep/b.md"),
         ("concepts/deep/b", "concepts/deep/b.md"),

@@ -4,6 +4,7 @@
 mod fuzz;
 mod asking;
 mod changing;
+mod linking;
 mod reopening;
 mod searching;
 mod support;

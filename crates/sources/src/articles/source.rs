@@ -242,7 +242,11 @@ impl Inner {
         let found = self.store.summary(&id).map_err(tools::internal)?;
         let Some(summary) = found else {
             let file = self.store.file(&id).ok_or_else(unknown)?;
-            return Ok(ResourceContents::blob(uri, file.media_type, &file.bytes).into());
+            return Ok(match file.text() {
+                Some(text) => ResourceContents::text(uri, file.media_type, text),
+                None => ResourceContents::blob(uri, file.media_type, &file.bytes),
+            }
+            .into());
         };
         let article = self.store.article(&id, None).map_err(|error| match error {
             error if error.is_internal() => tools::internal(error),

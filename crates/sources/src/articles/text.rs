@@ -11,6 +11,9 @@ use sabir_articles::{
 /// Sections in the outline of an article.
 const MOST_SECTIONS: usize = 60;
 
+/// With fewer sections than these, an outline shows a part of the next level, too.
+const FEW_SECTIONS: usize = 5;
+
 /// The outline takes at most this part of an answer: one third.
 const OUTLINE_SHARE: usize = 3;
 
@@ -119,15 +122,17 @@ pub(super) fn article(article: &Article, offset: usize, max_chars: usize) -> Str
 
 /// The sections of an article up to a number of bytes, the outer ones only if there are many.
 fn outline(text: &mut String, sections: &[SectionSummary], most: usize) {
-    let deepest = (0..=6).rev().find(|&level| {
-        sections.iter().filter(|section| section.level <= level).count() <= MOST_SECTIONS
+    let up_to = |level: u8| sections.iter().filter(move |section| section.level <= level);
+    let deepest = (0..=6).rev().find(|&level| up_to(level).count() <= MOST_SECTIONS);
+    // A title alone says nothing: then the first sections below it are shown.
+    let deepest = deepest.map_or(6, |level| match up_to(level).count() {
+        0..FEW_SECTIONS => (level + 1).min(6),
+        _ => level,
     });
-    let shown =
-        sections.iter().filter(|section| deepest.is_none_or(|level| section.level <= level));
     text.push_str("\nSections:");
-    let mut is_whole = deepest == Some(6);
+    let mut is_whole = up_to(deepest).count() <= MOST_SECTIONS && deepest == 6;
     let mut left = most;
-    for section in shown.take(MOST_SECTIONS) {
+    for section in up_to(deepest).take(MOST_SECTIONS) {
         let indent = "  ".repeat(usize::from(section.level.saturating_sub(1)));
         let line = format!("\n{indent}- `{}` ({} characters)", section.id, section.size);
         if line.len() > left {
@@ -138,7 +143,7 @@ fn outline(text: &mut String, sections: &[SectionSummary], most: usize) {
         text.push_str(&line);
     }
     if !is_whole {
-        text.push_str("\n- …");
+        push(text, format_args!("\n- … ({} sections in all)", sections.len()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results as text, which is all that they are by default: short, and with what the next call needs.
 
 use sabir_sources::articles::Appearance;
+use sabir_wire::types::ResourceBody;
 use serde_json::json;
 
 use crate::shop::{Shop, home, plain, said, structured};
@@ -134,10 +135,33 @@ async fn search_and_fetch_are_offered_where_configured() {
 }
 
 #[tokio::test]
+async fn the_outline_of_a_title_with_many_sections_shows_the_first_of_them() {
+    let parts: String =
+        (0..200).map(|n| format!("## Part {n}\n\n{}\n\n", "x ".repeat(500))).collect();
+    let home = Home::new(&[("a.md", &format!("# Long\n\n{parts}"))]);
+    let text = said(&plain(&home), "get_article", json!({"slug": "a"})).await;
+    assert!(
+        text.contains("  - `part-0` (1") && text.contains("- … (201 sections in all)"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn an_image_of_the_folder_is_a_resource() {
     let home =
         Home::new(&[("c/a.md", "![x](x.png)\n"), ("c/x.png", "not really"), ("c/x.exe", "no")]);
     let shop = plain(&home);
     assert!(shop.read("article:///c/x.png").await.is_ok());
     assert!(shop.read("article:///c/x.exe").await.is_err());
+}
+
+#[tokio::test]
+async fn a_file_of_text_is_read_as_text() {
+    let home = Home::new(&[("a.md", "x\n"), ("a.svg", "<svg/>"), ("a.csv", "ü"), ("a.png", "x")]);
+    std::fs::write(home.path("b.csv"), b"\xff").unwrap();
+    let shop = plain(&home);
+    for (uri, is_text) in [("a.svg", true), ("a.csv", true), ("a.png", false), ("b.csv", false)] {
+        let reply = shop.read(&format!("article:///{uri}")).await.unwrap();
+        assert_eq!(matches!(reply.contents[0].body, ResourceBody::Text(_)), is_text, "{uri}");
+    }
 }
