@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
-use sabir_budget::Rate;
+use sabir_budget::{Rate, network};
 use sabir_engine::{Limited, OverseenCall};
 use sabir_wire::Method;
 
@@ -37,7 +37,7 @@ pub struct Limit {
 pub enum Per {
     /// The calls of one caller.
     Caller,
-    /// The calls from one address.
+    /// The calls from one address, or from one network of IPv6 (/64).
     Address,
     /// The calls of one tool, prompt or resource.
     Tool,
@@ -77,7 +77,7 @@ impl Limit {
     pub(crate) fn bucket<'a>(&self, call: &'a OverseenCall) -> Shared<'a> {
         let has = |per| self.per.contains(&per);
         let caller = has(Per::Caller).then(|| (call.caller.issuer(), call.caller.subject()));
-        let address = call.caller.address().filter(|_| has(Per::Address));
+        let address = call.caller.address().filter(|_| has(Per::Address)).map(network);
         // Names that do not exist share a bucket, or they could displace all others.
         let name = call.name.as_deref().filter(|_| has(Per::Tool) && call.source.is_some());
         let source = call.source.as_deref().filter(|_| has(Per::Source));
@@ -282,13 +282,16 @@ mod tests {
     fn callers_of_one_address_can_share_a_bucket() {
         let per = vec![Per::Address];
         let limits = Limits::new(vec![Limit { per, quota: Some(1), ..Limit::default() }]);
-        let from = |who: &str, last: u8| {
+        let from = |who: &str, address: &str| {
             let one = call(who, "t");
-            let remote = Remote { connection: 1, address: Some([192, 0, 2, last].into()) };
+            let remote = Remote { connection: 1, address: Some(address.parse().unwrap()) };
             let caller = one.caller.clone().at(remote.into());
             limits.admit(&OverseenCall { caller, ..one }, at(0), 1).is_ok()
         };
-        assert!(from("ann", 1) && !from("bob", 1) && from("bob", 2));
+        assert!(from("ann", "192.0.2.1") && !from("bob", "192.0.2.1") && from("bob", "192.0.2.2"));
+        // One host can have all of a network.
+        assert!(from("ann", "2001:db8::1") && !from("ann", "2001:db8::2"));
+        assert!(from("ann", "2001:db8:0:1::1"));
     }
 
     #[test]

@@ -17,4 +17,4 @@ pub use memory::{Hold, Memory, MemoryFull, memory};
 pub use pool::computing;
 pub use pool::{ComputeError, Computing, Pool, Spent, TimeBudget, compute, set_compute_time};
 pub use queue::{CallQueue, QueueFull, QueueLength, QueuedCall, RunningCall, queued_calls};
-pub use rate::Rate;
+pub use rate::{Rate, network};

@@ -1,5 +1,6 @@
 //! A number of times in a period, counted without a timer.
 
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 /// A number of times in a period, and how many of them at once.
@@ -34,6 +35,14 @@ impl Rate {
 
     fn each(&self) -> u128 {
         self.period.as_nanos() / u128::from(self.calls.max(1))
+    }
+}
+
+/// What is counted together: one host can have all IPv6 addresses of a network.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),
     }
 }
 

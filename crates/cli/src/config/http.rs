@@ -176,6 +176,11 @@ fn token(file: &file::Token, text: &Text<'_>) -> Result<Token, Mistake> {
 fn secret(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
     let hint = "`openssl rand -hex 32` prints a token";
     let secret = variable(env, text).map_err(|mistake| mistake.hint(hint))?;
+    if Token::from_hash(&secret).is_some() {
+        // Else the hash, which is no secret, would be the token.
+        let what = format!("`{}` has the hash of a token (expected the token)", env.get_ref());
+        return Err(text.mistake(env.span(), what).hint("write `hash = \"sha256:…\"` instead"));
+    }
     Token::new(&secret).ok_or_else(|| {
         let what = format!("invalid token in `{}` (expected {TOKEN_CHARACTERS})", env.get_ref());
         text.mistake(env.span(), what).hint(hint)

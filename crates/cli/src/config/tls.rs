@@ -1,5 +1,6 @@
 //! `[tls]`: the server's certificate, and those of its clients.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -102,13 +103,14 @@ fn certificate(file: &Spanned<TlsEntry>, text: &Text<'_>) -> Result<ServerCertif
         let what = "invalid `acme` (expected a host name, or a list of host names)";
         text.mistake(written.span(), what).hint("write e.g. `acme = \"example.org\"`")
     })?;
-    let names: Result<_, Mistake> = names.iter().map(|name| host(name, written, text)).collect();
+    let names = names.iter().map(|name| host(name, written, text));
+    let names: Result<BTreeSet<_>, Mistake> = names.collect();
     let cache = acme_cache.as_ref().map(|path| path.get_ref().as_str());
     let cache = data_folder(cache, "acme", text).ok_or_else(|| {
         let what = "no folder for the certificate (no home folder)";
         text.mistake(written.span(), what).hint("add e.g. `acme_cache = \"acme\"`")
     })?;
-    let mut settings = AcmeSettings::new(names?, cache);
+    let mut settings = AcmeSettings::new(names?.into_iter().collect(), cache);
     if let Some(written) = acme_contact {
         settings.contacts = contacts(written, text)?;
     }

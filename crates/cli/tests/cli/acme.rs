@@ -25,7 +25,7 @@ fn configured(directory: &str, cache: &Path, more: &str) -> String {
     format!(
         r#"
 [tls]
-acme = "localhost"
+acme = ["localhost", "LOCALHOST"]
 acme_directory = "{directory}"
 acme_cache = "{cache}"
 {more}
@@ -67,6 +67,7 @@ async fn a_certificate_is_obtained_and_used_again_after_a_restart() {
     assert!(early.contains("AccessDenied"), "{early}");
     acme.check_port(port(&server));
     server.says("tls: obtained a certificate, which is valid until ");
+    assert_eq!(acme.orders()[0].names, ["localhost"]);
     assert_eq!(acme.orders()[0].checked, [Some(Ok(()))]);
 
     let url = format!("https://localhost:{}/mcp", port(&server));

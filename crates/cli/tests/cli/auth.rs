@@ -264,3 +264,14 @@ fn mistakes_are_told() {
     let told = seen(&sabir(folder.path(), &["serve", "--http", "127.0.0.1:0"]));
     assert!(told.contains("no `resource` for 127.0.0.1:0 (expected the server's URL)"), "{told}");
 }
+
+#[test]
+fn a_hash_is_not_taken_for_a_token() {
+    let folder = folder_with("[[token]]\nname = \"ann\"\nenv = \"ANN_TOKEN\"\n");
+    let hash = "sha256:JcJ0cZC6mJNGT4xAOVfGaZnN3sXGGr4+SUkVYmSR5mM=";
+    let mut check = command(folder.path(), &["check", "sabir.toml"]);
+    let seen = seen(&check.env("ANN_TOKEN", hash).output().unwrap());
+    assert!(seen.contains("`ANN_TOKEN` has the hash of a token (expected the token)"), "{seen}");
+    assert!(seen.contains("hint: write `hash = \"sha256:…\"` instead"), "{seen}");
+    assert!(!seen.contains(hash), "{seen}");
+}

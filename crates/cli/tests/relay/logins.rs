@@ -266,6 +266,10 @@ async fn a_link_is_for_its_caller_alone_and_clients_without_pages_get_it_in_word
         assert_eq!(refused.status, 401, "{}", refused.body);
         assert!(refused.header("www-authenticate").unwrap().starts_with("Basic"));
     }
+    // A login that was begun and not finished does not make another link.
+    assert_eq!(browser.agree(link).status, 302);
+    let again = who(&ann, "ann").await;
+    assert!(again.contains(link), "{again}");
     let done = browser.follow(link);
     assert!(done.body.contains("You are logged in to notes"), "{}", done.body);
     assert_eq!(who(&ann, "ann").await, "ann");

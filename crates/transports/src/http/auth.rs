@@ -197,7 +197,8 @@ impl Authentication {
         const UNKNOWN: Denied = Denied::Invalid("the token is unknown");
         let given = match (authorization, bare) {
             (None, None) => return Err(Denied::Missing),
-            (Some(authorization), _) => bearer(authorization).ok_or(UNKNOWN)?,
+            // RFC 6750 3.1: who uses another scheme has brought nothing.
+            (Some(authorization), _) => bearer(authorization).ok_or(Denied::Missing)?,
             (None, Some(bare)) => bare,
         };
         let given = std::str::from_utf8(given).ok().and_then(Token::new).ok_or(UNKNOWN)?;
@@ -214,10 +215,11 @@ impl Authentication {
 /// Why a request with two credentials is refused: each reader might take another one.
 const TWICE: &str = "the request has two Authorization headers";
 
-/// The token of a `Bearer` credential.
+/// The token of a `Bearer` credential; `None` if there is none.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+    let token = token.trim_ascii();
+    (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
 /// The challenge of a server whose clients have got their tokens from its operator.

@@ -4,7 +4,7 @@
 //! Who has sent too many of the latter is not looked at for a while, except with credentials that
 //! were accepted before: others may share the address.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 use lru::LruCache;
-use sabir_budget::{Limit, Rate};
+use sabir_budget::{Limit, Rate, network};
 
 use super::reply::Refusal;
 use super::settings::Limits;
@@ -94,14 +94,6 @@ impl Floods {
 
     fn lock(&self) -> MutexGuard<'_, LruCache<IpAddr, Buckets>> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What is counted together: one host can have all IPv6 addresses of a network.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),
     }
 }
 

@@ -21,11 +21,11 @@ pub(crate) fn client(trusted: &[IpNet], peer: IpAddr, headers: &impl Headers) ->
     }
     let nearest = |name: &str, read: fn(&str) -> Option<IpAddr>| {
         let values: Vec<_> = headers.all(name).collect();
-        let texts = values.iter().rev().filter_map(|value| headers::text(value));
-        let hops = texts.flat_map(|text| text.rsplit(',')).take(MAX_HOPS);
+        // What a client wrote may be anything; it must not spoil what the proxy added.
+        let hops = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));
         let mut found = None;
-        for hop in hops {
-            let Some(address) = read(hop.trim()) else { break };
+        for hop in hops.take(MAX_HOPS) {
+            let Some(address) = headers::text(hop).and_then(|hop| read(hop.trim())) else { break };
             found = Some(address);
             if !trusts(address) {
                 break;
@@ -70,7 +70,7 @@ mod tests {
             .iter()
             .map(|(name, value)| {
                 let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-                (name, HeaderValue::from_str(value).unwrap())
+                (name, HeaderValue::from_bytes(value.as_bytes()).unwrap())
             })
             .collect();
         let found = client(&trusted, peer.parse().unwrap(), &headers);
@@ -93,6 +93,14 @@ mod tests {
         check("10.0.0.1", &two, "1.1.1.1");
         check("10.0.0.1", &[("forwarded", "for=6.6.6.6, for=1.1.1.1;proto=https")], "1.1.1.1");
         check("10.0.0.1", &[("x-forwarded-for", "10.0.0.3, 10.0.0.2")], "10.0.0.3");
+    }
+
+    #[test]
+    fn what_is_no_text_spoils_nothing_that_follows() {
+        check("10.0.0.1", &[("x-forwarded-for", "ÿ, 1.1.1.1")], "1.1.1.1");
+        check("10.0.0.1", &[("x-forwarded-for", "1.1.1.1, ÿ")], "10.0.0.1");
+        let two = [("x-forwarded-for", "6.6.6.6"), ("x-forwarded-for", "ÿ")];
+        check("10.0.0.1", &two, "10.0.0.1");
     }
 
     #[test]

@@ -26,7 +26,10 @@ async fn without_the_token_everything_but_the_health_check_is_401() {
         for (authorization, challenge) in [
             (None, "Bearer"),
             (Some("Bearer wrong"), "Bearer error=\"invalid_token\""),
-            (Some("Basic s3cret"), "Bearer error=\"invalid_token\""),
+            // No token at all.
+            (Some("Basic s3cret"), "Bearer"),
+            (Some("Bearer"), "Bearer"),
+            (Some("Bearer "), "Bearer"),
         ] {
             let request = match authorization {
                 Some(value) => request.clone().header("authorization", value),

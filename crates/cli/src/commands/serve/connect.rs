@@ -337,11 +337,12 @@ impl Connect for ConnectPages {
         }
         let mut links = self.lock();
         links.retain(|_, link| link.made.elapsed() < LINK_TIME);
-        let known = links.iter_mut().find(|(_, link)| {
-            link.caller.is_same_as(caller) && link.upstream == upstream && link.login.is_none()
-        });
+        // One for each, however often a login is begun: nobody can displace the links of others.
+        let known = links
+            .iter_mut()
+            .find(|(_, link)| link.caller.is_same_as(caller) && link.upstream == upstream);
         if let Some((id, link)) = known {
-            link.credentials = credentials.clone();
+            (link.credentials, link.made) = (credentials.clone(), Instant::now());
             return Some(format!("{base}{PREFIX}{id}"));
         }
         if links.len() >= MAX_LINKS {
