@@ -86,7 +86,7 @@ async function start(upstream) {
     child.on('exit', () => reject(new Error(`sabir has exited: ${said}`)));
   });
   const token = /^#token=(.+)$/.exec(console.hash)[1];
-  return { child, console, token, said: () => said };
+  return { child, console, token, said: () => said, greeted: 0 };
 }
 
 /** A raw request, whose headers a browser would not let us choose. */
@@ -166,7 +166,7 @@ async function checkMetrics(server) {
   assert.equal(`${checked.stdout}${checked.stderr}`, '');
   assert.equal(checked.status, 0);
   for (const part of [
-    'mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",gen_ai_operation_name="execute_tool",gen_ai_tool_name="greet",mcp_protocol_version="2026-07-28",network_transport="tcp",network_protocol_name="http"} 1000\n',
+    'mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",gen_ai_operation_name="execute_tool",gen_ai_tool_name="greet",mcp_protocol_version="2026-07-28",network_transport="tcp",network_protocol_name="http"} ' + `${server.greeted}\n`,
     'gen_ai_tool_name="new_fail",error_type="tool_error"',
     'gen_ai_tool_name="old_fail",error_type="tool_error"',
     'sabir_source_ready{source=', 'sabir_catalog_items{kind="tool"}', 'sabir_http_connections ',
@@ -222,26 +222,56 @@ async function callTool(page, name) {
   await page.getByRole('button', { name: 'Call', exact: true }).click();
 }
 
-async function checkCalls(server, page) {
-  await page.evaluate(() => {
+/** Measures the frames of a page from now on, and counts the rows that are put into its table. */
+function meter(page) {
+  return page.evaluate(() => {
     window.longest = 0;
+    window.made = 0;
     let last = performance.now();
     const frame = (now) => {
       window.longest = Math.max(window.longest, now - last);
       last = now;
-      requestAnimationFrame(frame);
+      window.meter = requestAnimationFrame(frame);
     };
-    requestAnimationFrame(frame);
+    cancelAnimationFrame(window.meter);
+    window.meter = requestAnimationFrame(frame);
+    window.rows?.disconnect();
+    window.rows = new MutationObserver((changes) => {
+      const added = changes.flatMap(({ addedNodes }) => [...addedNodes]);
+      window.made += added.filter(({ tagName }) => tagName === 'TR').length;
+    });
+    window.rows.observe(document.body, { childList: true, subtree: true });
   });
-  for (let batch = 0; batch < 100; batch += 1) {
-    const some = Array.from({ length: 10 }, (_, nth) => call(server, 'greet', { name: `n${batch * 10 + nth}` }));
+}
+
+/** 1,000 calls of another client. Gives the longest frame meanwhile, and that of an empty page. */
+async function thousand(server, page, empty) {
+  await Promise.all([page, empty].map(meter));
+  const first = server.greeted;
+  for (server.greeted = first; server.greeted < first + 1000; server.greeted += 10) {
+    const some = Array.from({ length: 10 }, (_, nth) => call(server, 'greet', { name: `n${server.greeted + nth}` }));
     await Promise.all(some);
   }
-  await page.getByText('The newest 50 of 1000 requests').waitFor();
-  const longest = await page.evaluate(() => window.longest);
-  console.log(`1,000 calls: the longest frame took ${Math.round(longest)} ms`);
+  await page.getByText(`The newest 50 of ${server.greeted} requests`).waitFor();
+  const made = await page.evaluate(() => window.made);
+  // A row is made when its call begins and when it ends, however busy the machine is.
+  assert.ok(made <= 2 * 1000 + 50, `${made} rows were made for 1,000 calls`);
+  return Promise.all([page, empty].map((one) => one.evaluate(() => window.longest)));
+}
+
+async function checkCalls(server, page) {
+  const empty = await page.context().browser().newPage();
+  // What else runs here delays frames, too: of three attempts one must do.
+  const late = [];
+  do {
+    const [longest, idle] = await thousand(server, page, empty);
+    console.log(`1,000 calls: the longest frame took ${Math.round(longest)} ms (of an empty page ${Math.round(idle)} ms)`);
+    late.push(longest - idle);
+  } while (Math.min(...late) > 100 && late.length < 3);
+  assert.ok(Math.min(...late) <= 100, `the longest frames took ${late.map(Math.round)} ms more than those of an empty page`);
+  await empty.close();
   await page.getByRole('button', { name: 'Show more' }).click();
-  await page.getByText('The newest 250 of 1000 requests').waitFor();
+  await page.getByText(`The newest 250 of ${server.greeted} requests`).waitFor();
   assert.equal(await page.locator('[data-call]').count(), 250);
   for (const name of ['new_fail', 'old_fail', 'new_progress', 'old_progress']) await call(server, name, {});
   await page.getByLabel('Filter').fill('old_fail');
@@ -273,11 +303,38 @@ async function checkRelayed(details, upstream, tool) {
   assert.match(await region(`from ${upstream}`), /"result"/);
 }
 
+/** Holds the next state that the page asks for, as it is now. */
+async function holdState(page) {
+  const address = '**/console/api/state';
+  let free;
+  const freed = new Promise((resolve) => { free = resolve; });
+  let told;
+  const held = new Promise((resolve) => {
+    page.route(address, async (route) => {
+      const response = await route.fetch();
+      told = freed.then(() => route.fulfill({ response }));
+      resolve();
+    }, { times: 1 });
+  });
+  await held;
+  return {
+    async release() {
+      free();
+      await told;
+      await page.evaluate(() => new Promise((resolve) => { setTimeout(resolve, 500); }));
+    },
+  };
+}
+
 /** A recording that is begun and ended in the page, and opened in it. */
 async function checkRecording(server, page) {
   await go(page, 'Calls');
+  // The state from before the click arrives after its answer, and does not undo it.
+  const state = await holdState(page);
   await page.getByRole('button', { name: 'Record', exact: true }).click();
   await page.getByText('Recording to').waitFor();
+  await state.release();
+  assert.equal(await page.getByRole('button', { name: 'Stop recording' }).count(), 1);
   for (const name of ['web_echo', 'old_fail']) await call(server, name, { word: 'sabir' });
   await page.getByRole('button', { name: 'Stop recording' }).click();
   const [, path] = /Recorded to (\S+)/.exec(await page.getByText('Recorded to').innerText());

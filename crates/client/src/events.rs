@@ -35,8 +35,20 @@ pub enum ClientEvent {
 }
 
 /// Events that wait for the owner. When full, log messages and unknown notifications are dropped and
-/// counted, and questions are refused; a change that is already waiting is not added again.
+/// counted, and questions are refused. There is more room for what they must not displace; a change
+/// that is already waiting is not added again.
 const MAX_EVENTS: usize = 1024;
+
+impl ClientEvent {
+    /// How many may wait before it.
+    fn room(&self) -> usize {
+        match self {
+            Self::Log(_) | Self::Question(_) | Self::Notification { .. } => MAX_EVENTS,
+            Self::Changed(Topic::Resource(_)) => 2 * MAX_EVENTS,
+            Self::Changed(_) | Self::Opened(_) | Self::Closed(_) => 3 * MAX_EVENTS,
+        }
+    }
+}
 
 /// The events of a client. There is one queue: each event is given out once.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +103,7 @@ impl Events {
         }
         // A dropped question is refused by its destructor, which needs the connection's lock: it
         // must not run inside of ours.
-        let refused = if !waiting.is_owned || waiting.events.len() >= MAX_EVENTS {
+        let refused = if !waiting.is_owned || waiting.events.len() >= event.room() {
             waiting.dropped += 1;
             Some(event)
         } else {
@@ -105,5 +117,31 @@ impl Events {
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_server_chatters_displaces_no_change() {
+        let note = || ClientEvent::Notification { method: "x".to_owned(), params: None };
+        let updated = |nth: usize| ClientEvent::Changed(Topic::Resource(format!("x:{nth}").into()));
+        let events = Events::default();
+        events.own();
+        (0..2 * MAX_EVENTS).for_each(|_| events.push(note()));
+        (0..2 * MAX_EVENTS).for_each(|nth| events.push(updated(nth)));
+        for _ in 0..2 {
+            events.push(ClientEvent::Changed(Topic::Tools));
+        }
+        events.push(ClientEvent::Closed(OpenError::Closed));
+        assert_eq!(events.dropped(), 2 * MAX_EVENTS as u64);
+        let mut taken = Vec::new();
+        while !matches!(taken.last(), Some(ClientEvent::Closed(_))) {
+            taken.push(events.next().await);
+        }
+        assert_eq!(taken.len(), 2 * MAX_EVENTS + 2);
+        assert!(matches!(taken[2 * MAX_EVENTS], ClientEvent::Changed(Topic::Tools)));
     }
 }

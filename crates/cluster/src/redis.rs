@@ -36,6 +36,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 const BLOCK: Duration = Duration::from_secs(2);
 const ALIVE: Duration = Duration::from_secs(10);
 
+/// The messages that are read at once.
+const BATCH: usize = 64;
+
 /// The messages that are kept of one inbox and of the stream for all; the oldest are dropped.
 const INBOX: usize = 4096;
 const FOR_ALL: usize = 1024;
@@ -373,7 +376,7 @@ impl Reader {
             self.keep_inbox(connection).await?;
             let Some([inbox, all]) = &mut self.seen else { return Ok(()) };
             let mut read = cmd("XREAD");
-            read.arg("COUNT").arg(64).arg("BLOCK").arg(millis(BLOCK)).arg("STREAMS");
+            read.arg("COUNT").arg(BATCH).arg("BLOCK").arg(millis(BLOCK)).arg("STREAMS");
             read.arg(&self.inbox).arg(ALL).arg(&*inbox).arg(&*all);
             let reply: Option<StreamReadReply> = tokio::select! {
                 reply = read.query_async(connection) => reply?,
@@ -383,6 +386,17 @@ impl Reader {
                 tracing::info!("the bus is there again");
             }
             for stream in reply.into_iter().flat_map(|reply| reply.keys) {
+                // So many at once that it may be too late for some.
+                let is_late = stream.key == ALL && stream.ids.len() >= BATCH;
+                if is_late
+                    && oldest(connection).await?.as_ref()
+                        == stream.ids.first().map(|first| &first.id)
+                {
+                    self.counts.gap();
+                    if self.send.send(Received::Gap).await.is_err() {
+                        return Ok(());
+                    }
+                }
                 let seen = if stream.key == ALL { &mut *all } else { &mut *inbox };
                 for mut entry in stream.ids {
                     *seen = entry.id;
@@ -415,42 +429,19 @@ impl Reader {
     }
 }
 
+/// The first message that the stream for all still has. Who reads it next has missed those before,
+/// or has read all of them.
+async fn oldest(connection: &mut impl ConnectionLike) -> Result<Option<String>, RedisError> {
+    let mut range = cmd("XRANGE");
+    range.arg(ALL).arg(&["-", "+", "COUNT", "1"]);
+    let first: Vec<(String, Value)> = range.query_async(connection).await?;
+    Ok(first.into_iter().next().map(|(id, _)| id))
+}
+
 /// Before the first message of a stream.
 fn beginning() -> String {
     "0-0".to_owned()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::tests::{
-        a_list_keeps_the_newest_items, a_record_expires, a_record_is_replaced_by_compare_and_set,
-        counts_are_shared_and_all_or_nothing,
-    };
-
-    #[tokio::test]
-    async fn the_own_address_is_that_of_the_way_to_the_server() {
-        for url in [
-            "redis://127.0.0.1:1",
-            "redis+sentinel://127.0.0.1/main",
-            "redis+cluster://127.0.0.1:1",
-        ] {
-            // Nothing is sent: nobody needs to listen there.
-            let own = Redis::new(url, "a").unwrap().own_address().await.unwrap();
-            assert_eq!(own, Some(IpAddr::from([127, 0, 0, 1])), "{url}");
-        }
-        let local = Redis::new("redis+unix:///nowhere", "a").unwrap();
-        assert_eq!(local.own_address().await.unwrap(), None);
-    }
-
-    /// `./test cluster` gives the URL of an empty server.
-    #[tokio::test]
-    async fn a_redis_server_does_what_every_store_must_do() {
-        let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
-        let redis = Redis::new(&url, "a").unwrap();
-        a_record_is_replaced_by_compare_and_set(&redis).await;
-        a_list_keeps_the_newest_items(&redis).await;
-        counts_are_shared_and_all_or_nothing(&redis, tokio::time::sleep).await;
-        a_record_expires(&redis, tokio::time::sleep).await;
-    }
-}
+mod tests;

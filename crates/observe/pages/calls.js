@@ -123,15 +123,13 @@ export function callsScreen(server, state) {
       return [call.number, isSame ? known : { outcome: call.outcome, element: row(cells(call)) }];
     }));
     // Rows that stay are not touched: to lay out all of them takes longer than a frame.
+    for (const [number, { element }] of before) {
+      if (rows.get(number)?.element !== element) element.remove();
+    }
     let next = body.firstChild;
     for (const { element } of rows.values()) {
       if (element === next) next = next.nextSibling;
       else body.insertBefore(element, next);
-    }
-    while (next) {
-      const rest = next.nextSibling;
-      next.remove();
-      next = rest;
     }
     if (focused) list.querySelector(`[data-call="${focused}"]`)?.focus();
   }
@@ -194,13 +192,18 @@ function recorderSwitch(server, state) {
   const words = h('p', { role: 'status', class: 'hint' });
   let recording = state().recording;
   let seen = state();
+  // A state that was asked for before the last answer says what was true before.
+  let answered = 0;
   const element = h('button', {
     async onclick() {
       try {
         recording = await server.get(recording?.isOn ? 'record-stop' : 'record-start', 'POST');
       } catch (error) {
         return show(words, error.message);
+      } finally {
+        answered = performance.now();
       }
+      state().recording = recording;
       draw();
     },
   });
@@ -213,6 +216,7 @@ function recorderSwitch(server, state) {
   function update() {
     if (seen === state()) return;
     seen = state();
+    if (seen.asked < answered) return;
     recording = seen.recording;
     draw();
   }

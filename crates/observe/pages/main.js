@@ -93,7 +93,8 @@ function run(server, first) {
   server.follow(changed);
   setInterval(async () => {
     try {
-      state = await server.get('state');
+      const asked = performance.now();
+      state = { ...await server.get('state'), asked };
     } catch {
       return; // `live` says that the server has gone.
     }

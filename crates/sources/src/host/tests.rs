@@ -60,3 +60,46 @@ async fn a_call_stays_open_for_an_hour() {
     let heard = heard.lock().unwrap();
     assert!(!heard.iter().any(|method| method == "notifications/cancelled"), "{heard:?}");
 }
+
+/// An editor that chatters while it is asked for its tools again, and then dies.
+async fn dying_editor(pipe: DuplexStream) {
+    let (reader, mut writer) = tokio::io::split(pipe);
+    let mut lines = BufReader::new(reader).lines();
+    let mut lists = 0;
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": { "tools": {} }, "serverInfo": { "name": "e", "version": "1" },
+            }),
+            "tools/list" if lists == 0 => json!({ "tools": [] }),
+            "tools/list" => {
+                for _ in 0..3_000 {
+                    let moved = json!({ "jsonrpc": "2.0", "method": "selection_changed" });
+                    writer.write_all(format!("{moved}\n").as_bytes()).await.unwrap();
+                }
+                return;
+            }
+            _ => continue,
+        };
+        lists += usize::from(message["method"] == "tools/list");
+        let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        writer.write_all(format!("{answer}\n{changed}\n").as_bytes()).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_host_is_noticed_however_much_it_said_before() {
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    tokio::spawn(dying_editor(theirs));
+    let (reader, writer) = tokio::io::split(ours);
+    let source = HostSource(Host::new(Arc::new(PipeTransport::new(reader, writer))));
+    let registry = Registry::new(Raw::empty_object(), 100);
+    registry.add(Arc::new(source.clone())).unwrap();
+    for starting in registry.start() {
+        starting.await.unwrap();
+    }
+    tokio::time::timeout(HOUR, source.0.ended()).await.unwrap();
+}

@@ -1,0 +1,50 @@
+use super::*;
+use crate::store::tests::{
+    a_list_keeps_the_newest_items, a_record_expires, a_record_is_replaced_by_compare_and_set,
+    counts_are_shared_and_all_or_nothing,
+};
+
+#[tokio::test]
+async fn the_own_address_is_that_of_the_way_to_the_server() {
+    for url in
+        ["redis://127.0.0.1:1", "redis+sentinel://127.0.0.1/main", "redis+cluster://127.0.0.1:1"]
+    {
+        // Nothing is sent: nobody needs to listen there.
+        let own = Redis::new(url, "a").unwrap().own_address().await.unwrap();
+        assert_eq!(own, Some(IpAddr::from([127, 0, 0, 1])), "{url}");
+    }
+    let local = Redis::new("redis+unix:///nowhere", "a").unwrap();
+    assert_eq!(local.own_address().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_node_that_was_too_slow_to_hear_everything_is_told_so() {
+    let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+    let redis = Redis::new(&url, "slow").unwrap();
+    let mut heard = redis.listen();
+    // Until it listens nothing is heard, and nothing was missed.
+    while heard.try_recv().is_err() {
+        redis.send(To::All, b"hello").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for _ in 0..4 * FOR_ALL {
+        redis.send(To::All, b"news").await.unwrap();
+    }
+    let mut gaps = 0;
+    while let Ok(Some(received)) = tokio::time::timeout(Duration::from_secs(1), heard.recv()).await
+    {
+        gaps += usize::from(received == Received::Gap);
+    }
+    assert_eq!(gaps, 1);
+}
+
+/// `./test cluster` gives the URL of an empty server.
+#[tokio::test]
+async fn a_redis_server_does_what_every_store_must_do() {
+    let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+    let redis = Redis::new(&url, "a").unwrap();
+    a_record_is_replaced_by_compare_and_set(&redis).await;
+    a_list_keeps_the_newest_items(&redis).await;
+    counts_are_shared_and_all_or_nothing(&redis, tokio::time::sleep).await;
+    a_record_expires(&redis, tokio::time::sleep).await;
+}
