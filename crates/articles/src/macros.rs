@@ -1,5 +1,7 @@
 //! Macros of site generators (`{{< ref "x" >}}`, `{{domxref("Window")}}`), which are not text.
 
+use std::ops::Range;
+
 /// The text with each macro replaced by what it shows: its `text="…"`, or its last quoted argument if it
 /// is inside a sentence. A text of macros only becomes empty.
 pub(crate) fn without_macros(text: &str) -> String {
@@ -35,6 +37,26 @@ fn argument(inside: &str) -> &str {
     // The odd parts are inside the quotes.
     let quoted = inside.split('"').skip(1).step_by(2);
     quoted.filter(|part| !part.is_empty()).last().unwrap_or_default()
+}
+
+/// The longest macro that is looked for in a link, in bytes.
+const LONGEST_REFERENCE: usize = 400;
+
+/// The places of Hugo's `{{< ref "x.md" >}}` and `relref` as addresses of links, outside of code. Markdown
+/// sees no links in them.
+pub(crate) fn references(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
+    let found = text.match_indices("]({{").filter_map(|(at, _)| {
+        let start = at + 2;
+        let mut near = text.as_bytes()[start..].windows(3).take(LONGEST_REFERENCE);
+        let length = near.position(|bytes| bytes == b"}})")? + 2;
+        let inside =
+            text[start + 2..start + length - 2].trim_start_matches(['<', '%']).trim_start();
+        let is_reference = inside.starts_with("ref ") || inside.starts_with("relref ");
+        let before = code.partition_point(|range| range.start <= at);
+        let is_code = before > 0 && code[before - 1].contains(&at);
+        (is_reference && !is_code).then(|| start..start + length)
+    });
+    found.collect()
 }
 
 #[cfg(test)]

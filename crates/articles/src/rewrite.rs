@@ -13,6 +13,7 @@ use crate::folder::Folder;
 use crate::format::Format;
 use crate::links::Link;
 use crate::listing::{Entry, Listing};
+use crate::macros::references;
 use crate::sections::options;
 use crate::uri::ArticleUris;
 
@@ -40,6 +41,7 @@ impl Rewriting<'_> {
         }
         let mut pass =
             Pass { rewriting: self, text, from: entry.id(), files: 0, changes: Vec::new() };
+        let mut code = Vec::new();
         let parser = Parser::new_ext(text, options());
         for (_, definition) in parser.reference_definitions().iter() {
             pass.address(definition.span.clone(), &definition.dest);
@@ -55,9 +57,11 @@ impl Rewriting<'_> {
                     | Tag::Image { link_type: LinkType::WikiLink { .. }, dest_url, .. },
                 ) => pass.wiki_link(range, &dest_url),
                 Event::Html(_) | Event::InlineHtml(_) => pass.html(range),
+                Event::Code(_) | Event::Start(Tag::CodeBlock(_)) => code.push(range),
                 _ => {}
             }
         }
+        references(text, &code).into_iter().for_each(|range| pass.replace(range));
         applied(text, pass.changes)
     }
 
@@ -96,15 +100,18 @@ impl Pass<'_> {
     /// Rewrites the addresses in the attributes of HTML.
     fn html(&mut self, range: Range<usize>) {
         let html = &self.text[range.clone()];
-        for name in ["src=\"", "href=\""] {
-            for (at, _) in html.match_indices(name) {
-                let length = html[at + name.len()..].find('"');
-                let start = range.start + at + name.len();
-                if html[..at].ends_with(char::is_whitespace)
-                    && let Some(length) = length
-                {
-                    self.replace(start..start + length);
-                }
+        for (at, _) in html.match_indices('=') {
+            // `to` is that of Docusaurus' `<Link>`.
+            let is_address = ["src", "href", "to"].iter().any(|name| {
+                let before = html[..at].strip_suffix(name);
+                before.is_some_and(|before| before.ends_with(char::is_whitespace))
+            });
+            let quote = html[at + 1..].chars().next().filter(|quote| matches!(quote, '"' | '\''));
+            if let Some(quote) = quote.filter(|_| is_address)
+                && let Some(length) = html[at + 2..].find(quote)
+            {
+                let start = range.start + at + 2;
+                self.replace(start..start + length);
             }
         }
     }

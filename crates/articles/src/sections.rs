@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fold::fold;
 use crate::format::Format;
-use crate::macros::without_macros;
+use crate::macros::{references, without_macros};
 use crate::words::{MARK, PASSAGE, Splitter};
 
 /// The id and title of the text above the first heading.
@@ -148,7 +148,11 @@ impl<'a> Reader<'a> {
     }
 
     fn read(mut self) -> Outline {
+        let mut code = Vec::new();
         for (event, range) in Parser::new_ext(self.text, options()).into_offset_iter() {
+            if matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_))) {
+                code.push(range.clone());
+            }
             match event {
                 Event::Start(tag) => self.start(tag, range),
                 Event::End(tag) => self.end(tag),
@@ -158,6 +162,9 @@ impl<'a> Reader<'a> {
                 Event::SoftBreak | Event::HardBreak => self.push_text(" "),
                 _ => {}
             }
+        }
+        for range in references(self.text, &code) {
+            self.link(LinkType::Inline, &self.text[range]);
         }
         self.close_sections();
         self.outline.number_passages();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::body::{DescribedBody, Shape};
 use crate::description::Node;
-use crate::media::BodyKind;
+use crate::media::{BodyKind, essence};
 use crate::name::argument_names;
 use crate::parameter::DescribedParameter;
 use crate::schema::Converter;
@@ -35,6 +35,8 @@ struct Described<'a, 'd> {
     about: Option<&'d str>,
     required: bool,
     file: bool,
+    /// It is XML, which the caller writes as text.
+    xml: bool,
 }
 
 /// The arguments of an operation, and their schema.
@@ -51,6 +53,8 @@ pub(crate) fn arguments<'d>(
     for (one, name) in described.iter().zip(names) {
         let schema = if one.file {
             file_schema(one, converter)
+        } else if one.xml {
+            xml_schema(one, converter)
         } else {
             match one.schema {
                 Some(schema) => converter.argument(schema, one.about),
@@ -123,6 +127,7 @@ fn describe<'a, 'd>(
             about: one.about,
             required: parameter.required && parameter.default.is_none(),
             file: false,
+            xml: false,
         });
     }
     let Some(body) = body else { return list };
@@ -135,6 +140,7 @@ fn describe<'a, 'd>(
             about: body.about,
             required: body.body.required,
             file: body.body.kind == BodyKind::Bytes,
+            xml: body.body.kind == BodyKind::Text && essence(&body.body.media).ends_with("xml"),
         }),
         Shape::Fields(fields) => {
             let shown = fields.iter().enumerate();
@@ -147,11 +153,30 @@ fn describe<'a, 'd>(
                     about: None,
                     required: body.body.required && one.required,
                     file: one.field.file,
+                    xml: false,
                 });
             }
         }
     }
     list
+}
+
+/// The elements that the description of an XML body names.
+const MAX_ELEMENTS: usize = 30;
+
+/// The schema of XML: a text, whatever the description says of its elements.
+fn xml_schema<'d>(one: &Described<'_, 'd>, converter: &mut Converter<'d>) -> Value {
+    let described = converter.argument(one.schema.unwrap_or(EMPTY), one.about);
+    let about = described.get("description").and_then(Value::as_str);
+    let elements = described.get("properties").and_then(Value::as_object);
+    let elements: Vec<_> = elements.into_iter().flat_map(Map::keys).take(MAX_ELEMENTS).collect();
+    let elements: Vec<_> = elements.iter().map(|name| format!("`{name}`")).collect();
+    let mut how = "XML, as text".to_owned();
+    if !elements.is_empty() {
+        how += &format!(", with the elements {}", elements.join(", "));
+    }
+    let about = about.map_or_else(|| format!("{how}."), |about| format!("{about} ({how}.)"));
+    json!({ "type": "string", "description": about })
 }
 
 /// The schema of a file: its text, its bytes or its path.

@@ -79,6 +79,11 @@ fn a_wiki_link_has_the_id_of_its_article() {
         ("[[b/Twin]]", "[[b/Twin]]"),
         ("[[Nowhere]]", "[[Nowhere]]"),
         ("<a href=\"Other%20note.md#below\">x</a>", "<a href=\"Notes/Other%20note#below\">x</a>"),
+        ("<Link to='/b/Twin'>x</Link>", "<Link to='b/Twin'>x</Link>"),
+        ("[x]({{< relref \"../b/Twin.md#a\" >}}).", "[x](b/Twin#a)."),
+        ("[x]({{% ref \"b/Twin\" %}})", "[x](b/Twin)"),
+        ("`[x]({{< ref \"b/Twin\" >}})`", "`[x]({{< ref \"b/Twin\" >}})`"),
+        ("[x]({{< other \"b/Twin\" >}})", "[x]({{< other \"b/Twin\" >}})"),
     ] {
         let home = vault(&format!("{written}\n"));
         assert_eq!(content(&home.store(), "Notes/Page"), format!("{returned}\n"));
@@ -87,12 +92,14 @@ fn a_wiki_link_has_the_id_of_its_article() {
 
 #[test]
 fn an_embedded_note_is_followed_and_counted() {
-    let home = vault("![[Other note#Some heading#Below]]\n");
+    let home = vault("![[Other note#Some heading#Below]] [x]({{< ref \"b/Twin\" >}})\n");
     let store = home.store();
     let text = content(&store, "![[Other note#Some heading#Below]]");
     assert_eq!(text, "### Below\n\nDeep.\n");
     let options = ReadOptions { links: true, ..ReadOptions::default() };
     let links = store.read("Notes/Other note", &options).unwrap().links.unwrap();
+    assert_eq!(links.from, ["Notes/Page"]);
+    let links = store.read("b/Twin", &options).unwrap().links.unwrap();
     assert_eq!(links.from, ["Notes/Page"]);
 }
 

@@ -61,7 +61,8 @@ async fn call(
     called.map_err(|error| match (found, error) {
         (None, sabir_client::CallError::Rpc(_)) => {
             let names: Vec<_> = tools.iter().map(|tool| super::list::clean(&tool.name)).collect();
-            Failure::new(format!("no tool `{tool}` (the server has: {})", names.join(", ")))
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Failure::new(format!("no tool `{tool}` (the server has: {names})"))
         }
         (_, error) => failed(error),
     })

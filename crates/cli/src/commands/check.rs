@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::Opened;
 use super::serve::certificates;
 use crate::args::Check;
-use crate::config::{self, EMPTY, Mistake, Mistakes, Unstarted};
+use crate::config::{self, EMPTY, Mistake, Mistakes, NO_SOURCE, Unstarted};
 use crate::escape::escaped;
 use crate::report::{Failure, print, say};
 
@@ -153,6 +153,8 @@ impl Report {
         self.failed()?;
         if self.is_empty {
             say(EMPTY);
+        } else if self.sources.is_empty() {
+            say(NO_SOURCE);
         }
         for source in &self.sources {
             if let Some(summary) = &source.summary {

@@ -33,7 +33,7 @@ use self::operator::Operator;
 use self::reload::{Reloader, WatchedFiles};
 use super::{Opened, secrets};
 use crate::args::Serve;
-use crate::config::{self, EMPTY, Login, Oversight, Settings};
+use crate::config::{self, EMPTY, Login, NO_SOURCE, Oversight, Settings};
 use crate::escape::escaped;
 use crate::logging::Log;
 use crate::report::{Failure, say};
@@ -270,8 +270,8 @@ fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<Stri
         }
     }
     let is_empty = args.paths.is_empty() && settings.is_empty();
-    if is_empty && !args.host && transports.http.is_some() {
-        notes.push(EMPTY.to_owned());
+    if settings.sources.is_empty() && !args.host && transports.http.is_some() {
+        notes.push(if is_empty { EMPTY } else { NO_SOURCE }.to_owned());
     }
     if args.token.is_some() {
         notes.push("warning: --token is visible in the list of processes".to_owned());

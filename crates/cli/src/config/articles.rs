@@ -26,9 +26,9 @@ pub(crate) struct Articles {
     name: Option<Spanned<String>>,
     about: Option<String>,
     statuses: Option<Vec<String>>,
-    include: Option<Vec<String>>,
-    exclude: Option<Vec<String>>,
-    site: Option<String>,
+    include: Option<Spanned<Vec<String>>>,
+    exclude: Option<Spanned<Vec<String>>>,
+    site: Option<Spanned<String>>,
     structured: Option<bool>,
     max_chars: Option<Spanned<i64>>,
     appearance: Option<Spanned<toml::Value>>,
@@ -86,6 +86,7 @@ pub(super) fn settle(
     text: &Text<'_>,
     is_only: bool,
 ) -> Result<SourceDescription, Mistake> {
+    check_name(file.name.as_ref(), text)?;
     let choices = [("\"result\"", NotFound::Result), ("-32602", NotFound::InvalidParams)];
     let written = file.path.get_ref();
     let folder = shown(text.path.parent().unwrap_or(Path::new("")), written);
@@ -102,16 +103,19 @@ pub(super) fn settle(
     let commits = commits(file, text)?;
     let mut settings = Settings::new(text.folder().join(written));
     settings.statuses = file.statuses.clone();
-    settings.include = file.include.clone().unwrap_or_default();
-    settings.exclude = file.exclude.clone().unwrap_or_default();
-    settings.site = file.site.clone();
-    settings.weights = file.weight.iter().map(Weight::settle).collect();
+    let globs = |globs: &Option<Spanned<Vec<String>>>| globs.clone().map(Spanned::into_inner);
+    settings.include = globs(&file.include).unwrap_or_default();
+    settings.exclude = globs(&file.exclude).unwrap_or_default();
+    settings.site = site(file.site.as_ref(), text)?;
+    let weights = file.weight.iter().map(|weight| weight.settle(text));
+    settings.weights = weights.collect::<Result<_, _>>()?;
     settings.language = language(file.language.as_ref(), text)?;
     settings.model = file.embeddings.as_ref().map(|table| table.model.clone());
     let embeddings = file.embeddings.as_ref().map(|table| table.settle(text)).transpose()?;
     settings.watch = file.watch.unwrap_or(settings.watch);
     settings.cache = cache(file.cache.as_deref(), "articles", text);
     let place = text.place(file.path.span());
+    let globs = Globs::of(file, text);
     let named = if is_only { place.clone() } else { place.clone().hint(NAMES) };
     let (looked_at, missing) = (settings.folder.clone(), place.clone());
     let look = move || match std::fs::read_dir(&looked_at) {
@@ -134,7 +138,10 @@ pub(super) fn settle(
         };
         // The folder is read by a thread of the store, so this does not block for long.
         let store = Store::open(settings, progress::of_reading(&appearance.folder));
-        let store = store.map_err(|error| unopened(place, &error))?;
+        let store = store.map_err(|error| match &error {
+            OpenError::Glob(wrong) => globs.mistake(wrong.glob(), &error),
+            _ => unopened(place, &error),
+        })?;
         Ok(ArticleSource::with_services(Arc::new(store), appearance, Services { git, embeddings }))
     });
     Ok(described.looks(look))
@@ -142,6 +149,61 @@ pub(super) fn settle(
 
 fn unopened(place: Place, error: &OpenError) -> Mistake {
     place.mistake(format!("articles: {error}")).hint(RELATIVE)
+}
+
+/// The places of `include` and `exclude`, for an invalid glob in one of them.
+struct Globs {
+    include: Option<(Vec<String>, Place)>,
+    exclude: Option<Place>,
+    path: Place,
+}
+
+impl Globs {
+    fn of(file: &Articles, text: &Text<'_>) -> Self {
+        let include = file.include.as_ref();
+        Self {
+            include: include.map(|it| (it.get_ref().clone(), text.place(it.span()))),
+            exclude: file.exclude.as_ref().map(|it| text.place(it.span())),
+            path: text.place(file.path.span()),
+        }
+    }
+
+    fn mistake(self, glob: Option<&str>, error: &OpenError) -> Mistake {
+        let includes =
+            |(globs, _): &(Vec<String>, Place)| globs.iter().any(|it| Some(&**it) == glob);
+        let (key, place) = match self.include.filter(includes) {
+            Some((_, place)) => ("include", place),
+            None => ("exclude", self.exclude.unwrap_or(self.path)),
+        };
+        let hint = format!("write e.g. `{key} = [\"docs/**\", \"*.md\"]`");
+        place.mistake(format!("articles: `{key}`: {error}")).hint(hint)
+    }
+}
+
+/// The name of a folder, with which the names of its tools begin.
+fn check_name(name: Option<&Spanned<String>>, text: &Text<'_>) -> Result<(), Mistake> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    match name {
+        Some(name) if name.get_ref().is_empty() || !name.get_ref().chars().all(is_plain) => {
+            let plain = name.get_ref().replace(|c| !is_plain(c), "_");
+            let plain = plain.trim_matches('_');
+            let plain = if plain.is_empty() { "handbook" } else { plain };
+            let expected = "letters, digits, `_`, `-` and `.`";
+            let mistake = text.invalid(name, "name", expected);
+            Err(mistake.hint(format!("write e.g. `name = \"{plain}\"`")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The address of the site, which links begin with.
+fn site(written: Option<&Spanned<String>>, text: &Text<'_>) -> Result<Option<String>, Mistake> {
+    let Some(written) = written else { return Ok(None) };
+    let host = ["https://", "http://"].iter().find_map(|it| written.get_ref().strip_prefix(it));
+    if host.is_none_or(|host| host.is_empty() || host.starts_with('/')) {
+        return Err(text.invalid(written, "`site`", "e.g. \"https://docs.example.org\""));
+    }
+    Ok(Some(written.get_ref().clone()))
 }
 
 /// The language of articles that name none.
@@ -193,7 +255,10 @@ impl EmbeddingsTable {
     fn settle(&self, text: &Text<'_>) -> Result<Arc<Embeddings>, Mistake> {
         let key = self.key_env.as_ref().map(|name| variable(name, text)).transpose()?;
         let embeddings = Embeddings::new(self.url.get_ref(), &self.model, key.as_deref());
-        embeddings.map(Arc::new).map_err(|bad| text.mistake(self.url.span(), bad))
+        embeddings.map(Arc::new).map_err(|bad| {
+            let hint = "write e.g. `url = \"http://localhost:11434/v1\"`, or one with https";
+            text.mistake(self.url.span(), bad).hint(hint)
+        })
     }
 }
 
@@ -202,12 +267,17 @@ impl EmbeddingsTable {
 #[serde(deny_unknown_fields)]
 struct Weight {
     path: String,
-    factor: f32,
+    factor: Spanned<f32>,
 }
 
 impl Weight {
-    fn settle(&self) -> FolderWeight {
-        FolderWeight { path: self.path.clone(), factor: self.factor.max(0.0) }
+    fn settle(&self, text: &Text<'_>) -> Result<FolderWeight, Mistake> {
+        let factor = *self.factor.get_ref();
+        if !(0.0..=1000.0).contains(&factor) {
+            let what = format!("invalid `factor` {factor} (expected 0 to 1000, e.g. 0.7)");
+            return Err(text.mistake(self.factor.span(), what));
+        }
+        Ok(FolderWeight { path: self.path.clone(), factor })
     }
 }
 
@@ -240,6 +310,7 @@ pub(super) fn cache(written: Option<&str>, kind: &str, text: &Text<'_>) -> Optio
 /// The path of a folder as a person would type it.
 fn shown(folder: &Path, written: &str) -> PathBuf {
     match written {
+        "." if folder.as_os_str().is_empty() => PathBuf::from("."),
         "." => folder.to_owned(),
         written => folder.join(written),
     }
@@ -263,7 +334,7 @@ const LOOKED_AT: usize = 2000;
 const DEEPEST: usize = 3;
 
 /// Whether a folder, or one of those in it, holds Markdown. Those near the top are looked at first.
-pub(super) fn holds_markdown(folder: &Path) -> bool {
+pub(crate) fn holds_markdown(folder: &Path) -> bool {
     let mut folders = VecDeque::from([(folder.to_owned(), 0)]);
     let mut left = LOOKED_AT;
     while let Some((folder, depth)) = folders.pop_front() {

@@ -210,7 +210,15 @@ impl fmt::Display for Key<'_> {
 const MAX_KEYS: usize = 12;
 
 /// Lines for keys that are not in the template.
-const MORE_EXAMPLES: [(&str, &str); 5] = [
+const MORE_EXAMPLES: [(&str, &str); 13] = [
+    ("articles", "max_chars = 24000"),
+    ("articles", "weight = [{ path = \"blog\", factor = 0.7 }]"),
+    ("articles.weight", "path = \"blog\""),
+    ("articles.weight", "factor = 0.7"),
+    ("articles.embeddings", "url = \"http://localhost:11434/v1\""),
+    ("articles.embeddings", "model = \"nomic-embed-text\""),
+    ("request", "headers = { Accept = \"application/json\" }"),
+    ("request", "output = \"json\""),
     ("command.limits", "memory = \"512MB\""),
     ("command.limits", "cpu_time = \"10s\""),
     ("command.limits", "file_size = \"10MB\""),

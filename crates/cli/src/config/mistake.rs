@@ -123,6 +123,14 @@ impl Text<'_> {
         self.mistake(value.span(), what)
     }
 
+    /// " of `key`" for the value at a place, if its key is on the same line.
+    pub(crate) fn of_key(&self, value: &Range<usize>) -> String {
+        let before = &self.text[..boundary(self.text, value.start)];
+        let line = before.rsplit('\n').next().unwrap_or_default().trim();
+        let key = line.strip_suffix('=').map(str::trim).filter(|key| is_key(key));
+        key.map_or_else(String::new, |key| format!(" of `{key}`"))
+    }
+
     /// A mistake in the definition of `owner`.
     pub(crate) fn wrong_definition(
         &self,
@@ -167,6 +175,12 @@ impl Text<'_> {
         };
         match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
             Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
+            None if self.text.trim_start().starts_with('{') => {
+                let what = "this is JSON (expected TOML)";
+                let hint = "for a file of `mcpServers` write `[import]` and `path = \"FILE.json\"` \
+                            into a sabir.toml; `sabir import` prints the servers of your clients";
+                Mistake { what: what.to_owned(), ..mistake }.hint(hint)
+            }
             None if self.has_both_http() && mistake.is_at("http") => {
                 mistake.hint("a file with `[http]` writes its requests as `[[request]]`")
             }
@@ -200,6 +214,14 @@ impl Mistake {
         if error.kind() == io::ErrorKind::NotFound {
             let hint = "name a folder of Markdown, or a sabir.toml; `sabir init` writes one";
             return Self::of_file(path, "there is no such file or folder").hint(hint);
+        }
+        if error.kind() == io::ErrorKind::InvalidData
+            && let Ok(bytes) = std::fs::read(path)
+            && let Err(invalid) = str::from_utf8(&bytes)
+        {
+            let line = 1 + bytes[..invalid.valid_up_to()].iter().filter(|b| **b == b'\n').count();
+            let what = format!("invalid UTF-8 in line {line} (expected a text file in UTF-8)");
+            return Self::of_file(path, what).hint("save the file as UTF-8 in your editor");
         }
         Self::of_file(path, format!("cannot read the configuration: {error}"))
     }
@@ -333,17 +355,23 @@ fn boundary(text: &str, byte: usize) -> usize {
 /// The longest part of a line that is shown, in characters.
 const MAX_WIDTH: usize = 120;
 
+/// Whether it can be a key without quotes.
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+}
+
 /// A line that lacks quotes, a value or the equals sign: what is wrong, and a hint.
 fn unquoted(line: &str) -> Option<(String, String)> {
     let (key, value) = line.split_once([':', '='])?;
     let (key, value) = (key.trim(), value.trim());
-    let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
     let is_word = |c: char| c.is_alphanumeric() || "_-./: ".contains(c);
     match value {
-        _ if !is_key => None,
+        _ if !is_key(key) => None,
         "" => Some((format!("`{key}` has no value"), format!("write e.g. `{key} = \"…\"`"))),
         _ if !line.contains('=') => {
             let what = format!("invalid line `{}` (expected `=` after the key)", line.trim());
+            let is_value = toml::from_str::<toml::Table>(&format!("x = {value}")).is_ok();
+            let value = if is_value { value.to_owned() } else { format!("{value:?}") };
             Some((what, format!("write e.g. `{key} = {value}`")))
         }
         "True" | "False" | "yes" | "no" | "on" | "off" => {

@@ -35,6 +35,7 @@ mod upstream_auth; // how access tokens are got
 mod units; // parsing durations and sizes
 mod values; // durations, sizes and counts, with their places
 
+pub(crate) use articles::holds_markdown;
 pub(crate) use auth::is_plain;
 pub(crate) use cluster::ClusterStore;
 pub(crate) use expected::TEMPLATE;
@@ -60,6 +61,10 @@ pub(crate) const FILE_NAME: &str = "sabir.toml";
 /// What a person is told who serves nothing.
 pub(crate) const EMPTY: &str = "warning: nothing is served: there is neither a sabir.toml nor \
      Markdown in this folder\n  hint: name a folder of Markdown, or write a file: sabir init";
+
+/// What a person is told whose file has no source.
+pub(crate) const NO_SOURCE: &str = "warning: nothing is served: the file has no source\n  hint: for \
+     the Markdown of its folder, write `[[articles]]` and below it `path = \".\"`";
 
 /// Reads the configuration at `paths`: none, one, or several folders of articles.
 pub(crate) fn read_all(paths: &[PathBuf], ignore_found: bool) -> Result<Settings, Mistakes> {
@@ -99,7 +104,7 @@ pub(crate) fn read(path: Option<&Path>, ignore_found: bool) -> Result<Settings, 
         (Some(path), Err(error)) if error.kind() == ErrorKind::NotFound => folder(path),
         (None, Err(error)) if error.kind() == ErrorKind::NotFound => {
             let here = Path::new(".");
-            if articles::holds_markdown(here) {
+            if holds_markdown(here) {
                 return folder(here);
             }
             settle(&file::File::default(), &Text::new(&place, ""))

@@ -165,7 +165,8 @@ fn location(file: &OpenApi, owner: &str, text: &Text<'_>) -> Result<Location, Mi
         (None, Some(url)) => Err(text.invalid(url, "URL", "https://…")),
         _ => {
             let what = format!("{owner}: expected either `path` or `url` of a description");
-            Err(text.mistake(file.name.span(), what))
+            let hint = "add e.g. `path = \"openapi.yaml\"`, or `url = \"https://…/openapi.json\"`";
+            Err(text.mistake(file.name.span(), what).hint(hint))
         }
     }
 }

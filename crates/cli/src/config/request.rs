@@ -84,6 +84,7 @@ pub(super) fn settle(
     let sender = sender.and_then(|sender| sender.check(url.origin()).map(|()| sender));
     let sender =
         sender.map_err(|error| text.mistake(file.url.span(), format!("{owner}: {error}")))?;
+    check_headers(file, &owner, text)?;
     let mut headers = Vec::new();
     for (name, value) in texts(file.headers.as_ref(), text)? {
         let template = TextTemplate::parse_at(Place::Key("headers"), &value);
@@ -128,6 +129,34 @@ pub(super) fn settle(
     Ok(described.logs_in(known))
 }
 
+/// Names that cannot be sent, and secrets that are written into the file.
+fn check_headers(file: &Request, owner: &str, text: &Text<'_>) -> Result<(), Mistake> {
+    for (key, value) in file.headers.iter().flat_map(|headers| &headers.0) {
+        let name = key.get_ref().to_ascii_lowercase();
+        let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        if name.is_empty() || !name.chars().all(is_token) {
+            let what = format!("{owner}: headers: invalid name `{}`", key.get_ref());
+            let hint = "write e.g. `headers = { Accept = \"application/json\" }`";
+            return Err(text.mistake(key.span(), what).hint(hint));
+        }
+        let is_secret = ["authorization", "proxy-authorization", "cookie"].contains(&&*name)
+            || ["api-key", "apikey", "-token"].iter().any(|end| name.ends_with(end));
+        if is_secret && value.as_str().is_some_and(|value| !value.contains('{')) {
+            let what = format!("{owner}: headers: `{}` is a secret in the file", key.get_ref());
+            let hint = match &*name {
+                "authorization" => "{ type = \"bearer\", env = \"API_TOKEN\" }".to_owned(),
+                _ => format!(
+                    "{{ type = \"api_key\", in = \"header\", name = \"{}\", env = \"API_KEY\" }}",
+                    key.get_ref()
+                ),
+            };
+            let hint = format!("write `auth = [{hint}]`, and set that variable");
+            return Err(text.mistake(key.span(), what).hint(hint));
+        }
+    }
+    Ok(())
+}
+
 fn method(file: &Request, text: &Text<'_>) -> Result<Method, Mistake> {
     let Some(written) = &file.method else {
         return Ok(if file.body.is_some() { Method::Post } else { Method::Get });
@@ -141,7 +170,8 @@ fn body(file: &Request, owner: &str, text: &Text<'_>) -> Result<BodyForm, Mistak
     let Some(written) = &file.body else { return Ok(BodyForm::Empty) };
     let wrong = |what: &str| text.mistake(written.span(), format!("{owner}: body: {what}"));
     let bad = |error: DefinitionError| text.wrong_definition(written.span(), owner, &error);
-    let expected = "expected \"json\", or a table with one of `json`, `form`, `text` and `file`";
+    let expected = "expected \"json\", or a table with one of `json`, `form`, `text` and `file`, \
+                    e.g. { json = { name = \"{name}\" } }";
     let template = |value: &toml::Value| match value {
         toml::Value::String(value) => {
             TextTemplate::parse_at(Place::Key("body"), value).map_err(bad)

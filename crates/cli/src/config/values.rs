@@ -52,7 +52,8 @@ pub(super) fn positive(
 ) -> Result<Option<usize>, Mistake> {
     match number {
         Some(zero) if *zero.get_ref() == 0 => {
-            Err(text.mistake(zero.span(), "invalid number 0 (expected at least 1)"))
+            let of = text.of_key(&zero.span());
+            Err(text.mistake(zero.span(), format!("invalid number 0{of} (expected at least 1)")))
         }
         number => Ok(number.map(|number| *number.get_ref())),
     }
@@ -69,7 +70,8 @@ pub(super) fn one_of<T: Copy>(
     let chosen = choices.iter().find(|(name, _)| *name == written);
     chosen.map(|(_, choice)| Some(*choice)).ok_or_else(|| {
         let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        let what = format!("invalid value {written} (expected {})", names.join(" or "));
+        let of = text.of_key(&value.span());
+        let what = format!("invalid value {written}{of} (expected {})", names.join(" or "));
         text.mistake(value.span(), what)
     })
 }

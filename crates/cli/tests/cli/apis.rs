@@ -190,7 +190,7 @@ fn mistakes_are_reported_with_their_place() {
     let request = |rest: &str| format!("[[http]]\nname = \"r\"\n{rest}\n");
     check(
         &request("url = \"https://{host}/\"\ninput = { host = \"string\" }"),
-        "exit 3\nstderr:\nerror: request `r`: url: the host must be a name without placeholders\n  --> sabir.toml:3",
+        "exit 3\nstderr:\nerror: request `r`: url: the host must be a name without placeholders\n  --> sabir.toml:3\n  hint: write e.g. `url = \"https://api.example.com/v1/{id}?q={query?}\"`",
     );
     check(
         &request("url = \"https://x.test/{id}\""),
@@ -198,7 +198,7 @@ fn mistakes_are_reported_with_their_place() {
     );
     check(
         &request("url = \"https://x.test/\"\nbody = { json = 1, text = \"a\" }"),
-        "exit 3\nstderr:\nerror: request `r`: body: expected \"json\", or a table with one of `json`, `form`, `text` and `file`\n  --> sabir.toml:4",
+        "exit 3\nstderr:\nerror: request `r`: body: expected \"json\", or a table with one of `json`, `form`, `text` and `file`, e.g. { json = { name = \"{name}\" } }\n  --> sabir.toml:4",
     );
     check(
         &request("url = \"https://x.test/\"\nauth = [{ type = \"bearer\" }]"),
@@ -211,7 +211,7 @@ fn mistakes_are_reported_with_their_place() {
     let api = |rest: &str| format!("[[openapi]]\nname = \"x\"\n{rest}\n");
     check(
         &api(""),
-        "exit 3\nstderr:\nerror: openapi `x`: expected either `path` or `url` of a description\n  --> sabir.toml:2",
+        "exit 3\nstderr:\nerror: openapi `x`: expected either `path` or `url` of a description\n  --> sabir.toml:2\n  hint: add e.g. `path = \"openapi.yaml\"`, or `url = \"https://…/openapi.json\"`",
     );
     check(
         &api("url = \"https://x.test/api\"\nmethods = [\"FETCH\"]"),
@@ -230,5 +230,9 @@ fn mistakes_are_reported_with_their_place() {
     let folder = folder_with(&api("path = \"api.txt\""));
     std::fs::write(folder.path().join("api.txt"), "hello").unwrap();
     let shown = seen(&sabir(folder.path(), &["check"]));
-    assert!(shown.starts_with("exit 1\nstderr:\nerror: openapi x: cannot read the description: not an OpenAPI description"), "{shown}");
+    assert!(
+        shown.starts_with("exit 1\nstderr:\nerror: openapi x: cannot read the description /"),
+        "{shown}"
+    );
+    assert!(shown.contains("/api.txt: not an OpenAPI description"), "{shown}");
 }

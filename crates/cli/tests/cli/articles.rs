@@ -263,7 +263,7 @@ fn mistakes_in_the_file_are_reported_with_their_places() {
         ),
         (
             "[[articles]]\npath = \"content\"\nnot_found = -1\n",
-            "error: invalid value -1 (expected \"result\" or -32602)\n  --> sabir.toml:3",
+            "error: invalid value -1 of `not_found` (expected \"result\" or -32602)\n  --> sabir.toml:3",
         ),
         (
             "[[articles]]\npath = \"content\"\n[[articles]]\npath = \"content\"\n",

@@ -91,7 +91,11 @@ fn a_template_is_checked_with_its_place() {
         "run[1], character 1: unclosed `{`\n  --> sabir.toml:5\n  hint: write `{{` for a literal \
          brace",
     );
-    check_command("run = []", "run[0], character 1: missing program\n  --> sabir.toml:3");
+    check_command(
+        "run = []",
+        "run[0], character 1: missing program\n  --> sabir.toml:3\n  hint: write e.g. `run = [\"du\", \
+         \"-h\", \"{path}\"]`",
+    );
     check_command(
         "run = [\"{x}\"]\ninput = { x = \"string\" }",
         "run[0], character 1: the program cannot contain placeholders\n  --> \
@@ -208,7 +212,7 @@ fn times_sizes_counts_and_codes_are_checked() {
     );
     check(
         &format!("[[command]]\nname = \"t\"\n{good}concurrency = 0\n"),
-        "invalid number 0 (expected at least 1)\n  --> sabir.toml:4",
+        "invalid number 0 of `concurrency` (expected at least 1)\n  --> sabir.toml:4",
     );
     for codes in ["[]", "[0, 256]", "[-1]"] {
         check_command(

@@ -15,7 +15,12 @@ fn check(file: &str, expected: &str) {
 
 #[test]
 fn an_empty_file_offers_nothing() {
-    check("", "exit 0\nstderr:\n`sabir` offers 0 tools, 0 prompts and 0 resources");
+    check(
+        "",
+        "exit 0\nstderr:\nwarning: nothing is served: the file has no source\n  hint: for the Markdown \
+         of its folder, write `[[articles]]` and below it `path = \".\"`\n`sabir` offers 0 tools, 0 \
+         prompts and 0 resources",
+    );
 }
 
 #[test]
@@ -39,12 +44,12 @@ fn an_unknown_field_is_reported() {
 fn an_invalid_choice_is_reported_with_the_valid_ones() {
     check(
         "[dialect]\nunknown_tool = -32000\n",
-        "exit 3\nstderr:\nerror: invalid value -32000 (expected -32602 or -32601 or \
+        "exit 3\nstderr:\nerror: invalid value -32000 of `unknown_tool` (expected -32602 or -32601 or \
          \"result\")\n  --> sabir.toml:2",
     );
     check(
         "\n[dialect]\nrequire_ready = \"some\"\n",
-        "exit 3\nstderr:\nerror: invalid value \"some\" (expected \"none\" or \"tools\" or \
+        "exit 3\nstderr:\nerror: invalid value \"some\" of `require_ready` (expected \"none\" or \"tools\" or \
          \"all\")\n  --> sabir.toml:3",
     );
 }
@@ -72,7 +77,7 @@ fn durations_sizes_and_numbers_are_checked() {
     );
     check(
         "[limits]\ncalls = 0\n",
-        "exit 3\nstderr:\nerror: invalid number 0 (expected at least 1)\n  --> sabir.toml:2",
+        "exit 3\nstderr:\nerror: invalid number 0 of `calls` (expected at least 1)\n  --> sabir.toml:2",
     );
 }
 
@@ -108,6 +113,25 @@ fn init_writes_a_file_that_check_reads_and_never_overwrites() {
         seen(&sabir(folder.path(), &["init"])),
         "exit 1\nstderr:\nerror: sabir.toml already exists (not changed)"
     );
+}
+
+#[test]
+fn init_goes_on_serving_a_folder_of_markdown() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("note.md"), "# A note\n").unwrap();
+    let said = seen(&sabir(folder.path(), &["init"]));
+    assert!(said.contains("wrote sabir.toml, for the Markdown of this folder;"), "{said}");
+    let said = seen(&sabir(folder.path(), &["check"]));
+    assert!(said.contains("articles .: 1 article, 0 hidden"), "{said}");
+}
+
+#[test]
+fn a_file_without_a_source_is_told() {
+    let folder = folder_with("[server]\nname = \"x\"\n");
+    let said = seen(&sabir(folder.path(), &["check"]));
+    assert!(said.starts_with("exit 0") && said.contains("the file has no source"), "{said}");
+    let said = seen(&sabir(folder.path(), &["call", ".", "nothing"]));
+    assert!(said.contains("no tool `nothing` (the server has: none)"), "{said}");
 }
 
 #[test]

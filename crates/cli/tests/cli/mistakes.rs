@@ -46,6 +46,62 @@ const KEYS: &[Row] = &[
     ("[dialect]\nrevison = \"x\"", 2, &["did you mean `revision`?", "`revision = \"2025-11-25\"`"]),
 ];
 
+/// Folders and requests.
+const SOURCES: &[Row] = &[
+    ("[[articles]]\npath = \".\"\nsite = \"a.org\"", 3, &["invalid `site`", "\"https://"]),
+    ("[[articles]]\npath = \".\"\nname = \"my docs!\"", 3, &["`my docs!`", "name = \"my_docs\""]),
+    ("[[articles]]\npath = \".\"\nmax_chars = \"9k\"", 3, &["`max_chars`", "max_chars = 24000"]),
+    (
+        "[[articles]]\npath = \".\"\nappearance = \"x\"",
+        3,
+        &["\"x\" of `appearance`", "\"chatgpt\""],
+    ),
+    (
+        "[[articles]]\npath = \".\"\nweight = 0.5",
+        3,
+        &["`weight`", "{ path = \"blog\", factor = 0.7 }"],
+    ),
+    (
+        "[[articles]]\npath = \".\"\nweight = [\n  { path = \"a\", factor = -1 },\n]",
+        4,
+        &["invalid `factor` -1", "0.7"],
+    ),
+    (
+        "[[articles]]\npath = \".\"\ninclude = [\"*.md\"]\nexclude = [\"[a\"]",
+        4,
+        &["`exclude`: invalid glob", "exclude = [\"docs/**\""],
+    ),
+    (
+        "[[articles]]\npath = \".\"\nembeddings = { url = \"localhost:1\", model = \"m\" }",
+        3,
+        &["localhost:1", "url = \"http://localhost:11434/v1\""],
+    ),
+    (
+        "[[http]]\nname = \"t\"\nurl = \"https://a.org/\"\nheaders = { \"A b\" = \"c\" }",
+        4,
+        &["headers: invalid name `A b`", "headers = { Accept = "],
+    ),
+    (
+        "[[http]]\nname = \"t\"\nurl = \"https://a.org/\"\nheaders = { Authorization = \"Bearer x\" }",
+        4,
+        &["`Authorization` is a secret in the file", "auth = [{ type = \"bearer\", env = "],
+    ),
+    (
+        "[[http]]\nname = \"t\"\nurl = \"https://a.org/\"\nheaders = { X-API-Key = \"x\" }",
+        4,
+        &["`X-API-Key` is a secret", "in = \"header\", name = \"X-API-Key\""],
+    ),
+    (
+        "[[http]]\nname = \"t\"\nurl = \"ftp://a.org\"",
+        3,
+        &["starts with https://", "url = \"https://"],
+    ),
+    ("[[http]]\nname = \"t\"\nurl = \"https://a.org\"\noutput = {}", 4, &["output = \"json\""]),
+    ("[[openapi]]\nname = \"t\"", 2, &["either `path` or `url`", "path = \"openapi.yaml\""]),
+    ("{\"mcpServers\": {}}", 1, &["this is JSON (expected TOML)", "`[import]`", "`sabir import`"]),
+    ("path: docs", 1, &["expected `=` after the key", "`path = \"docs\"`"]),
+];
+
 /// Forms of values.
 const TYPES: &[Row] = &[
     ("[command]\nname = \"t\"", 1, &["`[command]` in single brackets", "`[[command]]`"]),
@@ -108,7 +164,7 @@ const VALUES: &[Row] = &[
     ("[http]\ntoken_env = \"SABIR_UNSET\"", 2, &["`SABIR_UNSET` is not set", "openssl rand"]),
     ("[limits]\ngrace = \"5\"", 2, &["invalid duration `5`", "\"5s\""]),
     ("[limits]\nmessage_size = \"16mb\"", 2, &["invalid size `16mb`", "\"16MB\""]),
-    ("[limits]\ncalls = 0", 2, &["invalid number 0 (expected at least 1)"]),
+    ("[limits]\ncalls = 0", 2, &["invalid number 0 of `calls` (expected at least 1)"]),
     ("[dialect]\nnull_id = \"x\"", 2, &["\"refuse\" or \"answer\""]),
     ("[[articles]]\npath = \"nowhere\"", 2, &["nowhere", "relative to the folder of this file"]),
     ("[[resource]]\nuri = \"note://{id}\"\ntext = \"x\"", 2, &["braces", "note://%7Bid%7D"]),
@@ -200,7 +256,7 @@ const FORBIDDEN: [&str; 12] = [
 
 #[test]
 fn each_of_the_broken_files_is_explained() {
-    let rows = [KEYS, TYPES, VALUES, SYNTAX].concat();
+    let rows = [KEYS, SOURCES, TYPES, VALUES, SYNTAX].concat();
     let commands =
         COMMANDS.iter().map(|(rest, line, texts)| (format!("{COMMAND}{rest}"), *line, *texts));
     let rows = rows.into_iter().map(|(file, line, texts)| (file.to_owned(), line, texts));
@@ -238,6 +294,16 @@ fn all_mistakes_of_a_file_are_reported_in_its_order() {
         (3, &["2", "3", "5", "6", "9", "10", "14", "15", "16", "16"][..]),
         "{said}"
     );
+}
+
+#[test]
+fn a_file_in_another_encoding_is_explained() {
+    let folder = folder_with("");
+    std::fs::write(folder.path().join("sabir.toml"), b"[server]\nname = \"\xe9\"\n").unwrap();
+    let Output { status, stderr, .. } = sabir(folder.path(), &["check"]);
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(3), "{said}");
+    assert!(said.contains("invalid UTF-8 in line 2") && said.contains("hint: "), "{said}");
 }
 
 #[test]

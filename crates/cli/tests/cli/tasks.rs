@@ -177,14 +177,14 @@ fn mistakes_are_named() {
     for (file, told) in [
         (
             "[[command]]\nname = \"a\"\ndescription = \"b\"\nrun = [\"true\"]\ntask = \"maybe\"",
-            "invalid value \"maybe\" (expected \"auto\" or \"always\" or \"never\")",
+            "invalid value \"maybe\" of `task` (expected \"auto\" or \"always\" or \"never\")",
         ),
         (
             "[[command]]\nname = \"a\"\ndescription = \"b\"\nrun = [\"true\"]\ntask_after = \"1s\"",
             "command `a`: `task_after` without `task = \"auto\"`",
         ),
         ("[tasks]\nttl = \"soon\"", "invalid duration `soon`"),
-        ("[tasks]\nper_caller = 0", "invalid number 0 (expected at least 1)"),
+        ("[tasks]\nper_caller = 0", "invalid number 0 of `per_caller` (expected at least 1)"),
     ] {
         let said = seen(&sabir(folder_with(file).path(), &["check"]));
         assert!(said.contains(told), "{said}");

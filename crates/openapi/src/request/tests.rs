@@ -244,6 +244,9 @@ fn bytes_are_a_file_and_xml_is_text() {
         operation("post", "/", &with_body("application/xml", json!({ "properties": { "a": {} } })));
     let request = send(&xml, r#"{"body":"<a/>"}"#).unwrap();
     assert_eq!(body_of(&request), ("application/xml", "<a/>"));
+    let about = "XML, as text, with the elements `a`.";
+    let schema = json!({ "type": "string", "description": about });
+    assert_eq!(xml.schema["properties"]["body"], schema);
 }
 
 #[test]

@@ -198,7 +198,10 @@ fn parse_program(run: &[RunItem]) -> Result<String, DefinitionError> {
     };
     match &program[..] {
         [Piece::Literal(program)] => Ok(program.clone()),
-        [] => Err(error(place, 1, "missing program")),
+        [] => {
+            let hint = "write e.g. `run = [\"du\", \"-h\", \"{path}\"]`";
+            Err(error(place, 1, "missing program").hint(hint))
+        }
         _ => Err(error(place, 1, "the program cannot contain placeholders")),
     }
 }

@@ -128,7 +128,8 @@ impl Source for ApiSource {
             }
             inner.load(From::Origin, &handle).await.map_err(|reason| {
                 inner.clone().refresh_later(handle, FIRST_RETRY);
-                StartError::new(format!("cannot read the description: {reason}"))
+                let place = &inner.api.loader.location;
+                StartError::new(format!("cannot read the description {place}: {reason}"))
             })
         })
     }

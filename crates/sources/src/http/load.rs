@@ -3,6 +3,7 @@
 //! A file may refer to files of its own folder and below. A URL may be fetched from the hosts of the
 //! policy only; a description from the network never reads a file of this machine.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -23,6 +24,15 @@ pub enum Location {
     File(PathBuf),
     /// A URL.
     Url(String),
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Url(url) => f.write_str(url.split('?').next().unwrap_or(url)),
+        }
+    }
 }
 
 /// Reads descriptions.

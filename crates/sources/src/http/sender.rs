@@ -311,13 +311,17 @@ struct Answered {
 fn build(request: &Request) -> Result<http::Request<Bytes>, String> {
     let method = request.method.as_str();
     let mut builder = http::Request::builder().method(method).uri(&request.url);
-    builder = builder.header(USER_AGENT, concat!("sabir/", env!("CARGO_PKG_VERSION")));
     for (name, value) in &request.headers {
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| format!("`{name}` is not the name of a header"))?;
         let value = HeaderValue::from_str(value)
             .map_err(|_| format!("`{name}` contains a character that a header cannot have"))?;
         builder = builder.header(name, value);
+    }
+    let headers = builder.headers_mut();
+    if let Some(headers) = headers.filter(|headers| !headers.contains_key(USER_AGENT)) {
+        let ours = HeaderValue::from_static(concat!("sabir/", env!("CARGO_PKG_VERSION")));
+        headers.insert(USER_AGENT, ours);
     }
     let body = Bytes::from(request.body.clone().unwrap_or_default());
     builder.body(body).map_err(|error| format!("the request is not valid: {error}"))

@@ -28,7 +28,10 @@ const URL: Place = Place::Key("url");
 impl UrlTemplate {
     /// Parses a URL. Its host and the names of its parameters have no placeholders.
     pub fn parse(url: &str) -> Result<Self, BadTemplate> {
-        let wrong = |what: &str| DefinitionError::new(Location::Text(URL, None), what);
+        let wrong = |what: &str| {
+            let hint = "write e.g. `url = \"https://api.example.com/v1/{id}?q={query?}\"`";
+            DefinitionError::new(Location::Text(URL, None), what).hint(hint)
+        };
         let scheme = ["https://", "http://"].into_iter().find(|scheme| url.starts_with(scheme));
         let scheme = scheme.ok_or_else(|| wrong("expected a URL that starts with https://"))?;
         let rest = &url[scheme.len()..];

@@ -58,6 +58,23 @@ async fn an_operation_is_a_tool_and_its_answer_a_result() {
 }
 
 #[tokio::test]
+async fn a_header_of_the_caller_replaces_ours() {
+    let server = Server::start(|_, _| answer("1")).await;
+    let agent = json!([{ "name": "User-Agent", "in": "header", "schema": { "type": "string" } }]);
+    let paths = json!({ "/": { "get": { "operationId": "one", "parameters": agent } } });
+    let shop = Shop::of(&server.url, paths, |_| {}).await;
+    shop.call("one", json!({ "User-Agent": "mine" })).await.unwrap();
+    shop.call("one", json!({})).await.unwrap();
+    let sent = server.received();
+    let agents = sent.iter().map(|request| {
+        let mine = request.headers.iter().filter(|(name, _)| name == "user-agent");
+        mine.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    });
+    let ours = concat!("sabir/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(agents.collect::<Vec<_>>(), [["mine"], [ours]]);
+}
+
+#[tokio::test]
 async fn a_long_answer_is_cut_and_whole_as_a_resource() {
     let long = format!("\"{}\"", "x".repeat(5000));
     let server = Server::start({

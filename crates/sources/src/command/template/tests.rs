@@ -68,8 +68,10 @@ fn errors_have_a_location_and_a_hint() {
     check(&["echo", "a\0b"], "run[1], character 2: a NUL byte cannot be passed to a program");
     check(&["{program}"], "run[0], character 1: the program cannot contain placeholders");
     check(&["bin/{program}"], "run[0], character 1: the program cannot contain placeholders");
-    check(&[""], "run[0], character 1: missing program");
-    check(&[], "run[0], character 1: missing program");
+    let missing =
+        "run[0], character 1: missing program; write e.g. `run = [\"du\", \"-h\", \"{path}\"]`";
+    check(&[""], missing);
+    check(&[], missing);
     let inner = RunItem::Group(vec!["-e".into(), "{".into()]);
     let run = [RunItem::Argument("grep".into()), inner];
     let error = CommandLine::parse(&run, &[]).unwrap_err();
