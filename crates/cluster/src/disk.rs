@@ -1,5 +1,7 @@
 //! A store in a file that survives the process, also one that is killed.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,6 +46,7 @@ impl DiskStore {
         let named = |error: &dyn std::fmt::Display| {
             Away::new(format!("cannot open the store {}: {error}", path.display()))
         };
+        create_private(path).map_err(|error| named(&error))?;
         let database = Database::create(path).map_err(|error| named(&error))?;
         let records = Records { database, changes: AtomicUsize::new(0), clock };
         // Reading demands that the table exists.
@@ -62,6 +65,18 @@ impl DiskStore {
             let done = tokio::task::spawn_blocking(move || work(&records)).await;
             done.map_err(Away::new)?.map_err(Away::new)
         })
+    }
+}
+
+/// Creates the file of a store, unless it is there, for its owner only: what callers have is in it.
+pub fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -281,6 +296,16 @@ mod tests {
         let later = open();
         let count = later.run(|records| records.change(|table| table.len())).await.unwrap();
         assert_eq!(count, 0, "what has expired does not stay on the disk");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_a_new_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.redb");
+        drop(DiskStore::open(&path).unwrap());
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

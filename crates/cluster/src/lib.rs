@@ -14,7 +14,7 @@ mod status; // what nodes say about themselves
 mod store; // records that expire
 
 pub use bus::{Bus, Received, To};
-pub use disk::DiskStore;
+pub use disk::{DiskStore, create_private};
 pub use members::Members;
 pub use memory::{Hub, HubNode};
 pub use redis::Redis;

@@ -1,11 +1,10 @@
 //! A store in a file that survives the process, also one that is killed.
 
-use std::fs::File;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+use sabir_cluster::create_private;
 
 use crate::record::TaskRecord;
 use crate::store::{Pending, StoreError, TaskStore};
@@ -60,18 +59,6 @@ impl DiskStore {
             all.push(entry?.1.value().to_vec());
         }
         Ok(all)
-    }
-}
-
-/// Creates the file, unless it is there, for its owner only: it has the results of all callers.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
     }
 }
 
