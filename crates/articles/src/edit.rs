@@ -36,6 +36,9 @@ pub enum WriteError {
     /// There is an article, or a file that is not served.
     #[error("`{0}` exists already (expected the `etag` of its current content)")]
     Exists(String),
+    /// An article is to be moved to where one is, or a file that is not served.
+    #[error("`{0}` exists already (expected a place where no article is)")]
+    Taken(String),
     /// Somebody has changed the article meanwhile.
     #[error("`{0}` has changed since it was read (expected its current `etag`: read it again)")]
     Stale(String),
@@ -179,7 +182,10 @@ impl Folder {
             self.check_place(root, to)?;
             let (_, hash) = self.current(path, expected)?;
             let moved = make_parent(root, to).and_then(|()| move_new(root, path, to));
-            moved.map_err(|error| refused(to, error))?;
+            moved.map_err(|error| match refused(to, error) {
+                WriteError::Exists(to) => WriteError::Taken(to),
+                error => error,
+            })?;
             sync(root, path);
             sync(root, to);
             Ok(hash)

@@ -102,7 +102,7 @@ fn a_file_is_moved_to_a_free_place_only() {
     let hash = folder.rename("c/a.md", "d/e/b.md", None).unwrap();
     assert_eq!(read(&home, "d/e/b.md"), "---\ntitle: A\n---\nOld.\n");
     folder.create("c/a.md", "Other").unwrap();
-    assert!(matches!(folder.rename("c/a.md", "d/e/b.md", None), Err(WriteError::Exists(_))));
+    assert!(matches!(folder.rename("c/a.md", "d/e/b.md", None), Err(WriteError::Taken(_))));
     let stale = folder.rename("d/e/b.md", "x.md", Some(&etag(hash + 1)));
     assert!(matches!(stale, Err(WriteError::Stale(_))));
     folder.rename("d/e/b.md", "x.md", Some(&etag(hash))).unwrap();

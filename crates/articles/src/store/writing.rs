@@ -53,7 +53,7 @@ impl Store {
         let to = path_of(to, extension)?;
         let taken = self.shared.snapshot().listing.article(id_of(&to)).cloned();
         if taken.is_some_and(|other| other.path != entry.path) {
-            return Err(WriteError::Exists(id_of(&to).to_owned()));
+            return Err(WriteError::Taken(id_of(&to).to_owned()));
         }
         let hash = self.folder.load().rename(&entry.path, &to, etag)?;
         Ok(self.served(hash, vec![to, entry.path.to_string()]))

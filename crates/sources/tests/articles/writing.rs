@@ -66,7 +66,7 @@ async fn text_is_appended_and_an_article_moved() {
     assert_eq!(std::fs::read_to_string(home.path("c/log.md")).unwrap(), "# Log\n\n- one\n- two\n");
 
     let taken = said(&shop, "move_article", json!({"slug": "log", "to": "c/other"})).await;
-    assert!(taken.starts_with("failed: `c/other` exists already"), "{taken}");
+    assert_eq!(taken, "failed: `c/other` exists already (expected a place where no article is)");
     let moved = said(&shop, "move_article", json!({"slug": "log", "to": "old/diary"})).await;
     assert!(moved.starts_with("Done: Move c/log.md to old/diary.md.\nId: `old/diary`"), "{moved}");
     assert!(moved.ends_with("Linked from (not changed): `c/other`"), "{moved}");
