@@ -477,22 +477,24 @@ fn shared_cache(offers: &[&CheckedOffer]) -> CacheHint {
 fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilities {
     let any = |has: fn(&Offer) -> bool| offers.iter().any(|checked| has(&checked.offer));
     let tools = any(|offer| !offer.tools.is_empty());
-    let prompts = any(|offer| !offer.prompts.is_empty());
+    let prompts = any(|offer| offer.is_unknown || !offer.prompts.is_empty());
     let resources = any(|offer| {
-        !(offer.resources.is_empty() && offer.templates.is_empty() && offer.unlisted.is_empty())
+        let has_none =
+            offer.resources.is_empty() && offer.templates.is_empty() && offer.unlisted.is_empty();
+        offer.is_unknown || !has_none
     });
     ServerCapabilities {
         // A server that offers nothing yet still says what it would offer.
-        tools: tools || changeable || !(prompts || resources),
+        tools: tools || changeable || any(|offer| offer.is_unknown) || !(prompts || resources),
         prompts,
         resources,
-        completions: any(|offer| offer.completes),
-        logging: any(|offer| offer.logs),
-        subscribe: resources && any(|offer| offer.updates),
+        completions: any(|offer| offer.is_unknown || offer.completes),
+        logging: any(|offer| offer.is_unknown || offer.logs),
+        subscribe: resources && any(|offer| offer.is_unknown || offer.updates),
         skills: any(|offer| !offer.skills.is_empty()),
         ui: apps::are_any(offers),
         tasks: any(|offer| offer.task.mode != TaskMode::Never && !offer.tools.is_empty()),
         ..ServerCapabilities::default()
     }
-    .with_list_changed(changeable || any(|offer| offer.changes))
+    .with_list_changed(changeable || any(|offer| offer.is_unknown || offer.changes))
 }

@@ -252,6 +252,9 @@ pub struct Offer {
     pub updates: bool,
     /// Whether its offer may change.
     pub changes: bool,
+    /// What it offers is not known yet. Clients that connect meanwhile are told that it may be
+    /// anything: those with a session are told only once what they can ask for.
+    pub is_unknown: bool,
     /// How long clients may cache its part of a list.
     pub cache: CacheHint,
     /// Whether calls of its tools may become tasks.
@@ -335,6 +338,7 @@ impl Default for Offer {
             logs: false,
             updates: false,
             changes: false,
+            is_unknown: false,
             cache: CacheHint { ttl_ms: 300_000, scope: CacheScope::Public },
             task: TaskPolicy::default(),
         }

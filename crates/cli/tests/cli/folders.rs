@@ -352,9 +352,12 @@ fn an_image_is_named_by_its_uri_and_read() {
     let read = said(&mut client, "get_article", json!({"slug": "a"}));
     let text = "![x](article:///c/img/x%20y.png) ![gone](gone.png) [data](article:///data.csv)";
     assert!(read.contains(text), "{read}");
-    for uri in ["article:///c/img/x%20y.png", "article:///data.csv"] {
+    for (uri, form, content) in [
+        ("article:///c/img/x%20y.png", "blob", "bm90IHJlYWxseQ=="),
+        ("article:///data.csv", "text", "a,b\n"),
+    ] {
         let contents = client.ask("resources/read", json!({ "uri": uri }));
-        assert!(contents["result"]["contents"][0]["blob"].is_string(), "{contents}");
+        assert_eq!(contents["result"]["contents"][0][form], content, "{contents}");
         let told = said(&mut client, "get_article", json!({ "slug": uri }));
         assert!(told.ends_with(&format!("read the resource `{uri}`")), "{told}");
     }

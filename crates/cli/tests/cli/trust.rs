@@ -143,7 +143,7 @@ fn serve_names_the_file_that_it_found_and_its_programs() {
         .collect();
     let folder = folder_with(&format!("{COMMAND}{more}"));
     let path = folder.path().to_str().unwrap();
-    let args = ["serve", path, "--http", "127.0.0.1:0"];
+    let args = ["serve", path, "--http", "127.0.0.1:0", "--console", "never"];
     let mut child = command(Path::new("/"), &args).stderr(Stdio::piped()).spawn().unwrap();
     let lines = said(&mut child, 20);
     child.kill().unwrap();

@@ -59,7 +59,7 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             "[[upstream]]\nname = \"a\"\nrun = [\"x\"]\nscope = \"planet\"\n",
-            "invalid value \"planet\" (expected \"shared\" or \"session\")",
+            "invalid value \"planet\" of `scope` (expected \"shared\" or \"session\")",
         ),
         ("[import]\npath = \"nowhere.json\"\n", "import: cannot read "),
     ] {

@@ -90,6 +90,26 @@ fn capabilities_are_those_of_the_offers() {
 }
 
 #[test]
+fn a_source_whose_offer_is_not_known_may_offer_anything() {
+    let (registry, _) = registry();
+    let source = FakeSource::new(Offer { is_unknown: true, ..Offer::default() });
+    add(&registry, source.clone()).unwrap();
+    let declared = registry.snapshot().capabilities().clone();
+    let all = ServerCapabilities {
+        tools: true,
+        prompts: true,
+        resources: true,
+        completions: true,
+        logging: true,
+        subscribe: true,
+        ..Default::default()
+    };
+    assert_eq!(declared, all.with_list_changed(true));
+    source.become_(tools(&["a"])).unwrap();
+    assert!(!registry.snapshot().capabilities().prompts);
+}
+
+#[test]
 fn a_call_keeps_the_catalog_it_started_with() {
     let (registry, told) = registry();
     add(&registry, FakeSource::new(tools(&["a"]))).unwrap();

@@ -105,7 +105,8 @@ impl Upstream {
         };
         let memory = settings.memory.as_ref().filter(|_| catalog.is_none());
         let was_in_vain = memory.is_some_and(|memory| !memory.note_attempt());
-        let mapped = mapping.apply(&catalog.clone().unwrap_or_default());
+        let mut mapped = mapping.apply(&catalog.clone().unwrap_or_default());
+        mapped.offer.is_unknown = catalog.is_none();
         Arc::new(Self {
             queue: CallQueue::new(settings.concurrency, MAX_WAITING),
             reach,
