@@ -26,9 +26,12 @@ def main() -> None:
     is_check = sys.argv[1:] == ["--check"]
     serve = ["serve", "examples/handbook"]
     port = ["--http", "0"] if is_check else []
-    server = subprocess.Popen([sabir, *serve, *port], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    # The token of the console is another at every start.
+    env = {**os.environ, "SABIR_CONSOLE_TOKEN": "pH2Vq8cW4mZt"}
+    pipe = subprocess.PIPE
+    server = subprocess.Popen([sabir, *serve, *port], cwd=ROOT, stderr=pipe, env=env, text=True)
     try:
-        said = [server.stderr.readline().rstrip() for _ in range(4)]
+        said = [server.stderr.readline().rstrip() for _ in range(5)]
         url = said[0].rsplit(" ", 1)[1]
         call = ["--cli", url, "--transport", "http", "--method", "tools/call",
                 "--tool-name", "search_articles", "--tool-arg", f"query={QUESTION}"]
