@@ -10,7 +10,7 @@ import https from "node:https";
 import tls from "node:tls";
 
 import { freePort } from "./issuer.mjs";
-import { until } from "./sabir.mjs";
+import { modern, until } from "./sabir.mjs";
 
 const [sabir, folder] = process.argv.slice(2);
 const NAME = "mcp.example.test";
@@ -57,28 +57,8 @@ function get(url, ca, name = "localhost", { method = "GET", headers = {}, body }
 
 /// Calls the tool as a client that trusts `ca`.
 async function call(ca) {
-  const version = "2026-07-28";
-  const body = JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "tools/call",
-    params: {
-      name: "read",
-      arguments: {},
-      _meta: {
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientCapabilities": {},
-      },
-    },
-  });
-  const headers = {
-    host: NAME,
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
-    "mcp-protocol-version": version,
-    "mcp-method": "tools/call",
-    "mcp-name": "read",
-  };
+  const { headers: usual, body } = modern("read");
+  const headers = { ...usual, host: NAME };
   const answer = await get(`https://127.0.0.1:${port}/mcp`, ca, NAME, { method: "POST", headers, body });
   assert.equal(answer.status, 200, answer.text);
   assert.match(answer.text, /the notes/);

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { freePort, issuer, machineToken } from "./issuer.mjs";
 import { logIn } from "./person.mjs";
-import { serving, until } from "./sabir.mjs";
+import { modern, serving, until } from "./sabir.mjs";
 
 const [sabir, folder, url] = process.argv.slice(2);
 if (url) await asClient();
@@ -93,29 +93,8 @@ async function asClient() {
 /// The audit log has the address of the client, whatever the client says.
 async function addresses(url, provider, ca) {
   const token = await machineToken(provider, url, "notes:read");
-  const version = "2026-07-28";
-  const body = JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "tools/call",
-    params: {
-      name: "read",
-      arguments: {},
-      _meta: {
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientCapabilities": {},
-      },
-    },
-  });
-  const headers = {
-    authorization: `Bearer ${token}`,
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
-    "mcp-protocol-version": version,
-    "mcp-method": "tools/call",
-    "mcp-name": "read",
-    "x-forwarded-for": "203.0.113.9",
-  };
+  const { headers: usual, body } = modern("read");
+  const headers = { ...usual, authorization: `Bearer ${token}`, "x-forwarded-for": "203.0.113.9" };
   const options = { method: "POST", ca, headers, localAddress: "127.0.0.2" };
   const status = await new Promise((done, failed) => {
     const request = https.request(url.replace("localhost", "127.0.0.1"), { ...options, servername: "localhost" });

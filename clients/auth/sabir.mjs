@@ -51,33 +51,30 @@ export async function serving({ sabir, folder, port, configuration, before }, wo
   assert.ok(!said.includes("eyJ"), "no token is logged");
 }
 
-/// Lists the tools with a token, or calls one.
-export async function request(url, token, name = undefined) {
+/// The headers and the body of a modern request that lists the tools, or calls one.
+export function modern(name = undefined) {
   const version = "2026-07-28";
   const method = name ? "tools/call" : "tools/list";
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": version,
-      "mcp-method": method,
-      ...(name && { "mcp-name": name }),
-    },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method,
-      params: {
-        ...(name && { name, arguments: {} }),
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": version,
-          "io.modelcontextprotocol/clientCapabilities": {},
-        },
-      },
-    }),
-  });
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-protocol-version": version,
+    "mcp-method": method,
+    ...(name && { "mcp-name": name }),
+  };
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const params = { ...(name && { name, arguments: {} }), _meta };
+  return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) };
+}
+
+/// Lists the tools with a token, or calls one.
+export async function request(url, token, name = undefined) {
+  const { headers, body } = modern(name);
+  const authorization = `Bearer ${token}`;
+  const response = await fetch(url, { method: "POST", headers: { ...headers, authorization }, body });
   const text = await response.text();
   const challenge = response.headers.get("www-authenticate") ?? "";
   return { status: response.status, challenge, text };

@@ -149,6 +149,8 @@ def use(chaos, pair):
             if status not in (200, 503):
                 return chaos.violate(4, f"{status} after the fault: {body}")
             time.sleep(0.1)
+        if status != 200:
+            return chaos.violate(4, f"a node has not found the store again: {body}")
     for _ in range(4):
         client.last_id += 1
         client.work()

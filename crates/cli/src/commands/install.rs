@@ -99,8 +99,8 @@ fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, S
     match (name, &ours[..]) {
         (Some(name), _) => {
             servers.iter().find(|server| server.name == name).ok_or_else(|| match &all[..] {
-                [] => format!("there is no server `{name}`, nor any other"),
-                all => format!("there is no server `{name}` (expected one of {})", named(all)),
+                [] => format!("unknown server `{name}` (no server is configured)"),
+                all => format!("unknown server `{name}` (expected one of {})", named(all)),
             })
         }
         (None, [only]) => Ok(only),

@@ -177,7 +177,7 @@ fn secret(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
     let hint = "`openssl rand -hex 32` prints a token";
     let secret = variable(env, text).map_err(|mistake| mistake.hint(hint))?;
     if Token::from_hash(&secret).is_some() {
-        // Else the hash, which is no secret, would be the token.
+        // A hash is not secret: taken as the token, it would admit anybody who has read the file.
         let what = format!("`{}` has the hash of a token (expected the token)", env.get_ref());
         return Err(text.mistake(env.span(), what).hint("write `hash = \"sha256:…\"` instead"));
     }

@@ -213,7 +213,7 @@ impl Mistake {
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound {
             let hint = "name a folder of Markdown, or a sabir.toml; `sabir init` writes one";
-            return Self::of_file(path, "there is no such file or folder").hint(hint);
+            return Self::of_file(path, "file or folder not found").hint(hint);
         }
         if error.kind() == io::ErrorKind::InvalidData
             && let Ok(bytes) = std::fs::read(path)

@@ -44,7 +44,7 @@ type Look = Box<dyn Fn() -> Result<(), Mistake> + Send>;
 /// An upstream before it is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Unstarted {
-    /// Its program, if there is no such file.
+    /// The program that it runs, if that file does not exist.
     pub(crate) missing_program: Option<PathBuf>,
 }
 

@@ -61,7 +61,7 @@ async fn a_certificate_is_obtained_and_used_again_after_a_restart() {
     );
     let file = configured(&format!("{origin}/directory"), &cache, &trust);
     let mut server = Server::start(&file, &[], &[]);
-    // Nobody can connect before there is a certificate.
+    // Handshakes fail until the certificate is there.
     let early = acme.authority().connect(port(&server), None, "http/1.1").await;
     let early = early.unwrap_err().to_string();
     assert!(early.contains("AccessDenied"), "{early}");

@@ -138,5 +138,5 @@ fn mistakes_are_named() {
         assert!(said.starts_with("exit 3") && said.contains(told), "{said}");
     }
     let said = seen(&sabir(folder_with(&app("built_in = true")).path(), &["check"]));
-    assert!(said.contains("warning: app: there is no tool `a`"), "{said}");
+    assert!(said.contains("warning: app: unknown tool `a`"), "{said}");
 }

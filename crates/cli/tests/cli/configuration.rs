@@ -96,7 +96,7 @@ fn a_missing_file_is_reported() {
     let output = sabir(folder.path(), &["check", "other.toml"]);
     assert_eq!(
         seen(&output),
-        "exit 3\nstderr:\nerror: there is no such file or folder\n  --> other.toml\n  hint: name a \
+        "exit 3\nstderr:\nerror: file or folder not found\n  --> other.toml\n  hint: name a \
          folder of Markdown, or a sabir.toml; `sabir init` writes one"
     );
 }

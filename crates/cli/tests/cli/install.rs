@@ -183,8 +183,8 @@ fn what_cannot_be_done_is_explained_and_changes_nothing() {
     check("{}", &["uninstall", "cursor"], "there are no servers");
     let other = "{\"mcpServers\":{\"web\":{\"url\":\"http://x\"}}}";
     check(other, &["uninstall", "cursor"], "no server runs Sabir (name the one to remove: web)");
-    check(other, &["uninstall", "cursor", "wbe"], "there is no server `wbe` (expected one of web)");
-    check("{}", &["uninstall", "cursor", "zz"], "there is no server `zz`");
+    check(other, &["uninstall", "cursor", "wbe"], "unknown server `wbe` (expected one of web)");
+    check("{}", &["uninstall", "cursor", "zz"], "unknown server `zz`");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
     let refused = run(&["install", "cursor"]);
     assert!(refused.contains("is read-only\n  hint: make it writable"), "{refused}");

@@ -50,7 +50,7 @@ impl Registry {
                 );
                 let apps = entry.checked.offer.apps.iter();
                 let lost = apps.filter(|(name, _)| catalog.tool(name).is_none());
-                problems.extend(lost.map(|(name, _)| format!("app: there is no tool `{name}`")));
+                problems.extend(lost.map(|(name, _)| format!("app: unknown tool `{name}`")));
                 (entry.id, entry.source.clone(), entry.state.clone(), problems, collisions)
             })
             .collect();

@@ -243,7 +243,7 @@ impl Inner {
         let sender = self.sender(&servers);
         let base = self.api.base_url.clone().or_else(|| servers.into_iter().next());
         match (&base, &sender) {
-            (None, _) => problems.push("there is no server URL (set `base_url`)".to_owned()),
+            (None, _) => problems.push("no server URL (set `base_url`)".to_owned()),
             (Some(base), Ok(sender)) => {
                 let refused = sender.check(base).err();
                 problems

@@ -129,7 +129,7 @@ impl Reach {
         auth.map(|(auth, server)| auth.credentials(&server, user)).transpose()
     }
 
-    /// Its program, if there is no such file.
+    /// The program that it runs, if that file does not exist.
     pub fn missing_program(&self) -> Option<&Path> {
         let Self::Program { program, env, cwd, .. } = self else { return None };
         find(program, &environment(env), cwd).is_none().then_some(program.as_path())

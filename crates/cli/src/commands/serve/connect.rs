@@ -337,7 +337,7 @@ impl Connect for ConnectPages {
         }
         let mut links = self.lock();
         links.retain(|_, link| link.made.elapsed() < LINK_TIME);
-        // One for each, however often a login is begun: nobody can displace the links of others.
+        // One link per caller and upstream, so that repeated logins do not displace the links of others.
         let known = links
             .iter_mut()
             .find(|(_, link)| link.caller.is_same_as(caller) && link.upstream == upstream);

@@ -111,10 +111,10 @@ impl Operator {
         Ok(Some(Self { metrics: Metrics::new(), console, otlp, tracer, metrics_file }))
     }
 
-    /// The console is for loopback addresses only. By default it remembers calls from the start for a
-    /// person at a terminal, and otherwise from when it is opened: a service whose console nobody
-    /// opens has no cost of it. A server that demands authentication has none without a terminal,
-    /// because its token would stand in the log.
+    /// The console is for loopback addresses only. By default, at a terminal it keeps calls from the
+    /// start. Without one it keeps calls from when it is first opened, so that a service does not pay
+    /// for a console that is not used; and a server that demands authentication does not serve it,
+    /// because the token of the console would be in the log.
     fn console(
         place: ConsolePlace,
         http: Option<&mut HttpSettings>,
