@@ -23,7 +23,7 @@ pub(crate) struct Batch {
 }
 
 impl Batches {
-    /// Begins a batch. It counts as running itself until all of its parts were looked at.
+    /// Begins a batch. It counts as a running part itself until all of its parts are started.
     pub(crate) fn open(&mut self, key: u64, stream: StreamId) {
         let (ids, answers) = (HashSet::new(), Vec::new());
         let batch = Batch { key, stream, running: 1, ids, answers };

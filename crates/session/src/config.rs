@@ -11,7 +11,7 @@ use crate::dialect::Dialect;
 /// The configuration that all sessions of a server share.
 #[derive(Debug)]
 pub struct SessionConfig {
-    /// How this deployment deviates.
+    /// The deviations of this deployment.
     pub dialect: Dialect,
     /// The limits of one client.
     pub limits: Limits,
@@ -21,9 +21,9 @@ pub struct SessionConfig {
     pub elicitation_ids: ElicitationIds,
 }
 
-/// Names for the pages that users are asked to visit. The specification wants them unique within a
-/// server: all its sessions take them from here. Where several nodes serve the same sessions, the
-/// ids of questions are taken from here, too.
+/// Names for the pages that users are asked to visit. They must be unique within a server, so all
+/// its sessions take them from here. Where several nodes serve the same sessions, the ids of
+/// questions are taken from here, too.
 #[derive(Debug)]
 pub struct ElicitationIds {
     server: Box<str>,
@@ -32,7 +32,7 @@ pub struct ElicitationIds {
 }
 
 impl ElicitationIds {
-    /// `server` tells this server from others that speak with the same clients.
+    /// `server` distinguishes this server from others with the same clients.
     pub fn new(server: impl Into<Box<str>>) -> Self {
         Self { server: server.into(), is_node: false, last: AtomicU64::new(0) }
     }
@@ -66,7 +66,7 @@ pub struct Limits {
     pub question_time: Option<Duration>,
     /// Resources and listeners at once. One more is refused.
     pub subscriptions: usize,
-    /// Bytes of the URIs of these. More are refused.
+    /// Bytes of their URIs. More are refused.
     pub subscription_bytes: usize,
     /// Bytes of the answers to one batch. An answer that does not fit is replaced by an error.
     pub batch_bytes: usize,
@@ -93,7 +93,7 @@ impl Default for Limits {
 pub enum SessionKind {
     /// A pipe or the like, which serves both eras, request by request.
     Stream,
-    /// A legacy client over HTTP, and what it speaks until a handshake says otherwise.
+    /// A legacy client over HTTP, with its revision until the handshake.
     LegacyHttp(Revision),
     /// One HTTP request whose header names a modern revision.
     ModernHttp,

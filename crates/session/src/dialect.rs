@@ -1,4 +1,4 @@
-//! How a deployment deviates from the default, which is the specification's.
+//! Deviations of a deployment from the default, which is the specification.
 
 use sabir_wire::Revision;
 
@@ -17,7 +17,7 @@ pub struct Dialect {
     pub missing_method: MissingMethod,
     /// The treatment of a request with the id `null`.
     pub null_id: NullId,
-    /// Whether `name` and `version` stand at the top of the initialize result too.
+    /// Whether `name` and `version` also appear at the top of the initialize result.
     pub flat_server_info: bool,
 }
 

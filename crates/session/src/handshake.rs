@@ -1,4 +1,5 @@
-//! Which revision is spoken, and by whom. The era of a request is decided only here.
+//! The revision of a session and the metadata of its client. The era of a request is decided only
+//! here.
 
 use sabir_wire::types::{ClientCapabilities, Level, ServerCapabilities, Topic};
 use sabir_wire::{Caller, Era, Initialize, Meta, Method, Problem, Raw, Revision};
@@ -21,7 +22,7 @@ pub(crate) struct Client {
     pub(crate) announced: Announced,
 }
 
-/// Which lists may change, as a client was told in the handshake.
+/// The lists whose changes the handshake promised to announce.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Announced {
     tools: bool,
@@ -30,7 +31,7 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
-    /// Whether the client expects to be told of changes to `topic` without having subscribed.
+    /// Whether the client expects to be notified of changes to `topic` without having subscribed.
     pub(crate) fn includes(self, topic: &Topic) -> bool {
         match topic {
             Topic::Tools => self.tools,
@@ -52,15 +53,15 @@ impl From<&ServerCapabilities> for Announced {
 }
 
 impl Client {
-    /// A client that has said nothing yet.
+    /// A client before its handshake.
     pub(crate) fn unknown(revision: Revision) -> Self {
-        // A client that set no level gets what a person would want to see.
+        // The default for a client that sets no level.
         let log_level = Level::Info;
         let capabilities = ClientCapabilities::default();
         Self { revision, capabilities, name: None, log_level, announced: Announced::default() }
     }
 
-    /// Takes over what `initialize` says, and agrees on a revision.
+    /// Takes over the params of `initialize`, and agrees on a revision.
     pub(crate) fn negotiate(
         &mut self,
         hello: &Initialize,
@@ -82,7 +83,7 @@ impl Client {
         Ok(())
     }
 
-    /// The metadata of a legacy request, completed by what is remembered.
+    /// The metadata of a legacy request, completed from the handshake.
     pub(crate) fn describe(&self, caller: Caller, meta: Meta) -> RequestMeta {
         RequestMeta {
             caller,
@@ -111,7 +112,7 @@ pub fn era(is_handshake: bool, meta: &Meta, transport_says_modern: bool, dialect
     }
 }
 
-/// The metadata of a modern request: everything must be in it.
+/// The metadata of a modern request, which must be complete.
 pub(crate) fn describe_modern(caller: Caller, meta: Meta) -> Result<RequestMeta, Problem> {
     let missing = |key: &str| {
         Problem::Params(format!("`_meta[\"io.modelcontextprotocol/{key}\"]` is missing").into())

@@ -26,14 +26,14 @@ pub(crate) struct Inflight {
     #[serde(with = "exact")]
     pub(crate) progress: Option<f64>,
     pub(crate) effect: Effect,
-    /// It calls a tool, whose result can say that it failed.
+    /// It is a call of a tool, whose result can report a failure.
     pub(crate) is_tool: bool,
     /// The request, to be started again once the client has answered. Only a legacy client's call
     /// that may ask has one.
     pub(crate) restart: Option<Restart>,
 }
 
-/// A request as it arrived. Parsing it again is rare, and cheaper than keeping what was parsed.
+/// A request as it arrived. Parsing it again is rare, and cheaper than keeping the parsed form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Restart {
     pub(crate) caller: Caller,
@@ -50,9 +50,15 @@ pub(crate) enum Effect {
     Subscribe(Box<str>),
     Unsubscribe(Box<str>),
     SetLevel(Level),
+    /// Its filter is taken from the outcome, and may have become smaller; until then it counts as
+    /// requested.
+    Listen {
+        weight: usize,
+        bytes: usize,
+    },
 }
 
-/// The end of a time that begins now. Without a limit there is none.
+/// The deadline of a time limit that begins now; `None` without a limit.
 pub(crate) fn deadline(now: Duration, time: Option<Duration>) -> Option<Duration> {
     now.checked_add(time?)
 }
@@ -119,13 +125,15 @@ impl Calls {
         self.calls.iter().filter(|call| call.stream == stream).map(|call| call.key).collect()
     }
 
-    /// What will be subscriptions once they have succeeded: how many, and the bytes of their URIs.
+    /// The subscriptions that requests in flight will add: their number, and the bytes of their
+    /// URIs.
     pub(crate) fn subscribing(&self) -> (usize, usize) {
-        let uris = self.calls.iter().filter_map(|call| match &call.effect {
-            Effect::Subscribe(uri) => Some(uri.len()),
+        let coming = self.calls.iter().filter_map(|call| match &call.effect {
+            Effect::Subscribe(uri) => Some((1, uri.len())),
+            Effect::Listen { weight, bytes } => Some((*weight, *bytes)),
             _ => None,
         });
-        uris.fold((0, 0), |(count, bytes), uri| (count + 1, bytes + uri))
+        coming.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 }
 

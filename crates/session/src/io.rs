@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something that happened.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
+#[expect(clippy::large_enum_variant, reason = "nearly all values are the large variant")]
 pub enum Input {
     /// A frame arrived.
     Received {
@@ -33,21 +33,21 @@ pub enum Input {
     },
     /// A call ended.
     Finished {
-        /// Which one.
+        /// The call.
         call: CallKey,
         /// Its outcome.
         outcome: Outcome,
     },
-    /// A running call has something to say.
+    /// A running call notifies its client.
     Notified {
-        /// Which one.
+        /// The call.
         call: CallKey,
         /// The notification.
         note: CallNotification,
     },
     /// Something that is offered changed.
     Changed(Topic),
-    /// The state of a task changed. Told to those who listen to it.
+    /// The state of a task changed. Its listeners are notified.
     Task(Box<Task>),
     /// The stream has no reader any more: its calls are stopped and not answered.
     Gone(StreamId),
@@ -56,17 +56,18 @@ pub enum Input {
     Announced(Bytes),
     /// Time passed.
     Tick,
-    /// The client says no more, or we stop: running calls may finish within the grace.
+    /// The client sends nothing more, or the server stops: running calls may finish within the
+    /// grace period.
     Eof,
 }
 
 /// Something to be done.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
+#[expect(clippy::large_enum_variant, reason = "nearly all values are the large variant")]
 pub enum Output {
     /// Send a message to the client.
     Send {
-        /// Beside which frame it belongs; none if it belongs to no request.
+        /// The stream of its request; `None` if it belongs to no request.
         stream: Option<StreamId>,
         /// One JSON-RPC message, or the answers to a batch. No newline in it.
         frame: Bytes,
@@ -77,13 +78,13 @@ pub enum Output {
     Start(Call),
     /// Stop this call: its result is no longer wanted.
     Abort(CallKey),
-    /// The questions of this call will not be answered: its source may drop what waits for them.
+    /// The questions of this call will not be answered: its source may stop waiting for them.
     Abandon(CallKey),
     /// The client wants to know when this resource changes.
     Watch(Box<str>),
     /// The client no longer wants to know when this resource changes.
     Unwatch(Box<str>),
-    /// The handshake is complete: the client, as it named itself.
+    /// The handshake is complete; with the `clientInfo` of the client.
     Ready(Option<Raw>),
     /// The client sent a notification that the protocol does not know.
     Notified {
@@ -92,7 +93,7 @@ pub enum Output {
         /// Its params.
         params: Option<Raw>,
     },
-    /// The conversation is over.
+    /// The session is over.
     Close,
 }
 
@@ -101,7 +102,8 @@ pub enum Output {
 pub enum MessageKind {
     /// The answer to a request, or the answers to a batch; the code, where it is an error.
     Answer(Option<i64>),
-    /// An error that answers no request: what came was none, or its id could not be used.
+    /// An error that answers no request: the message was not a request, or its id could not be
+    /// used.
     Refusal(i64),
     /// A request of ours. The call that asks waits for its answer.
     Question,
@@ -114,7 +116,7 @@ pub enum MessageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey(pub u64);
 
-/// Which of a client's streams a message belongs to. On a pipe there is only one; over HTTP each
+/// The client's stream that a message belongs to. On a pipe there is only one; over HTTP each
 /// exchange is one.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
@@ -132,7 +134,7 @@ pub struct Call {
     pub request: Request,
 }
 
-/// The metadata of a request: who makes it, and what its client understands.
+/// The metadata of a request: its caller, and the capabilities of its client.
 #[derive(Clone, Debug)]
 pub struct RequestMeta {
     /// The caller, established by the transport.
@@ -143,7 +145,7 @@ pub struct RequestMeta {
     pub capabilities: ClientCapabilities,
     /// The client's own name for itself.
     pub client: Option<Raw>,
-    /// The least of the log messages that it wants; `None` wants none.
+    /// The lowest level of the log messages that it wants; `None` if it wants none.
     pub log_level: Option<Level>,
     /// The request's metadata object.
     pub meta: Meta,
@@ -158,10 +160,10 @@ pub enum Outcome {
     NeedInput {
         /// Their state is sealed already.
         questions: Questions,
-        /// The errors of a legacy client are passed on to the call. Otherwise they end it.
+        /// Whether the errors of a legacy client are passed on to the call. Otherwise they end it.
         takes_refusals: bool,
     },
-    /// The client will be told of this much.
+    /// The changes that the client will be notified of.
     Listening(SubscriptionFilter),
     /// It failed.
     Failed(Problem),
@@ -170,16 +172,16 @@ pub enum Outcome {
 /// A notification of a running call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallNotification {
-    /// How far it has come.
+    /// Progress of the call.
     Progress {
         /// Must grow.
         progress: f64,
-        /// Where it ends, if known.
+        /// Progress at the end, if known.
         total: Option<f64>,
         /// For people.
         message: Option<String>,
     },
-    /// Something for the log.
+    /// A log message.
     Log {
         /// The level of the message.
         level: Level,

@@ -1,4 +1,4 @@
-//! Which steps are legal. The diagram is code.
+//! The phases of a session and their legal transitions.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub(crate) enum Phase {
     Initializing,
     /// The handshake is complete.
     Ready,
-    /// The client says no more; running calls may finish.
+    /// The client sends nothing more; running calls may finish.
     Draining,
     /// Terminal.
     Closed,
@@ -31,16 +31,16 @@ impl Phase {
     }
 }
 
-/// How far the handshake of a legacy client is.
+/// The state of the handshake of a legacy client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionState {
-    /// For `initialize`.
+    /// `initialize` is awaited.
     Waiting,
     /// `initialize` was answered.
     Initializing,
-    /// `notifications/initialized` has come.
+    /// `notifications/initialized` has arrived.
     Ready,
-    /// Gone.
+    /// The session is over.
     Closed,
 }
 

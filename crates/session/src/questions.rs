@@ -28,7 +28,7 @@ struct PendingCall {
     call: CallKey,
     open: Vec<OpenQuestion>,
     answers: Vec<(String, Raw)>,
-    /// The errors that it was answered with, if the call takes them.
+    /// The errors that the client answered with, if the call takes them.
     #[serde(default)]
     refusals: Option<Vec<(String, ErrorObject)>>,
     state: Option<String>,
@@ -53,8 +53,8 @@ pub(crate) enum Answered {
 }
 
 impl PendingQuestions {
-    /// Records the questions of a call, and returns the requests to send. The metadata of all is that
-    /// of each: in this era no result goes around them.
+    /// Records the questions of a call, and returns the requests to send. Each request gets the
+    /// metadata of them all: this era has no result around them to carry it.
     pub(crate) fn ask(
         &mut self,
         call: CallKey,

@@ -1,10 +1,10 @@
-//! The one entry point: an input goes in, what must be done comes out.
+//! The one entry point of a session: an input goes in, outputs come out.
 
 mod asking; // questions to the client
-mod incoming; // frames, taken apart
+mod incoming; // incoming frames
 mod reply; // responses
-mod sharing; // what several nodes know of one session
-mod watching; // what the client is told of
+mod sharing; // sessions that several nodes serve
+mod watching; // notifications of changes
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,12 +38,12 @@ pub struct Session {
     pub(crate) kind: SessionKind,
     pub(crate) state: State,
     clock: Clock,
-    /// Counts the changes of what nodes share.
+    /// Counts the changes of the state that nodes share.
     changes: u32,
 }
 
 impl Session {
-    /// A session without any input so far. `owner` is who opens it.
+    /// A session without any input so far. `owner` is the caller who opens it.
     pub fn new(config: Arc<SessionConfig>, kind: SessionKind, owner: Caller) -> Self {
         let revision = match (config.dialect.revision, kind) {
             (Some(pinned), _) => pinned,
@@ -76,7 +76,7 @@ impl Session {
         Self { config, kind, state, clock: Clock::resumed(age, now), changes: 0 }
     }
 
-    /// Advances the session by one input, appending what must be done to `out`.
+    /// Advances the session by one input, appending its outputs to `out`.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         let now = self.clock.start(now);
         match input {
@@ -110,7 +110,7 @@ impl Session {
         self.clock.when(next?)
     }
 
-    /// What kind of session it is.
+    /// The kind of the session.
     pub fn kind(&self) -> SessionKind {
         self.kind
     }
@@ -120,7 +120,7 @@ impl Session {
         &self.state.owner
     }
 
-    /// How far the handshake of a legacy client is.
+    /// The state of the handshake of a legacy client.
     pub fn state(&self) -> SessionState {
         self.state.phase.into()
     }
@@ -151,7 +151,7 @@ impl Session {
         calls.uses(stream) || subscriptions.is_listening(stream) || batches.uses(stream)
     }
 
-    /// Whether answers to a batch are kept until the last of them is there.
+    /// Whether a batch waits for its last answer.
     pub fn has_batch(&self) -> bool {
         !self.state.batches.is_unused()
     }
@@ -185,7 +185,7 @@ impl Session {
             Ok(mut call) => {
                 let can_restart = era == Era::Legacy && may_ask_client(&method);
                 if can_restart && let Some(resume) = call.request.resume_mut() {
-                    // In this era answers are responses: params of that name are not ours.
+                    // In this era answers are responses: params of that name are ignored.
                     *resume = Resume::default();
                 }
                 let caller = call.from.caller.clone();
@@ -250,7 +250,7 @@ impl Session {
         })
     }
 
-    /// Makes a call of a request, if the limits allow. A handshake takes effect here.
+    /// Turns a request into a call, if the limits allow. A handshake takes effect here.
     fn admit(&mut self, mut from: RequestMeta, request: Request) -> Result<Call, Problem> {
         let (state, limits) = (&mut self.state, &self.config.limits);
         if matches!(state.phase, Phase::Draining | Phase::Closed) {
@@ -379,7 +379,7 @@ impl Session {
             Err(problem) if call.is_tool => {
                 reply::tool_failure(&problem, call.revision, &self.config.dialect)
             }
-            // Only a tool's result can say that it failed.
+            // Only the result of a tool can report a failure.
             Err(problem) => Err(render::error(&problem, call.revision)),
         };
         let reply_to = ReplyTo { stream: call.stream, batch: call.batch };
@@ -390,7 +390,7 @@ impl Session {
     fn take_effect(&mut self, effect: Effect, out: &mut Vec<Output>) {
         self.changes += u32::from(effect != Effect::None);
         match effect {
-            Effect::None | Effect::Initialize => {}
+            Effect::None | Effect::Initialize | Effect::Listen { .. } => {}
             Effect::Subscribe(uri) => self.change_subscriptions(out, |all| all.subscribe(uri)),
             Effect::Unsubscribe(uri) => self.change_subscriptions(out, |all| all.unsubscribe(&uri)),
             Effect::SetLevel(level) => self.state.client.log_level = level,
@@ -477,6 +477,10 @@ fn effect_of(request: &Request) -> Effect {
         Request::Subscribe(uri) => Effect::Subscribe(uri.clone()),
         Request::Unsubscribe(uri) => Effect::Unsubscribe(uri.clone()),
         Request::SetLevel(level) => Effect::SetLevel(*level),
+        Request::Listen(listen) => {
+            let filter = &listen.filter;
+            Effect::Listen { weight: filter.weight(), bytes: filter.size() }
+        }
         _ => Effect::None,
     }
 }

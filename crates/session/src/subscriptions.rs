@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::io::StreamId;
 
-/// The filter of a subscription.
+/// All subscriptions of a session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Subscriptions {
     /// Legacy: resources by URI. List changes go to every legacy client that is ready.
@@ -27,7 +27,7 @@ pub(crate) struct Listener {
 }
 
 impl Subscriptions {
-    /// How many there are, of either era; a listener counts as many as it has resources.
+    /// The number of subscriptions of both eras; a listener counts with the weight of its filter.
     pub(crate) fn len(&self) -> usize {
         let listened = self.listeners.iter().map(|listener| listener.filter.weight());
         self.resources.len() + listened.sum::<usize>()
@@ -53,7 +53,7 @@ impl Subscriptions {
         self.resources.retain(|known| &**known != uri);
     }
 
-    /// Takes over the resources that were subscribed to or given up elsewhere since `base`.
+    /// Takes over the subscriptions that another node has added or removed since `base`.
     pub(crate) fn merge(&mut self, base: &Self, theirs: &Self) {
         let added = theirs.resources.iter().filter(|uri| !base.is_subscribed(uri));
         added.for_each(|uri| self.subscribe(uri.clone()));
@@ -61,14 +61,14 @@ impl Subscriptions {
         removed.for_each(|uri| self.unsubscribe(uri));
     }
 
-    /// Begins to tell a listener; its first message is the acknowledgement.
+    /// Adds a listener, and returns its first message, the acknowledgement.
     pub(crate) fn listen(&mut self, id: Id, stream: StreamId, filter: SubscriptionFilter) -> Bytes {
         let acknowledged = render::acknowledged(&id, &filter);
         self.listeners.push(Listener { id, stream, filter });
         acknowledged
     }
 
-    /// Ends the listener that `id` opened, without a word: its client does not want one.
+    /// Removes the listener that `id` opened, without a message: its client has cancelled it.
     pub(crate) fn forget(&mut self, id: &Id) {
         self.listeners.retain(|listener| listener.id != *id);
     }
@@ -86,15 +86,14 @@ impl Subscriptions {
         self.listeners.iter().any(|listener| listener.id == *id)
     }
 
-    /// The resources that anybody listens to, each once.
+    /// The watched resources, each once.
     pub(crate) fn watched(&self) -> Vec<Box<str>> {
         let listened = self.listeners.iter().flat_map(|l| &l.filter.resource_subscriptions);
         let all: BTreeSet<_> = self.resources.iter().chain(listened).cloned().collect();
         all.into_iter().collect()
     }
 
-    /// The messages that tell of a change. `expected` says whether a legacy client is there that
-    /// was promised notifications of its kind.
+    /// The notifications of a change. `expected`: a legacy client was promised those of this topic.
     pub(crate) fn announce(&self, topic: &Topic, expected: bool) -> Vec<(Option<StreamId>, Bytes)> {
         let legacy_wants = match topic {
             Topic::Resource(uri) => self.is_subscribed(uri),
@@ -110,13 +109,13 @@ impl Subscriptions {
             .collect()
     }
 
-    /// The tasks that anybody listens to, each once.
+    /// The watched tasks, each once.
     pub(crate) fn watched_tasks(&self) -> Vec<Box<str>> {
         let all: BTreeSet<_> = self.listeners.iter().flat_map(|l| &l.filter.task_ids).collect();
         all.into_iter().cloned().collect()
     }
 
-    /// The messages that tell of the state of a task.
+    /// The notifications of the state of a task.
     pub(crate) fn announce_task(&self, task: &Task) -> Vec<(StreamId, Bytes)> {
         let wants = |listener: &&Listener| listener.filter.task_ids.contains(&task.id);
         let told = self

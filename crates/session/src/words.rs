@@ -3,14 +3,14 @@
 use sabir_wire::types::ClientCapabilities;
 use sabir_wire::{Id, Problem, Raw};
 
-/// The most bytes that are kept of each: a client's name, its capabilities, an id, a token.
+/// The limit in bytes of each: a client's name, its capabilities, an id, a token.
 const MAX_WORDS: usize = 1 << 10;
 
-/// The most bytes of a name and of a version where the whole would be too long.
+/// The limit in bytes of a name and of a version, where the whole `clientInfo` is too long.
 const MAX_NAME: usize = 256;
 
-/// What is kept of `clientInfo`: a copy, as a session outlives the message that it came in. Of one
-/// that is too long, the beginning of the name and of the version.
+/// A copy of `clientInfo`, as a session outlives its message. If it is too long, the beginnings of
+/// its name and version.
 pub(crate) fn kept_name(client: &Raw) -> Option<Raw> {
     if client.text().len() <= MAX_WORDS {
         return Some(client.compact());
@@ -23,7 +23,7 @@ pub(crate) fn kept_name(client: &Raw) -> Option<Raw> {
     Raw::of(&kept.collect::<std::collections::BTreeMap<_, _>>()).ok()
 }
 
-/// What is kept of a client's capabilities: a copy, and unknown ones only if they are few.
+/// A copy of a client's capabilities, without the unknown ones if they are too long.
 pub(crate) fn kept_capabilities(capabilities: &ClientCapabilities) -> ClientCapabilities {
     let mut kept = capabilities.clone();
     kept.extra = kept.extra.compact(MAX_WORDS);

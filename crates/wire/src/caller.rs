@@ -1,8 +1,9 @@
-//! Who makes a request.
+//! The caller of a request.
 //!
 //! The transport establishes the caller before it parses anything, and it travels with the request
-//! through the session into the source's context. It stands in this crate because it is request
-//! metadata: the session carries it and the registry hands it on, and the two share only this crate.
+//! through the session into the source's context. It is in this crate because it is request
+//! metadata: the session carries it and the registry hands it on, and the two share only this
+//! crate.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::raw::Raw;
 
-/// Who makes a request: an issuer, a subject that the issuer vouches for, and what they may do.
+/// The caller of a request: an issuer, a subject that the issuer vouches for, and its scopes.
 ///
 /// Cloning shares the data.
 ///
@@ -29,7 +30,7 @@ use crate::raw::Raw;
 #[serde(transparent)]
 pub struct Caller {
     identity: Arc<Identity>,
-    /// It is no part of who calls.
+    /// Not part of the identity.
     #[serde(skip)]
     remote: Option<Arc<Remote>>,
 }
@@ -51,7 +52,7 @@ struct Identity {
     scopes: BTreeSet<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claims: Option<Raw>,
-    /// Until when its credentials are valid, in seconds since 1970.
+    /// When its credentials expire, in seconds since 1970.
     #[serde(skip)]
     expires: Option<u64>,
     /// The access token, where a source exchanges it. It is never written anywhere.
@@ -109,8 +110,8 @@ impl Caller {
         self
     }
 
-    /// Who vouches for the subject: a URL for OAuth, `token` for a static token, `sabir` for the
-    /// built-in callers.
+    /// The issuer, which vouches for the subject: a URL for OAuth, `token` for a static token,
+    /// `sabir` for the built-in callers.
     pub fn issuer(&self) -> &str {
         &self.identity.issuer
     }
@@ -142,8 +143,8 @@ impl Caller {
         self
     }
 
-    /// The access token of the request, if somebody may exchange it for another. It must not be sent
-    /// to anybody but its issuer.
+    /// The access token of the request, if a source may exchange it for another. It must be sent to
+    /// its issuer only.
     pub fn token(&self) -> Option<&Arc<str>> {
         self.identity.token.as_ref()
     }
@@ -159,20 +160,20 @@ impl Caller {
         self.remote.as_ref()?.address
     }
 
-    /// The same caller, with credentials that are valid until then, in seconds since 1970.
+    /// The same caller, whose credentials expire at `expires`, in seconds since 1970.
     #[must_use]
     pub fn until(mut self, expires: u64) -> Self {
         Arc::make_mut(&mut self.identity).expires = Some(expires);
         self
     }
 
-    /// Until when its credentials are valid, in seconds since 1970; `None` if they do not expire.
+    /// When its credentials expire, in seconds since 1970; `None` if they do not.
     pub fn expires(&self) -> Option<u64> {
         self.identity.expires
     }
 
-    /// A number for queues in which callers take turns. Callers whom nobody vouches for are told
-    /// apart by their connections; for all others it does not matter how many they open.
+    /// A number for queues in which callers take turns. A caller that no issuer vouches for has one
+    /// number per connection; any other caller has one number for all of its connections.
     pub fn share(&self) -> u64 {
         if !self.is_vouched_for() {
             return self.remote.as_ref().map_or(0, |remote| remote.connection);
@@ -182,7 +183,7 @@ impl Caller {
         hasher.finish()
     }
 
-    /// Whether an issuer vouches for the caller. All others are told apart by their connections only.
+    /// Whether an issuer vouches for the caller. Other callers differ by their connections only.
     pub fn is_vouched_for(&self) -> bool {
         self.issuer() != BUILT_IN
     }

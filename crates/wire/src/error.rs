@@ -48,7 +48,7 @@ impl Code {
     pub const MISSING_CAPABILITY: i64 = -32021;
     /// The request names a revision that is not served.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// The caller may not do this: a code of our own, outside of what JSON-RPC reserves.
+    /// The caller may not do this: a code of our own, outside of the range that JSON-RPC reserves.
     pub const FORBIDDEN: i64 = 403;
 }
 

@@ -48,7 +48,7 @@ impl Id {
         }))
     }
 
-    /// About how many bytes it has.
+    /// Approximate size in bytes.
     pub fn size(&self) -> usize {
         match &self.0 {
             Repr::Digits(text) | Repr::Text(text) => text.len(),
@@ -102,7 +102,7 @@ pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// As it stands on the wire.
+/// As it is on the wire.
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = RawValue::from_string(self.to_string()).map_err(serde::ser::Error::custom)?;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_come_back_as_they_were() {
+    fn ids_are_written_as_they_were_read() {
         for json in
             ["0", "-0", "-7", "9223372036854775807", "18446744073709551616", r#""1""#, r#""""#]
         {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_is_written_as_the_field_writes_it() {
+    fn a_string_is_written_as_serde_json_writes_it() {
         let all: String = (0..0x180).filter_map(char::from_u32).collect();
         for text in [&all, "", "plain", "\"\\\"", "a\nb\u{1f}c\u{7f}", "é€😀"] {
             let mut written = Vec::new();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_and_containers_are_no_ids() {
+    fn fractions_and_containers_are_not_ids() {
         for json in ["1.0", "1e3", "true", "{}", "[]", "-", ""] {
             assert_eq!(Id::parse(json), None, "{json}");
         }

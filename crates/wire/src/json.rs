@@ -5,11 +5,11 @@
 //! type does not know are kept in its [`Extra`], together with the order of all members and the
 //! spelling of numbers, so that a value that was read is written as its author wrote it.
 //!
-//! Three rules say what is not kept: an optional member that is `null` is read as absent, a string
-//! may be escaped differently, and a member that a revision does not have is left out of it.
+//! Three things are not kept: an optional member that is `null` is read as absent, a string may be
+//! escaped differently, and a member that a revision does not have is left out of it.
 
 mod edit; // changes of single members of an object
-mod extra; // what a type does not know
+mod extra; // members that a type does not know
 mod object; // members of an object, read and written
 mod values; // strings, numbers, lists
 
@@ -27,7 +27,7 @@ pub(crate) use values::{Number, read_word, text_of, write_word};
 
 /// A type of the specification that can be read from JSON of any revision.
 pub trait ReadJson: Sized {
-    /// Reads the value, or says which member is wrong.
+    /// Reads the value, or names the invalid member.
     fn read_json(json: &Raw) -> Result<Self, Invalid>;
 
     /// The value of a member that is absent; `None` if the member is required.
@@ -57,7 +57,7 @@ pub trait WriteJson {
         self.is_none()
     }
 
-    /// Whether `text`, from which the value was read, still says the same.
+    /// Whether `text`, from which the value was read, still has the same value.
     fn still_says(&self, _text: &Raw) -> bool {
         false
     }
@@ -73,7 +73,7 @@ pub trait WriteJson {
 /// Why JSON is not of the expected type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// Where, as `tools[3].inputSchema`; empty for the value itself.
+    /// The path, as `tools[3].inputSchema`; empty for the value itself.
     pub path: String,
     /// The type that was expected there; empty if the member is missing.
     pub expected: Cow<'static, str>,

@@ -19,9 +19,9 @@ mod raw; // JSON left as text
 pub mod render; // messages of a server in the client's revision
 mod request; // the requests of a client
 mod revision; // the dated revisions
-pub mod scan; // JSON in one pass, where it is plain
+pub mod scan; // a one-pass scanner for plain JSON
 mod strict; // types that are read only from an object
-mod tap; // who sees every message of a link
+mod tap; // observers of every message of a link
 mod task; // calls whose results are fetched later
 pub mod types; // one file per page of the specification
 mod uri; // URI templates

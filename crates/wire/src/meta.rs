@@ -27,7 +27,7 @@ pub struct Meta {
     pub client: Option<Raw>,
     /// Capabilities of the client.
     pub capabilities: Option<ClientCapabilities>,
-    /// Lowest level of the log messages that the client wants; without it, it wants none.
+    /// Lowest level of the log messages that the client wants; `None` if it wants none.
     pub log_level: Option<Level>,
 }
 
@@ -169,8 +169,8 @@ impl Meta {
         fields.read(whole, meta)
     }
 
-    /// The `_meta` object of a request in `revision`; `None` if it would be empty. What is known
-    /// comes from the fields, everything else from `raw`. The modern era names the revision and the
+    /// The `_meta` object of a request in `revision`; `None` if it would be empty. Known members
+    /// come from the fields, all others from `raw`. The modern era names the revision and the
     /// client's capabilities.
     pub fn to_raw(&self, revision: Revision) -> Option<Raw> {
         let is_modern = revision.features().stateless;

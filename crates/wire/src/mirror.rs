@@ -56,7 +56,7 @@ impl MirroredArgument {
         value_at(arguments, &self.path).filter(|value| !value.is_null())
     }
 
-    /// The value of the header for these arguments, encoded; `None` if there is none.
+    /// The value of the header for these arguments, encoded; `None` if the argument is absent.
     pub fn header_value(&self, arguments: &Raw) -> Option<String> {
         let value = self.find(arguments)?;
         let text = match self.r#type {
@@ -67,8 +67,8 @@ impl MirroredArgument {
     }
 }
 
-/// The value at a path of property names. Of a name that appears twice the last one counts, as it
-/// does for most readers of JSON.
+/// The value at a path of property names. If a name appears twice, the last one counts, as in most
+/// JSON parsers.
 pub fn value_at(object: &Raw, path: &[String]) -> Option<Raw> {
     path.iter().try_fold(object.clone(), |object, name| {
         let mut members = object.named_members()?.into_iter().rev();
@@ -76,7 +76,7 @@ pub fn value_at(object: &Raw, path: &[String]) -> Option<Raw> {
     })
 }
 
-/// The value of a header that stands for `text`: the text itself, or Base64 if a header cannot hold
+/// The value of a header that encodes `text`: the text itself, or Base64 if a header cannot hold
 /// it. Spec: "Value Encoding".
 pub fn encode_value(text: &str) -> Cow<'_, str> {
     let is_visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));

@@ -1,4 +1,4 @@
-//! A request, its params read.
+//! A request with parsed params.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -11,18 +11,18 @@ use crate::raw::Raw;
 use crate::request::{Fields, Request};
 use crate::scan::{Scanner, plain_string};
 
-/// A request, its params read as far as they could be.
+/// A request with parsed params. Parse errors are kept for the session to answer.
 #[derive(Debug)]
 pub struct ParsedRequest {
-    /// What the answer must name.
+    /// The id that the response repeats.
     pub id: Id,
-    /// What is asked for.
+    /// The requested method.
     pub method: Method,
-    /// What the request says about itself.
+    /// The metadata of the request.
     pub meta: Result<Meta, Problem>,
-    /// The same as `method`, with its params.
+    /// The request with its params.
     pub request: Result<Request, Problem>,
-    /// What was given as params, as it stands.
+    /// The params as they were sent.
     pub params: Option<Raw>,
 }
 
@@ -34,8 +34,8 @@ impl ParsedRequest {
     }
 
     /// Reads a plain request in one pass. `None` if the frame is anything else or needs a full JSON
-    /// parser (escapes in keys, duplicate fields, a batch, a mistake): then [`crate::decode`] says
-    /// what it is.
+    /// parser (escapes in keys, duplicate fields, a batch, a mistake): then [`crate::decode`] reads
+    /// it.
     pub fn decode(frame: &Bytes, max_depth: usize) -> Option<Self> {
         let frame = ByteString::try_from(frame.clone()).ok()?;
         let (mut version, mut id, mut method, mut params) = (None, None, None, None);
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::message::{Incoming, Message, decode};
 
-    /// A request whose fields come in any order, some of them wrong, missing, or there twice.
+    /// A request whose fields come in any order, some of them wrong, missing, or duplicated.
     fn nearly_a_request() -> impl Strategy<Value = String> {
         let field = prop::sample::select(vec![
             r#""jsonrpc":"2.0""#,

@@ -2,8 +2,8 @@
 //! [`crate::render`].
 //!
 //! Most members have the same name and type in every revision, and [`crate::ReadJson`] reads them
-//! from any. This module has what differs at the top of a message. Notifications do not differ:
-//! [`crate::types::ServerNotification::read`] reads them.
+//! from any. This module handles the differences at the top of a message. Notifications do not
+//! differ: [`crate::types::ServerNotification::read`] reads them.
 
 use crate::error::{Code, ErrorObject, Problem};
 use crate::json::{Invalid, ReadJson, SERVER, changed, text_of};
@@ -26,7 +26,7 @@ pub enum ServerRequest {
 /// added or removed; all others keep their bytes.
 ///
 /// The result of `initialize` becomes that of `server/discover`. A result without `resultType` is
-/// complete, and one without cache hints must not be kept.
+/// complete, and one without cache hints must not be cached.
 pub fn result(method: &Method, from: Revision, json: &Raw) -> Result<Raw, Invalid> {
     let members = json.named_members().ok_or_else(|| Invalid::new("an object"))?;
     let member = |name| members.iter().find(|(found, _)| &**found == name).map(|(_, value)| value);
@@ -79,9 +79,10 @@ fn is_cacheable(method: &Method) -> bool {
 
 /// The error that a server of revision `from` answered `method` with.
 ///
-/// A missing resource becomes [`Problem::UnknownResource`], which [`crate::render::error`] gives the
-/// code of the client's revision; so does a missing capability. The error of 2025-11-25 that demands visits to web pages becomes
-/// those questions; the call is repeated after them.
+/// A missing resource becomes [`Problem::UnknownResource`], a missing capability
+/// [`Problem::MissingCapability`]: [`crate::render::error`] has their codes in the client's
+/// revision. The error of 2025-11-25 that demands visits to web pages becomes questions; the call
+/// is repeated after them.
 pub fn error(method: &Method, from: Revision, error: ErrorObject) -> Result<Questions, Problem> {
     let missing =
         if from.features().stateless { Code::INVALID_PARAMS } else { Code::RESOURCE_NOT_FOUND };

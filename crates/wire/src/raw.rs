@@ -1,13 +1,14 @@
 //! A JSON value left as text.
 //!
-//! JSON of other people passes through as bytes: numbers beyond 2^53, unknown members and key order
-//! stay because nothing parses them. A clone shares the bytes of the message that it came in.
+//! JSON of clients and other servers passes through as bytes: numbers beyond 2^53, unknown members
+//! and key order stay because nothing parses them. A clone shares the bytes of the message that it
+//! came in.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// One JSON value, as its author wrote it. It is always valid JSON, and always on one line, because a
@@ -57,8 +58,13 @@ impl Raw {
 
     /// The member `name` of an object.
     pub fn member(&self, name: &str) -> Option<Raw> {
-        let mut members = self.named_members()?.into_iter();
-        members.find(|(found, _)| &**found == name).map(|(_, value)| value)
+        let mut found = None;
+        self.for_each_member(|at, value| {
+            if at == name {
+                found.get_or_insert(value);
+            }
+        })?;
+        found.map(|value| self.subset(value.get()))
     }
 
     /// The items of an array; `None` for any other value. No copy.
@@ -70,12 +76,21 @@ impl Raw {
     /// The members of an object, in their order; `None` for any other value. No copy, unless a name
     /// has escapes.
     pub(crate) fn named_members(&self) -> Option<Vec<(ByteString, Raw)>> {
-        let Members(members) = self.read().ok()?;
-        let name = |name: Cow<'_, str>| match name {
-            Cow::Borrowed(name) => self.slice(name),
-            Cow::Owned(name) => name.into(),
-        };
-        Some(members.into_iter().map(|(n, value)| (name(n), self.subset(value.get()))).collect())
+        let mut members = Vec::new();
+        self.for_each_member(|name, value| {
+            let name = match name {
+                Cow::Borrowed(name) => self.slice(name),
+                Cow::Owned(name) => name.into(),
+            };
+            members.push((name, self.subset(value.get())));
+        })?;
+        Some(members)
+    }
+
+    /// Visits the members of an object, in their order; `None` for any other value.
+    fn for_each_member<'a>(&'a self, visit: impl FnMut(Cow<'a, str>, &'a RawValue)) -> Option<()> {
+        let mut reader = serde_json::Deserializer::from_str(&self.0);
+        reader.deserialize_map(ForEach(visit)).ok()
     }
 
     /// JSON that was written by this crate: valid, and on one line.
@@ -171,35 +186,25 @@ pub(crate) fn has_line_break(json: &[u8]) -> bool {
     memchr::memchr2(b'\n', b'\r', json).is_some()
 }
 
-/// The members of an object, borrowed.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
 /// A name that is borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> serde::de::Visitor<'de> for Collect {
-            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+/// Hands each member of an object to a function, in their order.
+struct ForEach<F>(F);
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
+impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> serde::de::Visitor<'de> for ForEach<F> {
+    type Value = ();
 
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
-                    members.push((name, value));
-                }
-                Ok(members)
-            }
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((Name(name), value)) = map.next_entry()? {
+            self.0(name, value);
         }
-        deserializer.deserialize_map(Collect).map(Members)
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The requests of a client, with their params.
 
-mod params; // what each method reads
-mod write; // what a client writes
+mod params; // the params of each method, parsed
+mod write; // the requests of a client, written
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// What a client sends when it repeats the request after questions; `None` for a method that
+    /// The answers of a client that repeats the request after questions; `None` for a method that
     /// never asks.
     pub fn resume_mut(&mut self) -> Option<&mut Resume> {
         match self {
@@ -77,7 +77,7 @@ impl Request {
         }
     }
 
-    /// What it brings back after questions; `None` if nobody asks about such a request.
+    /// The same, by shared reference.
     pub fn resume(&self) -> Option<&Resume> {
         match self {
             Self::CallTool(call) => Some(&call.resume),
@@ -136,7 +136,7 @@ pub struct CallTool {
     pub arguments: Option<Raw>,
     /// Answers, if the request is repeated after questions.
     pub resume: Resume,
-    /// The wish of a client of 2025-11-25 that the call becomes a task, not yet read. No other
+    /// Set by a client of 2025-11-25 that wants the call to become a task; not yet read. No other
     /// revision has it.
     pub task: Option<Raw>,
 }

@@ -41,7 +41,7 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The newest revision, which all values in memory have.
+    /// The newest revision, whose shape all values in memory have.
     pub const NEWEST: Self = Self::V2026_07_28;
 
     /// The newest revision of the legacy era.
@@ -127,7 +127,7 @@ pub struct Features {
     pub stateless: bool,
 }
 
-/// What every revision has: nothing of the list.
+/// The first revision has none of the features.
 const NONE: Features = Features {
     batches: false,
     audio: false,
@@ -138,7 +138,7 @@ const NONE: Features = Features {
     stateless: false,
 };
 
-/// What all revisions since 2025-06-18 have.
+/// The features of all revisions since 2025-06-18.
 const STRUCTURED: Features = Features { audio: true, structured: true, elicitation: true, ..NONE };
 
 /// In the order of the revisions.

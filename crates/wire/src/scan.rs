@@ -1,10 +1,10 @@
-//! JSON, looked over once: whether it is well-formed, how deep it goes, and where its members
-//! stand. Nothing is unescaped, copied or kept.
+//! A one-pass JSON scanner: checks that the text is well-formed, bounds its depth and finds its
+//! members. Nothing is unescaped, copied or kept.
 //!
-//! Nearly every message is plain, and a plain one is read here several times faster than by a
-//! general parser. Whatever is not plain (a key with escapes, a field that stands twice, any
-//! mistake) is left to `serde_json`, which is the authority and says what is wrong. So `None` never
-//! means more here than "read it with care".
+//! Nearly every message is plain, and the scanner reads it several times faster than a general
+//! parser. All others (a key with escapes, a duplicate field, any mistake) are left to
+//! `serde_json`, which is the authority and reports mistakes. So `None` only means "use the full
+//! parser".
 
 /// Reads JSON text from its beginning.
 pub struct Scanner<'a> {
@@ -17,7 +17,7 @@ pub struct Scanner<'a> {
 }
 
 /// The members of an object, in their order: their names, none with an escape, and their values.
-/// `None` if it is not plain, or `each` says so.
+/// `None` if it is not plain, or if `each` returns `None`.
 pub fn members<'a>(
     object: &'a str,
     mut each: impl FnMut(&'a str, &'a str) -> Option<()>,
@@ -27,26 +27,26 @@ pub fn members<'a>(
     scanner.end()
 }
 
-/// The items of an array, in their order. `None` if it is not plain, or `each` says so.
+/// The items of an array, in their order. `None` if it is not plain, or if `each` returns `None`.
 pub fn items<'a>(array: &'a str, each: impl FnMut(&'a str) -> Option<()>) -> Option<()> {
     let mut scanner = Scanner::new(array, MAX_DEPTH)?;
     scanner.array(each)?;
     scanner.end()
 }
 
-/// What a string says, if it says it without escapes.
+/// The content of a string without escapes; `None` for any other value.
 pub fn plain_string(json: &str) -> Option<&str> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     (memchr::memchr(b'\\', inner.as_bytes()).is_none()).then_some(inner)
 }
 
-/// The reader calls itself; deeper nesting is left to one that does not.
+/// The scanner is recursive; deeper nesting is left to `serde_json`.
 const MAX_DEPTH: usize = 128;
 
 impl<'a> Scanner<'a> {
-    /// Stands before the first value of `text`, in which containers may be nested `depth` deep.
-    /// `None` if it has control characters: in a string they are wrong, and between values nobody
-    /// writes them but for line breaks and tabs.
+    /// A scanner at the first value of `text`, in which containers may be nested `depth` deep.
+    /// `None` if the text has control characters: they are invalid in strings and rare between
+    /// values.
     pub fn new(text: &'a str, depth: usize) -> Option<Self> {
         let text = text.trim_matches([' ', '\t', '\n', '\r']);
         let has_control = text.bytes().fold(false, |any, byte| any | (byte < 0x20));
@@ -55,7 +55,7 @@ impl<'a> Scanner<'a> {
         (!has_control).then_some(Self { text, at: 0, room, has_escapes })
     }
 
-    /// Nothing is left but space.
+    /// `Some` if only spaces are left.
     pub fn end(mut self) -> Option<()> {
         self.skip_space();
         (self.at == self.text.len()).then_some(())
@@ -66,12 +66,12 @@ impl<'a> Scanner<'a> {
         self.peek() == Some(b'{')
     }
 
-    /// Where the scanner stands, for [`Scanner::since`].
+    /// The position of the scanner, for [`Scanner::since`].
     pub fn place(&self) -> usize {
         self.at
     }
 
-    /// What was read since it stood there.
+    /// The text that was read since the position `place`.
     pub fn since(&self, place: usize) -> &'a str {
         self.text.get(place..self.at).unwrap_or_default()
     }
@@ -207,7 +207,7 @@ impl<'a> Scanner<'a> {
         (self.at > begin).then_some(())
     }
 
-    /// What stands between the quotes, and whether that is what it says.
+    /// The text between the quotes, and whether it has no escapes.
     #[inline]
     fn string(&mut self) -> Option<(&'a str, bool)> {
         if self.peek() != Some(b'"') {
@@ -241,7 +241,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Goes to the end of a string, and tells whether it has escapes.
+    /// Goes to the end of a string, and returns whether it has no escapes.
     fn pass_string(&mut self) -> Option<bool> {
         let mut is_plain = true;
         loop {
@@ -270,13 +270,13 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// How many bytes come before the first that a JSON string cannot have as it is: a quote, a
-/// backslash, a control character.
+/// The number of bytes before the first one that a JSON string must escape: a quote, a backslash or
+/// a control character.
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     plain_end(bytes, 0)
 }
 
-/// The place of the first such byte from `at` on.
+/// The position of the first such byte from `at` on.
 #[inline]
 fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     let soon = at + BLOCK;
@@ -294,7 +294,7 @@ fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| is_plain(byte)).count()
 }
 
-/// Passes over most of a long text, in steps that the compiler makes wide ones.
+/// Skips most of a long text, in blocks that the compiler vectorizes.
 #[inline(never)]
 fn long_plain_end(bytes: &[u8], mut at: usize) -> usize {
     let is_plain = |block: &[u8; BLOCK]| !block.iter().fold(false, |any, b| any | is_special(*b));
@@ -313,14 +313,13 @@ const BLOCK: usize = 64;
 const ONES: u64 = u64::MAX / 255;
 const HIGHS: u64 = ONES * 0x80;
 
-/// Marks, by its highest bit, the first byte of a word that is special; those above it may be
-/// marked wrongly.
+/// Sets the highest bit of the first special byte of a word; the bits above it may be wrong.
 fn special_bytes(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
     zero_bytes(word ^ (ONES * 0x22)) | zero_bytes(word ^ (ONES * 0x5c)) | control
 }
 
-/// Marks the first byte of a word that is zero, in the same way.
+/// The same for the first zero byte of a word.
 fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGHS
 }

@@ -1,4 +1,4 @@
-//! Who sees every message that passes a link, on either side of a server.
+//! Observers of every message on a link, on either side of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,11 +7,11 @@ use bytes::Bytes;
 
 use crate::Caller;
 
-/// Sees every message of all links. It is told on the thread that moves the message, so it must be
-/// quick. On the link of an upstream, `call` numbers the call of a client that something belongs to;
-/// 0 if it belongs to none, or if that is not known.
+/// Observes every message of all links. It is called on the thread that moves the message, so it
+/// must be quick. On the link of an upstream, `call` is the number of the client's call that a
+/// message belongs to; 0 if there is none, or if it is unknown.
 pub trait Tap: std::fmt::Debug + Send + Sync {
-    /// Whether it looks at messages now. One that does not is still told of links.
+    /// Whether it observes messages now. It is notified of links in any case.
     fn is_on(&self) -> bool {
         true
     }
@@ -19,7 +19,7 @@ pub trait Tap: std::fmt::Debug + Send + Sync {
     /// A link is opened.
     fn opened(&self, _link: u64, _peer: &Peer<'_>) {}
 
-    /// A message came from the peer. That of a client over HTTP has headers.
+    /// A message arrived from the peer. A client's message over HTTP has headers.
     fn received(&self, _link: u64, _call: u64, _message: &Bytes, _headers: &[(String, String)]) {}
 
     /// A message is about to be sent to the peer.
@@ -35,7 +35,7 @@ pub trait Tap: std::fmt::Debug + Send + Sync {
     fn closed(&self, _link: u64) {}
 }
 
-/// Who is at the other end of a link.
+/// The other end of a link.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Peer<'a> {
@@ -43,7 +43,7 @@ pub enum Peer<'a> {
     Client {
         /// The way in: `pipe`, `http` or `websocket`.
         transport: &'static str,
-        /// Who opened it.
+        /// The caller who opened it.
         caller: &'a Caller,
     },
     /// A server that we are a client of.
@@ -55,11 +55,11 @@ pub enum Peer<'a> {
     },
 }
 
-/// Stands for a secret.
+/// Replaces a secret.
 pub const MASK: &str = "[masked]";
 
 /// An HTTP request to an upstream, and the head of its response, with a [`MASK`] for headers that
-/// are known to be secret. The access token that the request was sent with is not among them.
+/// are known to be secret. The access token of the request is not included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpExchange {
     /// The headers of the request.
@@ -70,7 +70,7 @@ pub struct HttpExchange {
     pub response: Vec<(String, String)>,
 }
 
-/// All who see the messages of a server. Numbers its links.
+/// All taps of a server. Numbers its links.
 #[derive(Debug)]
 pub struct Taps {
     all: Vec<Arc<dyn Tap>>,
@@ -78,7 +78,7 @@ pub struct Taps {
 }
 
 impl Taps {
-    /// For these.
+    /// With these taps.
     pub fn new(all: Vec<Arc<dyn Tap>>) -> Arc<Self> {
         Arc::new(Self { all, last_link: AtomicU64::new(0) })
     }
@@ -90,12 +90,12 @@ impl Taps {
         link
     }
 
-    /// Whether one of them looks at messages now.
+    /// Whether any tap observes messages now.
     pub fn is_on(&self) -> bool {
         self.all.iter().any(|tap| tap.is_on())
     }
 
-    /// Tells each of them.
+    /// Calls `tell` with each tap.
     pub fn tell(&self, tell: impl Fn(&dyn Tap)) {
         self.all.iter().for_each(|tap| tell(&**tap));
     }

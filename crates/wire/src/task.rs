@@ -1,5 +1,6 @@
-//! Tasks: calls whose results are fetched later. Spec: the extension `io.modelcontextprotocol/tasks`
-//! of the newest revision; basic/utilities/tasks of 2025-11-25, whose form is another one.
+//! Tasks: calls whose results are fetched later. Spec: the extension
+//! `io.modelcontextprotocol/tasks` of the newest revision; basic/utilities/tasks of 2025-11-25,
+//! which has another form.
 
 use bytes::Bytes;
 
@@ -8,9 +9,9 @@ use crate::id::Id;
 use crate::json::{SERVER, WriteJson as _};
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
-use crate::types::{Question, Questions, subscription_meta};
+use crate::types::{Question, Questions, ToolReply, subscription_meta};
 
-/// The key of the task in the metadata of what belongs to it, in 2025-11-25.
+/// The metadata key of results and requests that belong to a task, in 2025-11-25.
 pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// A call whose result is fetched later.
@@ -46,7 +47,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// Whether it will not change any more.
+    /// Whether it can no longer change.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Completed(_) | Self::Failed(_) | Self::Cancelled)
     }
@@ -56,7 +57,7 @@ impl TaskState {
         match self {
             Self::Working => "working",
             Self::InputRequired(_) => "input_required",
-            Self::Completed(result) if to.core_tasks && is_error(result) => "failed",
+            Self::Completed(result) if to.core_tasks && ToolReply::is_failure(result) => "failed",
             Self::Completed(_) => "completed",
             Self::Failed(_) => "failed",
             Self::Cancelled => "cancelled",
@@ -64,7 +65,7 @@ impl TaskState {
     }
 }
 
-/// The most characters of a result that say why its task has failed.
+/// How many characters of a result are repeated as the reason why its task has failed.
 const LONGEST_MESSAGE: usize = 500;
 
 /// The beginning of the text of a result.
@@ -72,10 +73,6 @@ fn said(result: &Raw) -> Option<String> {
     let first = result.member("content")?.items()?.into_iter().next()?;
     let text: String = first.member("text")?.read().ok()?;
     Some(text.chars().take(LONGEST_MESSAGE).collect())
-}
-
-fn is_error(result: &Raw) -> bool {
-    result.member("isError").is_some_and(|value| value.text() == "true")
 }
 
 impl Task {
@@ -134,7 +131,7 @@ impl Task {
         closed(self.begin(to))
     }
 
-    /// An object that is not closed yet, with what every task has.
+    /// An object that is not closed yet, with the members of every task.
     fn begin(&self, to: &Features) -> String {
         let (ttl, poll) = match to.stateless {
             true => ("ttlMs", "pollIntervalMs"),
@@ -157,7 +154,7 @@ impl Task {
         json
     }
 
-    /// The same, with what `tasks/get` tells beside it.
+    /// The same, with the other members of `tasks/get`.
     fn details(&self, revision: Revision) -> String {
         let mut json = self.begin(revision.features());
         if !revision.features().stateless {

@@ -32,9 +32,16 @@ pub enum BadTemplate {
         "unsupported URI template expression (expected `{{name}}`, `{{+name}}` or `{{name*}}`)"
     )]
     Expression,
+    /// It has more parts than [`UriTemplate::MAX_PARTS`].
+    #[error("invalid URI template: more than {} variables and texts", UriTemplate::MAX_PARTS)]
+    TooLong,
 }
 
 impl UriTemplate {
+    /// How many variables and texts between them a template may have. It may come from an untrusted
+    /// server, and each part needs memory of the length of the URI that is matched.
+    pub const MAX_PARTS: usize = 64;
+
     /// Greatest length of a URI that is matched.
     pub const MAX_URI: usize = 64 << 10;
 
@@ -63,6 +70,9 @@ impl UriTemplate {
         }
         if !rest.is_empty() {
             parts.push(Part::Literal(rest.into()));
+        }
+        if parts.len() > Self::MAX_PARTS {
+            return Err(BadTemplate::TooLong);
         }
         Ok(Self { parts })
     }
@@ -99,16 +109,16 @@ impl UriTemplate {
         if uri.len() > Self::MAX_URI {
             return None;
         }
-        // Most URIs are of another family, and show it at once.
+        // Most URIs do not match, which their beginning shows.
         if matches!(self.parts.first(), Some(Part::Literal(head)) if !uri.starts_with(&**head)) {
             return None;
         }
         let cuts = cuts(uri)?;
-        let ends = self.ends(uri, &cuts);
+        let starts = self.starts(uri, &cuts);
         let mut values = Vec::new();
         let mut at = 0;
-        for (part, ends) in self.parts.iter().zip(&ends) {
-            let end = ends[at]?;
+        for (part, next) in self.parts.iter().zip(&starts[1..]) {
+            let end = part.ends(uri, &cuts, next)[at]?;
             if let Part::Segment(name) | Part::Path(name) = part {
                 values.push((name.as_ref(), decode(&uri[at..end])?));
             }
@@ -117,23 +127,30 @@ impl UriTemplate {
         (at == uri.len()).then_some(values)
     }
 
-    /// For each part, and for each place where it may begin: the last place where it may end so
-    /// that all parts after it fit too.
-    fn ends(&self, uri: &str, cuts: &[bool]) -> Vec<Vec<Option<usize>>> {
-        let mut all = Vec::with_capacity(self.parts.len());
-        // Where the part after this one may begin: nothing follows the last but the end.
+    /// For each part, and for the end after the last one: the positions where it may begin so that
+    /// it and all parts after it match.
+    fn starts(&self, uri: &str, cuts: &[bool]) -> Vec<Vec<bool>> {
         let mut next: Vec<bool> = (0..=uri.len()).map(|at| at == uri.len()).collect();
+        let mut all = Vec::with_capacity(self.parts.len() + 1);
         for part in self.parts.iter().rev() {
-            let ends = match part {
-                Part::Literal(text) => literal_ends(uri, text, &next),
-                Part::Segment(_) => variable_ends(uri, cuts, &next, b"/?#"),
-                Part::Path(_) => variable_ends(uri, cuts, &next, b""),
-            };
-            next = ends.iter().map(Option::is_some).collect();
-            all.push(ends);
+            let starts = part.ends(uri, cuts, &next).iter().map(Option::is_some).collect();
+            all.push(std::mem::replace(&mut next, starts));
         }
+        all.push(next);
         all.reverse();
         all
+    }
+}
+
+impl Part {
+    /// For each position where it may begin: the last position where it may end so that the `next`
+    /// part may begin there.
+    fn ends(&self, uri: &str, cuts: &[bool], next: &[bool]) -> Vec<Option<usize>> {
+        match self {
+            Self::Literal(text) => literal_ends(uri, text, next),
+            Self::Segment(_) => variable_ends(uri, cuts, next, b"/?#"),
+            Self::Path(_) => variable_ends(uri, cuts, next, b""),
+        }
     }
 }
 
@@ -146,7 +163,7 @@ fn literal_ends(uri: &str, text: &str, next: &[bool]) -> Vec<Option<usize>> {
 /// A variable is at least one byte long and holds none of the `stops`.
 fn variable_ends(uri: &str, cuts: &[bool], next: &[bool], stops: &[u8]) -> Vec<Option<usize>> {
     let mut ends = vec![None; uri.len() + 1];
-    // The last good end of a variable that begins anywhere before this place.
+    // The last valid end of a variable that begins before this position.
     let mut last: Option<usize> = None;
     for at in (0..uri.len()).rev() {
         let end = at + 1;
@@ -270,6 +287,16 @@ mod tests {
         assert_eq!(read("t://{+a}-{+b}-{c}", &longest), None);
         assert_eq!(read("t://{+a}", &longest).map(|values| values.len()), Some(1));
         assert_eq!(read("t://{+a}", &format!("{longest}-")), None);
+    }
+
+    #[test]
+    fn a_template_may_have_so_many_parts_and_no_more() {
+        let template = |variables: usize| format!("t:{}", "/{+a}".repeat(variables));
+        let most = UriTemplate::MAX_PARTS / 2;
+        assert_eq!(UriTemplate::parse(&template(100_000)), Err(BadTemplate::TooLong));
+        assert_eq!(UriTemplate::parse(&template(most + 1)), Err(BadTemplate::TooLong));
+        let uri = format!("t:{}", "/-".repeat(UriTemplate::MAX_URI / 2 - 1));
+        assert_eq!(read(&template(most), &uri).map(|values| values.len()), Some(most));
     }
 
     #[test]

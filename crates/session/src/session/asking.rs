@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// Cancels open questions of a call at the client, and lets its source know.
+    /// Cancels open questions of a call at the client, and notifies its source.
     pub(super) fn withdraw(
         &mut self,
         key: CallKey,
@@ -55,7 +55,9 @@ impl Session {
         takes_refusals: bool,
         out: &mut Vec<Output>,
     ) {
-        let deadline = deadline(now, self.config.limits.question_time);
+        let limits = &self.config.limits;
+        let is_asked = !questions.questions.is_empty();
+        let time = if is_asked { limits.question_time } else { limits.call_time };
         let Some(call) = self.state.calls.find(key) else {
             return out.push(Output::Abandon(key));
         };
@@ -66,10 +68,10 @@ impl Session {
         if call.restart.is_none() {
             return self.finish(key, Ok(ServerResult::InputRequired(questions)), out);
         }
-        call.deadline = deadline;
+        call.deadline = deadline(now, time);
         let (stream, revision) = (Some(call.stream), call.revision);
-        if questions.questions.is_empty() {
-            // Nothing to ask: the call only wants to be started again with its state.
+        if !is_asked {
+            // No questions: the call is started again with its state.
             let state = questions.state.map(Into::into);
             let resume = Resume { state, ..Resume::default() };
             return self.start_again(key, resume, out);

@@ -13,7 +13,7 @@ use crate::io::{MessageKind, Output, StreamId};
 use crate::phase::Phase;
 use crate::record::State;
 
-/// Where a response goes.
+/// The destination of a response.
 #[derive(Clone, Copy)]
 pub(super) struct ReplyTo {
     pub(super) stream: StreamId,
@@ -69,7 +69,7 @@ impl Session {
     }
 
     /// The id of an error that belongs to no request: `null` in JSON-RPC, omitted in the revisions
-    /// whose schema demands that. Before a handshake only earlier requests tell which those are.
+    /// whose schema demands that. Before a handshake only earlier requests show the revision.
     fn unattributed_error_id(&self) -> Option<&'static Id> {
         const NULL: &Id = &Id::NULL;
         let is_omitted = match self.state.phase {
@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-/// The response of a client of `revision` to a tool call that ended with `problem`.
+/// The response to a client of `revision` whose tool call ended with `problem`.
 pub(super) fn tool_failure(
     problem: &Problem,
     revision: Revision,

@@ -1,7 +1,7 @@
-//! A session that several nodes serve: what they all know of it, and how they learn of changes.
+//! A session that several nodes serve: the state that they share, and how changes are merged.
 //!
-//! The calls of a session run where they began, and so do their questions. All that nodes share is
-//! what the handshake agreed on and what the client has asked for since.
+//! The calls of a session run where they began, and so do their questions. Nodes share only the
+//! result of the handshake, the log level and the subscriptions.
 
 use std::time::Instant;
 
@@ -16,7 +16,8 @@ use crate::questions::PendingQuestions;
 use crate::record::{SessionRecord, State};
 
 impl Session {
-    /// What other nodes need to serve this session; `None` before the handshake and once it ends.
+    /// The state that other nodes need to serve this session; `None` before the handshake and once
+    /// it ends.
     pub fn shared(&self, now: Instant) -> Option<SessionRecord> {
         let State { owner, phase, client, subscriptions, .. } = &self.state;
         if !matches!(phase, Phase::Initializing | Phase::Ready) {
@@ -37,17 +38,17 @@ impl Session {
         Some(SessionRecord { age: self.clock.read(now), kind: self.kind, state })
     }
 
-    /// Counts the changes of what nodes share, apart from those that were adopted.
+    /// The number of changes of the shared state, without adopted ones.
     pub fn changes(&self) -> u32 {
         self.changes
     }
 
-    /// Whether a call that the client has given this id runs here.
+    /// Whether a call with this request id runs here.
     pub fn is_running(&self, id: &Id) -> bool {
         self.state.calls.key_of(id).is_some()
     }
 
-    /// Takes over what another node has changed.
+    /// Takes over the changes of another node.
     pub fn adopt(&mut self, record: SessionRecord, out: &mut Vec<Output>) {
         let State { phase, client, subscriptions, .. } = record.state;
         self.state.client.log_level = client.log_level;
@@ -60,7 +61,7 @@ impl Session {
 }
 
 impl SessionRecord {
-    /// This record with what another node has changed since `base`.
+    /// This record with the changes of another node since `base`.
     #[must_use]
     pub fn merged(mut self, base: &Self, theirs: &Self) -> Self {
         let (ours, base, theirs) = (&mut self.state, &base.state, &theirs.state);

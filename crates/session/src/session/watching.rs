@@ -1,4 +1,4 @@
-//! What the client is told of: changes of what is offered, and of its tasks.
+//! Notifications of changes in the catalog and of tasks.
 
 use sabir_wire::Task;
 use sabir_wire::types::Topic;
@@ -14,12 +14,12 @@ impl Session {
         self.state.subscriptions.size()
     }
 
-    /// The resources whose changes the client wants to know of.
+    /// The resources that the client watches.
     pub fn watched(&self) -> Vec<Box<str>> {
         self.state.subscriptions.watched()
     }
 
-    /// The tasks whose changes the client wants to know of.
+    /// The tasks that the client watches.
     pub fn watched_tasks(&self) -> Vec<Box<str>> {
         self.state.subscriptions.watched_tasks()
     }
@@ -36,7 +36,8 @@ impl Session {
         out.extend(told.into_iter().map(|(stream, frame)| notify(Some(stream), frame)));
     }
 
-    /// Changes the subscriptions, and says which resources are watched or no longer watched then.
+    /// Changes the subscriptions, and outputs which resources are newly watched or no longer
+    /// watched.
     pub(super) fn change_subscriptions(
         &mut self,
         out: &mut Vec<Output>,

@@ -1,4 +1,4 @@
-//! Calls that nobody wants any more, and calls that take too long. No test sleeps.
+//! Cancelled calls, and calls that take too long. No test sleeps.
 
 use crate::{after_hello, limited, transcript, under};
 

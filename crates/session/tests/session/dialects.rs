@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{after_greeting, after_hello, speaking, transcript, under};
 
-/// What a legacy client of `revision` is answered when its call of a tool ends so.
+/// The answer to a legacy client of `revision` whose call of a tool has this outcome.
 fn answered(dialect: Dialect, revision: Revision, outcome: Outcome) -> Value {
     let mut player = SessionPlayer::new(speaking(dialect));
     sabir_testkit::play(&mut player, &after_greeting(revision, "{}", ""));
@@ -47,7 +47,7 @@ fn a_failed_tool_is_a_result_or_an_internal_error_with_the_reason() {
     let error = json!({ "code": -32603, "message": "the disk is full" });
     let expected = json!({ "jsonrpc": "2.0", "id": 1, "error": error });
     check(dialect(), failed(), expected.clone());
-    // The same if the tool says so in a result of its own.
+    // The same if the tool reports the failure in its result.
     under(
         speaking(dialect()),
         &after_hello(&format!(

@@ -1,4 +1,4 @@
-//! JSON-RPC: what is a message, and what is it answered with.
+//! JSON-RPC: valid and invalid messages, and their answers.
 
 use sabir_testkit::{Player as _, SessionPlayer};
 

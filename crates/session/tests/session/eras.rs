@@ -189,7 +189,7 @@ fn nothing_of_the_handshake_helps_or_harms_a_modern_request() {
         < {"jsonrpc":"2.0","id":2,"error":{"code":-32021,"message":"…","data":{"requiredCapabilities":{"roots":{}}}}}
     "#,
     ));
-    // And what a modern request declares is forgotten with it.
+    // The declarations of a modern request hold for that request only.
     transcript(&after_greeting(
         Revision::V2025_11_25,
         "{}",

@@ -148,7 +148,7 @@ fn a_ping_is_answered_at_any_time_with_nothing_in_it() {
     );
 }
 
-/// What a client may do in each state, by what must be ready.
+/// The allowed requests in each state, by the `require_ready` setting.
 #[test]
 fn what_needs_a_handshake_is_the_deployments_choice() {
     let refused = r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32600,"message":"…"}}"#;

@@ -1,6 +1,10 @@
-//! How much a client may have, at the edge of each limit; and how a conversation ends.
+//! The limits of a client, at their edges; and the end of a session.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sabir_session::{Input, Output, Session, SessionKind, StreamId};
+use sabir_wire::{Caller, decode};
 
 use crate::{after_hello, limited, transcript, under};
 
@@ -113,6 +117,25 @@ fn subscriptions_that_come_together_do_not_slip_through() {
         < [{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"…"}},{"jsonrpc":"2.0","id":1,"result":{}}]
     "#,
     );
+}
+
+#[test]
+fn listen_requests_that_still_run_count() {
+    let config = Arc::new(limited(|limits| limits.subscriptions = 3));
+    let mut session = Session::new(config, SessionKind::Stream, Caller::local());
+    let mut listen = |id: u64| {
+        let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let frame = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":["a:{id}"]}},"_meta":{meta}}}}}"#
+        );
+        let (stream, caller) = (StreamId::default(), Caller::local());
+        let input = Input::Received { stream, caller, frame: decode(&frame.into(), 9) };
+        let mut out = Vec::new();
+        session.handle(Instant::now(), input, &mut out);
+        matches!(out.as_slice(), [Output::Start(_)])
+    };
+    assert!(listen(1));
+    assert!(!listen(2), "each has the weight 2");
 }
 
 #[test]

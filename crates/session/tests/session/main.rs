@@ -1,4 +1,4 @@
-//! The rules of one conversation, as transcripts against the state machine alone.
+//! The rules of one session, as transcripts against the state machine alone.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock and the environment")]
 

@@ -1,4 +1,4 @@
-//! Progress and log messages: who gets them, and which.
+//! Progress and log messages, and the clients that get them.
 
 use sabir_wire::Revision;
 

@@ -263,6 +263,20 @@ fn a_client_that_does_not_answer_in_time_loses_the_call_and_is_told_to_forget_th
 }
 
 #[test]
+fn a_call_that_begins_again_without_a_question_has_the_time_of_a_call() {
+    transcript(&after_hello(&format!(
+        r#"
+        {CALL}
+        = c asks {{"requestState":"later"}}
+        ! start c
+        + 30s
+        ! abort c
+        < {{"jsonrpc":"2.0","id":"c","error":{{"code":-32603,"message":"the call took too long"}}}}
+    "#
+    )));
+}
+
+#[test]
 fn a_call_that_begins_again_has_all_its_time_again() {
     transcript(&after_hello(&format!(
         r#"
@@ -281,7 +295,7 @@ fn a_call_that_begins_again_has_all_its_time_again() {
     )));
 }
 
-/// What must be declared, for each kind of question, and what the client is told is missing.
+/// The required capabilities of each kind of question, and those that the error names as missing.
 const NEEDS: [(&str, &str, &str); 5] = [
     (FORM, r#"{"elicitation":{}}"#, r#"{"elicitation":{"url":{}}}"#),
     (PAGE, r#"{"elicitation":{"url":{}}}"#, r#"{"elicitation":{}}"#),
@@ -346,7 +360,7 @@ fn a_legacy_client_is_asked_only_what_it_declared() {
     }
 }
 
-/// A client may declare what its revision has no words for.
+/// A client may declare capabilities that its revision does not have.
 #[test]
 fn a_legacy_client_is_asked_only_what_its_revision_can_say() {
     let older = |than| {
@@ -389,7 +403,7 @@ fn what_a_model_is_asked_is_said_as_the_revision_can() {
         );
         transcript(&after_greeting(revision, ABLE, &script));
     }
-    // The first revision has no word for sounds, and a resource is no content for a model.
+    // The first revision has no audio, and a resource is not sampling content.
     let script = format!(
         r#"
         {CALL}

@@ -13,7 +13,7 @@ use sabir_wire::{Caller, Id, Request, Revision, decode};
 
 use crate::rules;
 
-/// A node's part of the session. What a call asks for is granted at once.
+/// A node's part of the session. All requests succeed at once.
 struct Node(Session);
 
 impl Node {
@@ -24,7 +24,7 @@ impl Node {
         node
     }
 
-    /// What another node makes of the record.
+    /// The session that another node resumes from the record.
     fn resumed(record: &SessionRecord) -> Self {
         let record = serde_json::to_string(record).unwrap();
         let record = serde_json::from_str(&record).unwrap();
@@ -85,7 +85,7 @@ fn a_handshake_may_end_on_another_node() {
     first.0.adopt(second.shared(), &mut out);
     assert_eq!(first.0.state(), SessionState::Ready);
     assert!(matches!(out.as_slice(), [Output::Ready(_)]));
-    assert_eq!(first.0.changes(), before, "what was adopted is in the record");
+    assert_eq!(first.0.changes(), before, "adopted changes are in the record");
 }
 
 #[test]

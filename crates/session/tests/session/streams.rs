@@ -1,4 +1,4 @@
-//! Where a message belongs: over HTTP each exchange is a stream of its own.
+//! The streams of messages: over HTTP each exchange is a stream of its own.
 
 use sabir_session::{Input, StreamId};
 use sabir_testkit::{Ending, Event, Player as _, SessionPlayer, play};
@@ -41,7 +41,7 @@ fn answers_notes_and_questions_go_where_their_request_came_from() {
     let ask = Raw::parse(r#"{"inputRequests":{"r":{"method":"roots/list"}}}"#).unwrap();
     player.finish(first, Ending::Asks(ask));
     assert_eq!(player.hear_on().unwrap().0, Some(StreamId(1)));
-    // The answer comes on a stream of its own, and the result goes where it is awaited.
+    // The answer arrives on a stream of its own, and the result goes to the stream of the call.
     player.say_on(StreamId(3), br#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#);
     assert!(!player.session.is_active(StreamId(3)));
     assert_eq!(started(&mut player), first);

@@ -1,4 +1,4 @@
-//! Who is told of changes, in both eras.
+//! Notifications of changes, in both eras.
 
 use sabir_testkit::{SessionPlayer, play};
 use sabir_wire::types::ServerCapabilities;

@@ -33,7 +33,7 @@ impl LineSplitter {
 
     /// Makes room for the next read, if little is left.
     pub fn make_room(&mut self, chunk: usize) {
-        // Memory that is no longer used is used again: it is still in the cache.
+        // Reuse freed memory: it is still in the CPU cache.
         let is_there = self.buffer.try_reclaim(chunk);
         if !is_there && self.buffer.capacity() - self.buffer.len() < chunk / 4 {
             self.buffer.reserve(chunk);

@@ -5,8 +5,8 @@ use memchr::memchr2;
 /// Reads server-sent events from a byte stream that comes in chunks of any size.
 ///
 /// An event that exceeds the limit is reported once and skipped to its end, in bounded memory; the
-/// events after it are read as usual. Comments are skipped. An event that the stream ends in the
-/// middle of is dropped, as the specification says.
+/// events after it are read as usual. Comments are skipped. An event that the end of the stream
+/// cuts off is dropped, as the specification says.
 #[derive(Debug)]
 pub struct SseReader {
     /// The line so far.
@@ -79,7 +79,7 @@ impl SseReader {
         found
     }
 
-    /// The bytes that it keeps of an event that is not complete.
+    /// The number of buffered bytes of an incomplete event.
     pub fn buffered(&self) -> usize {
         self.line.len() + self.event.length()
     }
@@ -92,7 +92,7 @@ impl SseReader {
             found.push(Err(EventTooLong { limit: self.limit }));
         }
         if self.skipping {
-            // Of a skipped line only matters whether it is empty.
+            // Only whether a skipped line is empty matters.
             self.line.truncate(1);
         }
     }
@@ -112,7 +112,7 @@ impl SseReader {
         if !self.skipping {
             self.read_field(&String::from_utf8_lossy(text));
         }
-        // The memory serves the next line.
+        // Reuse the buffer for the next line.
         self.line = line;
         self.line.clear();
         None

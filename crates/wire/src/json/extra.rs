@@ -1,4 +1,4 @@
-//! What a type does not know of the object that it was read from.
+//! The members of an object that its type does not know.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Extra {
         }
     }
 
-    /// The same in memory of its own; none if that would be more than `limit` bytes.
+    /// A copy in memory of its own; empty if it would exceed `limit` bytes.
     #[must_use]
     pub fn compact(&self, limit: usize) -> Self {
         let size = |member: &Member| {

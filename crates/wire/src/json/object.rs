@@ -33,11 +33,11 @@ pub(crate) trait Flat: Sized {
 /// read and written (a method of [`MemberReader`] and [`MemberWriter`]), the member's name, and where
 /// needed:
 /// - `via W`: the type that is read and written instead, a wrapper of a `Cow` of the field;
-/// - `as (e)`: what is written instead of the field;
+/// - `as (e)`: the value that is written instead of the field;
 /// - `if c`: the condition under which a revision has the member.
 ///
-/// The names between the bars are those of the value and the revision's [`Features`] in `e` and `c`.
-/// A `result` says its kind where the revision wants that.
+/// The names between the bars are those of the value and the revision's [`Features`] in `e` and
+/// `c`. A `result` names its kind where the revision requires it.
 macro_rules! object {
     (
         $(#[$attribute:meta])*
@@ -137,7 +137,7 @@ impl MemberReader {
         T::read_flat(self)
     }
 
-    /// Passes over the kind of a result, which its type says.
+    /// Skips the kind of a result, which follows from its type.
     pub(crate) fn result_type(&mut self, _kind: &str) -> Result<(), Invalid> {
         self.known("resultType", false).map(drop)
     }
@@ -164,13 +164,13 @@ impl MemberReader {
         member.and_then(|member| member.text.as_ref())
     }
 
-    /// The whole object; none of its members is kept besides.
+    /// The whole object. Its members are not kept separately.
     pub(crate) fn take_whole(&mut self) -> Raw {
         self.members.clear();
         self.whole.clone()
     }
 
-    /// What was not taken, and the order of all.
+    /// The members that were not taken, and the order of all members.
     pub(crate) fn rest(&mut self) -> Extra {
         Extra::new(std::mem::take(&mut self.members))
     }
@@ -179,7 +179,7 @@ impl MemberReader {
         let mut found = self.members.iter_mut().filter(|member| &*member.name == name);
         let Some(member) = found.next() else { return Ok(None) };
         if found.next().is_some() {
-            return Err(Invalid::new("one of that name").in_member(name));
+            return Err(Invalid::new("a single member of that name").in_member(name));
         }
         member.is_known = true;
         Ok(if keep_text { member.text.clone() } else { member.text.take() })
@@ -188,7 +188,7 @@ impl MemberReader {
 
 /// Writes the members of an object.
 pub struct MemberWriter<'w> {
-    /// What the revision can say.
+    /// The features of the revision.
     pub(crate) to: &'static Features,
     out: &'w mut Vec<u8>,
     /// The server that every result names, while a result is written.
@@ -197,17 +197,16 @@ pub struct MemberWriter<'w> {
     is_first: bool,
 }
 
-/// Which members are written. An object that was read is gone through once for each of its members,
-/// in their order.
+/// The members to write. An object that was read is written in one pass per member, in their order.
 #[derive(Clone, Copy)]
 enum Pass<'w> {
     All,
     One(&'w Member),
-    /// Those that were not there when it was read.
+    /// The members that were absent when the object was read.
     Rest(&'w Extra),
 }
 
-/// Writes an object; a result names `server` where the revision wants that.
+/// Writes an object; a result names `server` where the revision requires it.
 pub(crate) fn write_object(
     object: &impl Object,
     to: &'static Features,
@@ -280,7 +279,7 @@ impl MemberWriter<'_> {
         value.write_json(self.to, self.out);
     }
 
-    /// Says what kind of result it is, where the revision wants that.
+    /// Writes the kind of the result, where the revision requires it.
     pub(crate) fn result_type(&mut self, kind: &'static str) {
         if self.to.stateless {
             self.word("resultType", kind);
@@ -292,7 +291,7 @@ impl MemberWriter<'_> {
         value.write_flat(self);
     }
 
-    /// The metadata of a result: its own, and who answers.
+    /// The metadata of a result: its own, and the name of the server.
     pub(crate) fn result_meta(&mut self, name: &str, own: &Option<Raw>) {
         self.subscription_meta(name, own, None);
     }
@@ -330,10 +329,10 @@ impl WriteJson for Word<'_> {
 
 /// The key of the server's name in the metadata of a result.
 pub(crate) const SERVER: &str = "io.modelcontextprotocol/serverInfo";
-/// The key of the request that opened a subscription, in all that is said on its stream.
+/// The key of the request that opened a subscription, in all messages on its stream.
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The metadata of a result. A result that was relayed names its maker; who answers is us.
+/// The metadata of a result. In a relayed result, our name replaces that of its server.
 struct ResultMeta<'a> {
     server: Option<&'a Raw>,
     subscription: Option<&'a Id>,

@@ -1,7 +1,7 @@
 //! Messages of a server in the client's revision.
 //!
 //! Values are in the shape of the newest revision and stay so in memory. They are written without
-//! what the client's revision does not have, or differently where something would be lost: a link
+//! the members that the client's revision lacks, and converted where content would be lost: a link
 //! becomes text, a sound an embedded resource.
 
 mod errors;

@@ -52,7 +52,7 @@ fn cancel(meta: Option<Raw>, request: &Id, reason: &str) -> Bytes {
     )
 }
 
-/// Begins a subscription: `filter` is what it will be told.
+/// Acknowledges a subscription; `filter` is the granted part.
 pub fn acknowledged(subscription: &Id, filter: &SubscriptionFilter) -> Bytes {
     let (meta, filter) = (Some(subscription_meta(subscription)), filter.clone());
     notification(
@@ -70,7 +70,7 @@ pub fn changed(topic: &Topic, subscription: Option<&Id>) -> Bytes {
     notification(topic.method(), &Changed { meta, topic: topic.clone(), extra: Extra::NONE })
 }
 
-/// Tells a listener of the state of a task; only the newest revision has such listeners.
+/// Notifies a listener of the state of a task; only the newest revision has such listeners.
 pub fn task_changed(task: &Task, subscription: &Id) -> Bytes {
     write_notification("notifications/tasks", Some(&task.notification(subscription)))
 }

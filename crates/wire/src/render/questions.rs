@@ -1,4 +1,4 @@
-//! Questions to the client, as requests of their own: the legacy era asks so.
+//! Questions to the client, as requests of their own: the form of the legacy era.
 
 use crate::json::WriteJson;
 use crate::raw::Raw;

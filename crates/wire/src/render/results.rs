@@ -1,4 +1,4 @@
-//! Results, with what each revision wants in every one of them.
+//! Results, with the members that each revision requires in all of them.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 use crate::types::{Content, ContentKind, ListPage, Listed, Relayed, ServerResult};
 
-/// The response to request `id`. `server` says who answers, where the revision wants that in every
+/// The response to request `id`. `server` is our identity, for revisions that require it in every
 /// result.
 pub fn response(id: &Id, result: &ServerResult, revision: Revision, server: &Raw) -> Bytes {
     if let ServerResult::Ready(json) = result {
@@ -25,14 +25,14 @@ pub fn response(id: &Id, result: &ServerResult, revision: Revision, server: &Raw
     out.into()
 }
 
-/// The result alone, as [`response`] has it: for [`ServerResult::Ready`].
+/// The result alone, as in [`response`]: for [`ServerResult::Ready`].
 pub fn result(result: &ServerResult, revision: Revision, server: &Raw) -> Bytes {
     let mut out = Vec::with_capacity(server.as_bytes().len() + text_length(result) + 256);
     write(result, revision.features(), server, &mut out);
     out.into()
 }
 
-/// About how long the result will be.
+/// The estimated length of the result.
 fn text_length(result: &ServerResult) -> usize {
     let length = |content: &Content| match &content.kind {
         ContentKind::Text(text) => text.len() + text.len() / 16 + 32,
@@ -67,7 +67,7 @@ fn write(result: &ServerResult, to: &'static Features, server: &Raw, out: &mut V
 }
 
 /// A result of another server. Since 2025-11-25 only members at its top differ between revisions;
-/// for older clients it is taken apart, unless it is not what its method promises.
+/// for older clients it is parsed, unless it does not fit its method.
 fn write_relayed(
     relayed: &Relayed,
     to: &'static Features,
@@ -95,7 +95,7 @@ fn write_relayed(
         }
         (false, meta) => {
             changes.push(("resultType", None));
-            // Those of an extension are the same in every revision.
+            // The cache hints of an extension are the same in every revision.
             if *method != Method::GetSkill {
                 changes.extend(["ttlMs", "cacheScope"].map(|name| (name, None)));
             }
@@ -116,7 +116,7 @@ pub fn page<T: Listed>(page: &ListPage<'_, T>, revision: Revision, server: &Raw)
     out
 }
 
-/// A result without members of its own; that of a subscription names it.
+/// A result without members of its own; that of a subscription names the subscription.
 struct Bare<'a>(Option<&'a Id>);
 
 impl Object for Bare<'_> {

@@ -234,7 +234,7 @@ fn a_code_that_was_chosen_is_one_that_the_revision_allows() {
         (404, 404),
     ] {
         assert_eq!(chosen(code, NEWEST), newest);
-        assert_eq!(chosen(code, ICONS), code, "older revisions keep nothing for themselves");
+        assert_eq!(chosen(code, ICONS), code, "older revisions reserve no codes");
     }
 }
 

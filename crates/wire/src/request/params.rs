@@ -160,7 +160,7 @@ impl<'a> Fields<'a> {
                 let filter: Raw = needed(self.notifications, "notifications", "a filter")?;
                 let filter = SubscriptionFilter::read_json(&filter);
                 let refused = |_| Problem::Params("`notifications` must be a filter".into());
-                // A filter is repeated in the acknowledgement, where an unknown wish is not granted.
+                // The acknowledgement repeats the filter, without unknown members.
                 let filter = SubscriptionFilter { extra: Extra::NONE, ..filter.map_err(refused)? };
                 Request::Listen(Listen { filter })
             }
@@ -186,7 +186,7 @@ impl<'a> Fields<'a> {
     }
 
     fn initialize(&self, params: &Raw) -> Result<Initialize, Problem> {
-        // Clients of all ages have left out one member or another. None is required.
+        // Some clients leave out one member or another, so none is required.
         Ok(Initialize {
             version: optional(self.protocol_version, "protocolVersion", "a string")?
                 .unwrap_or_default(),

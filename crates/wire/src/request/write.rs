@@ -12,7 +12,7 @@ use crate::raw::Raw;
 use crate::revision::{Features, Revision};
 
 impl Request {
-    /// The method that makes it.
+    /// The method of the request.
     pub fn method(&self) -> Method {
         match self {
             Self::Initialize(_) => Method::Initialize,
@@ -135,7 +135,7 @@ impl Params {
         }
     }
 
-    /// Closes the object. Whether there is one.
+    /// Closes the object. `false` if it has no members.
     fn finish(&mut self) -> bool {
         let has_members = self.out.len() > self.begin;
         if has_members {

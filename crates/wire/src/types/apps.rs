@@ -19,13 +19,13 @@ object! {
     UiTool {
         /// URI of the view, of the scheme `ui`.
         resource_uri: Option<String> = optional "resourceUri";
-        /// Who may call the tool, `model` or `app`; both, if there is none.
+        /// Who may call the tool, `model` or `app`; both if empty.
         visibility: Vec<String> = optional "visibility";
     }
 }
 
 object! {
-    /// `_meta.ui` of a view: what its host should allow it.
+    /// `_meta.ui` of a view: settings for its host.
     #[derive(Clone, Debug, Default, PartialEq)]
     UiView {
         /// The origins that it uses; none, if absent.
@@ -55,12 +55,12 @@ object! {
 }
 
 impl UiTool {
-    /// The `_meta` of a tool, with this.
+    /// The `_meta` of a tool with these settings added.
     pub fn added_to(&self, meta: Option<&Raw>) -> Raw {
         added("ui", &self.to_raw(Revision::NEWEST), meta)
     }
 
-    /// Whether a tool with this `_meta` has a view, or says who may call it.
+    /// Whether a tool with this `_meta` has a view, or limits who may call it.
     pub fn is_in(meta: &Raw) -> bool {
         meta.member("ui").is_some_and(|ui| ui.is_object())
             || meta.member("ui/resourceUri").is_some()

@@ -1,4 +1,4 @@
-//! Who the two sides are and what they can do. Spec: basic, "Capabilities"; server/discover.
+//! Identity and capabilities of clients and servers. Spec: basic, "Capabilities"; server/discover.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -160,18 +160,18 @@ pub struct ServerCapabilities {
     pub logging: bool,
     /// Clients can subscribe to single resources.
     pub subscribe: bool,
-    /// Clients are told of a change in the list of tools.
+    /// Clients are notified of changes in the list of tools.
     pub tools_list_changed: bool,
-    /// Clients are told of a change in the list of prompts.
+    /// Clients are notified of changes in the list of prompts.
     pub prompts_list_changed: bool,
-    /// Clients are told of a change in the list of resources.
+    /// Clients are notified of changes in the list of resources.
     pub resources_list_changed: bool,
-    /// Calls of tools can be tasks: a capability in 2025-11-25, an extension in the newest revision.
-    /// It is not read: of another server it is among the unknown members.
+    /// Calls of tools can be tasks: a capability in 2025-11-25, an extension in the newest
+    /// revision. Not read: from another server it is an unknown member.
     pub tasks: bool,
-    /// The server has skills, and lists their folders: an extension. It is not read, either.
+    /// The server has skills, and lists their folders: an extension. Not read, either.
     pub skills: bool,
-    /// Tools have views: an extension. It is not read, either.
+    /// Tools have views: an extension. Not read, either.
     pub ui: bool,
     /// Unknown members.
     pub extra: Extra,
@@ -188,7 +188,7 @@ impl ServerCapabilities {
         self.extra.get("extensions")?.member(name)?.member(setting)?.read().ok()
     }
 
-    /// Whether a client of this server may expect to be told of `topic`.
+    /// Whether a client of this server may expect to be notified of `topic`.
     pub fn announces(&self, topic: &Topic) -> bool {
         match topic {
             Topic::Tools => self.tools && self.tools_list_changed,
@@ -198,7 +198,7 @@ impl ServerCapabilities {
         }
     }
 
-    /// The same, with whether clients are told of changes in the lists that there are.
+    /// Sets whether clients are notified of changes in the lists that the server has.
     #[must_use]
     pub fn with_list_changed(self, list_changed: bool) -> Self {
         Self {
@@ -259,7 +259,7 @@ impl Object for ServerCapabilities {
     }
 }
 
-/// An ability: an object, whose text is kept for what else it may hold.
+/// An ability: an object whose text is kept for its unknown members.
 struct Ability(MemberReader);
 
 impl ReadJson for Ability {
@@ -308,8 +308,8 @@ fn has(ability: &Option<Ability>, name: &str) -> bool {
     flag.is_some_and(|flag| !matches!(flag.text(), "null" | "false"))
 }
 
-/// An ability, to be written: the name of each flag, whether it is set, and whether it is implied,
-/// so that it need not be written; and what is written for a flag.
+/// An ability to write: the name of each flag, whether it is set, and whether it is implied and
+/// need not be written; then the JSON of a set flag.
 struct Flags<const N: usize>([(&'static str, bool, bool); N], &'static str);
 
 impl<const N: usize> WriteJson for Flags<N> {

@@ -69,7 +69,7 @@ impl Object for Completion {
     }
 }
 
-/// The `completion` member, read. Its text is kept, for what else it may hold.
+/// The `completion` member, read. Its text is kept for unknown members.
 struct Values {
     values: Vec<String>,
     total: Option<usize>,

@@ -76,7 +76,7 @@ impl Content {
         ContentKind::Resource(contents).into()
     }
 
-    /// About how many bytes it has.
+    /// Approximate size in bytes.
     pub(crate) fn size(&self) -> usize {
         match &self.kind {
             ContentKind::Text(text) => text.len(),
@@ -238,7 +238,7 @@ object! {
     Icon {
         /// `https:` or `data:` URI of the picture.
         src: String = required "src";
-        /// Format of the picture, if its URI does not tell.
+        /// Format of the picture, if its URI does not show it.
         mime_type: Option<String> = optional "mimeType";
         /// Sizes in which it can be shown, such as `48x48` or `any`.
         sizes: Vec<String> = optional "sizes";

@@ -122,7 +122,7 @@ impl Cancelled {
 pub struct Changed {
     /// The `_meta` object.
     pub meta: Option<Raw>,
-    /// What changed.
+    /// The changed list or resource.
     pub topic: Topic,
     /// Unknown members.
     pub extra: Extra,
@@ -139,7 +139,7 @@ impl Changed {
     }
 }
 
-/// The topic of a list is in the method; one that is read by itself is a resource.
+/// The method names the topic of a list change; read without a method, it is a resource.
 impl Object for Changed {
     fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
         let topic = Topic::Resource(members.take("uri")?);
@@ -159,7 +159,7 @@ impl Object for Changed {
 }
 
 object! {
-    /// The begin of a subscription.
+    /// The beginning of a subscription.
     #[derive(Clone, Debug, PartialEq)]
     Acknowledged {
         /// The `_meta` object.

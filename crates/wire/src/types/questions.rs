@@ -175,7 +175,7 @@ object! {
     /// The user's answer.
     #[derive(Clone, Debug, PartialEq)]
     Elicited {
-        /// What the user did with the question.
+        /// The user's action.
         action: Action = required "action";
         /// The values of the form, if it was accepted.
         content: Option<Raw> = optional "content";
@@ -188,7 +188,7 @@ impl<'de> Deserialize<'de> for Elicited {
     }
 }
 
-/// What the user did with a question.
+/// The user's reaction to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {

@@ -91,7 +91,7 @@ impl ResourceBody {
 }
 
 impl ResourceContents {
-    /// About how many bytes it has.
+    /// Approximate size in bytes.
     pub(crate) fn size(&self) -> usize {
         let (ResourceBody::Text(body) | ResourceBody::Blob(body)) = &self.body;
         body.len() + self.uri.len()

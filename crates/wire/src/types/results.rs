@@ -42,14 +42,14 @@ pub enum ServerResult {
     InputRequired(Questions),
     /// The end of a subscription: the id of the request that opened it.
     Listened(Id),
-    /// A result of another server, passed on without being taken apart.
+    /// A result of another server, passed on unparsed.
     Relayed(Relayed),
 }
 
 /// A result of another server, as JSON of the newest revision ([`crate::raise::result`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relayed {
-    /// The method that it is a result of.
+    /// The method of the request.
     pub method: Method,
     /// The result.
     pub json: Raw,
@@ -79,7 +79,7 @@ impl ServerResult {
         })
     }
 
-    /// About how many bytes it has: its texts, without their names and marks.
+    /// Approximate size in bytes: its texts, without names and punctuation.
     pub fn size(&self) -> usize {
         match self {
             Self::Ready(page) => page.len(),
@@ -90,7 +90,7 @@ impl ServerResult {
             Self::Prompt(reply) => reply.messages.iter().map(|m| m.content.size()).sum(),
             Self::Resource(reply) => reply.contents.iter().map(ResourceContents::size).sum(),
             Self::Relayed(relayed) => relayed.json.text().len(),
-            // Bounded by what we say ourselves, or by the message of the client.
+            // Bounded by our own texts, or by the client's message.
             _ => 0,
         }
     }
@@ -140,7 +140,7 @@ object! {
     }
 }
 
-/// A list of dates. Its text is kept, for those that are not known.
+/// A list of dates. Its text is kept for unknown dates.
 #[derive(PartialEq)]
 struct Revisions<'a>(Cow<'a, [Revision]>);
 
@@ -331,7 +331,7 @@ impl WriteJson for Requests<'_> {
     }
 }
 
-/// How long a result may be kept, and by whom.
+/// How long a result may be cached, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CacheHint {
     /// Time in milliseconds; 0 means that the result may be stale at once.
@@ -361,14 +361,14 @@ impl CacheHint {
     }
 }
 
-/// Who may keep a result.
+/// Who may cache a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     /// Callers with the same authorization.
     #[default]
     Private,
-    /// Everybody.
+    /// All callers.
     Public,
 }
 

@@ -43,7 +43,7 @@ impl Sample {
         Self { messages, max_tokens, ..Self::default() }
     }
 
-    /// Whether it offers tools, or its messages tell of their use.
+    /// Whether it offers tools, or its messages contain uses of tools.
     pub fn uses_tools(&self) -> bool {
         let tells = self.blocks().any(|block| !matches!(block, SamplingContent::Block(_)));
         tells || !self.tools.is_empty() || self.tool_choice.is_some()
@@ -202,7 +202,7 @@ object! {
     }
 }
 
-/// Hints, each an object with a name. Their text is kept, for what else they may hold.
+/// Hints, each an object with a name. Their text is kept for unknown members.
 #[derive(PartialEq)]
 struct Hints<'a>(Cow<'a, [String]>);
 
@@ -250,7 +250,7 @@ pub enum ToolChoice {
     None,
 }
 
-/// An object, whose text is kept for what else it may hold.
+/// An object whose text is kept for unknown members.
 impl ReadJson for ToolChoice {
     fn read_json(json: &Raw) -> Result<Self, Invalid> {
         if json.is_object() && json.member("mode").is_none() {

@@ -77,7 +77,7 @@ impl Skill {
         ])
     }
 
-    /// The folders of skills by URI, each with what is directly in it. `kind` gives the media type of
+    /// The folders of skills by URI, each with its direct children. `kind` gives the media type of
     /// a file.
     pub fn folders(
         skills: &[Self],

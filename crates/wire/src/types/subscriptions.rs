@@ -70,12 +70,12 @@ impl SubscriptionFilter {
         }
     }
 
-    /// What it counts towards a limit: one for the filter and one for each resource and task.
+    /// Its weight towards a limit: one for the filter and one for each resource and task.
     pub fn weight(&self) -> usize {
         1 + self.names().count()
     }
 
-    /// How many bytes the names of its resources and tasks have.
+    /// The size of the names of its resources and tasks in bytes.
     pub fn size(&self) -> usize {
         self.names().map(|name| name.len()).sum()
     }

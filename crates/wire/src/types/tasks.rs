@@ -1,4 +1,4 @@
-//! Words of the tasks that other types use. The tasks themselves are in `task`.
+//! Types of tasks that other types use. The tasks themselves are in `task`.
 
 use serde::{Deserialize, Serialize};
 

@@ -39,7 +39,7 @@ object! {
     /// How a tool can be called.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     ToolExecution {
-        /// Whether a call can be a task; not, if absent.
+        /// Whether a call can be a task; absent means no.
         task_support: Option<TaskSupport> = optional "taskSupport";
     }
 }
@@ -81,8 +81,8 @@ object! {
         /// Content for the model.
         content: Vec<Content> = required "content" as (&*reply.content_in(to));
         /// A JSON value that fits the tool's output schema. Before 2026-07-28 only an object. If
-        /// there is no other content, it is written as text too, unless it was read so and the
-        /// revision has it.
+        /// there is no other content, it is also written as text, unless it was read without
+        /// content and the revision has `structuredContent`.
         structured: Option<Raw> = maybe "structuredContent" as (reply.structured_in(to));
         /// The call failed, and the content says why.
         is_error: bool = optional "isError";
@@ -100,6 +100,13 @@ impl ToolReply {
     /// A failure that the model can read.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(reason) }
+    }
+
+    /// Whether the result of a tool, as JSON, reports a failure. Only a result that contains the
+    /// word is parsed.
+    pub fn is_failure(result: &Raw) -> bool {
+        result.text().contains("\"isError\"")
+            && result.member("isError").is_some_and(|value| value.text() == "true")
     }
 
     /// Adds a block of content.

@@ -59,7 +59,7 @@ fn the_wrong_member_is_named() {
             "invalid `tools[1].name` (expected a string)",
         ),
         (r#"{"tools":[{"name":"a"}]}"#, "missing `tools[0].inputSchema`"),
-        (r#"{"tools":[],"tools":[]}"#, "invalid `tools` (expected one of that name)"),
+        (r#"{"tools":[],"tools":[]}"#, "invalid `tools` (expected a single member of that name)"),
         (r#"{"tools":[],"ttlMs":-1}"#, "invalid `ttlMs` (expected an integer from 0)"),
     ] {
         let error = ListPage::<Tool>::read_json(&raw(text)).unwrap_err();

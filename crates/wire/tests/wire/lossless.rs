@@ -1,5 +1,5 @@
-//! JSON of other people: it is read into a type and written again at the same revision. Unknown
-//! members, the order of all members and the spelling of numbers stay.
+//! JSON of clients and servers: it is read into a type and written again at the same revision.
+//! Unknown members, the order of all members and the spelling of numbers stay.
 
 use proptest::prelude::*;
 use sabir_wire::types::*;
@@ -460,7 +460,7 @@ proptest! {
             members.filter(|(name, _)| name.starts_with("x-") || name == "é").collect()
         };
         let written = TYPES[nth].0(&json, revision);
-        // A link is text in an old revision, and nothing of the link is left.
+        // In an old revision a link is plain text.
         if json.member("type").is_none() {
             prop_assert_eq!(unknown(&written), unknown(&json));
         }

@@ -1,4 +1,5 @@
-//! What is read is written again without loss, and what is written is read again, in every revision.
+//! Values that are read are written without loss, and written values are read again, in every
+//! revision.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod golden;

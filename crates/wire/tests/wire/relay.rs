@@ -1,4 +1,4 @@
-//! Results of another server are passed on without being taken apart.
+//! Results of another server are passed on unparsed.
 
 use sabir_wire::types::{Relayed, ServerResult};
 use sabir_wire::{Id, Method, Raw, Revision, render};

@@ -1,5 +1,5 @@
-//! Values of ours: written in a revision and read again, they are the same without what the
-//! revision does not have. `lower_*` says what that is, in words of its own.
+//! Our own values: written in a revision and read again, they are the same without the members that
+//! the revision lacks. `lower_*` removes those, independently of the crate.
 
 use proptest::prelude::*;
 use sabir_wire::types::*;
@@ -158,7 +158,7 @@ fn lower_sample(sample: Sample, to: Revision) -> Sample {
     }
 }
 
-/// Writes the value, reads it, and does so once more.
+/// Writes the value and reads it, twice.
 fn check<T>(value: T, lower: impl Fn(T, Revision) -> T)
 where
     T: ReadJson + WriteJson + Clone + PartialEq + std::fmt::Debug,
@@ -171,7 +171,7 @@ where
     }
 }
 
-/// Sends the result in each revision, and raises what another server would get.
+/// Sends the result in each revision, and raises the text that another server would get.
 fn check_result(
     method: &Method,
     result: &ServerResult,
