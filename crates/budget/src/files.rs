@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More are not needed, and programs that we start inherit the limit: some close as many files as
-/// there may be when they begin.
+/// The limit that is asked for. Programs that we start inherit it, and some close all possible
+/// files when they start.
 const MOST: u64 = 1 << 16;
 
 /// Raises the soft limit of open files towards the hard limit, at most to 65,536, and returns it.
@@ -16,8 +16,8 @@ pub fn raise_file_limit() -> usize {
     usize::try_from(if raised { wanted } else { soft }).unwrap_or(usize::MAX)
 }
 
-/// How many of so many open files may be connections: a quarter, at least 64 and at most 4,096, is
-/// kept for programs, upstreams and folders.
+/// The number of connections under a limit of open files: a quarter, at least 64 and at most 4,096,
+/// is kept for programs, upstreams and folders.
 pub fn files_for_connections(limit: usize) -> usize {
     limit.saturating_sub((limit / 4).clamp(64, 4096)).max(1)
 }

@@ -3,9 +3,9 @@
 //! A caller is named here by its share, a number (`Caller::share` in `sabir-wire`): this crate knows
 //! nothing of MCP.
 
-mod files; // how many may be open
-mod limits; // those that were reached
-mod memory; // how much may be in use
+mod files; // the limit of open files
+mod limits; // reached limits, counted and logged
+mod memory; // the memory budget
 mod pool; // threads for work that computes
 mod queue; // calls that run at once, and those that wait
 mod rate; // a number of times in a period

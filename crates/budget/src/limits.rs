@@ -24,10 +24,10 @@ pub enum Limit {
     Connections,
 }
 
-/// How long a limit is reached silently after it was logged.
+/// How long a limit is not logged again.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// What is known of a limit.
+/// The state of a limit.
 struct Reached {
     count: AtomicU64,
     /// When it was logged last, and how often it had been reached then.
@@ -67,7 +67,7 @@ impl Limit {
         self.reached().count.load(Ordering::Relaxed)
     }
 
-    /// It was reached. The first time is logged with its reason, and later at most once a minute.
+    /// Counts that it was reached, and logs the reason, at most once a minute.
     pub fn reach(self, reason: impl Display) {
         let Reached { count, logged } = self.reached();
         let count = count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -87,7 +87,7 @@ impl Limit {
     }
 
     fn reached(self) -> &'static Reached {
-        // The numbers of the variants are their places in the list.
+        // The numbers of the variants are their indices in the list.
         &REACHED[self as usize]
     }
 }

@@ -10,14 +10,14 @@ use crate::limits::Limit;
 /// A number of bytes that may be in use at once.
 ///
 /// An eighth of it is reserved for small requests, so that they are served while long bodies and
-/// answers fill the rest. What a caller has not taken of its answers is limited to a quarter, and one
+/// answers fill the rest. The answers that a caller has not read are limited to a quarter, and one
 /// answer more.
 #[derive(Debug)]
 pub struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
-    /// What answers to callers use. Each caller has the place of its share; those whose shares fall
-    /// on one place, which are [`PLACES`] apart, have a quarter together.
+    /// Bytes of answers to callers. The share of a caller gives its place; callers whose shares are
+    /// a multiple of [`PLACES`] apart have one place, and a quarter together.
     answers: [AtomicUsize; PLACES],
 }
 
@@ -27,7 +27,7 @@ const PLACES: usize = 1024;
 /// The largest amount that counts as small, in bytes.
 const SMALL: usize = 64 << 10;
 
-/// A text that is shorter is not counted: its bound is the number of texts.
+/// A shorter text is not counted: short texts are bounded by their number.
 const UNCOUNTED: usize = 1 << 10;
 
 /// The budget is used up.
@@ -76,8 +76,8 @@ impl Memory {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Refuses what the caller `share` asks for if nothing is left, even for small things, or the
-    /// caller has not taken a quarter of it all.
+    /// Refuses a request of the caller `share` if no memory is left, even for small requests, or if
+    /// the caller's unread answers fill a quarter.
     pub fn check(&self, share: u64) -> Result<(), MemoryFull> {
         let limit = self.limit();
         let answers = self.place(share).map_or(0, |place| place.load(Ordering::Relaxed));
@@ -88,7 +88,7 @@ impl Memory {
         }
     }
 
-    /// 0 is the share of a caller who is alone.
+    /// `None` for share 0, which is that of a caller who is alone.
     fn place(&self, share: u64) -> Option<&AtomicUsize> {
         let place = usize::try_from(share % PLACES as u64).ok()?;
         self.answers.get(place).filter(|_| share != 0)
@@ -106,7 +106,7 @@ impl Memory {
         Ok(self.take(bytes)?.answering(self.place(share)))
     }
 
-    /// The same, however much is in use: for what is there already and cannot be refused.
+    /// The same, however much is in use: for data that exists already and cannot be refused.
     pub fn take_anyway(&'static self, bytes: usize) -> Hold {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         Hold { memory: self, answers: None, bytes }
@@ -122,7 +122,8 @@ impl Memory {
         self.count_for(0, text)
     }
 
-    /// The same for a short text that waits among many others, and for what is kept `beside` it.
+    /// The same for a short text that waits among many others, and for its overhead of `beside`
+    /// bytes.
     pub fn count_short_for(&'static self, share: u64, text: Bytes, beside: usize) -> Bytes {
         match text.len() < UNCOUNTED {
             true => self.take_anyway_for(share, text.len() + beside).keep(text),
@@ -148,7 +149,7 @@ fn reached(full: MemoryFull) -> MemoryFull {
 #[derive(Debug)]
 pub struct Hold {
     memory: &'static Memory,
-    /// Where it counts as an answer to a caller.
+    /// The counter of a caller's answers, if this is one.
     answers: Option<&'static AtomicUsize>,
     bytes: usize,
 }
@@ -178,7 +179,7 @@ impl Hold {
         self.grow_as(more, self.bytes.saturating_add(more) <= SMALL)
     }
 
-    /// The same for something that may become long, however little of it is there.
+    /// The same for data that may become long, even while it is short.
     pub fn grow_long(&mut self, more: usize) -> Result<(), MemoryFull> {
         self.grow_as(more, false)
     }
@@ -205,7 +206,7 @@ impl Hold {
         self.discount(less);
     }
 
-    /// Gives all but so many of the bytes back.
+    /// Gives back all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.shrink(self.bytes.saturating_sub(bytes));
     }
@@ -240,7 +241,7 @@ impl AsRef<[u8]> for Kept {
 
 /// The memory of the machine, or of the control group if that is less.
 fn available() -> usize {
-    // Where nothing can be found out, a small machine is assumed.
+    // If the size is unknown, a small machine is assumed.
     let machine = machine().unwrap_or(4 << 30);
     control_group().map_or(machine, |group| group.min(machine))
 }
@@ -251,7 +252,7 @@ fn machine() -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
-/// The least limit of the control group of this process and of those above it.
+/// The lowest limit of the control group of this process and of those above it.
 fn control_group() -> Option<usize> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     groups.lines().filter_map(limit_of_group).min()
@@ -319,7 +320,7 @@ mod tests {
         // Other callers have the rest. Share 0 (stdio) has no limit of its own.
         let _others = [memory.take_for(8, quarter).unwrap(), memory.take_for(0, quarter).unwrap()];
         assert_eq!(memory.check(0), Ok(()));
-        // What was taken, or is shorter than was thought, can be used again.
+        // Memory that is given back can be used again.
         drop(long);
         assert_eq!(memory.check(7), Ok(()));
         first.grow(1).unwrap();

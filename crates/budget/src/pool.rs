@@ -26,7 +26,7 @@ const MAX_WAITING: usize = 1024;
 /// Threads per core.
 const THREADS_PER_CORE: usize = 4;
 
-/// How much less than other threads these get where all cores are busy.
+/// The niceness of the threads: others get more time while all cores are busy.
 const NICENESS: i32 = 5;
 
 /// Threads for work that computes. Clones are the same pool.
@@ -78,13 +78,14 @@ pub struct TimeBudget {
 }
 
 impl TimeBudget {
-    /// A budget that nothing ends: for work that runs outside of a pool.
+    /// A budget that is never spent: for work that runs outside of a pool.
     pub fn unlimited() -> Self {
         let limit = Duration::from_secs(u64::from(u32::MAX));
         Self { limit, until: Instant::now() + limit, is_abandoned: Arc::default() }
     }
 
-    /// Whether the work may go on. Work asks at least every few milliseconds; it costs nanoseconds.
+    /// Whether the work may go on. Work calls this at least every few milliseconds; it costs
+    /// nanoseconds.
     pub fn check(&self) -> Result<(), Spent> {
         match self.is_abandoned.load(Ordering::Relaxed) || Instant::now() >= self.until {
             true => Err(Spent(self.limit)),
@@ -107,7 +108,7 @@ pub fn set_compute_time(time: Duration) {
     shared().0.time.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// What the pool of this process does.
+/// The running and waiting work of the pool of this process.
 pub fn computing() -> QueueLength {
     let state = shared().0.lock();
     QueueLength { running: state.running.values().sum(), waiting: state.waiting.len() }
@@ -143,7 +144,7 @@ impl Pool {
         }))
     }
 
-    /// Runs work for the caller `share`: it has its place from now on, and stops when the result is
+    /// Runs work for the caller `share`: it is queued at once, and stops when the result is
     /// dropped. A panic in it is resumed where the result is awaited.
     pub fn run<T, W>(&self, share: u64, work: W) -> Computing<T>
     where
@@ -203,7 +204,7 @@ impl Shared {
     }
 
     fn work(&self) {
-        // A lower priority is a courtesy: without it the work is done as well.
+        // A failure is ignored: the work is done at the old priority.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
         let mut state = self.lock();
         loop {

@@ -85,18 +85,18 @@ impl CallQueue {
         if !matches!(pushed, Ok((_, None))) {
             Limit::Calls.reach(full);
         }
-        // Whoever is displaced learns it by the drop of its sender.
+        // Dropping the sender notifies the displaced call.
         let (place, _displaced) = pushed.map_err(|_| full)?;
         Ok(QueuedCall { queue, place: Some(place), turn: Turn::Later(turn) })
     }
 
-    /// Lets the next call run, or keeps the right for one that comes.
+    /// Lets the next call run, or keeps the right for a later one.
     fn next(&self) {
         let mut state = self.lock();
         match state.waiting.pop() {
             Some(next) => {
                 drop(state);
-                // One that has just left gives the right back by dropping it.
+                // If the call has just left the queue, dropping the right lets the next one run.
                 drop(next.send(RunningCall(self.clone())));
             }
             None => state.free += 1,
@@ -108,11 +108,10 @@ impl CallQueue {
     }
 }
 
-/// The queues of the process, for those who count. One that is gone is forgotten with the next that
-/// is made.
+/// The queues of the process, for metrics. Dropped queues are removed when the next one is created.
 static QUEUES: Mutex<Vec<Weak<Mutex<State>>>> = Mutex::new(Vec::new());
 
-/// What runs and what waits.
+/// The numbers of running and waiting calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLength {
     /// How many run.

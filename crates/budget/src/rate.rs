@@ -15,7 +15,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Counts one at `now` in a bucket, or says how long it must wait. The bucket is the time at
+    /// Counts one at `now` in a bucket, or returns how long it must wait. The bucket is the time at
     /// which it is empty again, in nanoseconds of the same clock; a new one is 0.
     pub fn count(&self, bucket: &mut u128, now: Duration) -> Result<(), Duration> {
         let wait = self.wait(*bucket, now);
@@ -38,7 +38,7 @@ impl Rate {
     }
 }
 
-/// What is counted together: one host can have all IPv6 addresses of a network.
+/// The network that is counted as one: a host can have all IPv6 addresses of its network.
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

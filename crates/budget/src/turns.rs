@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug)]
 pub(crate) struct Turns<T> {
     lines: FxHashMap<u64, VecDeque<(u64, T)>>,
-    /// The callers who have a line; the first is next.
+    /// The callers who have items; the first is next.
     order: VecDeque<u64>,
     len: usize,
     limit: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Turns<T> {
 /// An item's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Whose item it is.
+    /// The caller of the item.
     pub(crate) share: u64,
     ticket: u64,
 }
@@ -37,8 +37,8 @@ impl<T> Turns<T> {
         self.len
     }
 
-    /// Adds an item of the caller `share`. With its place comes the item that it displaced, if any;
-    /// the error is the item itself, if there is no room.
+    /// Adds an item of the caller `share`. Returns its place, and the item that it displaced, if
+    /// any; if there is no room, the item itself.
     pub(crate) fn push(&mut self, share: u64, item: T) -> Result<(Place, Option<T>), T> {
         let mut displaced = None;
         if self.len >= self.limit {
@@ -69,7 +69,7 @@ impl<T> Turns<T> {
         self.pop_of(|_| true).map(|(_, item)| item)
     }
 
-    /// Takes the next item of a caller whose turn it may be, and tells whose it was.
+    /// Takes out the next item of a caller that `may` accepts, with the caller's share.
     pub(crate) fn pop_of(&mut self, may: impl Fn(u64) -> bool) -> Option<(u64, T)> {
         let at = self.order.iter().position(|share| may(*share))?;
         let share = self.order.remove(at)?;

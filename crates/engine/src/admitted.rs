@@ -5,7 +5,7 @@ use sabir_session::Outcome;
 use sabir_wire::Problem;
 use sabir_wire::types::ServerResult;
 
-/// An outcome that there is memory for.
+/// An outcome, with the memory that it takes.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) outcome: Outcome,
@@ -17,7 +17,7 @@ pub(crate) struct Admitted {
 const COUNTED: usize = 1 << 10;
 
 impl Admitted {
-    /// Replaces an outcome that there is no memory for; `share` is that of the client.
+    /// Replaces an outcome for which no memory is left; `share` is the client's.
     pub(crate) fn new(outcome: Outcome, share: u64) -> Self {
         let size = match &outcome {
             Outcome::Done(result) => result.size(),
@@ -29,7 +29,7 @@ impl Admitted {
         let copies = match &outcome {
             // It is counted where it is kept.
             Outcome::Done(ServerResult::Ready(_)) => 1,
-            // As it is, and as it is written.
+            // The value, and its rendered text.
             _ => 2,
         };
         match memory().take_for(share, copies * size) {
@@ -39,7 +39,7 @@ impl Admitted {
     }
 }
 
-/// The outcome of a call that there is no memory for.
+/// The outcome of a call for which no memory is left.
 pub(crate) fn refused(full: MemoryFull) -> Outcome {
     Outcome::Failed(Problem::ToolFailed(full.to_string().into()))
 }

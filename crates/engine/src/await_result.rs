@@ -17,7 +17,7 @@ pub(crate) const AWAIT_RESULT: &str = "await_result";
 
 const INPUT: &str = r#"{"type":"object","properties":{"task":{"type":"string","description":"The id of the task"}},"required":["task"],"additionalProperties":false}"#;
 
-/// How long a client waits of which nothing is known.
+/// How long an unknown client waits.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Offers the tool.
@@ -28,8 +28,8 @@ struct Arguments {
     task: Box<str>,
 }
 
-/// What a client reads whose call goes on without it, and which waits as long as it waited for the
-/// call.
+/// The reply to a client whose call goes on in the background; `patience` is how long the tool
+/// waits.
 pub(crate) fn handle_in_words(id: &str, patience: Duration) -> ToolReply {
     ToolReply::text(format!(
         "The call takes long and goes on in the background as task {id}. Call the tool \

@@ -1,4 +1,4 @@
-//! A running call: what it reports to its connection, and how it learns that it was cancelled.
+//! A running call: its reports to the connection, and its cancellation.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +15,12 @@ use crate::admitted::Admitted;
 use crate::events::EventQueue;
 use crate::observe::Observers;
 
-/// What those who observe a call know it by.
+/// The identity of a call for observers.
 #[derive(Default)]
 pub(crate) struct Observation {
-    /// Names it; 0 if nobody observes it.
+    /// The number of the call; 0 without observers.
     pub(crate) number: u64,
-    /// Names the link of its client to those who record.
+    /// The number of its client's link for taps.
     pub(crate) link: u64,
     /// The `traceparent` of the HTTP request.
     pub(crate) http_trace: Option<Box<str>>,
@@ -31,22 +31,22 @@ pub(crate) struct Observation {
 pub(crate) struct RunningCall {
     pub(crate) key: CallKey,
     pub(crate) observed: Observation,
-    /// Whose share of the memory its outcome takes from.
+    /// The share of the caller, from whose memory the outcome takes.
     pub(crate) share: u64,
     events: Arc<EventQueue>,
     wants_progress: bool,
-    /// The least severe log messages that are wanted.
+    /// The lowest level of the wanted log messages.
     log_level: Option<Level>,
     cancelled: AtomicBool,
     cancellation: Notify,
-    /// Its source says that it takes long.
+    /// Its source has reported that it takes long.
     long: AtomicBool,
     lengthened: Notify,
     /// The state from which its source can go on after a restart.
     continuing: Mutex<Option<Raw>>,
     /// It is left to the next process.
     left: AtomicBool,
-    /// It has become a task: its connection has an answer, and hears nothing more of it.
+    /// It has become a task: its connection has an answer, and gets no more events of it.
     detached: AtomicBool,
     parked: Mutex<Option<Parked>>,
     reported: Mutex<Reported>,
@@ -57,7 +57,7 @@ pub(crate) struct RunningCall {
 struct Reported {
     progress: f64,
     total: Option<f64>,
-    /// Since the client was last told that the call goes on.
+    /// Reported since the last heartbeat.
     is_new: bool,
 }
 
@@ -112,15 +112,14 @@ impl RunningCall {
         self.cancellation.notify_waiters();
     }
 
-    /// Tells a client that wants progress that the call goes on, unless it has heard of it since the
-    /// last time.
+    /// Sends a heartbeat as progress, unless progress was reported since the last heartbeat.
     pub(crate) fn still_runs(&self, since: Duration) {
         let (progress, total) = {
             let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
             if std::mem::take(&mut reported.is_new) {
                 return;
             }
-            // It must grow, and leave room for what the source will report.
+            // Progress must grow, and stay below the next value of the source.
             reported.progress += 1e-9 * (1.0 + reported.progress.abs());
             (reported.progress, reported.total)
         };
@@ -128,17 +127,17 @@ impl RunningCall {
         self.notified(CallNotification::Progress { progress, total, message });
     }
 
-    /// Completes when its source says that it takes long.
+    /// Completes when its source reports that it takes long.
     pub(crate) async fn long(&self) {
         once(&self.long, &self.lengthened).await;
     }
 
-    /// The state from which its source can go on after a restart, if it has said so.
+    /// The state from which its source can go on after a restart, if the source has given one.
     pub(crate) fn continuing(&self) -> Option<Raw> {
         self.continuing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends the call here, but not where its work is done.
+    /// Ends the call in this process, but not its work elsewhere.
     pub(crate) fn leave(&self) {
         self.left.store(true, Ordering::Release);
         self.cancel();
@@ -224,7 +223,7 @@ impl CallHandle for RunningCall {
     }
 }
 
-/// Completes when `is_so`, of which `told` tells.
+/// Completes when `is_so` is set, which `told` signals.
 async fn once(is_so: &AtomicBool, told: &Notify) {
     let notified = told.notified();
     tokio::pin!(notified);

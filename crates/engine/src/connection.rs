@@ -1,11 +1,11 @@
 //! The driver of one session: it feeds inputs to the state machine and acts on its outputs. It
 //! decides nothing.
 //!
-//! What a session wants started becomes [`Work`], which the owner of the connection runs. So an
-//! owner that shares the connection behind a lock runs handlers outside of it.
+//! Calls to be started become [`Work`], which the owner of the connection runs. So an owner that
+//! shares the connection behind a lock runs handlers outside of the lock.
 
 mod sharing; // a session that several nodes serve
-mod telling; // what observers and the tap are told
+mod telling; // notifications of observers and the tap
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
 use sabir_registry::{Announcement, Catalog, Conversation};
-use sabir_session::{Call, CallKey, Input, MessageKind, Output};
+use sabir_session::{Call, CallKey, Input, MessageKind, Outcome, Output};
 use sabir_session::{Session, SessionKind, SessionState, StreamId};
 use sabir_wire::types::Topic;
 use sabir_wire::{Caller, Era, Incoming, Malformed, ParsedRequest, Request, decode};
@@ -62,9 +62,9 @@ struct Kept {
     batches: Option<Hold>,
     /// Calls whose questions the client has not answered.
     parked: Vec<(CallKey, Parked)>,
-    /// The trace of the HTTP request that is being taken in.
+    /// The trace of the HTTP request that is being received.
     http_trace: Option<Box<str>>,
-    /// The tasks that change, for a client that listens to some.
+    /// Changed tasks, for a client that listens to tasks.
     tasks: Option<broadcast::Receiver<Box<str>>>,
 }
 
@@ -80,7 +80,7 @@ pub struct Frame {
 }
 
 impl Connection {
-    /// A connection without any input so far. `owner` is who opens it.
+    /// A connection without any input so far. `owner` is the caller who opens it.
     pub fn new(engine: &Arc<Engine>, kind: SessionKind, owner: Caller) -> Self {
         Self::of(engine, Session::new(engine.session_config.clone(), kind, owner))
     }
@@ -104,8 +104,8 @@ impl Connection {
         }
     }
 
-    /// Takes in one frame, and runs what it starts. What completes at once is among the frames when
-    /// this returns.
+    /// Takes in one frame, and runs the calls that it starts. The answers of calls that complete at
+    /// once are among the frames when this returns.
     pub fn receive(&mut self, stream: StreamId, caller: Caller, frame: &Bytes) {
         self.record(frame, &[]);
         let depth = self.engine.settings.engine_limits.depth;
@@ -143,8 +143,8 @@ impl Connection {
         self.handle(Input::Eof, None);
     }
 
-    /// Runs what is to be started, until nothing is: for an owner that shares it with nobody. Calls
-    /// that have to wait are returned, to be awaited or dropped: then tasks go on with them.
+    /// Runs all calls to be started: for an owner that does not share the connection. Calls that
+    /// have to wait are returned, to be awaited or dropped: tasks go on with dropped ones.
     pub fn run(&mut self) -> Vec<Waiting> {
         let mut waiting = Vec::new();
         let mut turn = Turn::default();
@@ -157,8 +157,7 @@ impl Connection {
         waiting
     }
 
-    /// The next work to be run, outside of any lock. What comes of it goes to
-    /// [`Connection::complete`].
+    /// The next work to be run, outside of any lock. Its outcome goes to [`Connection::complete`].
     pub fn take_work(&mut self) -> Option<Work> {
         self.work.pop_front()
     }
@@ -168,7 +167,7 @@ impl Connection {
         self.handle(Input::Gone(stream), None);
     }
 
-    /// Takes in what came of a call.
+    /// Takes in the outcome of a call.
     pub fn complete(&mut self, done: Done) {
         // The events that the call reported before it ended.
         self.take_events();
@@ -180,7 +179,7 @@ impl Connection {
         self.frames.pop_front()
     }
 
-    /// Whether the session is over. What is left of its frames may still be sent.
+    /// Whether the session is over. Its remaining frames may still be sent.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -198,8 +197,8 @@ impl Connection {
     /// Completes when something may have happened; it does not borrow the connection.
     ///
     /// Get it first, then call [`Connection::advance`], then await it: so no event is missed in
-    /// between. Several may wait for one connection. An event of a call wakes one of them, who must
-    /// advance the connection for all.
+    /// between. Several tasks may wait for one connection. An event of a call wakes one of them,
+    /// which must advance the connection for all.
     pub fn wait(&mut self) -> Wait {
         let is_leaving = self.is_closed || self.session.state() == SessionState::Closed;
         let has_calls = self.session.running() > 0;
@@ -232,8 +231,8 @@ impl Connection {
         self.take_task_changes();
     }
 
-    /// Tells the client what has become of the tasks that it listens to. Of several changes the last
-    /// is told.
+    /// Notifies the client of changes in the tasks that it listens to. Of several changes only the
+    /// last is sent.
     fn take_task_changes(&mut self) {
         let mut changed = Vec::new();
         let watched = self.session.watched_tasks();
@@ -246,14 +245,19 @@ impl Connection {
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
         }
-        let tasks: Vec<_> = changed.iter().filter_map(|id| self.engine.tasks.current(id)).collect();
-        for task in tasks {
-            self.handle(Input::Task(Box::new(task)), None);
+        self.tell_tasks(&changed);
+    }
+
+    fn tell_tasks(&mut self, ids: &[Box<str>]) {
+        for id in ids {
+            if let Some(task) = self.engine.tasks.current(id) {
+                self.handle(Input::Task(Box::new(task)), None);
+            }
         }
     }
 
-    /// Handles deadlines and a stop of the engine only: for a client that does not read what it is
-    /// sent. Events and changes wait within their bounds meanwhile.
+    /// Handles deadlines and a stop of the engine only: for a client that does not read. Events and
+    /// changes wait within their bounds meanwhile.
     pub fn advance_time(&mut self) {
         if self.session.wake_at().is_some_and(|at| at <= now()) {
             self.handle(Input::Tick, None);
@@ -303,10 +307,16 @@ impl Connection {
         if let Some(parked) = call.and_then(|call| call.take_parked()) {
             self.kept().parked.push((key, parked));
         }
+        let listened = match &outcome {
+            Outcome::Listening(filter) => filter.task_ids.clone(),
+            _ => Vec::new(),
+        };
         self.handle(Input::Finished { call: key, outcome }, None);
         if let Some(number) = number {
             self.tell_answer(number, sent);
         }
+        // A listener gets the states of its tasks first; earlier changes found no listener.
+        self.tell_tasks(&listened);
         let session = &self.session;
         let has_batch = session.has_batch();
         if let Some(kept) = &mut self.kept {
@@ -324,7 +334,7 @@ impl Connection {
 
     /// Too much has changed to announce each change: announces everything once.
     fn announce_everything(&mut self) {
-        // Changes that still wait are among it.
+        // This includes the changes that still wait.
         self.changes = Some(self.engine.changes());
         let resources = self.session.watched().into_iter().map(Topic::Resource);
         for topic in [Topic::Tools, Topic::Prompts, Topic::Resources].into_iter().chain(resources) {
@@ -419,7 +429,7 @@ impl Connection {
         self.work.push_back(Work { request, context });
     }
 
-    /// A client that may be told of changes follows them before it learns that it may.
+    /// Subscribes a client to changes before it learns that it may be notified of them.
     fn follow_changes(&mut self, request: &Request) {
         let listens =
             matches!(request, Request::Initialize(_) | Request::Listen(_) | Request::Subscribe(_));

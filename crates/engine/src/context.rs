@@ -22,9 +22,9 @@ pub(crate) enum Answering {
 #[derive(Clone, Debug)]
 pub(crate) struct MethodContext {
     pub(crate) engine: Arc<Engine>,
-    /// What the caller may see of the catalog at the start of the call, which keeps it.
+    /// The catalog that the caller may see, as of the start of the call.
     pub(crate) catalog: Arc<Catalog>,
-    /// The whole catalog, of which `catalog` is what the caller may see.
+    /// The whole catalog, of which `catalog` is a view.
     pub(crate) whole: Arc<Catalog>,
     pub(crate) from: RequestMeta,
     /// The session of the legacy era that the call belongs to.
@@ -34,7 +34,7 @@ pub(crate) struct MethodContext {
 }
 
 impl Answering {
-    /// What comes of it.
+    /// Waits for the outcome.
     pub(crate) async fn outcome(self) -> Outcome {
         match self {
             Self::Done(outcome) => outcome,

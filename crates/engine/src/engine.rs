@@ -22,26 +22,26 @@ use crate::tasks::{TaskSettings, Tasks};
 pub struct Settings {
     /// The identity of the server.
     pub server: Implementation,
-    /// How to use it, for the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
-    /// How this deployment deviates from the specification.
+    /// The deviations of this deployment from the specification.
     pub dialect: Dialect,
     /// The limits of one client.
     pub limits: Limits,
     /// The limits of the engine.
     pub engine_limits: EngineLimits,
-    /// Seals what clients keep for us. Replicas share it; without one it is drawn at random.
+    /// Seals the state that clients keep for us. Replicas share the key; without one it is random.
     pub seal_key: Option<SealKey>,
-    /// Decides which requests run, and learns what came of them.
+    /// Decides which requests run, and is notified of their ends.
     pub overseer: Option<Arc<dyn Oversee>>,
-    /// See every message of every client.
+    /// Observe every message of every client.
     pub tap: Option<Arc<Taps>>,
     /// How calls become tasks.
     pub tasks: TaskSettings,
     /// The name of this node, where several serve the same sessions: letters and digits. The ids of
     /// its questions begin with it and a hyphen.
     pub node: Option<Box<str>>,
-    /// How other nodes are told what changes here.
+    /// Notifies other nodes of changes here.
     pub peers: Option<Arc<dyn Peers>>,
 }
 
@@ -78,14 +78,14 @@ pub struct EngineLimits {
     /// How often one call may ask its client. Once more, and the call fails.
     pub questions: usize,
     /// Notifications that wait for one client. When full, further progress and log messages are
-    /// dropped, and changes are told together.
+    /// dropped, and changes are announced together.
     pub notifications: usize,
     /// The number of items on one page of a list.
     pub page_size: usize,
     /// The time that an aborted call gets to clean up before it is dropped.
     pub abort_grace: Duration,
     /// How long a call of a tool may report nothing to a client that wants progress, before the
-    /// client is told that it goes on. Clients that wait as long as they hear something need it.
+    /// client is told that it goes on. Needed by clients whose timeout restarts with every message.
     pub heartbeat: Duration,
 }
 
@@ -128,7 +128,7 @@ impl Engine {
         Self::observed(settings, Vec::new())
     }
 
-    /// The same, which tells these what happens.
+    /// The same, with observers.
     pub fn observed(settings: Settings, observers: Vec<Arc<dyn Observer>>) -> Arc<Self> {
         let server = settings.server.to_raw(Revision::NEWEST);
         let registry = Registry::new(server.clone(), settings.engine_limits.page_size);
@@ -188,7 +188,7 @@ impl Engine {
         &self.settings
     }
 
-    /// Ends all conversations: running calls may finish within the grace.
+    /// Ends all sessions: running calls may finish within the grace period.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
@@ -198,8 +198,8 @@ impl Engine {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// What a client sees: that which its caller may see, and the tool `await_result` if it may get a
-    /// handle in words.
+    /// The catalog of a client: the items that its caller may see, and the tool `await_result` if
+    /// it may get a handle in words.
     pub(crate) fn catalog_for(&self, whole: &Arc<Catalog>, from: &RequestMeta) -> Arc<Catalog> {
         let catalog = whole.seen_by(&from.caller);
         let has_words = catalog.capabilities().tasks && self.tasks.settings.has_words_for(from);
@@ -209,7 +209,7 @@ impl Engine {
         }
     }
 
-    /// Whether a client that sees this catalog can fetch a result that it got a handle in words for.
+    /// Whether a client with this catalog can fetch the result of a handle in words.
     pub(crate) fn can_await(&self, catalog: &Catalog) -> bool {
         let listed = catalog.tool(AWAIT_RESULT);
         self.await_result.as_ref().zip(listed).is_some_and(|(own, one)| Arc::ptr_eq(own, one))
@@ -219,7 +219,7 @@ impl Engine {
         self.changes.subscribe()
     }
 
-    /// Another node says this.
+    /// Takes in a message of another node.
     pub async fn hear(&self, news: PeerNews) {
         match news {
             PeerNews::Ping => {}
@@ -233,7 +233,7 @@ impl Engine {
                 }
             }
             PeerNews::Answers { caller, id, answers } => {
-                // Nobody waits for what comes of it: the state of the task tells.
+                // The result is not needed: the state of the task shows it.
                 let _ = self.tasks.answer(&caller, &id, answers).await;
             }
             PeerNews::Cancelled(id) => self.tasks.cancelled_elsewhere(&id).await,
@@ -269,7 +269,7 @@ impl Engine {
         self.last_connection.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1)
     }
 
-    /// Counts a client whose handshake is complete, or that has left after it was.
+    /// Counts a client whose handshake is complete, or that has left after that.
     pub(crate) fn count_ready(&self, has_left: bool) {
         match has_left {
             false => self.ready.fetch_add(1, Ordering::Relaxed),
@@ -289,22 +289,22 @@ impl Engine {
         !self.observers.is_empty()
     }
 
-    /// Those who observe calls; `None` if nobody does.
+    /// The observers; `None` if there are none.
     pub(crate) fn shared_observers(&self) -> Option<Observers> {
         self.is_observed().then(|| self.observers.clone())
     }
 
-    /// Whether somebody wants to see messages as they arrived, or the trace that they belong to.
+    /// Whether a tap or an observer needs messages as they arrived, or their trace.
     pub fn wants_arrivals(&self) -> bool {
         self.is_traced || self.settings.tap.as_ref().is_some_and(|tap| tap.is_on())
     }
 
-    /// Whether somebody wants to know the traces of HTTP requests.
+    /// Whether an observer needs the traces of HTTP requests.
     pub(crate) fn is_traced(&self) -> bool {
         self.is_traced
     }
 
-    /// A number for a call; 0 where nobody observes calls.
+    /// A number for a call; 0 without observers.
     pub(crate) fn number_call(&self) -> u64 {
         match self.is_observed() {
             true => self.last_call.fetch_add(1, Ordering::Relaxed) + 1,

@@ -12,8 +12,8 @@ use crate::admitted::Admitted;
 pub(crate) struct EventQueue {
     queue: Mutex<Queue>,
     arrival: Notify,
-    /// How many notifications may wait. When full, further ones are dropped: the next progress says
-    /// more than the last, and logging promises nothing. An ending is never dropped.
+    /// How many notifications may wait. When full, further ones are dropped: the next progress
+    /// replaces the last, and log messages may be lost. An ending is never dropped.
     limit: usize,
 }
 

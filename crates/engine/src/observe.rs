@@ -1,4 +1,4 @@
-//! What an engine tells those who watch it: metrics, a console, the host of an editor.
+//! The events of an engine for observers: metrics, a console, the host of an editor.
 //!
 //! Without an observer and without a log nothing here is computed.
 
@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use sabir_registry::{LinkEnd, OutgoingObserver, OutgoingRequest};
 use sabir_session::{CallNotification, Outcome, SessionKind};
-use sabir_wire::types::ServerResult;
+use sabir_wire::types::{ServerResult, ToolReply};
 use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Request, Revision};
 
-/// Watches an engine. It is told on the thread that serves the call, so it must be quick.
+/// Observes an engine. It is called on the thread that serves the call, so it must be quick.
 pub trait Observer: Send + Sync {
     /// A request begins.
     fn began(&self, _call: &ObservedCall) {}
@@ -26,7 +26,7 @@ pub trait Observer: Send + Sync {
     /// The response to a request is about to be sent.
     fn answered(&self, _number: u64, _response: &Bytes) {}
 
-    /// Whether it wants to know the trace that the HTTP request of a call belongs to.
+    /// Whether it needs the trace of the HTTP request of a call.
     fn is_tracing(&self) -> bool {
         false
     }
@@ -52,10 +52,10 @@ pub trait Observer: Send + Sync {
     fn link_ended(&self, _end: &LinkEnd<'_>) {}
 }
 
-/// All who watch an engine.
+/// All observers of an engine.
 pub(crate) type Observers = Arc<[Arc<dyn Observer>]>;
 
-/// A function is told what happens to clients.
+/// A function observes the events of clients.
 impl<F: Fn(ClientEvent) + Send + Sync> Observer for F {
     fn client(&self, event: ClientEvent) {
         self(event);
@@ -111,7 +111,7 @@ pub struct ObservedCall {
     pub is_offered: bool,
     /// The arguments of a tool.
     pub arguments: Option<Raw>,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
     /// The client's own name for itself, as JSON.
     pub client: Option<Raw>,
@@ -119,9 +119,9 @@ pub struct ObservedCall {
     pub revision: Revision,
     /// The way in.
     pub transport: TransportKind,
-    /// The metadata of the request, if somebody traces.
+    /// The metadata of the request, if calls are traced.
     pub meta: Option<Raw>,
-    /// The `traceparent` of the HTTP request, if somebody traces.
+    /// The `traceparent` of the HTTP request, if calls are traced.
     pub http_trace: Option<Box<str>>,
 }
 
@@ -149,7 +149,7 @@ impl TransportKind {
 
     pub(crate) fn of(kind: SessionKind, owner: &Caller) -> Self {
         match kind {
-            // Nobody else is the local user: transports over a network authenticate.
+            // Only stdio has the local user: transports over a network authenticate.
             SessionKind::Stream if owner.is_same_as(&Caller::local()) => Self::Pipe,
             SessionKind::Stream => Self::WebSocket,
             SessionKind::LegacyHttp(_) | SessionKind::ModernHttp => Self::Http,
@@ -163,7 +163,7 @@ impl TransportKind {
 pub struct Ending<'a> {
     /// How long it took.
     pub duration: Duration,
-    /// About how many bytes the result has.
+    /// The approximate size of the result in bytes.
     pub bytes: usize,
     /// The outcome.
     pub outcome: Ended<'a>,
@@ -178,7 +178,7 @@ pub enum Ended<'a> {
     ToolError,
     /// The client is asked first.
     InputRequired,
-    /// The client is told of changes from now on.
+    /// The client is notified of changes from now on.
     Listening,
     /// It failed.
     Failed(&'a Problem),
@@ -190,7 +190,9 @@ impl<'a> Ended<'a> {
     pub(crate) fn of(outcome: &'a Outcome) -> Self {
         match outcome {
             Outcome::Done(ServerResult::Tool(reply)) if reply.is_error => Self::ToolError,
-            Outcome::Done(ServerResult::Relayed(relayed)) if is_tool_error(&relayed.json) => {
+            Outcome::Done(ServerResult::Relayed(relayed))
+                if ToolReply::is_failure(&relayed.json) =>
+            {
                 Self::ToolError
             }
             Outcome::Done(_) => Self::Ok,
@@ -212,12 +214,6 @@ impl<'a> Ended<'a> {
             Self::Aborted => "aborted".into(),
         }
     }
-}
-
-/// Only a result that contains the word is taken apart.
-fn is_tool_error(json: &Raw) -> bool {
-    json.text().contains("\"isError\"")
-        && json.member("isError").is_some_and(|value| value.text() == "true")
 }
 
 /// The tool or prompt that a request names, or its URI.

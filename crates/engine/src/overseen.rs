@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 
 use sabir_budget::Limit;
 use sabir_session::Outcome;
-use sabir_wire::types::ServerResult;
 use sabir_wire::{ErrorObject, Problem, Request};
 use tokio::time::Instant;
 
 use crate::context::{Answering, MethodContext};
 use crate::guard::Running;
+use crate::observe::Ended;
 use crate::oversight::{Admission, CallEnd, Decision, Limited, Oversee, OverseenCall};
 
-/// A code of our own, outside of what JSON-RPC reserves.
+/// A code of our own, outside of the range that JSON-RPC reserves.
 const TOO_MANY_REQUESTS: i64 = 429;
 
 type Answer = fn(Request, MethodContext) -> Answering;
@@ -41,7 +41,7 @@ pub(crate) fn oversee(
     }
 }
 
-/// It is decided whether the request runs.
+/// Runs or refuses the request, as the decision says.
 fn decided(
     decision: Result<(), Limited>,
     mut record: Record,
@@ -97,7 +97,7 @@ fn call(request: &Request, context: &MethodContext) -> OverseenCall {
     }
 }
 
-/// What is told when the request ends, however it ends.
+/// Reports the end of the request, however it ends.
 struct Record {
     overseer: Arc<dyn Oversee>,
     call: OverseenCall,
@@ -107,14 +107,12 @@ struct Record {
 
 impl Record {
     fn tell(&mut self, decision: Decision, outcome: &Outcome) {
-        let (words, bytes): (Box<str>, _) = match outcome {
-            Outcome::Done(ServerResult::Tool(reply)) if reply.is_error => ("tool error".into(), 0),
-            Outcome::Done(result) => ("ok".into(), result.size()),
-            Outcome::NeedInput { .. } => ("input required".into(), 0),
-            Outcome::Listening(_) => ("listening".into(), 0),
-            Outcome::Failed(problem) => (problem.to_error().message.into(), 0),
+        let (words, bytes) = match (outcome, Ended::of(outcome)) {
+            (Outcome::Failed(problem), _) => (problem.to_error().message, 0),
+            (Outcome::Done(result), ended @ Ended::Ok) => (ended.text(), result.size()),
+            (_, ended) => (ended.text(), 0),
         };
-        self.end(decision, words, bytes);
+        self.end(decision, words.into(), bytes);
     }
 
     fn end(&mut self, decision: Decision, outcome: Box<str>, bytes: usize) {

@@ -1,4 +1,4 @@
-//! Oversight: who may call how often is decided before a call, and what came of it is told after it.
+//! Oversight: a call is admitted before it runs, and its end is reported.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sabir_wire::{Caller, Method, Raw};
 
-/// Decides which requests run, and learns what came of them.
+/// Decides which requests run, and is notified of their ends.
 pub trait Oversee: Debug + Send + Sync {
     /// Whether a request may run.
     fn admit(&self, call: &OverseenCall) -> Admission;
@@ -20,14 +20,14 @@ pub trait Oversee: Debug + Send + Sync {
 pub enum Admission {
     /// It is decided.
     Decided(Result<(), Limited>),
-    /// Somebody else is asked.
+    /// The decision is pending.
     Asked(Pin<Box<dyn Future<Output = Result<(), Limited>> + Send>>),
 }
 
 /// A request under oversight.
 #[derive(Clone, Debug)]
 pub struct OverseenCall {
-    /// Who makes it.
+    /// The caller.
     pub caller: Caller,
     /// Its method.
     pub method: Method,
@@ -44,24 +44,24 @@ pub struct OverseenCall {
 pub struct Limited {
     /// The rule that it exceeds, for people.
     pub rule: Box<str>,
-    /// When it may run.
+    /// The time until it may run.
     pub retry_after: Duration,
 }
 
-/// What came of a request.
+/// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallEnd {
-    /// Whether it was let through.
+    /// Whether it was admitted.
     pub decision: Decision,
-    /// What came of it, in a few words.
+    /// Its outcome, in a few words.
     pub outcome: Box<str>,
     /// How long it took.
     pub duration: Duration,
-    /// About how long its result is, in bytes.
+    /// The approximate size of its result in bytes.
     pub bytes: usize,
 }
 
-/// Whether a request was let through.
+/// Whether a request was admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It ran.

@@ -11,19 +11,19 @@ use sabir_wire::{Caller, Raw};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
-/// How other nodes are told.
+/// Sends messages to other nodes.
 pub trait Peers: Debug + Send + Sync {
-    /// Tells one node, or all others. `false` if there is no such node.
+    /// Sends to one node, or to all others. `false` if there is no such node.
     fn tell<'a>(&'a self, node: Option<&'a str>, news: &'a PeerNews) -> Telling<'a>;
 
-    /// How others find this node, for the states of calls that only it can go on with: letters,
-    /// digits, `-` and `_`. `None` if others cannot pass such calls on.
+    /// The route to this node, for the states of calls that only it can go on with: letters,
+    /// digits, `-` and `_`. `None` if other nodes cannot forward such calls.
     fn route(&self) -> Option<String> {
         None
     }
 }
 
-/// Stands between the route and the seal of a state. Neither of them has it.
+/// Separates the route from the seal of a state. Neither contains it.
 const ROUTE_END: char = '.';
 
 /// The state of a call that only the node of `route` can go on with.
@@ -39,19 +39,19 @@ pub fn split_route(state: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// News on their way. The error says why nobody can be told now.
+/// A message being sent. The error says why no node can be reached now.
 pub type Telling<'a> = Pin<Box<dyn Future<Output = Result<bool, String>> + Send + 'a>>;
 
-/// What nodes tell each other.
+/// A message between nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PeerNews {
-    /// Nothing, but that a node is there: the sender, or the receiver if there is one.
+    /// Shows that the sender is alive, or checks whether one receiver is.
     Ping,
-    /// What has changed.
+    /// The changes on a node.
     Changed(Changes),
     /// Answers to questions of a task.
     Answers {
-        /// Whose task it is.
+        /// The owner of the task.
         caller: Caller,
         /// The task.
         id: Box<str>,
@@ -62,37 +62,37 @@ pub enum PeerNews {
     Cancelled(Box<str>),
 }
 
-/// What has changed on a node.
+/// The changes on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// Everything may have changed.
     #[serde(default)]
     pub everything: bool,
-    /// What is offered.
+    /// Changed lists and resources.
     #[serde(default)]
     pub topics: Vec<Topic>,
-    /// The state of these tasks, each after its owner.
+    /// The tasks whose state has changed, each after its owner.
     #[serde(default)]
     pub tasks: VecDeque<(Owner, Box<str>)>,
 }
 
-/// Whose task it is: an issuer and a subject.
+/// The owner of a task: an issuer and a subject.
 pub type Owner = (Box<str>, Box<str>);
 
-/// The changes that wait to be told. With more topics everything has changed; of more tasks the
-/// oldest are dropped, as whoever waits for one looks at it from time to time.
+/// The changes that wait to be sent. With more topics everything counts as changed; of more tasks
+/// the oldest are dropped, as a waiter polls its task from time to time.
 const MAX_WAITING: usize = 1024;
 
-/// Changes within this time are told together.
+/// Changes within this time are sent together.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// How long to wait before others are told again, when they could not be reached.
+/// The pause before changes are sent again, if no node could be reached.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often others hear that this node is there.
+/// The interval of pings.
 const PING: Duration = Duration::from_secs(5);
 
-/// What other nodes are still to be told.
+/// The changes that other nodes do not know yet.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     waiting: Mutex<Changes>,
@@ -128,7 +128,7 @@ impl Outbox {
         self.news.notify_one();
     }
 
-    /// Tells other nodes, until the server stops.
+    /// Sends changes to other nodes, until the server stops.
     pub(crate) async fn run(
         self: Arc<Self>,
         peers: Arc<dyn Peers>,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn changes_are_told_together_and_again_until_somebody_hears() {
+    async fn changes_are_sent_together_and_again_until_they_arrive() {
         let (told, outbox) = (Arc::new(Told::default()), Arc::new(Outbox::default()));
         let stop = watch::Sender::new(false);
         let running = tokio::spawn(outbox.clone().run(told.clone(), stop.subscribe()));

@@ -25,16 +25,16 @@ pub(crate) fn route(request: Request, context: MethodContext) -> Answering {
 fn answer(mut request: Request, context: MethodContext) -> Answering {
     let resume = request.resume_mut();
     let has_only_answers = resume.is_some_and(|r| r.state.is_none() && !r.answers.is_empty());
-    // The session of a legacy client has asked by itself.
+    // A legacy client was asked by its session.
     if has_only_answers && context.from.revision.era() == Era::Modern {
         return Answering::Running(Box::pin(ask_first(request, context)));
     }
     start(request, context)
 }
 
-/// Runs a call whose client answers without a state. A call that keeps one must get it back with the
-/// answers, and only the call knows whether it does: it runs without the answers first, and gets
-/// those to its questions if it keeps nothing while it asks.
+/// Runs a call whose client answers without a state. A call that keeps a state needs it back with
+/// the answers, and only the call knows whether it keeps one: it runs without the answers first,
+/// and again with them if its questions come without a state.
 async fn ask_first(mut request: Request, context: MethodContext) -> Outcome {
     let mut resume = request.resume_mut().map(std::mem::take).unwrap_or_default();
     if let Err(problem) = check_answers(&resume.answers) {

@@ -1,4 +1,4 @@
-//! How a server starts.
+//! The start of a server.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::methods::continued;
 
 impl Engine {
     /// Starts all sources that were added and not started, and waits until each is ready or has
-    /// failed. Serving does not depend on it: what is offered is listed before. Tasks that a process
-    /// before this one has left go on.
+    /// failed. Serving does not depend on it: offers are listed before. Tasks that the previous
+    /// process has left are resumed.
     pub async fn start(self: &Arc<Self>) -> Vec<SourceStatus> {
         self.tasks.sweep();
         if let Some(peers) = &self.settings.peers {

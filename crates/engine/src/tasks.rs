@@ -1,4 +1,4 @@
-//! The tasks of a server while it runs: the table, the calls behind it, and those who wait.
+//! The tasks of a server while it runs: the table, the calls behind it, and the waiters.
 
 mod elsewhere; // tasks of other nodes
 mod ending; // how tasks end, and what is kept of them
@@ -27,21 +27,22 @@ pub(crate) use self::settings::knows_tasks;
 pub(crate) struct Tasks {
     pub(crate) settings: TaskSettings,
     state: Mutex<State>,
-    /// The ids of tasks whose state has changed. A listener that is too slow asks for all of its own.
+    /// The ids of tasks whose state has changed. A listener that is too slow reads all of its tasks
+    /// again.
     changes: broadcast::Sender<Box<str>>,
     clock: Clock,
-    /// Other nodes, and what they are still to be told.
+    /// Other nodes, and the changes that they do not know yet.
     peers: Option<Arc<dyn Peers>>,
     outbox: Arc<Outbox>,
-    /// A task expires before all others.
+    /// A new task expires before all others.
     earlier: Arc<Notify>,
 }
 
 struct State {
     table: TaskTable,
-    /// Those that have not ended.
+    /// The tasks that have not ended.
     live: HashMap<Box<str>, Arc<Live>>,
-    /// Tasks of other nodes that have changed, for those who listen.
+    /// Tasks of other nodes that have changed, for their listeners.
     seen: VecDeque<Task>,
     is_sweeping: bool,
 }
@@ -102,9 +103,9 @@ impl Tasks {
         Arc::new(Self { settings, state, changes, clock, peers, outbox, earlier })
     }
 
-    /// Creates a task for a running call. When this completes, the task can be asked for, also after
-    /// a restart and on other nodes. Dropped before, there is none. With a continuation, the next
-    /// process goes on with it.
+    /// Creates a task for a running call. When this completes, clients can ask for the task, also
+    /// after a restart and on other nodes. Dropped before, it is removed. With a continuation, the
+    /// next process goes on with it.
     pub(crate) async fn create(
         self: &Arc<Self>,
         call: &Arc<RunningCall>,
@@ -141,8 +142,8 @@ impl Tasks {
         Ok(record.task)
     }
 
-    /// A running task can go on after a restart. Where nodes share tasks, none does: its node has
-    /// another name then.
+    /// Stores how a running task goes on after a restart. A task that nodes share does not: its
+    /// node has another name then.
     pub(crate) async fn keep(&self, id: &str, continuation: Continuation) {
         if self.is_shared() {
             return;
@@ -154,7 +155,7 @@ impl Tasks {
         }
     }
 
-    /// The tasks of the process before this one that are to be gone on with.
+    /// The tasks of the previous process that are to be resumed.
     pub(crate) fn continued(&self) -> Vec<TaskRecord> {
         let state = self.lock();
         let mut continued = state.table.continued();
@@ -162,13 +163,13 @@ impl Tasks {
         continued
     }
 
-    /// A call goes on with a task of the process before this one.
+    /// Attaches a call to a task of the previous process.
     pub(crate) fn adopt(&self, id: &str, call: &Arc<RunningCall>) {
         let live = Live { call: call.clone(), changed: Notify::new() };
         self.lock().live.insert(id.into(), Arc::new(live));
     }
 
-    /// The caller's task of that id, on whatever node it is.
+    /// The caller's task of that id, on any node.
     pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Option<Task>, StoreError> {
         match self.node_of(id) {
             Some(_) => Ok(self.fetch(caller, id).await?.map(|record| record.task)),
@@ -180,29 +181,27 @@ impl Tasks {
         self.lock().table.get(self.clock.now(), caller, id).cloned()
     }
 
-    /// The tasks of these ids that are the caller's, who listens to them from now on.
+    /// The ids among these of the caller's own tasks, whose states [`Tasks::current`] knows.
     pub(crate) async fn watch(&self, caller: &Caller, ids: Vec<Box<str>>) -> Vec<Box<str>> {
         let mut own = Vec::new();
         for id in ids {
-            // What has happened before the subscription is told first.
-            match self.get(caller, &id).await {
-                Ok(Some(task)) if self.node_of(&id).is_some() => self.show(task),
-                Ok(Some(_)) => self.announce(&id),
-                Ok(None) | Err(_) => continue,
+            let Ok(Some(task)) = self.get(caller, &id).await else { continue };
+            if self.node_of(&id).is_some() {
+                self.see(task);
             }
             own.push(id);
         }
         own
     }
 
-    /// The task of that id, for a listener who was allowed to hear of it.
+    /// The task of that id, for a listener whose access was checked.
     pub(crate) fn current(&self, id: &str) -> Option<Task> {
         let state = self.lock();
         let here = state.table.record(id).map(|record| &record.task);
         here.or_else(|| state.seen.iter().find(|task| *task.id == *id)).cloned()
     }
 
-    /// A page of the caller's tasks. Those of other nodes are among them, unless anybody could be the
+    /// A page of the caller's tasks. It includes those of other nodes, if an issuer vouches for the
     /// caller.
     pub(crate) async fn list(
         &self,
@@ -223,7 +222,7 @@ impl Tasks {
         Ok(page(tasks.iter().collect(), cursor, limit))
     }
 
-    /// Whether there is none: no other node has any, and none was kept from before.
+    /// Whether there is none, and no other node can have any.
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_shared() && self.lock().table.is_empty()
     }
@@ -238,13 +237,13 @@ impl Tasks {
         self.changes.subscribe()
     }
 
-    /// Tells all listeners of a task's state.
+    /// Notifies all listeners of a task's state.
     pub(crate) fn announce(&self, id: &str) {
-        // Without a listener there is nobody to tell.
+        // Without a listener the event is dropped.
         let _ = self.changes.send(id.into());
     }
 
-    /// A task has questions. Says whether it still runs.
+    /// Records the questions of a task. `false` if it has ended.
     pub(crate) async fn ask(&self, id: &str, questions: Vec<(String, Question)>) -> bool {
         let is_asked = self.lock().table.ask(self.clock.now(), id, questions);
         self.publish(id).await;
@@ -326,7 +325,7 @@ impl Tasks {
         self.settled(caller, id).await
     }
 
-    /// Begins to forget tasks that have expired, unless that is being done.
+    /// Starts to remove expired tasks, unless that is running.
     pub(crate) fn sweep(self: &Arc<Self>) {
         let is_needed = {
             let mut state = self.lock();
@@ -338,13 +337,14 @@ impl Tasks {
         let (tasks, earlier) = (Arc::downgrade(self), self.earlier.clone());
         tokio::spawn(async move {
             while let Some(next) = tasks.upgrade().and_then(|tasks| tasks.expire()) {
-                // Nothing is lost if the time is over: a task has become the first.
+                // Wakes up early if a new task is the next to expire.
                 let _ = tokio::time::timeout(next.min(SWEEP), earlier.notified()).await;
             }
         });
     }
 
-    /// Forgets what has expired. Gives the time until there is more; `None` if nothing is left.
+    /// Removes expired tasks. Returns the time until the next one expires; `None` if no task is
+    /// left.
     fn expire(&self) -> Option<Duration> {
         let (expired, next) = {
             let mut state = self.lock();
@@ -385,8 +385,8 @@ impl Tasks {
     }
 }
 
-/// The same state, whose result takes from the memory of the process as long as it is kept. What is
-/// there already is not refused: the table has a limit of its own.
+/// The same state, whose result takes from the memory of the process as long as it is kept. A
+/// result that exists is not refused: the table has a limit of its own.
 fn counted(state: TaskState) -> TaskState {
     match state {
         TaskState::Completed(result) => {
@@ -397,7 +397,7 @@ fn counted(state: TaskState) -> TaskState {
     }
 }
 
-/// A task that nobody has been told of. Dropped, it is removed.
+/// A task that no client knows yet. Dropping this removes it.
 struct Unclaimed<'t> {
     tasks: &'t Tasks,
     id: Option<Box<str>>,

@@ -1,4 +1,4 @@
-//! One span per request, one line in the log per call, and what observers are told.
+//! One span per request, one line in the log per call, and the events for observers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::observe::{Ended, Ending, ObservedCall, name_of};
 #[derive(Debug)]
 pub(crate) struct Trace {
     span: Span,
-    /// `None` if nobody wants to know.
+    /// `None` without a log and without observers.
     observed: Option<Observed>,
 }
 
@@ -32,7 +32,7 @@ struct Observed {
 const MAX_ARGUMENTS: usize = 200;
 
 impl Trace {
-    /// A request begins. Where it is traced, its sources see its own place in the trace.
+    /// A request begins. Where it is traced, its sources see its own position in the trace.
     pub(crate) fn begin(request: &Request, context: &mut MethodContext) -> Self {
         let span = info_span!(
             target: "sabir::call",
@@ -122,8 +122,8 @@ fn observed(request: &Request, context: &MethodContext, is_offered: bool) -> Obs
     }
 }
 
-/// Calls of tools and prompts and reads of resources are what operators want to see; the rest is
-/// logged at `debug`. Arguments may hold secrets: they are logged at `debug` only, and cut.
+/// Calls of tools and prompts and reads of resources are logged at `info`; the rest is logged at
+/// `debug`. Arguments may hold secrets: they are logged at `debug` only, and cut.
 fn log(call: &ObservedCall, ending: &Ending<'_>) {
     let client = call.client.as_ref().and_then(|client| client.read::<ClientName<'_>>().ok());
     let client = client.map(|client| client.name);
@@ -149,7 +149,7 @@ fn log(call: &ObservedCall, ending: &Ending<'_>) {
     }
 }
 
-/// What a client calls itself.
+/// The client's own name.
 #[derive(Deserialize)]
 struct ClientName<'a> {
     #[serde(borrow)]

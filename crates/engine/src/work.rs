@@ -1,7 +1,7 @@
 //! A call that is to be run: routed and polled once. If it has to wait, the owner of the connection
 //! awaits it in place, or lets a task go on with it.
 //!
-//! What it gives takes from the memory of the process from here on, until it is rendered.
+//! Its outcome counts as used memory from here on, until it is rendered.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ pub struct Done {
     pub(crate) outcome: Admitted,
 }
 
-/// A call that has to wait. Awaiting it gives what came of it, for [`Connection::complete`]. Dropped,
-/// a task goes on with it, and the connection gets its outcome as an event.
+/// A call that has to wait. Awaiting it gives its outcome, for [`Connection::complete`]. Dropped, a
+/// task goes on with it, and the connection gets its outcome as an event.
 ///
 /// [`Connection::complete`]: crate::Connection::complete
 #[derive(Debug)]
@@ -85,7 +85,12 @@ impl Work {
         let (call, grace) = (self.context.call.clone(), self.grace());
         let Self { request, mut context } = self;
         let trace = Trace::begin(&request, &mut context);
-        let running: Running = Box::pin(async move { route(request, context).outcome().await });
+        let running: Running = Box::pin(async move {
+            match without_memory(&request, context.call.share) {
+                Some(refused) => refused,
+                None => route(request, context).outcome().await,
+            }
+        });
         Waiting { call, running: Some((Guarded(running), trace)), grace }
     }
 
@@ -93,22 +98,14 @@ impl Work {
         self.context.engine.settings.engine_limits.abort_grace
     }
 
-    /// Whether it may need much memory: what only describes the server does not.
-    fn is_heavy(&self) -> bool {
-        matches!(
-            self.request,
-            Request::CallTool(_) | Request::GetPrompt(_) | Request::ReadResource(_)
-        )
-    }
-
     /// Runs the call as far as it gets without waiting.
     pub fn run(self) -> Progress {
-        let (is_heavy, grace) = (self.is_heavy(), self.grace());
+        let grace = self.grace();
         let Self { request, mut context } = self;
         let trace = Trace::begin(&request, &mut context);
         let call = context.call.clone();
-        if let Some(full) = memory().check(call.share).err().filter(|_| is_heavy) {
-            return done(call, trace, refused(full));
+        if let Some(refused) = without_memory(&request, call.share) {
+            return done(call, trace, refused);
         }
         let entered = trace.span().clone().entered();
         let mut running = match guarded(|| route(request, context)) {
@@ -123,6 +120,15 @@ impl Work {
         drop(entered);
         Progress::Waiting(Waiting { call, running: Some((running, trace)), grace })
     }
+}
+
+/// Refuses a request that may need much memory while none is left. Requests that only describe the
+/// server do not need much.
+fn without_memory(request: &Request, share: u64) -> Option<Outcome> {
+    let is_heavy =
+        matches!(request, Request::CallTool(_) | Request::GetPrompt(_) | Request::ReadResource(_));
+    let full = if is_heavy { memory().check(share).err() } else { None };
+    full.map(refused)
 }
 
 fn done(call: Arc<RunningCall>, trace: Trace, outcome: Outcome) -> Progress {
@@ -165,7 +171,7 @@ impl Drop for Waiting {
                 () = cancelled => trace.aborted(),
             }
         };
-        // Without a runtime nothing is left that could want the outcome.
+        // Without a runtime no connection waits for the outcome.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(going_on.instrument(span));
         }

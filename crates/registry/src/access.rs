@@ -1,24 +1,24 @@
-//! The scopes that callers need for what a source offers.
+//! The scopes that callers need for the items of a source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::source::Source;
 
-/// The scopes that a caller needs to see and use what a source offers.
+/// The scopes that a caller needs to see and use the items of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// For everything of the source.
     pub scopes: Vec<Box<str>>,
-    /// Beside them for single tools, by the names under which they are listed.
+    /// Further scopes for single tools, by their listed names.
     pub tools: BTreeMap<String, Vec<Box<str>>>,
 }
 
-/// A source to be added, and what its callers need.
+/// A source to add, and the scopes that its callers need.
 pub struct AddedSource {
     /// The source.
     pub source: Arc<dyn Source>,
-    /// What its callers need.
+    /// The scopes that its callers need.
     pub access: Access,
 }
 
@@ -38,12 +38,12 @@ impl std::fmt::Debug for AddedSource {
 pub(crate) type Needs = Arc<[Box<str>]>;
 
 impl Access {
-    /// What everything of the source needs.
+    /// The scopes for everything of the source.
     pub(crate) fn of_source(&self) -> Needs {
         needs(&self.scopes)
     }
 
-    /// What a tool needs.
+    /// The scopes for a tool.
     pub(crate) fn of_tool(&self, name: &str) -> Needs {
         needs(self.scopes.iter().chain(self.tools.get(name).into_iter().flatten()))
     }

@@ -1,7 +1,7 @@
 //! The immutable snapshot of everything that is offered.
 
 mod apps; // views of tools
-mod view; // what a caller may see
+mod view; // the catalog as a caller sees it
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Catalog {
     skills: FxHashMap<Box<str>, Skill>,
     folders: FxHashMap<Box<str>, Vec<Resource>>,
     cache: CacheHint,
-    /// Beginnings of URIs that are read although they are not listed; `None` if two sources have it.
+    /// Prefixes of URIs that are read without being listed; `None` if two sources have the same.
     unlisted: FxHashMap<Box<str>, Option<Provider>>,
     views: Views,
 }
@@ -92,7 +92,7 @@ pub struct FoundResource {
 #[derive(Clone)]
 pub(crate) struct Provider {
     source: Arc<dyn Source>,
-    /// What operators call it.
+    /// The name for operators.
     pub(crate) name: Arc<str>,
     needs: Needs,
 }
@@ -122,7 +122,7 @@ impl CheckedOffer {
         access: &Access,
         before: Option<&Self>,
     ) -> Result<Self, BadOffer> {
-        // Another server's word on tasks is not ours.
+        // Our task policy replaces that of another server.
         let task = offer.task;
         offer.tools.iter_mut().for_each(|tool| tool.execution = task.execution());
         let (name, needs) = (source.name().into(), access.of_source());
@@ -203,7 +203,7 @@ impl ToolEntry {
         &self.provider.source
     }
 
-    /// What operators call the source.
+    /// The name of the source, for operators.
     pub fn source_name(&self) -> &Arc<str> {
         &self.provider.name
     }
@@ -215,7 +215,7 @@ impl FoundResource {
         &self.provider.source
     }
 
-    /// What operators call the source.
+    /// The name of the source, for operators.
     pub fn source_name(&self) -> &Arc<str> {
         &self.provider.name
     }
@@ -311,7 +311,7 @@ impl Catalog {
         (catalog, taken)
     }
 
-    /// How a model should use what is offered, as its sources say.
+    /// The instructions of the sources, for the model.
     pub fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
@@ -331,8 +331,7 @@ impl Catalog {
         self.prompts.get(name).map(|(prompt, provider)| (prompt, &provider.source))
     }
 
-    /// The resource at that URI: one that is listed, one of a family that is, or one that a source
-    /// reads although it is not listed.
+    /// The resource at that URI: listed, matched by a template, or read without being listed.
     pub fn resource(&self, uri: &str) -> Option<FoundResource> {
         let found = |provider: &Provider| FoundResource {
             provider: provider.clone(),
@@ -365,12 +364,12 @@ impl Catalog {
         self.skills.get(uri)
     }
 
-    /// What is directly in the folder of a skill.
+    /// The direct children of the folder of a skill.
     pub fn folder(&self, uri: &str) -> Option<&[Resource]> {
         self.folders.get(uri).map(Vec::as_slice)
     }
 
-    /// How long a client may keep what it was told.
+    /// How long clients may cache the catalog.
     pub fn cache(&self) -> CacheHint {
         self.cache
     }
@@ -459,7 +458,7 @@ fn insert<T>(map: &mut FxHashMap<Box<str>, T>, name: &str, value: impl FnOnce() 
     is_free
 }
 
-/// A name that is there twice belongs to nobody.
+/// A duplicate name maps to `None`.
 fn insert_unique<T>(map: &mut FxHashMap<Box<str>, Option<T>>, name: &str, value: T) {
     map.entry(name.into()).and_modify(|taken| *taken = None).or_insert(Some(value));
 }
@@ -484,7 +483,7 @@ fn capabilities(offers: &[&CheckedOffer], changeable: bool) -> ServerCapabilitie
         offer.is_unknown || !has_none
     });
     ServerCapabilities {
-        // A server that offers nothing yet still says what it would offer.
+        // A server that offers nothing yet still declares tools.
         tools: tools || changeable || any(|offer| offer.is_unknown) || !(prompts || resources),
         prompts,
         resources,

@@ -1,4 +1,4 @@
-//! The context of a call: what a source knows about it, and how it reports while it works.
+//! The context of a call: its data for the source, and the handle for reports.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use sabir_wire::{Caller, ErrorObject, Raw, TraceContext};
 
 use crate::outgoing::{Outgoing, OutgoingRequest};
 
-/// A running call: reports to its client, and learns that it was cancelled.
+/// The handle of a running call: reports to its client, and signals that it was cancelled.
 pub trait CallHandle: Send + Sync {
     /// Reports progress. Sent only if the client asked for it and the number has grown.
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>);
@@ -16,7 +16,7 @@ pub trait CallHandle: Send + Sync {
     /// Writes to the client's log, if the client asked for this level.
     fn log(&self, level: Level, logger: Option<String>, data: Raw);
 
-    /// Sends a notification that this crate has no name for, such as one of another server.
+    /// Sends a notification of an unknown method, such as one of another server.
     fn notify(&self, _method: &str, _params: Option<Raw>) {}
 
     /// The lowest level of the log messages that the client wants; `None` if it wants none.
@@ -24,12 +24,12 @@ pub trait CallHandle: Send + Sync {
         None
     }
 
-    /// Whether the client wants to know how far the call has come.
+    /// Whether the client wants progress notifications.
     fn wants_progress(&self) -> bool {
         false
     }
 
-    /// Numbers the call for those who observe the server; 0 if nobody does.
+    /// The number of the call for observers; 0 without observers.
     fn number(&self) -> u64 {
         0
     }
@@ -39,9 +39,9 @@ pub trait CallHandle: Send + Sync {
         Outgoing::default()
     }
 
-    /// The call takes long: if its client can take a task, it becomes one now. With a state, its work
-    /// is done elsewhere and outlives this process: the next one calls the source again, with the
-    /// state as [`Context::state`].
+    /// The call takes long: if its client can take a task, it becomes one now. With a state, its
+    /// work is done elsewhere and outlives this process: the next process calls the source again,
+    /// with the state as [`Context::state`].
     fn takes_long(&self, _state: Option<Raw>) {}
 
     /// Whether the call is left to the next process.
@@ -67,7 +67,7 @@ pub struct Conversation {
 /// Everything that a source knows about a call besides its arguments.
 #[derive(Clone)]
 pub struct Context {
-    /// Who makes the call, as the transport has established.
+    /// The caller, as the transport has established it.
     pub caller: Caller,
     /// The conversation that the call belongs to: the same for all calls of one session of the
     /// legacy era. A request of the modern era belongs to none.

@@ -1,4 +1,4 @@
-//! What sources say about themselves in numbers, for those who watch a server.
+//! Numbers about sources, for operators.
 
 use std::time::Duration;
 

@@ -1,19 +1,19 @@
 //! The catalog of a server, and the sources behind it.
 //!
-//! A [`Source`] provides tools, prompts or resources. The [`Registry`] keeps the sources and, behind
-//! one pointer, the immutable [`Catalog`] of everything that they offer; a call keeps the catalog that it
-//! started with. Nothing here knows a session, a transport or the clock.
+//! A [`Source`] provides tools, prompts or resources. The [`Registry`] keeps the sources and,
+//! behind one pointer, the immutable [`Catalog`] of everything that they offer; a call keeps the
+//! catalog that it started with. Nothing here knows a session, a transport or the clock.
 
 mod access; // the scopes that callers need
 mod catalog; // the immutable snapshot: look up, list
-mod context; // what a source knows about a call, and how it reports
-mod figures; // numbers about sources, for those who watch
+mod context; // the context of a call for its source
+mod figures; // numbers about sources, for operators
 mod listing; // a list in pages, rendered once per revision
 mod names; // valid tool names
-mod outgoing; // requests to other servers, for those who observe
+mod outgoing; // requests to other servers, for observers
 mod registry; // replaces the snapshot, notifies listeners
 mod schema; // checking of arguments and results
-mod source; // the trait, and what goes through it
+mod source; // the `Source` trait, its calls and answers
 
 pub use access::{Access, AddedSource};
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};

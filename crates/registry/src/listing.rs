@@ -68,7 +68,7 @@ impl<T> Listing<T> {
     /// How many pages are kept rendered.
     const KEPT_PAGES: usize = 8;
 
-    /// How many items are rendered in microseconds.
+    /// A page of so many items is rendered in microseconds.
     const SHORT: usize = 64;
 
     /// A list in pages of `page_size`.
@@ -79,7 +79,7 @@ impl<T> Listing<T> {
         Self { items, page_size, cache, rendered }
     }
 
-    /// The list of those that are wanted.
+    /// The list of the wanted items.
     pub(crate) fn filtered(&self, is_wanted: impl Fn(&T) -> bool) -> Self
     where
         T: Clone,
@@ -88,7 +88,7 @@ impl<T> Listing<T> {
         Self::new(items, self.page_size, self.cache)
     }
 
-    /// The list with one more, which not everybody sees.
+    /// The list with one more item, which only some clients see.
     pub(crate) fn with(&self, item: T) -> Self
     where
         T: Clone,
@@ -98,7 +98,7 @@ impl<T> Listing<T> {
         Self::new(items, self.page_size, cache)
     }
 
-    /// All of them.
+    /// All items.
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }
@@ -136,8 +136,8 @@ impl<T: Item> Listing<T> {
         render::page(&ListPage::new(items, next, self.cache), revision, server)
     }
 
-    /// A cursor names the last item of its page and its index: a list that has changed
-    /// elsewhere goes on from the same item.
+    /// A cursor names the last item of its page and its index: after a change elsewhere in the
+    /// list, paging goes on at the same item.
     fn start_after(&self, cursor: &str) -> Result<usize, BadCursor> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| BadCursor)?;
         let text = String::from_utf8(bytes).map_err(|_| BadCursor)?;

@@ -1,4 +1,4 @@
-//! A request to another server that is made for a call: told to those who observe the call.
+//! A request to another server on behalf of a call, reported to the observers of the call.
 
 use sabir_wire::{Method, Revision};
 
@@ -17,12 +17,12 @@ pub struct OutgoingRequest<'a> {
 
 /// Observes one request to another server.
 pub trait OutgoingObserver: std::fmt::Debug + Send + Sync {
-    /// The position in a trace that the server is to see.
+    /// The position in a trace for the server.
     fn traceparent(&self) -> Option<String> {
         None
     }
 
-    /// It has ended. The error is a code of JSON-RPC, `tool_error`, or a word.
+    /// It has ended. The error is a code of JSON-RPC, `tool_error`, or another word.
     fn ended(self: Box<Self>, revision: Option<Revision>, error: Option<&str>);
 }
 
@@ -31,12 +31,12 @@ pub trait OutgoingObserver: std::fmt::Debug + Send + Sync {
 pub struct Outgoing(Vec<Box<dyn OutgoingObserver>>);
 
 impl Outgoing {
-    /// A request that these observe.
+    /// A request with these observers.
     pub fn new(observers: Vec<Box<dyn OutgoingObserver>>) -> Self {
         Self(observers)
     }
 
-    /// The position in a trace that the server is to see; `None` if nobody traces it.
+    /// The position in a trace for the server; `None` if the call is not traced.
     pub fn traceparent(&self) -> Option<String> {
         self.0.iter().find_map(|observer| observer.traceparent())
     }

@@ -2,7 +2,7 @@
 //!
 //! No code of a source runs under a lock: a source may call back at any time.
 
-mod status; // how each source is, for operators
+mod status; // the status of each source, for operators
 mod why; // why a caller sees a tool, or does not
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError,
 pub struct Registry {
     current: ArcSwap<Catalog>,
     sources: Mutex<Sources>,
-    /// Resources that somebody watches, by URI.
+    /// Watched resources, by URI.
     watched: Mutex<HashMap<Box<str>, Watched>>,
     on_change: Mutex<Option<Listener>>,
     on_link_end: OnceLock<LinkListener>,
@@ -40,12 +40,12 @@ type LinkListener = Box<dyn Fn(&LinkEnd<'_>) + Send + Sync>;
 /// A change that clients are notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// Something that is offered has changed. Told to those who want to know.
+    /// Something that is offered has changed. Its subscribers are notified.
     Changed(Topic),
-    /// Nobody knows what has changed, as messages of another node were lost.
+    /// Anything may have changed: messages of another node were lost.
     Everything,
-    /// A notification of a source's own, a whole message. Told to every client that has completed
-    /// its handshake.
+    /// A source's own notification, a whole message. Sent to every client that has completed its
+    /// handshake.
     Notification(Bytes),
 }
 
@@ -53,7 +53,7 @@ pub enum Announcement {
 struct Sources {
     entries: Vec<Entry>,
     last_id: u64,
-    /// Sources may come and go while clients are there.
+    /// Sources may be added and removed while clients are connected.
     changeable: bool,
 }
 
@@ -111,8 +111,8 @@ impl Registry {
         })
     }
 
-    /// Adds a source. Refused whole if any part of a strict offer is invalid or its name is taken,
-    /// or if the name of a tool or a prompt of a tolerant one is.
+    /// Adds a source. Refused if any part of a strict offer is invalid or has a taken name, or if a
+    /// tool or a prompt of a tolerant offer has a taken name.
     pub fn add(&self, source: Arc<dyn Source>) -> Result<SourceId, BadOffer> {
         let mut ids = self.add_all(vec![source]).map_err(|(_, bad)| bad)?;
         // One id per source.
@@ -128,8 +128,8 @@ impl Registry {
         self.exchange(&[], added).map(|(ids, _)| ids)
     }
 
-    /// The same, and removes others at the same moment, whose names may be those of the new ones.
-    /// Also gives the sources that were removed. The caller closes them.
+    /// The same, and removes others in the same step, whose names the new ones may take. Also
+    /// returns the removed sources. The caller closes them.
     pub fn exchange<A: Into<AddedSource>>(&self, removed: &[SourceId], added: Vec<A>) -> Exchanged {
         let added: Vec<AddedSource> = added.into_iter().map(Into::into).collect();
         let checked = added.iter().enumerate().map(|(nth, AddedSource { source, access })| {
@@ -142,11 +142,11 @@ impl Registry {
         let known = sources.entries.iter().filter(stays).map(|entry| &*entry.checked);
         let offers: Vec<_> = known.chain(checked.iter().map(|checked| &**checked)).collect();
         let (catalog, taken) = self.build(&offers, sources.changeable);
-        // Sources that were there before may have lost a name to each other.
+        // Earlier sources may have lost a name to each other.
         let before = offers.len() - checked.len();
         let is_strict =
             |nth: &usize| offers.get(*nth).is_some_and(|checked| !checked.offer.tolerant);
-        // Names of tools and prompts are the operator's to choose, also those of another server.
+        // The operator chooses the names of tools and prompts, also those of another server.
         let is_refused = |(nth, bad): &&(usize, BadOffer)| {
             *nth >= before && (is_strict(nth) || bad.is_collision(&offers[*nth].provider.name))
         };
@@ -213,7 +213,7 @@ impl Registry {
         starting.collect()
     }
 
-    /// Whether every source that is worth waiting for is ready or has failed.
+    /// Whether every awaited source is ready or has failed.
     pub fn is_settled(&self) -> bool {
         let sources = self.lock();
         let starting = sources
@@ -261,26 +261,53 @@ impl Registry {
     }
 
     /// Sends a notification of our own to every client that has completed its handshake. A client
-    /// that does not read loses the oldest ones. Modern clients, which listen to what the
-    /// specification knows only, do not hear it.
+    /// that does not read loses the oldest ones. Modern clients do not get it: they only listen to
+    /// changes that the specification defines.
     pub fn notify(&self, method: &str, params: Option<&Raw>) {
         self.announce(Announcement::Notification(write_notification(method, params)));
     }
 
-    /// Adds a watcher of a resource. Its source is told of the first one.
+    /// Adds a watcher of a resource. Its source is notified of the first one.
     pub fn watch(&self, uri: &str) {
-        let source = self.snapshot().resource(uri).map(|found| found.source().clone());
         let mut watched = lock(&self.watched);
-        let entry = watched.entry(uri.into()).or_insert(Watched { count: 0, source });
+        let entry = watched.entry(uri.into()).or_insert(Watched { count: 0, source: None });
         entry.count += 1;
-        let first = entry.source.clone().filter(|_| entry.count == 1);
+        if entry.count > 1 {
+            return;
+        }
+        entry.source = self.provider_of_resource(uri);
+        let source = entry.source.clone();
         drop(watched);
-        if let Some(source) = first {
+        if let Some(source) = source {
             source.watch(uri);
         }
     }
 
-    /// Removes a watcher of a resource. Its source is told when the last one is gone.
+    /// Notifies sources of watched resources that have moved to or from them with the current
+    /// catalog.
+    fn rewatch(&self) {
+        let mut moved = Vec::new();
+        for (uri, entry) in lock(&self.watched).iter_mut() {
+            let now = self.provider_of_resource(uri);
+            if now.as_ref().map(Arc::as_ptr) != entry.source.as_ref().map(Arc::as_ptr) {
+                moved.push((uri.clone(), std::mem::replace(&mut entry.source, now.clone()), now));
+            }
+        }
+        for (uri, before, now) in moved {
+            if let Some(source) = before {
+                source.unwatch(&uri);
+            }
+            if let Some(source) = now {
+                source.watch(&uri);
+            }
+        }
+    }
+
+    fn provider_of_resource(&self, uri: &str) -> Option<Arc<dyn Source>> {
+        self.snapshot().resource(uri).map(|found| found.source().clone())
+    }
+
+    /// Removes a watcher of a resource. Its source is notified when the last one is gone.
     pub fn unwatch(&self, uri: &str) {
         let mut watched = lock(&self.watched);
         let Some(entry) = watched.get_mut(uri) else { return };
@@ -376,6 +403,7 @@ impl Registry {
         let new = Arc::new(catalog);
         let old = self.current.swap(new.clone());
         drop(sources);
+        self.rewatch();
         let topics = [
             (Topic::Tools, old.tools() != new.tools()),
             (Topic::Prompts, old.prompts() != new.prompts()),

@@ -4,7 +4,7 @@
 //! is ever fetched. Depth and size are bounded: a schema may come from an untrusted server.
 
 mod plain; // the schemas of most tools, without a tree
-mod work; // how much work a schema can make
+mod work; // the work that a schema can cause
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -111,7 +111,7 @@ impl Checker {
             draft,
             validator: OnceLock::new(),
         };
-        // A plain one looks at each value once.
+        // A plain schema checks each value once.
         if checker.plain.is_none() {
             if work::is_too_much(value) {
                 return Err(BadSchema::TooMuchWork);
@@ -151,7 +151,7 @@ impl Checker {
         Err(reasons)
     }
 
-    /// The most mistakes that one error names.
+    /// Mistakes in one error.
     const MAX_REASONS: usize = 5;
 }
 
@@ -186,143 +186,4 @@ fn measure(value: &Value, depth_left: usize, nodes: &mut usize) -> Result<(), Ba
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn arguments(schema: Value) -> Result<Checker, BadSchema> {
-        Checker::for_arguments(&Raw::of(&schema).unwrap())
-    }
-
-    fn check(schema: Value, value: &str) -> Result<(), String> {
-        arguments(schema).unwrap().check(&Raw::parse(value.to_owned()).unwrap())
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_place() {
-        let schema = json!({
-            "type": "object",
-            "properties": { "a": { "type": "number" }, "b": { "type": "array", "items": { "type": "string" } } },
-            "required": ["a"],
-        });
-        assert_eq!(check(schema.clone(), r#"{"a":1}"#), Ok(()));
-        assert_eq!(check(schema.clone(), "{}").unwrap_err(), r#""a" is a required property"#);
-        assert_eq!(
-            check(schema, r#"{"a":"x","b":["y",1]}"#).unwrap_err(),
-            r#"`/a`: "x" is not of type "number"; `/b/1`: 1 is not of type "string""#
-        );
-    }
-
-    #[test]
-    fn the_default_dialect_is_2020_12_and_draft_07_is_told_by_its_name() {
-        // `prefixItems` means nothing in draft-07; `items` as an array means nothing in 2020-12.
-        let tuple = |keyword: &str, dialect: Option<&str>| {
-            let mut schema = json!({ "type": "object", "properties": { "a": {} } });
-            schema["properties"]["a"][keyword] = json!([{ "type": "string" }]);
-            if let Some(dialect) = dialect {
-                schema["$schema"] = json!(dialect);
-            }
-            check(schema, r#"{"a":[1]}"#)
-        };
-        let draft_07 = Some("http://json-schema.org/draft-07/schema#");
-        assert!(tuple("prefixItems", None).is_err());
-        assert!(tuple("prefixItems", draft_07).is_ok());
-        assert!(tuple("items", draft_07).is_err());
-    }
-
-    #[test]
-    fn other_dialects_are_refused() {
-        let schema =
-            json!({ "$schema": "http://json-schema.org/draft-04/schema#", "type": "object" });
-        assert!(matches!(arguments(schema), Err(BadSchema::Dialect(_))));
-    }
-
-    #[test]
-    fn references_stay_inside() {
-        let inside = json!({
-            "type": "object",
-            "properties": { "a": { "$ref": "#/$defs/text" } },
-            "$defs": { "text": { "type": "string" } },
-        });
-        assert!(check(inside, r#"{"a":1}"#).is_err());
-        for uri in ["http://127.0.0.1:9/schema.json", "file:///etc/passwd"] {
-            let outside = json!({ "type": "object", "properties": { "a": { "$ref": uri } } });
-            assert!(matches!(arguments(outside), Err(BadSchema::Invalid(_))), "{uri}");
-        }
-    }
-
-    #[test]
-    fn arguments_are_an_object() {
-        for schema in [json!(true), json!({}), json!({ "type": "array" }), json!([])] {
-            assert!(matches!(arguments(schema), Err(BadSchema::NotAnObject(_))));
-        }
-    }
-
-    #[test]
-    fn depth_and_size_are_bounded_at_their_edges() {
-        let nested = |depth: usize| {
-            let mut schema = json!({ "type": "object" });
-            for _ in 0..depth - 1 {
-                schema = json!({ "type": "object", "not": schema });
-            }
-            arguments(schema)
-        };
-        assert!(nested(Checker::MAX_DEPTH).is_ok());
-        assert!(matches!(nested(Checker::MAX_DEPTH + 1), Err(BadSchema::TooDeep)));
-        // Three values beside the members of `enum`.
-        let sized = |values: usize| {
-            arguments(json!({ "type": "object", "enum": (0..values - 3).collect::<Vec<_>>() }))
-        };
-        assert!(sized(Checker::MAX_NODES).is_ok());
-        assert!(matches!(sized(Checker::MAX_NODES + 1), Err(BadSchema::TooLarge)));
-    }
-
-    #[test]
-    fn a_schema_that_tries_a_value_again_and_again_is_refused() {
-        // Each definition tries the next one twice.
-        let doubling = |levels: usize, keyword: &str| {
-            let mut schema =
-                json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/0" } } });
-            for level in 0..levels {
-                let next = json!({ "$ref": format!("#/$defs/{}", level + 1) });
-                schema["$defs"][level.to_string()][keyword] = json!([next, next]);
-            }
-            schema["$defs"][levels.to_string()] = json!(false);
-            arguments(schema)
-        };
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            assert!(doubling(10, keyword).is_ok());
-            assert!(matches!(doubling(40, keyword), Err(BadSchema::TooMuchWork)));
-        }
-        let chain = |length: usize| {
-            let mut schema = json!({ "type": "object" });
-            for link in 0..length {
-                schema["$defs"][link.to_string()] =
-                    json!({ "$ref": format!("#/$defs/{}", link + 1) });
-            }
-            schema["$defs"][length.to_string()] = json!({});
-            arguments(schema)
-        };
-        assert!(chain(100).is_ok());
-        assert!(matches!(chain(5000), Err(BadSchema::TooMuchWork)));
-        // What goes into a value is bounded by the value, and what refers to itself is no chain.
-        let tree = json!({
-            "type": "object",
-            "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } },
-            "additionalProperties": false,
-        });
-        assert!(check(tree.clone(), r#"{"left":{"right":{}},"right":{}}"#).is_ok());
-        assert!(check(tree, r#"{"left":{"up":{}}}"#).is_err());
-        let itself = json!({ "type": "object", "allOf": [{ "$ref": "#" }] });
-        assert!(check(itself, "{}").is_ok());
-    }
-
-    #[test]
-    fn a_reason_does_not_quote_a_book() {
-        let schema = json!({ "type": "object", "properties": { "a": { "type": "number" } } });
-        let book = "é".repeat(100_000);
-        let reason = check(schema, &format!(r#"{{"a":"{book}"}}"#)).unwrap_err();
-        assert!(reason.len() < 400 && reason.ends_with(r#"is not of type "number""#), "{reason}");
-    }
-}
+mod tests;

@@ -38,8 +38,8 @@ pub trait Source: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Whether a server that starts should give it a moment to become ready. One that did not answer
-    /// the last time must not delay the others.
+    /// Whether a server that starts should give it a moment to become ready. A source that did not
+    /// answer the last time must not delay the others.
     fn is_awaited(&self) -> bool {
         true
     }
@@ -65,8 +65,8 @@ pub trait Source: Send + Sync {
         not_provided("resource", &call.uri)
     }
 
-    /// Reads a folder that its offer does not have, of a skill that it lists as generated. Gives what
-    /// is directly in it.
+    /// Reads a folder that its offer does not have, of a skill that it lists as generated. Returns
+    /// its direct children.
     fn read_folder(&self, call: FolderCall) -> Pending<Vec<Resource>> {
         let reason = format!("not a folder of a skill: {}", call.uri);
         Box::pin(async { Err(Problem::Params(reason.into())) })
@@ -77,10 +77,11 @@ pub trait Source: Send + Sync {
         Box::pin(async { Ok(Outcome::Done(Completion::default())) })
     }
 
-    /// A client watches this resource. Called for the first watcher only.
+    /// A client watches this resource. Called for the first watcher only, or when a watched
+    /// resource becomes one of this source, which may not be started yet.
     fn watch(&self, _uri: &str) {}
 
-    /// The last watcher of this resource is gone.
+    /// The last watcher of this resource is gone, or the resource is no longer one of this source.
     fn unwatch(&self, _uri: &str) {}
 
     /// The questions that were asked with this state will not be answered: work that waits for the
@@ -92,7 +93,7 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// One line about how it is now, for operators: its connection, how old what it offers is.
+    /// One line about its current condition, for operators: its connection, the age of its offer.
     fn condition(&self) -> Option<String> {
         None
     }
@@ -102,7 +103,7 @@ pub trait Source: Send + Sync {
         Vec::new()
     }
 
-    /// Numbers for operators. Sources that give the same number give it the same help.
+    /// Numbers for operators. Sources that report the same number use the same help text.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
@@ -149,7 +150,7 @@ impl SourceHandle {
     }
 
     /// The offer has changed: it is asked for again. If a strict offer is invalid, the old one
-    /// stays; of a tolerant one, what is invalid is left out and reported.
+    /// stays; invalid parts of a tolerant one are left out and reported.
     pub fn changed(&self) -> Result<(), BadOffer> {
         self.0.changed()
     }
@@ -165,7 +166,7 @@ impl SourceHandle {
         self.0.notify(method, params);
     }
 
-    /// A connection to another server has ended. Told to those who watch the server.
+    /// A connection to another server has ended. Observers are notified.
     pub fn link_ended(&self, end: &LinkEnd<'_>) {
         self.0.link_ended(end);
     }
@@ -195,8 +196,8 @@ pub enum Outcome<T> {
     Done(T),
     /// The client must answer first; the source will be called again with the answers.
     NeedInput(Ask),
-    /// Done: the result of another server, as JSON of the newest revision. It is passed on without
-    /// being taken apart; one that breaks its schema is passed on too, with a warning in the log.
+    /// Done: the result of another server, as JSON of the newest revision. It is passed on
+    /// unparsed; a result that breaks its schema is passed on too, with a warning in the log.
     Relayed(Raw),
 }
 
@@ -211,7 +212,7 @@ pub struct Ask {
     /// ([`Context::refusals`]). Otherwise such an error ends the call.
     pub takes_refusals: bool,
     /// Whether only this process can go on with the call: it is alive here, and `state` only names
-    /// it. Where several nodes serve the same clients, the answers are brought to this one.
+    /// it. Where several nodes serve the same clients, the answers are forwarded to this one.
     pub only_here: bool,
 }
 
@@ -228,18 +229,18 @@ pub struct Offer {
     pub templates: Vec<ResourceTemplate>,
     /// Skills, in the order in which they are listed. Their files are resources that it reads.
     pub skills: Vec<Skill>,
-    /// The folders of its skills by URI, each with what is directly in it.
+    /// The folders of its skills by URI, each with its direct children.
     pub folders: Vec<(String, Vec<Resource>)>,
     /// Views of tools, its own or those of other sources, by the names of the tools.
     pub apps: Vec<(String, UiTool)>,
     /// Further names that its tools can be called by, each with the listed name. They are not
     /// listed. A name that is listed, or that is a further name of two tools, calls no other tool.
     pub tool_aliases: Vec<(String, String)>,
-    /// Beginnings of URIs that it reads although it lists neither them nor a template. The longest
-    /// one that fits decides; one that two sources have fits nothing.
+    /// Prefixes of URIs that it reads although it lists neither them nor a template. The longest
+    /// matching prefix decides; a prefix of two sources matches nothing.
     pub unlisted: Vec<String>,
-    /// How a model should use it. Told to clients with those of other sources, unless the operator
-    /// has written the instructions of the server.
+    /// Instructions for the model. Sent with those of other sources, unless the operator has
+    /// written the instructions of the server.
     pub instructions: Option<String>,
     /// Whether it completes arguments.
     pub completes: bool,
@@ -252,8 +253,8 @@ pub struct Offer {
     pub updates: bool,
     /// Whether its offer may change.
     pub changes: bool,
-    /// What it offers is not known yet. Clients that connect meanwhile are told that it may be
-    /// anything: those with a session are told only once what they can ask for.
+    /// Its offer is not known yet. Meanwhile all capabilities are declared: clients with a session
+    /// learn the capabilities only once.
     pub is_unknown: bool,
     /// How long clients may cache its part of a list.
     pub cache: CacheHint,
@@ -264,10 +265,10 @@ pub struct Offer {
 /// Whether a call of a tool becomes a task: its client gets a handle, and fetches the result later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskPolicy {
-    /// When it does.
+    /// When a call becomes a task.
     pub mode: TaskMode,
     /// With [`TaskMode::Auto`], how long the client waits for the result before it gets a handle;
-    /// that of the server without.
+    /// the server's default if absent.
     pub after: Option<Duration>,
 }
 
@@ -280,9 +281,9 @@ pub enum TaskMode {
     /// When it has not ended after some time and its client can take a task. A client of 2025-11-25
     /// decides itself, for each call.
     Auto,
-    /// When its source says that it takes long, see
-    /// [`CallHandle::takes_long`](crate::CallHandle::takes_long): for a server that has tasks of its
-    /// own. A client of 2025-11-25 decides itself.
+    /// When its source reports that it takes long, see
+    /// [`CallHandle::takes_long`](crate::CallHandle::takes_long): for a server that has tasks of
+    /// its own. A client of 2025-11-25 decides itself.
     Passed,
     /// At once, if its client can take a task. Others wait for the result.
     Always,
@@ -291,7 +292,7 @@ pub enum TaskMode {
 }
 
 impl TaskPolicy {
-    /// How clients of 2025-11-25 are told.
+    /// The declaration for clients of 2025-11-25.
     pub(crate) fn execution(self) -> Option<ToolExecution> {
         let task_support = match self.mode {
             TaskMode::Never => return None,
@@ -351,7 +352,7 @@ pub enum BadOffer {
     /// A tool's name is invalid.
     #[error("tool `{tool}`: {reason}")]
     Name {
-        /// Which one.
+        /// The tool.
         tool: String,
         /// Why.
         #[source]
@@ -360,7 +361,7 @@ pub enum BadOffer {
     /// A tool's schema is invalid.
     #[error("tool `{tool}`, {which}: {reason}")]
     Schema {
-        /// Which one.
+        /// The tool.
         tool: String,
         /// `input schema` or `output schema`.
         which: &'static str,
@@ -371,7 +372,7 @@ pub enum BadOffer {
     /// An `x-mcp-header` annotation is invalid.
     #[error("tool `{tool}`: {reason}")]
     Header {
-        /// Which one.
+        /// The tool.
         tool: String,
         /// Why.
         #[source]
@@ -380,7 +381,7 @@ pub enum BadOffer {
     /// A URI template is invalid.
     #[error("resource template `{template}`: {reason}")]
     Template {
-        /// Which one.
+        /// The template.
         template: String,
         /// Why.
         #[source]
@@ -393,14 +394,14 @@ pub enum BadOffer {
         kind: &'static str,
         /// Its name.
         name: String,
-        /// What operators call the source that offers it.
+        /// The name of the source that offers it, for operators.
         by: String,
     },
 }
 
 impl BadOffer {
-    /// Whether the source `loser` lost the name of a tool or a prompt to another one. A server that
-    /// lists two items of one name is no reason to refuse it.
+    /// Whether the source `loser` lost the name of a tool or a prompt to another one. A source that
+    /// lists two items of one name is not refused.
     pub(crate) fn is_collision(&self, loser: &str) -> bool {
         matches!(self, Self::Taken { kind, by, .. } if *kind != "resource" && by != loser)
     }
@@ -418,7 +419,7 @@ impl BadOffer {
 /// A call of a tool.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
-    /// Which one.
+    /// The name of the tool.
     pub name: ByteString,
     /// An object, valid by the tool's schema, as the client wrote it.
     pub arguments: Raw,
@@ -429,7 +430,7 @@ pub struct ToolCall {
 /// A call of a prompt.
 #[derive(Clone, Debug)]
 pub struct PromptCall {
-    /// Which one.
+    /// The name of the prompt.
     pub name: Box<str>,
     /// By name.
     pub arguments: BTreeMap<String, String>,
@@ -440,7 +441,7 @@ pub struct PromptCall {
 /// A call of a resource.
 #[derive(Clone, Debug)]
 pub struct ResourceCall {
-    /// Which one.
+    /// The URI of the resource.
     pub uri: Box<str>,
     /// The template that it matches; `None` if it is listed itself.
     pub template: Option<String>,
@@ -450,10 +451,10 @@ pub struct ResourceCall {
     pub context: Context,
 }
 
-/// A call for what is in a folder of a skill.
+/// A call for the contents of a folder of a skill.
 #[derive(Clone, Debug)]
 pub struct FolderCall {
-    /// Which one.
+    /// The URI of the folder.
     pub uri: Box<str>,
     /// The cursor of the page that the source itself has given out; `None` for the first.
     pub cursor: Option<Box<str>>,

@@ -37,17 +37,18 @@ impl DiskStore {
     }
 
     /// Runs outside of the threads that serve: a write waits for the disk.
-    fn change<T: Send + 'static>(
+    fn change<T: Send + 'static, R: Send + 'static>(
         &self,
         given: T,
-        change: impl FnOnce(&mut Tasks<'_>, T) -> Result<(), redb::StorageError> + Send + 'static,
-    ) -> Pending<'_, ()> {
+        change: impl FnOnce(&mut Tasks<'_>, T) -> Result<R, redb::StorageError> + Send + 'static,
+    ) -> Pending<'_, R> {
         let database = self.0.clone();
         Box::pin(async move {
-            let changed = tokio::task::spawn_blocking(move || -> Result<(), redb::Error> {
+            let changed = tokio::task::spawn_blocking(move || -> Result<R, redb::Error> {
                 let transaction = database.begin_write()?;
-                change(&mut transaction.open_table(TASKS)?, given)?;
-                Ok(transaction.commit()?)
+                let changed = change(&mut transaction.open_table(TASKS)?, given)?;
+                transaction.commit()?;
+                Ok(changed)
             });
             changed.await.map_err(StoreError::new)?.map_err(StoreError::new)
         })
@@ -67,7 +68,7 @@ impl TaskStore for DiskStore {
         let all = self.read().map_err(StoreError::new)?;
         let read = all.iter().filter_map(|bytes| match TaskRecord::from_bytes(bytes) {
             Ok(record) => Some(record.found()),
-            // One that another version has written must not take the others with it.
+            // A task that another version has written must not hide the others.
             Err(error) => {
                 tracing::error!("a task that was kept cannot be read: {error}");
                 None
@@ -80,8 +81,16 @@ impl TaskStore for DiskStore {
         Box::pin(async move {
             let bytes = record.to_bytes().map_err(StoreError::new)?;
             let given = (record.task.id.clone(), bytes);
-            self.change(given, |tasks, (id, bytes)| tasks.insert(&*id, &*bytes).map(drop)).await?;
-            Ok(None)
+            let save = |tasks: &mut Tasks<'_>, (id, bytes): (Box<str>, Vec<u8>)| {
+                let known = tasks.get(&*id)?.map(|known| TaskRecord::from_bytes(known.value()));
+                // One that cannot be read is replaced.
+                let ended = known.and_then(Result::ok).filter(|one| one.task.state.is_final());
+                if ended.is_none() {
+                    tasks.insert(&*id, &*bytes)?;
+                }
+                Ok(ended)
+            };
+            self.change(given, save).await
         })
     }
 
@@ -156,6 +165,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_task_that_has_ended_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(&folder.path().join("tasks.redb")).unwrap();
+        assert!(store.save(&record("a", TaskState::Cancelled)).await.unwrap().is_none());
+        let late = [TaskState::Working, TaskState::Completed(Raw::empty_object())];
+        for state in late {
+            let known = store.save(&record("a", state)).await.unwrap();
+            assert_eq!(known.map(|known| known.task.state), Some(TaskState::Cancelled));
+        }
+        assert_eq!(store.load().unwrap()[0].task.state, TaskState::Cancelled);
+    }
+
+    #[tokio::test]
     async fn a_task_that_cannot_be_read_does_not_hide_the_others() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::open(&folder.path().join("tasks.redb")).unwrap();
@@ -177,7 +199,7 @@ mod tests {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         drop(DiskStore::open(&path).unwrap());
         let mode = path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o640, "what somebody has chosen stays");
+        assert_eq!(mode, 0o640, "chosen permissions stay");
     }
 
     #[test]

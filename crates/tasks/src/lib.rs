@@ -1,12 +1,12 @@
-//! Calls whose results are fetched later. Who they belong to, how long they are kept, and where.
+//! Calls whose results are fetched later. Their owners, their lifetimes and their stores.
 //!
-//! [`TaskTable`] has no I/O and no clock: time is an argument, in milliseconds since 1970. What is to
-//! survive the process goes to a [`TaskStore`] before a client is told of it.
+//! [`TaskTable`] has no I/O and no clock: time is an argument, in milliseconds since 1970. State
+//! that must survive the process goes to a [`TaskStore`] before a client sees it.
 
 mod disk; // a store that survives the process
-mod record; // a task as it is kept
+mod record; // a task as it is stored
 mod shared; // a store that several nodes share
-mod store; // where tasks are kept
+mod store; // the trait of stores
 mod table; // all tasks of a server
 
 pub use disk::DiskStore;

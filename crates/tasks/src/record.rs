@@ -1,14 +1,14 @@
-//! A task as it is kept.
+//! A task as it is stored.
 
 use sabir_wire::WriteJson as _;
 use sabir_wire::types::{ClientCapabilities, Questions};
 use sabir_wire::{Caller, Code, ErrorObject, Raw, ReadJson as _, Revision, Task, TaskState};
 use serde::{Deserialize, Serialize};
 
-/// A task, with whom it belongs to.
+/// A task with its owner.
 #[derive(Clone, Debug)]
 pub struct TaskRecord {
-    /// Who made the call. To others the task does not exist.
+    /// The caller who made the call. To others the task does not exist.
     pub owner: Caller,
     /// The session of the legacy era in which it was made, as long as the process lives.
     pub conversation: Option<u64>,
@@ -18,14 +18,14 @@ pub struct TaskRecord {
     pub continuation: Option<Continuation>,
 }
 
-/// How a call goes on after a restart, whose work is done elsewhere.
+/// How a call whose work is done elsewhere goes on after a restart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Continuation {
     /// The tool that was called.
     pub tool: Box<str>,
     /// Its arguments.
     pub arguments: Raw,
-    /// What its client can be asked.
+    /// The capabilities of its client.
     pub capabilities: ClientCapabilities,
     /// The state from which its source goes on.
     pub state: Raw,
@@ -45,7 +45,7 @@ struct Stored {
     result: Option<Raw>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<ErrorObject>,
-    /// The questions that it waits for the answers to.
+    /// Its open questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     questions: Option<Raw>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -55,12 +55,12 @@ struct Stored {
 }
 
 impl TaskRecord {
-    /// When it may be forgotten.
+    /// When it expires.
     pub fn expires_ms(&self) -> u64 {
         self.task.created_ms.saturating_add(self.task.ttl_ms)
     }
 
-    /// What a store keeps.
+    /// The bytes for a store.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let Task { id, created_ms, updated_ms, ttl_ms, poll_ms, state } = &self.task;
         let (result, error, questions) = match state {
@@ -88,7 +88,7 @@ impl TaskRecord {
         })
     }
 
-    /// Reads what a store has kept.
+    /// Reads the bytes of a store.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let stored: Stored = serde_json::from_slice(bytes)?;
         let questions = stored.questions.as_ref().map(Questions::read_json).transpose();
@@ -115,8 +115,8 @@ impl TaskRecord {
         })
     }
 
-    /// The same task, as the next process finds it: one that can go on does so, and asks its questions
-    /// again.
+    /// The same task as the next process finds it: a task that can go on does so, and asks its
+    /// questions again.
     #[must_use]
     pub(crate) fn found(mut self) -> Self {
         if self.continuation.is_none() || self.task.state.is_final() {
@@ -126,7 +126,7 @@ impl TaskRecord {
         self
     }
 
-    /// The same task, which has failed if it had not ended: nobody works on it.
+    /// The same task, marked as failed if it had not ended.
     #[must_use]
     pub fn interrupted(mut self) -> Self {
         if !self.task.state.is_final() {

@@ -1,7 +1,7 @@
-//! A store that several nodes share, or one with the processes that it was before.
+//! A store that several nodes share, or that one node keeps over restarts.
 //!
-//! A task is one record, whose name only its caller and its id give. The last word on a task has the
-//! store: an end is written by compare-and-set, and stays.
+//! A task is one record, whose name is derived from its caller and its id. The store decides about
+//! the end of a task: it is written by compare-and-set, and stays.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,13 +11,13 @@ use sabir_wire::Caller;
 use crate::record::TaskRecord;
 use crate::store::{Pending, StoreError, TaskStore};
 
-/// The tasks of one caller that can be listed. The oldest are left out.
+/// The listed tasks of one caller. The oldest are left out.
 const MAX_LISTED: usize = 1000;
 
-/// How long the list of a caller's tasks is kept after the last, at least.
+/// The shortest time for which the list of a caller's tasks is kept after the last task.
 const LISTED: Duration = Duration::from_secs(7 * 86_400);
 
-/// How often a change is tried again because another node was faster.
+/// How often a change is tried while other nodes are faster.
 const MAX_TRIES: usize = 16;
 
 /// Keeps tasks in the store of a cluster.
@@ -82,7 +82,7 @@ impl SharedStore {
 }
 
 impl TaskStore for SharedStore {
-    /// None: those of a process that has ended are found by their ids.
+    /// Empty: the tasks of a process that has ended are found by their ids.
     fn load(&self) -> Result<Vec<TaskRecord>, StoreError> {
         Ok(Vec::new())
     }
@@ -91,7 +91,7 @@ impl TaskStore for SharedStore {
         Box::pin(self.replace(record))
     }
 
-    /// The store forgets what has expired by itself.
+    /// The store removes expired records by itself.
     fn remove<'a>(&'a self, _ids: &'a [Box<str>]) -> Pending<'a, ()> {
         Box::pin(async { Ok(()) })
     }

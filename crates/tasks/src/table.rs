@@ -19,7 +19,8 @@ pub struct TaskLimits {
     pub per_caller: usize,
     /// Bytes of results in total. A task whose result does not fit fails.
     pub result_bytes: usize,
-    /// How long a task is kept, counted from its creation, and the most that a client may ask for.
+    /// How long a task is kept, counted from its creation, and the limit of the time that a client
+    /// may ask for.
     pub ttl_ms: u64,
     /// How long a client should wait before it asks again.
     pub poll_ms: u64,
@@ -59,7 +60,7 @@ pub enum Answered {
     All,
 }
 
-/// All tasks of a server: what they are, whose they are, and when they expire.
+/// All tasks of a server, with their owners and expiry times.
 #[derive(Debug, Default)]
 pub struct TaskTable {
     limits: TaskLimits,
@@ -78,6 +79,8 @@ struct Entry {
     answers: Vec<(String, Raw)>,
     /// All keys that were ever used in this task.
     used: HashSet<String>,
+    /// The room for its result, in bytes, while its end is being stored.
+    reserved: usize,
 }
 
 impl TaskTable {
@@ -92,8 +95,8 @@ impl TaskTable {
         self.result_bytes += size_of(&record.task.state);
         self.expiries.insert((record.expires_ms(), id.clone()));
         *self.owners.entry(owner_key(&record.owner)).or_default() += 1;
-        let (open, answers, used) = (Vec::new(), Vec::new(), HashSet::new());
-        self.tasks.insert(id, Entry { record, open, answers, used });
+        let (open, answers, used, reserved) = (Vec::new(), Vec::new(), HashSet::new(), 0);
+        self.tasks.insert(id, Entry { record, open, answers, used, reserved });
     }
 
     /// Creates a task that runs. A client may ask for a shorter life than the limit.
@@ -129,14 +132,13 @@ impl TaskTable {
         is_theirs.then_some(&record.task)
     }
 
-    /// The task of that id, whoever owns it.
+    /// The task of that id, of any owner.
     pub fn record(&self, id: &str) -> Option<&TaskRecord> {
         self.tasks.get(id).map(|entry| &entry.record)
     }
 
-    /// The caller's tasks, oldest first, after the task that `cursor` names. A caller whom nobody
-    /// vouches for may be anybody, and sees those of the same conversation only, but for the user who
-    /// started the process.
+    /// The caller's tasks, oldest first, after the task that `cursor` names. A caller that no
+    /// issuer vouches for sees those of the same conversation only, except for the local user.
     pub fn list(
         &self,
         now: u64,
@@ -154,8 +156,8 @@ impl TaskTable {
         page(records.map(|record| &record.task).collect(), cursor, limit)
     }
 
-    /// A running task has questions. Their keys on the wire are never used again in this task. Says
-    /// whether the task still runs.
+    /// Records the questions of a running task. Their keys on the wire are never used again in this
+    /// task. `false` if the task has ended.
     pub fn ask(&mut self, now: u64, id: &str, questions: Vec<(String, Question)>) -> bool {
         let Some(entry) = self.running(id) else { return false };
         let mut asked = Vec::with_capacity(questions.len());
@@ -174,7 +176,7 @@ impl TaskTable {
         true
     }
 
-    /// Takes answers in. Those to questions that are not open are ignored.
+    /// Takes answers in. Answers to questions that are not open are ignored.
     pub fn answer(
         &mut self,
         now: u64,
@@ -202,7 +204,7 @@ impl TaskTable {
         Answered::All
     }
 
-    /// A running task can go on after a restart. Gives what it is then.
+    /// Records how a running task goes on after a restart. Returns the changed record.
     pub fn keep(&mut self, id: &str, continuation: Continuation) -> Option<TaskRecord> {
         let entry = self.running(id)?;
         entry.record.continuation = Some(continuation);
@@ -224,11 +226,12 @@ impl TaskTable {
         is_answered.then(|| std::mem::take(&mut entry.answers))
     }
 
-    /// Ends a task. Gives what it is then; `None` if it has ended before, or does not exist.
+    /// Ends a task as [`TaskTable::reserve`] or a store has decided. Returns the changed record;
+    /// `None` if it has ended before, or does not exist.
     pub fn end(&mut self, now: u64, id: &str, state: TaskState) -> Option<TaskRecord> {
-        let state = self.fitting(state);
         let entry = self.running(id)?;
         let kept = size_of(&state);
+        let reserved = std::mem::take(&mut entry.reserved);
         entry.record.task.state = state;
         entry.record.task.updated_ms = now;
         entry.record.continuation = None;
@@ -236,20 +239,26 @@ impl TaskTable {
         entry.answers = Vec::new();
         entry.used = HashSet::new();
         let record = entry.record.clone();
-        self.result_bytes += kept;
+        self.result_bytes = self.result_bytes - reserved + kept;
         Some(record)
     }
 
-    /// The same end, which is a failure if there is no room for the result.
-    pub fn fitting(&self, state: TaskState) -> TaskState {
-        let room = self.limits.result_bytes.saturating_sub(self.result_bytes);
-        match size_of(&state) {
-            size if size > room => TaskState::Failed(too_long(size)),
-            _ => state,
+    /// The same end, which is a failure if there is no room for the result. The room is kept until
+    /// the task ends.
+    pub fn reserve(&mut self, id: &str, state: TaskState) -> TaskState {
+        let (size, limit, used) = (size_of(&state), self.limits.result_bytes, self.result_bytes);
+        let Some(entry) = self.running(id) else { return state };
+        // It may have room already: its end is stored again after a failure.
+        let more = size.saturating_sub(entry.reserved);
+        if more > limit.saturating_sub(used) {
+            return TaskState::Failed(too_long(size));
         }
+        entry.reserved += more;
+        self.result_bytes += more;
+        state
     }
 
-    /// Forgets all tasks whose time is over.
+    /// Removes all expired tasks, and returns their ids.
     pub fn expire(&mut self, now: u64) -> Vec<Box<str>> {
         let mut expired = Vec::new();
         while let Some((at, _)) = self.expiries.first()
@@ -262,7 +271,7 @@ impl TaskTable {
         expired
     }
 
-    /// Removes a task that nobody has been told of.
+    /// Removes a task that no client knows yet.
     pub fn remove(&mut self, id: &str) {
         if let Some(record) = self.forget(id) {
             self.expiries.remove(&(record.expires_ms(), id.into()));
@@ -290,8 +299,8 @@ impl TaskTable {
     }
 
     fn forget(&mut self, id: &str) -> Option<TaskRecord> {
-        let Entry { record, .. } = self.tasks.remove(id)?;
-        self.result_bytes -= size_of(&record.task.state);
+        let Entry { record, reserved, .. } = self.tasks.remove(id)?;
+        self.result_bytes -= size_of(&record.task.state) + reserved;
         let key = owner_key(&record.owner);
         if let Some(count) = self.owners.get_mut(&key) {
             *count -= 1;

@@ -36,7 +36,7 @@ async fn callers_take_turns_and_one_caller_has_no_more_threads_than_cores() {
         }
     };
     let greedy: Vec<_> = (0..10).map(|_| pool.run(1, log("greedy"))).collect();
-    // The greedy caller has its thread; there are others for everybody else.
+    // The greedy caller has its thread; other callers have the others.
     pool.run(2, log("other")).await.unwrap();
     assert_eq!(*order.lock().unwrap(), ["other"]);
     release.send(()).unwrap();

@@ -9,8 +9,8 @@ use crate::engine::Engine;
 use crate::observe::ClientEventKind;
 
 impl Connection {
-    /// Goes on with a session that was opened elsewhere. Its client is told that everything may have
-    /// changed: nobody knows what it has missed.
+    /// Goes on with a session that was opened elsewhere. Its client is told that everything may
+    /// have changed: the changes that it has missed are unknown.
     pub fn resume(engine: &Arc<Engine>, record: SessionRecord) -> Self {
         let session = Session::resume(engine.session_config.clone(), record, now());
         let mut connection = Self::of(engine, session);
@@ -27,12 +27,13 @@ impl Connection {
         connection
     }
 
-    /// What other nodes need to serve this session; `None` before the handshake and once it ends.
+    /// The state that other nodes need to serve this session; `None` before the handshake and once
+    /// it ends.
     pub fn shared(&self) -> Option<SessionRecord> {
         self.session.shared(now())
     }
 
-    /// Takes over what another node has changed.
+    /// Takes over the changes of another node.
     pub fn adopt(&mut self, record: SessionRecord) {
         let mut outputs = std::mem::take(&mut self.outputs);
         self.session.adopt(record, &mut outputs);

@@ -1,4 +1,4 @@
-//! What a connection tells observers and the tap.
+//! Notifications of observers and the tap by a connection.
 
 use bytes::Bytes;
 use sabir_session::{CallKey, CallNotification, MessageKind, Session};
@@ -17,13 +17,13 @@ pub(super) fn open_link(engine: &Engine, session: &Session) -> Option<u64> {
 }
 
 impl Connection {
-    /// Names it to the tap; 0 without one.
+    /// Its number for the tap; 0 without one.
     fn link(&self) -> u64 {
         self.kept.as_ref().map_or(0, |kept| kept.link)
     }
 
     /// Tells the tap of a frame that the transport has decoded, with the headers that came with it,
-    /// in which the trace of its HTTP request may be.
+    /// which may contain the trace of its HTTP request.
     pub fn record(&mut self, frame: &Bytes, headers: &[(String, String)]) {
         if self.engine.is_traced() {
             let trace = headers.iter().find(|(name, _)| name == "traceparent");
@@ -36,7 +36,7 @@ impl Connection {
         }
     }
 
-    /// What those who observe the next call know it by.
+    /// The identity of the next call for observers.
     pub(super) fn observation(&mut self) -> Observation {
         Observation {
             number: self.engine.number_call(),
@@ -58,14 +58,14 @@ impl Connection {
         }
     }
 
-    /// Tells what a running call has to say.
+    /// Tells observers of a notification of a running call.
     pub(super) fn tell_note(&self, key: CallKey, note: &CallNotification) {
         if let Some(call) = self.running.iter().find(|call| call.key == key) {
             self.engine.observers().for_each(|observer| observer.noted(call.observed.number, note));
         }
     }
 
-    /// Tells the response to a call, which is among the frames after the first `sent`.
+    /// Tells observers of the response to a call, which is among the frames after the first `sent`.
     pub(super) fn tell_answer(&self, number: u64, sent: usize) {
         let is_answer = |frame: &&Frame| matches!(frame.kind, MessageKind::Answer(_));
         if let Some(frame) = self.frames.iter().skip(sent).find(is_answer) {
@@ -73,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// Tells what happened to a legacy client.
+    /// Tells observers of an event of a legacy client.
     pub(super) fn tell(&self, kind: ClientEventKind) {
         if self.number > 0 {
             let client = self.session.client().cloned();

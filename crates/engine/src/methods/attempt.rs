@@ -1,5 +1,5 @@
-//! Calls that may ask their client: each start is one attempt, which gets what was saved by the last
-//! one. Spec: basic/patterns/mrtr.
+//! Calls that may ask their client: each start is one attempt, which gets the state that the last
+//! one saved. Spec: basic/patterns/mrtr.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Takes in what the client sends back: its answers, and the state that it kept for us.
+    /// Takes in the answers of the client, and the state that it kept for us.
     pub(crate) fn open(
         context: &MethodContext,
         source: &Arc<dyn Source>,
@@ -92,7 +92,7 @@ impl Attempt {
 
     /// Lets the pool write a long result, so that the thread that sends it has little to do.
     async fn write(&self, result: ServerResult) -> Outcome {
-        // As it is, and as it is written.
+        // The value, and its rendered text.
         let mut hold = match memory().take(2 * result.size()) {
             Ok(hold) => hold,
             Err(full) => return refused(full),
@@ -146,7 +146,7 @@ impl Attempt {
         }
     }
 
-    /// What a client would send to bring the call back to a state that its source has kept.
+    /// The params by which a client would resume the call from a state that its source has kept.
     pub(crate) fn resume_from(&self, state: Raw) -> Option<Resume> {
         let saved = SavedState { state: Some(state), ..SavedState::default() };
         let state = self.engine.seal.seal(&saved, &self.binding())?;

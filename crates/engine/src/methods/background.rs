@@ -21,11 +21,11 @@ use crate::tasks::knows_tasks;
 
 /// How a call becomes a task.
 pub(crate) struct Plan {
-    /// How long its client waits for the result before.
+    /// How long its client waits for the result first.
     after: Option<Duration>,
     /// The life that the client asks for.
     ttl_ms: Option<u64>,
-    /// Whether it cannot be anything else.
+    /// Whether it fails if it cannot become a task.
     is_required: bool,
     /// Whether its client knows no tasks, and gets a handle in words.
     in_words: bool,
@@ -50,8 +50,8 @@ impl Repeatable {
     }
 }
 
-/// Decides whether a call may become a task; `None` if it does not. `wish` is that of a client of
-/// 2025-11-25, which decides itself.
+/// Decides whether a call may become a task; `None` if it does not. `wish` is the `task` param of a
+/// client of 2025-11-25, which decides itself.
 pub(crate) fn plan(
     context: &MethodContext,
     wish: Option<&Raw>,
@@ -76,7 +76,7 @@ pub(crate) fn plan(
             false => unavailable("calls of this tool must be tasks"),
         }),
         (_, None) if !knows => {
-            // Words are no structured result, which some clients insist on.
+            // A handle in words is not a structured result, which some clients require.
             let patience = context.engine.tasks.settings.patience_of(context.from.client.as_ref());
             let can_await = entry.output.is_none() && context.engine.can_await(&context.catalog);
             let after = patience.filter(|_| can_await);
@@ -86,7 +86,7 @@ pub(crate) fn plan(
             let after = policy.after.unwrap_or(context.engine.tasks.settings.after);
             Ok(Some(plan(Some(after), false)))
         }
-        // Its source says when.
+        // The source reports when.
         (TaskMode::Passed, None) => Ok(Some(plan(Some(Duration::MAX), false))),
         (TaskMode::Always, None) => Ok(Some(plan(None, false))),
         (TaskMode::Required, None) => Ok(Some(plan(None, true))),
@@ -202,7 +202,7 @@ pub(super) async fn work(
             Err(problem) => break failed(&problem),
         }
     };
-    // The source of a question that nobody will answer can give up.
+    // The source of a question without an answer can give up.
     if let Some(parked) = call.take_parked().filter(|_| !call.is_left()) {
         parked.abandon();
     }

@@ -28,7 +28,7 @@ fn begin(context: MethodContext, complete: Complete) -> Result<Answering, Proble
     Ok(Answering::Running(Box::pin(async move {
         match answer.await {
             Ok(SourceOutcome::Done(completion)) => Outcome::Done(completion.into()),
-            // The specification lets only three methods ask, and this is none of them.
+            // The specification does not let this method ask.
             Ok(SourceOutcome::NeedInput(_)) => {
                 Outcome::Failed(Problem::Internal("a completion cannot ask its client".into()))
             }

@@ -1,5 +1,4 @@
-//! Tasks that a process before this one has begun, and whose work is done elsewhere: this one goes on
-//! with them.
+//! Tasks of the previous process whose work is done elsewhere: this process goes on with them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +18,16 @@ use crate::events::EventQueue;
 use crate::guard::Running;
 use crate::observe::TransportKind;
 
-/// How long a tool may take to be offered again, and how often that is looked at.
+/// How long a tool may take to be offered again, and how often that is checked.
 const RETURN: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Goes on with all of them.
+/// Resumes all of them.
 pub(crate) fn resume(engine: &Arc<Engine>) {
     for record in engine.tasks.continued() {
         let TaskRecord { task, continuation, owner, .. } = record;
         let Some(continuation) = continuation else { continue };
-        // Nobody hears of it but by the task.
+        // Its events have no receiver: clients see only the task.
         let events = EventQueue::new(0);
         let call = RunningCall::new(
             CallKey(0),

@@ -1,4 +1,5 @@
-//! Who we are and what we offer. Spec: server/discover; basic/lifecycle of the older revisions.
+//! The identity and the capabilities of the server. Spec: server/discover; basic/lifecycle of the
+//! older revisions.
 
 use sabir_wire::Revision;
 use sabir_wire::types::{CacheScope, DiscoverResult, InitializeResult, ServerResult};
@@ -39,7 +40,7 @@ pub(crate) fn discover(context: &MethodContext) -> Reply {
     })))
 }
 
-/// The operator's, or else those of the sources. An empty text of the operator's says that there are
+/// The instructions of the operator, or else of the sources. An empty text of the operator means
 /// none.
 fn instructions(context: &MethodContext) -> Option<String> {
     let written = context.engine.settings.instructions.clone();

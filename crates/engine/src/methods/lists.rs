@@ -9,7 +9,7 @@ use sabir_wire::{Page, Problem};
 use super::{busy, declared};
 use crate::context::{Answering, MethodContext};
 
-/// A page of a list. One that is long and not rendered yet is rendered by the pool.
+/// A page of a list. A long page that is not rendered yet is rendered by the pool.
 pub(crate) fn list(context: MethodContext, list: List, page: Page) -> Answering {
     let has = context.catalog.capabilities();
     let (is_declared, method) = match list {

@@ -19,7 +19,7 @@ pub(crate) fn get(context: &MethodContext, uri: &str) -> Reply {
 
 const READ_FOLDER: &str = "resources/directory/read";
 
-/// A page of a folder. What is in the folder of a generated skill may be known to its source only.
+/// A page of a folder. The contents of a generated skill's folder may be known to its source only.
 pub(crate) fn read_folder(context: MethodContext, read: ReadFolder) -> Answering {
     let catalog = &context.catalog;
     let asks_source = catalog.folder(&read.uri).is_none() && is_generated(catalog, &read.uri);
@@ -49,7 +49,7 @@ fn read_from_source(
         let page = match answer.await {
             Ok(SourceOutcome::Done(children)) => Ok(Skill::folder(&children, None, revision)),
             Ok(SourceOutcome::Relayed(page)) => Ok(page),
-            // Such a request has no place for answers.
+            // This request has no place for answers.
             Ok(SourceOutcome::NeedInput(_)) => {
                 let reason =
                     "the folder cannot be read before a question is answered: read a file of it";

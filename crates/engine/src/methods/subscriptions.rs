@@ -1,8 +1,10 @@
 //! Listening to changes. Spec: basic/patterns/subscriptions.
 
+use std::sync::Arc;
+
 use sabir_session::Outcome;
-use sabir_wire::Listen;
 use sabir_wire::types::{SubscriptionFilter, TASKS};
+use sabir_wire::{Listen, Request};
 
 use super::background::missing;
 use crate::context::MethodContext;
@@ -18,12 +20,14 @@ pub(crate) async fn listen(context: MethodContext, listen: Listen) -> Outcome {
     let task_ids = context.engine.tasks.watch(&context.from.caller, wish.task_ids).await;
     let mut resource_subscriptions =
         if has.subscribe { wish.resource_subscriptions } else { Vec::new() };
-    // One that exists, but not for this caller.
-    let is_hidden = |uri: &str| {
-        context.catalog.resource(uri).is_none() && context.whole.resource(uri).is_some()
-    };
-    if !std::sync::Arc::ptr_eq(&context.catalog, &context.whole) {
-        resource_subscriptions.retain(|uri| !is_hidden(uri));
+    // A caller who may not see everything needs what `resources/subscribe` demands.
+    let (whole, caller) = (&context.whole, &context.from.caller);
+    if !Arc::ptr_eq(&whole.seen_by(caller), whole) {
+        let is_allowed = |uri: &str| {
+            let subscribe = Request::Subscribe(uri.into());
+            whole.resource(uri).is_some() && whole.missing_scopes(&subscribe, caller).is_none()
+        };
+        resource_subscriptions.retain(|uri| is_allowed(uri));
     }
     Outcome::Listening(SubscriptionFilter {
         tools_list_changed: wish.tools_list_changed && has.tools_list_changed,

@@ -71,8 +71,8 @@ fn running(reply: impl Future<Output = Reply> + Send + 'static) -> Answering {
     Answering::Running(Box::pin(async move { reply.await.into() }))
 }
 
-/// Waits for the result of a task. Its questions are those of this request meanwhile: the session
-/// asks them and starts it again with the answers.
+/// Waits for the result of a task. Meanwhile its questions are asked by this request: the session
+/// starts the request again with the answers.
 pub(crate) fn result(context: MethodContext, wanted: TaskResult) -> Answering {
     Answering::Running(Box::pin(async move {
         let MethodContext { engine, from, .. } = &context;
@@ -102,13 +102,13 @@ pub(crate) fn result(context: MethodContext, wanted: TaskResult) -> Answering {
     }))
 }
 
-/// The questions of a task, whose metadata names it: the session gives it to each of them.
+/// The questions of a task, with metadata that names the task: the session adds it to each of them.
 fn asked(task: &Task, questions: &[(String, Question)]) -> Questions {
     let meta = task.related(&Raw::empty_object()).member("_meta");
     Questions { questions: questions.to_vec(), meta, ..Questions::default() }
 }
 
-/// Refuses a client that does not know tasks in the form of its revision, before any id is looked
+/// Refuses a client that does not know tasks in the form of its revision, before the id is looked
 /// up.
 fn allowed(context: &MethodContext, method: &Method) -> Result<(), Problem> {
     let MethodContext { engine, catalog, from, .. } = context;
@@ -121,7 +121,7 @@ fn allowed(context: &MethodContext, method: &Method) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The store that has the tasks of other nodes.
+/// The store of tasks has failed.
 fn away(error: StoreError) -> Problem {
     tracing::warn!("the store of tasks: {error}");
     Problem::Internal("the store of tasks cannot be reached; try again".into())

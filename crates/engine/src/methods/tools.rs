@@ -46,7 +46,7 @@ fn begin(context: MethodContext, mut call: CallTool) -> Result<Answering, Proble
     start(context, call, entry, arguments)
 }
 
-/// Starts the call, once its arguments are found to fit.
+/// Starts the call, once its arguments are valid.
 fn start(
     context: MethodContext,
     call: CallTool,
@@ -74,7 +74,7 @@ pub(super) fn repeatable(
     Repeatable { tool, arguments, start: Box::new(start) }
 }
 
-/// Brings a call back to a state that its source has kept.
+/// Resumes a call from a state that its source has kept.
 pub(super) fn resume_from(
     context: &MethodContext,
     tool: &ByteString,
@@ -125,7 +125,7 @@ fn run(
 
 /// Waits for an answer, and tells the client meanwhile that the call goes on.
 async fn accompanied<T>(call: &RunningCall, beat: Duration, mut answer: Pending<T>) -> Answer<T> {
-    // An answer that is there at once needs no clock.
+    // An immediate answer needs no timer.
     let first = std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
     if let Poll::Ready(answer) = first {
         return answer;
@@ -139,7 +139,7 @@ async fn accompanied<T>(call: &RunningCall, beat: Duration, mut answer: Pending<
     }
 }
 
-/// A result that breaks the tool's own promise is our failure, not the model's.
+/// A result that breaks the tool's output schema is our failure, not the model's.
 async fn checked(
     share: u64,
     outcome: SourceOutcome<ToolReply>,
@@ -173,10 +173,9 @@ async fn checked(
     Ok(outcome)
 }
 
-/// Another server answers for its own results: its client gets them as they are.
+/// Only warns: the result of another server is passed on unchanged.
 async fn warn_of_broken_promise(share: u64, json: &Raw, entry: &Arc<ToolEntry>) {
-    let is_error = || json.member("isError").is_some_and(|value| value.text() == "true");
-    if entry.output.is_none() || is_error() {
+    if entry.output.is_none() || ToolReply::is_failure(json) {
         return;
     }
     let reason = match json.member("structuredContent") {

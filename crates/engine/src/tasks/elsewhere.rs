@@ -1,5 +1,5 @@
-//! Tasks of other nodes. Their states are in the store that the nodes share; the calls are where they
-//! began, and learn of answers and cancellations from this node.
+//! Tasks of other nodes. Their states are in the store that the nodes share; the calls stay where
+//! they began, and learn of answers and cancellations from this node.
 
 use std::time::Duration;
 
@@ -11,16 +11,15 @@ use tokio::time::Instant;
 use super::{Tasks, counted};
 use crate::peers::PeerNews;
 
-/// The tasks of other nodes of which a listener is told. When full, the oldest is dropped: its
-/// listener asks again.
+/// The kept tasks of other nodes. When full, the oldest is dropped: its listeners are not notified,
+/// and have to ask.
 const MAX_SEEN: usize = 64;
 
-/// How often a task is looked at whose end somebody waits for. Its node tells of changes before,
-/// unless it is gone.
+/// The poll interval of a waiter for a task. Its node announces changes earlier, unless it is gone.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a client waits until the node of its task has taken its answers, and how often that is
-/// looked for.
+/// checked.
 const TAKEN: Duration = Duration::from_secs(5);
 const TAKING: Duration = Duration::from_millis(20);
 
@@ -32,7 +31,8 @@ impl Tasks {
         (node != own).then_some(node)
     }
 
-    /// A task of another node. If that is gone and the task had not ended, it has failed.
+    /// A task of another node. If that node is gone and the task had not ended, the task has
+    /// failed.
     pub(super) async fn fetch(
         &self,
         caller: &Caller,
@@ -45,7 +45,7 @@ impl Tasks {
         }
     }
 
-    /// The same record, which has failed if its node is gone.
+    /// The same record, marked as failed if its node is gone.
     pub(super) async fn checked(&self, record: TaskRecord) -> Result<TaskRecord, StoreError> {
         let node = self.node_of(&record.task.id).filter(|_| !record.task.state.is_final());
         let (Some(node), Some(store)) = (node, &self.settings.store) else { return Ok(record) };
@@ -59,7 +59,7 @@ impl Tasks {
         Ok(known.unwrap_or(failed))
     }
 
-    /// Tells a node. `false` if it is gone; where there is no way to tell others, there are none.
+    /// Sends a message to a node. `false` if the node is gone, or without a bus.
     async fn tell(&self, node: &str, news: &PeerNews) -> Result<bool, StoreError> {
         match &self.peers {
             Some(peers) => peers.tell(Some(node), news).await.map_err(StoreError::new),
@@ -67,7 +67,7 @@ impl Tasks {
         }
     }
 
-    /// Passes answers on, and waits until they were taken: the client may look next.
+    /// Passes answers on, and waits until they were taken: the client may read the task next.
     pub(super) async fn answer_elsewhere(
         &self,
         caller: &Caller,
@@ -94,7 +94,7 @@ impl Tasks {
         Ok(true)
     }
 
-    /// Cancels a task of another node, where it is kept and then on that node.
+    /// Cancels a task of another node, in the store and then on that node.
     pub(super) async fn cancel_elsewhere(
         &self,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl Tasks {
             return Ok(Some((known.task, false)));
         }
         if let Err(error) = self.tell(node, &PeerNews::Cancelled(id.into())).await {
-            // It finds out when it wants to write the next state.
+            // The node finds out when it writes the next state.
             tracing::warn!("the node of a cancelled task was not told: {error}");
         }
         Ok(Some((record.task, true)))
@@ -143,14 +143,17 @@ impl Tasks {
         }
     }
 
-    /// A task has changed on its node. Those who listen here are told.
+    /// A task has changed on its node. Its listeners here are notified.
     pub(crate) async fn changed_elsewhere(&self, caller: &Caller, id: &str) {
         if self.changes.receiver_count() == 0 || self.node_of(id).is_none() {
             return;
         }
         let Some(store) = &self.settings.store else { return };
         match store.find(caller, id).await {
-            Ok(Some(record)) => self.show(record.task),
+            Ok(Some(record)) => {
+                self.see(record.task);
+                self.announce(id);
+            }
             Ok(None) => {}
             Err(error) => tracing::debug!("a task that has changed cannot be read: {error}"),
         }
@@ -163,19 +166,15 @@ impl Tasks {
         }
     }
 
-    /// Tells listeners of a task of another node.
-    pub(super) fn show(&self, mut task: Task) {
+    /// Keeps the state of a task of another node for its listeners.
+    pub(super) fn see(&self, mut task: Task) {
         task.state = counted(task.state);
-        let id = task.id.clone();
-        {
-            let mut state = self.lock();
-            state.seen.retain(|seen| seen.id != id);
-            state.seen.push_back(task);
-            if state.seen.len() > MAX_SEEN {
-                state.seen.pop_front();
-            }
+        let mut state = self.lock();
+        state.seen.retain(|seen| seen.id != task.id);
+        state.seen.push_back(task);
+        if state.seen.len() > MAX_SEEN {
+            state.seen.pop_front();
         }
-        self.announce(&id);
     }
 }
 

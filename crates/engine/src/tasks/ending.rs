@@ -1,4 +1,4 @@
-//! How tasks of this node end, and what is kept of them.
+//! The ends of tasks of this node, and their storage.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use sabir_wire::{Caller, Task, TaskState};
 
 use super::{Tasks, counted};
 
-/// How often the end of a task is written that the store did not take.
+/// The interval at which the end of a task is written again after a failure of the store.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Tasks {
-    /// A task has ended by itself. While the store that other nodes share cannot be reached, it goes
-    /// on for all: its end must be the same everywhere.
+    /// A task has ended by itself. While the shared store cannot be reached, the task counts as
+    /// running: its end must be the same everywhere.
     pub(crate) async fn end(&self, id: &str, state: TaskState) {
         // It has expired, or is left to the next process.
         if !self.lock().live.contains_key(id) {
@@ -26,7 +26,7 @@ impl Tasks {
         self.lock().live.remove(id);
     }
 
-    /// Cancels a task of the caller. Gives the task, and whether it was this that ended it.
+    /// Cancels a task of the caller. Returns the task, and whether this call ended it.
     pub(crate) async fn cancel(
         &self,
         caller: &Caller,
@@ -39,8 +39,8 @@ impl Tasks {
         }
     }
 
-    /// Ends a task of this node: where it is kept, and then for those who ask. Gives the task, and
-    /// whether it was this that ended it.
+    /// Ends a task of this node, first in the store and then in the table. Returns the task, and
+    /// whether this call ended it.
     pub(super) async fn settle(
         &self,
         id: &str,
@@ -48,16 +48,16 @@ impl Tasks {
     ) -> Result<Option<(Task, bool)>, StoreError> {
         let at = self.clock.now();
         let (mut next, state) = {
-            let tasks = self.lock();
-            let Some(record) = tasks.table.record(id) else { return Ok(None) };
+            let mut tasks = self.lock();
+            let Some(record) = tasks.table.record(id).cloned() else { return Ok(None) };
             if record.task.state.is_final() {
-                return Ok(Some((record.task.clone(), false)));
+                return Ok(Some((record.task, false)));
             }
-            (record.clone(), tasks.table.fitting(state))
+            (record, tasks.table.reserve(id, state))
         };
         next.task.state = state.clone();
         next.task.updated_ms = at;
-        // What another node has made of it counts.
+        // An end that was stored before takes precedence.
         let known = self.save_or_log(&next).await?.map(|record| counted(record.task.state));
         let is_ours = known.is_none();
         let state = known.unwrap_or(state);
@@ -70,7 +70,7 @@ impl Tasks {
         if let Some(record) = ended {
             return Ok(Some((record.task, is_ours)));
         }
-        // It has ended otherwise meanwhile, and stays so.
+        // It has ended differently meanwhile, and that end stays.
         let record = self.lock().table.record(id).cloned();
         if let Some(record) = record.as_ref().filter(|record| record.task.state != state) {
             self.save_or_log(record).await?;
@@ -78,7 +78,7 @@ impl Tasks {
         Ok(record.map(|record| (record.task, false)))
     }
 
-    /// Ends all tasks: the server stops. Those that can go on after a restart are left as they are.
+    /// Ends all tasks: the server stops. Tasks that can go on after a restart are left as they are.
     pub(crate) async fn stop(&self) {
         let live: Vec<_> = self.lock().live.drain().collect();
         for (id, live) in live {
@@ -98,8 +98,7 @@ impl Tasks {
         }
     }
 
-    /// Writes the state of a task that goes on for other nodes to see. If it has ended there, it ends
-    /// here.
+    /// Stores the state of a running task for other nodes. If it has ended there, it ends here.
     pub(super) async fn publish(&self, id: &str) {
         if !self.is_shared() {
             return;

@@ -1,4 +1,4 @@
-//! How calls become tasks, and how long which client waits.
+//! How calls become tasks, and how long clients wait.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use sabir_tasks::{TaskLimits, TaskStore};
 use sabir_wire::Raw;
 use sabir_wire::types::TASKS;
 
-/// How calls become tasks, and where these are kept.
+/// How calls become tasks, and where tasks are stored.
 #[derive(Clone, Debug)]
 pub struct TaskSettings {
     /// The bounds of all tasks together.
     pub limits: TaskLimits,
-    /// How long a client waits for a result before it gets a handle, unless the tool says otherwise.
+    /// How long a client waits for a result before it gets a handle, unless the tool has its own
+    /// time.
     pub after: Duration,
     /// How long a client that knows no tasks waits for the result of a tool whose calls may become
-    /// tasks, before it gets a handle in words and the tool `await_result`. Without, it waits for the
-    /// result.
+    /// tasks, before it gets a handle in words and the tool `await_result`. Without it, the client
+    /// waits for the result.
     pub in_words: Option<Duration>,
-    /// The same for clients of these names, instead: those that they give themselves, or that are
-    /// followed by a hyphen in them. `None`: they wait for the result. Clients that were seen to give
-    /// up are in it.
+    /// The same for clients whose own name is one of these, or begins with one and a hyphen.
+    /// `None`: they wait for the result. The default has clients that are known to give up.
     pub clients: BTreeMap<String, Option<Duration>>,
-    /// Where tasks survive the process; nowhere without.
+    /// Where tasks survive the process; `None` if they do not.
     pub store: Option<Arc<dyn TaskStore>>,
 }
 
@@ -37,13 +37,13 @@ impl Default for TaskSettings {
     }
 }
 
-/// Clients that give up by themselves, after 300, 600 and 60 seconds (docs/long-work.md), and seconds
-/// after which a handle in words is in time for them.
+/// Clients that give up by themselves, after 300, 600 and 60 seconds (docs/long-work.md), and the
+/// seconds after which they get a handle in words.
 const IMPATIENT: [(&str, u64); 3] =
     [("codex-mcp-client", 280), ("gemini-cli-mcp-client", 580), ("inspector-cli", 50)];
 
 impl TaskSettings {
-    /// The same, with handles in words before calls end that take longer than `call_time`.
+    /// The same, with handles in words before `call_time` ends a call.
     pub(crate) fn within(mut self, call_time: Option<Duration>) -> Self {
         let latest = call_time.map_or(Duration::MAX, |time| time * 9 / 10);
         let times = self.in_words.iter_mut().chain(self.clients.values_mut().flatten());

@@ -1,4 +1,4 @@
-//! Lists: page by page, and told of when they change.
+//! Lists: their pages, and notifications of changes.
 
 use sabir_registry::Offer;
 use sabir_testkit::{ConnectionPlayer, House, Player as _, play};
@@ -173,7 +173,7 @@ fn a_client_that_cannot_keep_up_is_told_of_everything_once() {
         < {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":"…"}
     "#,
     );
-    // Nobody looks meanwhile.
+    // The connection does not advance meanwhile.
     for n in 0..100 {
         let uri = if n % 2 == 0 { "memo:///a".to_owned() } else { format!("memo:///x/{n}") };
         player.house.source.handle().updated(uri);
@@ -195,7 +195,7 @@ fn a_client_that_cannot_keep_up_is_told_of_everything_once() {
             "notifications/resources/updated memo:///x/1",
         ]
     );
-    // And then it keeps up again.
+    // Later changes are announced one by one again.
     player.change(Topic::Resource("memo:///a".into()));
     assert!(player.hear().is_some() && player.hear().is_none());
 }

@@ -1,7 +1,8 @@
-//! Where the protocol meets the work: the engine with a source whose calls are ended by the test.
+//! The engine with a source whose calls are ended by the test.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod lists;
+mod memory;
 mod meta;
 mod observing;
 mod resources;
@@ -50,7 +51,7 @@ fn after_greeting(revision: &str, script: &str) -> String {
     )
 }
 
-/// Asks something in the modern era, of a client that can do everything, and gives the answer.
+/// Sends a request of a modern client that can do everything, and returns the answer.
 #[track_caller]
 fn ask(player: &mut dyn Player, method: &str, params: &str) -> Value {
     player.say(request(1, method, params).as_bytes());

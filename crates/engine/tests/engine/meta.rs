@@ -1,4 +1,4 @@
-//! What a request says about itself, and what a result does.
+//! The metadata of requests and results.
 
 use sabir_testkit::{Called, ConnectionPlayer, Event, Player as _, play};
 use serde_json::json;

@@ -1,9 +1,10 @@
-//! What observers are told, and in which order.
+//! The events for observers, and their order.
 
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use sabir_engine::{Connection, Ending, Engine, ObservedCall, Observer, TransportKind};
+use sabir_engine::{Admission, CallEnd, Connection, Ending, Engine, ObservedCall, Observer};
+use sabir_engine::{Oversee, OverseenCall, Settings, TransportKind};
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
 use sabir_session::{CallNotification, SessionKind, StreamId};
 use sabir_wire::types::{Tool, ToolReply};
@@ -83,4 +84,30 @@ fn observers_hear_of_every_request_from_its_begin_to_its_answer() {
         "2 is answered false",
     ];
     assert_eq!(*ear.0.lock().unwrap(), expected);
+}
+
+/// Writes down how calls ended.
+#[derive(Debug, Default)]
+struct Auditor(Mutex<Vec<(String, usize)>>);
+
+impl Oversee for Auditor {
+    fn admit(&self, _call: &OverseenCall) -> Admission {
+        Admission::Decided(Ok(()))
+    }
+
+    fn ended(&self, _call: &OverseenCall, end: &CallEnd) {
+        self.0.lock().unwrap().push((end.outcome.to_string(), end.bytes));
+    }
+}
+
+#[test]
+fn an_overseer_hears_that_a_relayed_call_has_failed() {
+    let auditor = Arc::new(Auditor::default());
+    let settings = Settings { overseer: Some(auditor.clone()), ..settings() };
+    let engine = Engine::new(settings);
+    engine.registry().add(Arc::new(Failing)).unwrap();
+    let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"failing"}}"#;
+    connection.receive(StreamId::default(), Caller::local(), &call.into());
+    assert_eq!(*auditor.0.lock().unwrap(), [("tool error".to_owned(), 0)]);
 }

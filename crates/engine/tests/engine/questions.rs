@@ -1,4 +1,4 @@
-//! Calls that ask their client: what it keeps for us between two rounds, and for whom that opens.
+//! Calls that ask their client: the state that it keeps between two attempts, and who can use it.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ fn known_to(caller: Option<&str>) -> ConnectionPlayer {
     )
 }
 
-/// Lets the call that has just begun ask for the roots, and gives what the client is to keep.
+/// Lets the call that has just begun ask for the roots, and returns the state that the client is to
+/// keep.
 #[track_caller]
 fn asks(player: &mut ConnectionPlayer, state: &str) -> Value {
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
@@ -91,7 +92,7 @@ fn a_state_opens_for_the_same_request_and_for_no_other() {
         assert_eq!(refused["error"]["code"], -32602, "{method} {params}: {refused}");
         assert_eq!(player.event(), None, "{method} {params} was begun");
     }
-    // The order of keys is nobody's business.
+    // The order of keys does not matter.
     let same = r#""arguments":{"a":1,"b":[1,{"c":3,"d":2}]},"name":"t""#;
     player.say(request(3, "tools/call", &given(same)).as_bytes());
     begun(&mut player);

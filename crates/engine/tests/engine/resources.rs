@@ -1,9 +1,11 @@
 //! Resources, prompts and completions.
 
-use sabir_registry::Offer;
-use sabir_testkit::{Called, Ending, Event, House, Player as _, play};
-use sabir_wire::Raw;
-use sabir_wire::types::{Prompt, PromptArgument};
+use sabir_registry::{Access, AddedSource, Offer};
+use sabir_session::SessionKind;
+use sabir_testkit::play;
+use sabir_testkit::{Called, ConnectionPlayer, Ending, Event, House, Player as _, ScriptedSource};
+use sabir_wire::types::{Prompt, PromptArgument, Resource, ResourceTemplate};
+use sabir_wire::{Caller, Raw};
 use serde_json::json;
 
 use crate::{
@@ -179,4 +181,36 @@ fn updates_stop_when_they_are_not_wanted_any_more() {
     "#,
         ),
     );
+}
+
+#[test]
+fn a_listener_needs_the_scopes_of_a_resource_that_a_template_of_another_source_also_matches() {
+    let template = ResourceTemplate {
+        uri_template: "memo:///{+path}".into(),
+        name: "all".into(),
+        ..ResourceTemplate::default()
+    };
+    let secret =
+        Resource { uri: "memo:///secret".into(), name: "secret".into(), ..Resource::default() };
+    let open = Offer { templates: vec![template], updates: true, ..Offer::default() };
+    let closed = Offer { resources: vec![secret], updates: true, ..Offer::default() };
+    let house = House::of(settings(), Vec::new());
+    let added = [(open, Vec::new()), (closed, vec!["a".into()])].map(|(offer, scopes)| {
+        let access = Access { scopes, ..Access::default() };
+        AddedSource { source: ScriptedSource::new(offer), access }
+    });
+    house.engine.registry().add_all(added.into()).unwrap();
+    let caller = Caller::new("i", "ann");
+    let mut player = ConnectionPlayer::with(house, SessionKind::Stream, caller);
+    let uris = r#"["memo:///secret","memo:///public","other:///unknown"]"#;
+    let filter = format!(r#""notifications":{{"resourceSubscriptions":{uris}}}"#);
+    let acknowledged = ask(&mut player, "subscriptions/listen", &filter);
+    let served = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(*served, json!(["memo:///public"]));
+    for uri in ["memo:///secret", "memo:///public"] {
+        player.house.engine.registry().updated(uri);
+    }
+    player.settle();
+    assert_eq!(answer(&mut player)["params"]["uri"], "memo:///public");
+    assert_eq!(player.hear(), None);
 }

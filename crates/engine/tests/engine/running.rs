@@ -1,4 +1,4 @@
-//! Calls while they run: at once, unwanted, too late, and when the server stops.
+//! Running calls: immediate, cancelled and late ones, and those at the stop of the server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -231,7 +231,8 @@ fn what_one_client_was_not_told_is_not_told_to_the_next() {
         let begin = || Connection::new(&house.engine, standing, Caller::local());
         let discover = |id| request(id, "server/discover", "").into();
         let call = |id, tool| request(id, "tools/call", &format!(r#""name":"{tool}""#)).into();
-        // It is gone before it has taken its answer, and while its calls run. One of them will end.
+        // The client leaves before it has read its answer, while its calls run. One of them will
+        // end.
         let mut gone = begin();
         gone.receive(stream, Caller::local(), &discover(1));
         gone.receive(stream, Caller::local(), &call(2, "polite"));
@@ -248,7 +249,7 @@ fn what_one_client_was_not_told_is_not_told_to_the_next() {
     });
 }
 
-/// A source whose calls never stop talking.
+/// A source whose calls never stop sending notifications.
 struct Chatty;
 
 impl Source for Chatty {
@@ -421,7 +422,7 @@ fn a_notification_of_the_host_reaches_clients_that_are_ready() {
         let params = Raw::of(&serde_json::json!({ "text": text })).unwrap();
         engine.registry().notify("selection_changed", Some(&params));
     };
-    notify("nobody is there");
+    notify("no client yet");
     play(&mut player, &after_hello(""));
     notify("x");
     play(&mut player, r#"< {"jsonrpc":"2.0","method":"selection_changed","params":{"text":"x"}}"#);

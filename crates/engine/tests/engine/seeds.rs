@@ -1,5 +1,6 @@
-//! The systems that this project was born from: each acceptance criterion is a test, under the
-//! dialect of its system. (What needs HTTP, WebSocket or the real tools is tested where those are.)
+//! The systems that this project started from: each acceptance criterion is a test, under the
+//! dialect of its system. (Criteria that need HTTP, WebSocket or the real tools are tested
+//! elsewhere.)
 
 mod seed_000;
 mod seed_001;

@@ -2,6 +2,7 @@
 
 mod many; // ten thousand of them
 mod older; // the form of 2025-11-25
+mod stored; // a store that takes its time
 mod waiting; // clients that know no tasks
 
 use std::time::Duration;
@@ -234,7 +235,7 @@ fn a_cancelled_task_stays_cancelled_and_its_source_is_told() {
     assert_eq!(player.event(), Some(Event::Abort(call)));
     player.finish(call, text("late"));
     assert_eq!(get(&mut player, &id)["status"], "cancelled");
-    // One that waits for answers as well.
+    // A task that waits for answers is cancelled, too.
     let (id, call) = task(&mut player);
     player.finish(call, asks(json!({ "a": { "method": ROOTS } })));
     ask(&mut player, "tasks/cancel", json!({ "taskId": id }));

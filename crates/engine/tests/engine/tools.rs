@@ -1,4 +1,4 @@
-//! Tools: what is called, with what, and what it may give back.
+//! Tools: calls, arguments and results.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn raw(value: Value) -> Raw {
     Raw::of(&value).unwrap()
 }
 
-/// A house with one tool that takes a number and promises an object with a number.
+/// A server with one tool that takes a number and promises an object with a number.
 fn strict() -> House {
     let number = |name: &str| json!({ "type": "object", "properties": { name: { "type": "number" } }, "required": [name] });
     let tool = Tool {
@@ -271,7 +271,7 @@ fn a_panic_does_not_disturb_the_calls_beside_it() {
     ));
 }
 
-/// A source that was listed, but says no when it is called.
+/// A source that is listed, but refuses calls.
 struct Refusing;
 
 impl Source for Refusing {

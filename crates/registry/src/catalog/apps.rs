@@ -1,4 +1,4 @@
-//! Views of tools, which may be given by another source than that of the tool.
+//! Views of tools, which may come from another source than the tool.
 
 use sabir_wire::types::{Tool, UiTool};
 

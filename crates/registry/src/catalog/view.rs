@@ -1,4 +1,4 @@
-//! What a caller may see and use of a catalog.
+//! The part of a catalog that a caller may see and use.
 //!
 //! Callers with the same scopes see the same: views are kept per set of scopes, not per caller.
 
@@ -12,17 +12,17 @@ use super::{Catalog, CheckedOffer, ToolEntry};
 use crate::access::{Access, Needs};
 use crate::source::Source;
 
-/// How many views are kept. With more, all are made anew.
+/// Views at once. When full, all are dropped and made again.
 const MAX_VIEWS: usize = 64;
 
 /// The views of a catalog.
 #[derive(Debug, Default)]
 pub(super) struct Views {
-    /// The scopes that anything needs, in alphabetical order.
+    /// The scopes of all items, in alphabetical order.
     pub(super) scopes: Vec<Box<str>>,
-    /// The instructions of sources, if anything needs scopes.
+    /// The instructions of sources, if any item needs scopes.
     pub(super) instructions: Vec<(Needs, String)>,
-    /// What skills and their folders need, by their URIs.
+    /// The scopes of skills and their folders, by URI.
     skills: FxHashMap<Box<str>, Needs>,
     made: Mutex<FxHashMap<Vec<Box<str>>, Arc<Catalog>>>,
     /// With the tool of [`Catalog::with_tool`].
@@ -30,7 +30,7 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// Of a catalog of these offers.
+    /// The views of a catalog of these offers.
     pub(super) fn of(offers: &[&CheckedOffer]) -> Self {
         let needs = offers.iter().flat_map(|checked| {
             let of_tools = checked.tools.iter().map(|entry| &entry.needs);
@@ -54,7 +54,7 @@ impl Views {
         Self { scopes, instructions, skills, ..Self::default() }
     }
 
-    /// How long clients may cache lists, and for whom: what depends on the caller is private.
+    /// How long clients may cache lists, and for whom: lists that depend on the caller are private.
     pub(super) fn cache(&self, mut hint: CacheHint) -> CacheHint {
         if !self.scopes.is_empty() {
             hint.scope = CacheScope::Private;
@@ -64,8 +64,8 @@ impl Views {
 }
 
 impl Catalog {
-    /// What the caller may see and use. Where nothing needs scopes, and for the user who started the
-    /// process, that is everything.
+    /// The catalog that the caller may see and use: the whole, if no item needs scopes or the
+    /// caller is the local user.
     pub fn seen_by(self: &Arc<Self>, caller: &Caller) -> Arc<Self> {
         let scopes = &self.views.scopes;
         if scopes.is_empty() || caller.is_local() {
@@ -89,8 +89,8 @@ impl Catalog {
         made.entry(granted).or_insert(view).clone()
     }
 
-    /// The same with a tool that only some clients see, always the same one. Where the name is taken,
-    /// there is none.
+    /// The same with a tool that only some clients see, always the same one. If the name is taken,
+    /// the tool is left out.
     pub fn with_tool(self: &Arc<Self>, entry: &Arc<ToolEntry>) -> Arc<Self> {
         let with_tool = || {
             let mut more = self.view(&|_| true);
@@ -114,7 +114,7 @@ impl Catalog {
         (!is_granted).then(|| needs.to_vec())
     }
 
-    /// Whether it depends on the caller what is seen of it.
+    /// Whether callers with different scopes see different parts of it.
     pub fn is_restricted(&self) -> bool {
         !self.views.scopes.is_empty()
     }
@@ -194,7 +194,7 @@ impl ToolEntry {
     }
 }
 
-/// Sources whose instructions are told. Those of more would fill the context of a model.
+/// Sources whose instructions are sent. More would fill the context of a model.
 const MOST_INSTRUCTIONS: usize = 8;
 
 /// The instructions of sources, as one text.

@@ -1,4 +1,4 @@
-//! How each source is, for operators.
+//! The status of each source, for operators.
 
 use super::{Registry, SourceId, SourceState};
 use crate::figures::Figure;
@@ -11,15 +11,15 @@ pub struct SourceStatus {
     pub id: SourceId,
     /// Its name in logs and reports.
     pub name: String,
-    /// Where it is in its life.
+    /// The state of its life cycle.
     pub state: SourceState,
     /// One line about its contents.
     pub summary: Option<String>,
-    /// One line about how it is now.
+    /// One line about its current condition.
     pub condition: Option<String>,
     /// Its problems, and the invalid parts of its offer, one sentence each.
     pub problems: Vec<String>,
-    /// Those of the problems that are names of tools and prompts that another source has.
+    /// The problems that are names of tools and prompts taken by another source.
     pub collisions: Vec<String>,
     /// Numbers about it.
     pub figures: Vec<Figure>,

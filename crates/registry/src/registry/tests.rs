@@ -207,36 +207,95 @@ fn an_offer_may_be_asked_for_while_another_source_changes() {
     assert_eq!(names(&registry), ["changed", "meddler"]);
 }
 
+/// Offers resources, and writes down which of them are watched.
+#[derive(Default)]
+struct WatchedSource {
+    told: Mutex<Vec<String>>,
+    uris: Mutex<Vec<&'static str>>,
+    handle: OnceLock<SourceHandle>,
+}
+
+impl WatchedSource {
+    fn new(uris: &[&'static str]) -> Arc<Self> {
+        Arc::new(Self { uris: Mutex::new(uris.into()), ..Self::default() })
+    }
+
+    fn become_(&self, uris: &[&'static str]) {
+        *self.uris.lock().unwrap() = uris.into();
+        self.handle.get().unwrap().changed().unwrap();
+    }
+
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.lock().unwrap())
+    }
+}
+
+impl Source for WatchedSource {
+    fn offer(&self) -> Offer {
+        let resource = |uri: &&'static str| Resource {
+            uri: (*uri).into(),
+            name: (*uri).into(),
+            ..Resource::default()
+        };
+        let resources = self.uris.lock().unwrap().iter().map(resource).collect();
+        Offer { resources, updates: true, ..Offer::default() }
+    }
+
+    fn start(&self, handle: SourceHandle) -> Starting {
+        let _ = self.handle.set(handle);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn watch(&self, uri: &str) {
+        self.told.lock().unwrap().push(format!("watch {uri}"));
+    }
+
+    fn unwatch(&self, uri: &str) {
+        self.told.lock().unwrap().push(format!("unwatch {uri}"));
+    }
+}
+
+#[test]
+fn watchers_of_a_resource_follow_it_to_the_source_that_provides_it() {
+    let (registry, _) = registry();
+    let old = WatchedSource::new(&["a:b"]);
+    let id = add(&registry, old.clone()).unwrap();
+    registry.watch("a:b");
+    registry.watch("a:later");
+    assert_eq!(old.told(), ["watch a:b"]);
+
+    let new = WatchedSource::new(&["a:b"]);
+    registry.exchange(&[id], vec![new.clone() as Arc<dyn Source>]).unwrap();
+    assert_eq!((old.told(), new.told()), (vec!["unwatch a:b".into()], vec!["watch a:b".into()]));
+
+    let id = add(&registry, WatchedSource::new(&["a:other"])).unwrap();
+    assert!(registry.remove(id).is_some());
+    new.become_(&["a:later", "a:b"]);
+    assert_eq!(new.told(), ["watch a:later"], "it was unknown until now");
+    new.become_(&["a:later"]);
+    assert_eq!(new.told(), ["unwatch a:b"]);
+    registry.unwatch("a:b");
+    assert_eq!(new.told(), Vec::<String>::new());
+    registry.unwatch("a:later");
+    assert_eq!(new.told(), ["unwatch a:later"]);
+}
+
 #[test]
 fn a_source_learns_of_the_first_and_the_last_who_watch() {
-    #[derive(Default)]
-    struct Watched(Mutex<Vec<String>>);
-    impl Source for Watched {
-        fn offer(&self) -> Offer {
-            let resource = Resource { uri: "a:b".into(), name: "b".into(), ..Resource::default() };
-            Offer { resources: vec![resource], updates: true, ..Offer::default() }
-        }
-        fn watch(&self, uri: &str) {
-            self.0.lock().unwrap().push(format!("watch {uri}"));
-        }
-        fn unwatch(&self, uri: &str) {
-            self.0.lock().unwrap().push(format!("unwatch {uri}"));
-        }
-    }
     let (registry, _) = registry();
-    let source = Arc::new(Watched::default());
+    let source = WatchedSource::new(&["a:b"]);
     add(&registry, source.clone()).unwrap();
     for _ in 0..2 {
         registry.watch("a:b");
     }
     registry.watch("unknown:");
     registry.unwatch("a:b");
-    assert_eq!(*source.0.lock().unwrap(), ["watch a:b"]);
+    assert_eq!(source.told(), ["watch a:b"]);
     for _ in 0..2 {
         registry.unwatch("a:b");
     }
     registry.unwatch("unknown:");
-    assert_eq!(*source.0.lock().unwrap(), ["watch a:b", "unwatch a:b"]);
+    assert_eq!(source.told(), ["unwatch a:b"]);
 }
 
 #[test]
@@ -250,7 +309,7 @@ fn a_source_may_change_its_offer_and_a_bad_one_leaves_the_old() {
     assert!(source.become_(tools(&["not good"])).is_err());
     assert_eq!(names(&registry), ["b", "c", "z"]);
     source.become_(tools(&["b", "c"])).unwrap();
-    assert_eq!(told.lock().unwrap().len(), 3, "an offer that is the same is no change");
+    assert_eq!(told.lock().unwrap().len(), 3, "an unchanged offer is not announced");
     source.handle.get().unwrap().updated("a:b");
     assert_eq!(told.lock().unwrap().last(), Some(&Topic::Resource("a:b".into())));
 }
@@ -345,13 +404,13 @@ fn sources_are_exchanged_in_one_step_or_not_at_all() {
         catalog.tools().iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
     };
     told.lock().unwrap().clear();
-    // The new one has a name of one that stays.
+    // The new source has a name of a source that stays.
     let new: Arc<dyn Source> = FakeSource::new(tools(&["a", "c"]));
     let Err((nth, bad)) = registry.exchange(&[first], vec![new.clone()]) else { panic!("taken") };
     assert_eq!((nth, bad.to_string().contains("`c`")), (0, true), "{bad}");
     assert_eq!(names(), ["a", "b", "c"]);
     assert!(told.lock().unwrap().is_empty());
-    // The names of those that go are free.
+    // The names of removed sources are free.
     let (ids, gone) = registry.exchange(&[first, second], vec![new]).unwrap();
     assert_eq!((ids.len(), gone.len()), (1, 2));
     assert_eq!(names(), ["a", "c"]);
@@ -396,7 +455,7 @@ fn a_tool_that_a_caller_does_not_see_is_explained() {
     assert!(!is_listed && reasons.contains("ann@t lacks the scopes `admin`"), "{reasons}");
     assert!(told("secret", &admin).0);
     assert!(told("third", &admin).1.contains("it is on page 2 of the list"));
-    assert!(!told("third", &ann).1.contains("page"), "what it does not see takes no place");
+    assert!(!told("third", &ann).1.contains("page"), "unseen tools do not count for pages");
     let (is_listed, reasons) = told("read", &ann);
     assert!(!is_listed && reasons.contains("it is listed as `f_read`"), "{reasons}");
     let (_, reasons) = told("bad name", &ann);

@@ -8,7 +8,7 @@ use super::{Registry, SourceState};
 use crate::catalog::{Catalog, ToolEntry};
 use crate::source::TaskMode;
 
-/// How many similar names are told.
+/// Similar names in one explanation.
 const MAX_SIMILAR: usize = 5;
 
 /// The longest name that the providers of all models take.
@@ -79,7 +79,7 @@ impl Registry {
         ToolSight { is_listed: place.is_some() && listed == name, reasons }
     }
 
-    /// Why nobody sees a tool.
+    /// Why a tool is not in the catalog.
     fn explain_missing(&self, name: &str, catalog: &Catalog) -> Vec<String> {
         let sources = self.lock();
         let mut all = Vec::new();
@@ -90,7 +90,7 @@ impl Registry {
         }
         drop(sources);
         let mut reasons = Vec::new();
-        // Not under the lock: it is the source's own code.
+        // Not under the lock: `withheld` is the source's own code.
         for (source, bad) in all {
             let of_source = bad.into_iter().chain(source.withheld(name));
             reasons.extend(of_source.map(|reason| format!("{}: {reason}", source.name())));
@@ -109,7 +109,7 @@ impl Registry {
         reasons
     }
 
-    /// The sources among these that are not ready, each with its reason.
+    /// The chosen sources that are not ready, each with the reason.
     fn troubles(&self, is_asked: impl Fn(&str) -> bool) -> Vec<String> {
         let status = self.status().into_iter().filter(|source| is_asked(&source.name));
         let trouble = status.filter_map(|source| match source.state {

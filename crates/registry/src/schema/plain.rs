@@ -229,7 +229,7 @@ fn all_differ(values: &[Value]) -> bool {
     values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
 }
 
-/// The texts of an `enum`; `None` in `Some` if there is none.
+/// The texts of an `enum`; `Some(None)` without an `enum`.
 fn texts(listed: Option<&Value>) -> Option<Option<Vec<Box<str>>>> {
     let Some(listed) = listed else { return Some(None) };
     let texts = listed.as_array()?.iter().map(|text| text.as_str().map(Into::into));

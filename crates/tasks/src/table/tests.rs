@@ -90,13 +90,22 @@ fn results_are_bounded_and_counted_until_they_expire() {
     let mut table = small();
     add(&mut table, "a", &ann()).unwrap();
     add(&mut table, "b", &ann()).unwrap();
-    table.end(0, "a", done("123456789012345678")).unwrap();
-    let full = table.end(0, "b", done("")).unwrap();
-    assert!(matches!(full.task.state, TaskState::Failed(_)), "{full:?}");
+    let long = done("123456789012345678");
+    // The room is kept while the end is stored, also if that is repeated.
+    for _ in 0..2 {
+        assert_eq!(table.reserve("a", long.clone()), long);
+    }
+    assert!(matches!(table.reserve("b", done("")), TaskState::Failed(_)));
+    table.end(0, "a", long.clone()).unwrap();
+    assert!(matches!(table.reserve("b", done("")), TaskState::Failed(_)));
     table.expire(1000);
     add(&mut table, "c", &ann()).unwrap();
-    let fits = table.end(0, "c", done("123456789012345678")).unwrap();
-    assert!(matches!(fits.task.state, TaskState::Completed(_)), "{fits:?}");
+    assert_eq!(table.reserve("c", long.clone()), long);
+    table.end(0, "c", TaskState::Cancelled).unwrap();
+    add(&mut table, "d", &ann()).unwrap();
+    assert_eq!(table.reserve("d", long.clone()), long, "the room of a cancelled task is free");
+    table.expire(1000);
+    assert_eq!(table.result_bytes, 0);
 }
 
 #[test]

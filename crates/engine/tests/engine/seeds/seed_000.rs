@@ -29,7 +29,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Stands for the programs that do the work.
+/// Replaces the programs that do the work.
 struct Cobol;
 
 impl Source for Cobol {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::playing;
 
-/// Stands for the articles.
+/// Replaces the articles.
 struct Articles;
 
 impl Source for Articles {

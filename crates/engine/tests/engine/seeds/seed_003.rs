@@ -13,8 +13,8 @@ use crate::playing;
 
 type Handler = fn(&Raw) -> Result<String, String>;
 
-/// What `register_tool(name, schema, handler)` makes: a handler's text becomes content, and so does
-/// its failure.
+/// The result of `register_tool(name, schema, handler)`: the text or the failure of a handler
+/// becomes content.
 struct Registered {
     tool: Tool,
     handler: Handler,

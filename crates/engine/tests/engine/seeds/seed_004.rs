@@ -1,5 +1,5 @@
-//! A relay with sessions: 2025-03-26 whatever is asked. Its three parts, as far as they do not need
-//! HTTP: messages, sessions, dispatch.
+//! A relay with sessions: always 2025-03-26. Its three parts, as far as they do not need HTTP:
+//! messages, sessions, dispatch.
 
 use sabir_engine::Settings;
 use sabir_session::{Dialect, NullId, RequireReady, SessionState, UnknownTool};

@@ -1,4 +1,4 @@
-//! Ten thousand tasks: when they expire, and what polling costs.
+//! Ten thousand tasks: their expiry, and the cost of polling.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::*;
 const COUNT: u64 = 10_000;
 const TTL: u64 = 60_000;
 
-/// Says fifty bytes: by a tool of that name, whose calls become tasks or do not.
+/// A tool of that name that answers with fifty bytes, and whose calls become tasks or not.
 struct Say(&'static str, TaskMode);
 
 impl Source for Say {
@@ -37,7 +37,7 @@ fn full_house() -> Arc<Engine> {
     engine
 }
 
-/// What a client hears that makes one request over HTTP.
+/// The answer to a client that makes one request over HTTP.
 fn hears(engine: &Arc<Engine>, frame: &Bytes) -> Bytes {
     let caller = Caller::new("token", "ann");
     let mut connection = Connection::new(engine, SessionKind::ModernHttp, caller.clone());
@@ -64,8 +64,8 @@ async fn fill(engine: &Arc<Engine>) -> Vec<String> {
     ids
 }
 
-/// `cargo test --release -p sabir-engine --test engine ten_thousand -- --nocapture` prints what polling
-/// costs.
+/// `cargo test --release -p sabir-engine --test engine ten_thousand -- --nocapture` prints the cost
+/// of polling.
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_tasks_expire_at_their_millisecond_and_polling_costs_no_more_than_a_call() {
     let engine = full_house();

@@ -68,7 +68,7 @@ fn a_client_of_the_older_form_decides_and_waits_for_the_result() {
     assert_eq!(refused["error"]["code"], -32602, "it has ended");
     let refused = legacy(&mut player, "tasks/update", json!({ "taskId": id }));
     assert_eq!(refused["error"]["code"], -32601, "of the other form");
-    // Without a wish it is a plain call, however long it takes.
+    // Without a `task` param it is a plain call, however long it takes.
     say(&mut player, 8, "tools/call", json!({ "name": "t" }));
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     player.pass(Duration::from_secs(60));
@@ -107,7 +107,7 @@ fn in_the_older_form_questions_reach_whoever_waits_for_the_result() {
     let mut questions = [answer(&mut player), answer(&mut player)];
     questions.sort_by_key(|question| question["method"] == ROOTS);
     assert_eq!(questions[0]["method"], "elicitation/create", "{questions:?}");
-    assert_eq!(questions[0]["params"]["_meta"]["own"], 1, "what the source said stays");
+    assert_eq!(questions[0]["params"]["_meta"]["own"], 1, "the metadata of the source stays");
     let answers = [json!({ "action": "decline" }), json!({ "roots": [] })];
     for (question, answer) in questions.iter().zip(answers) {
         let related = &question["params"]["_meta"]["io.modelcontextprotocol/related-task"];
@@ -153,7 +153,7 @@ fn a_wish_for_a_task_is_refused_where_there_can_be_none_and_ignored_without_task
     hello(&mut player, "2025-11-25");
     let wrong = legacy(&mut player, "tools/call", json!({ "name": "t", "task": { "ttl": "1" } }));
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
-    // The newest revision has no such wish.
+    // The newest revision has no such param.
     player.say(&modern(2, "tools/call", json!({ "name": "t", "task": 7 }), false));
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     player.finish(call, text("plain"));

@@ -1,4 +1,4 @@
-//! Clients that know no tasks: handles in words, and signs of life.
+//! Clients that know no tasks: handles in words, and heartbeats.
 
 use super::older::say;
 use super::*;
@@ -27,7 +27,7 @@ fn a_client_that_knows_no_tasks_can_get_a_handle_in_words() {
         later["result"]["content"][0]["text"].as_str().unwrap().contains("not done"),
         "{later}"
     );
-    // A question of the call is asked by whoever waits.
+    // A question of the call is asked by the call of `await_result`.
     player.finish(call, asks(json!({ "a": { "method": ROOTS } })));
     say(&mut player, 3, "tools/call", wait.clone());
     let question = answer(&mut player);
@@ -43,7 +43,7 @@ fn a_client_that_knows_no_tasks_can_get_a_handle_in_words() {
     assert_eq!(wrong["result"]["isError"], true, "{wrong}");
 }
 
-/// Says hello as a client of that name.
+/// The handshake of a client of that name.
 fn hello_of(player: &mut ConnectionPlayer, name: &str) {
     let hello = json!({
         "protocolVersion": "2025-06-18", "capabilities": {},
@@ -125,8 +125,8 @@ fn a_client_that_wants_progress_hears_of_a_silent_call() {
     let told = answer(&mut player);
     assert_eq!(told["params"]["message"], "running for 15 s", "{told}");
     let first = told["params"]["progress"].as_f64().unwrap();
-    assert!(first > 0.0 && first < 1e-6, "there is room for what the source reports: {told}");
-    // The source itself has spoken.
+    assert!(first > 0.0 && first < 1e-6, "there is room for the values of the source: {told}");
+    // The source itself has reported progress.
     let (progress, total, message) = (0.5, Some(1.0), None);
     player.note(call, CallNotification::Progress { progress, total, message });
     assert_eq!(answer(&mut player)["params"]["progress"], 0.5);

@@ -8,9 +8,9 @@ use super::MAX_VIEWS;
 use crate::{Access, AddedSource, Catalog, List, Offer, Registry, Source};
 
 /// Offers one of each kind, and a second tool, whose names begin alike.
-struct Shelf(&'static str);
+struct FakeSource(&'static str);
 
-impl Source for Shelf {
+impl Source for FakeSource {
     fn offer(&self) -> Offer {
         let tool = |name: String| Tool::new(name, "d", Raw::parse(r#"{"type":"object"}"#).unwrap());
         let name = self.0;
@@ -35,10 +35,10 @@ fn access(scopes: &[&str], tools: &[(&str, &[&str])]) -> Access {
     Access { scopes: boxed(scopes), tools: tools.collect() }
 }
 
-/// Free for all, for `a`, and for `a` with `c` and `b` for one tool of it.
+/// A source for all callers, and one that needs `a`, and also `b` and `c` for one of its tools.
 fn catalog() -> Arc<Catalog> {
     let registry = Registry::new(Raw::empty_object(), 100);
-    let added = |name, access| AddedSource { source: Arc::new(Shelf(name)), access };
+    let added = |name, access| AddedSource { source: Arc::new(FakeSource(name)), access };
     let sources = vec![
         added("free", Access::default()),
         added("safe", access(&["a"], &[("safe_more", &["c", "b", "a"])])),
@@ -133,7 +133,7 @@ fn views_are_bounded() {
     let registry = Registry::new(Raw::empty_object(), 100);
     let scopes: Vec<Box<str>> = (0..=MAX_VIEWS).map(|nth| format!("s{nth}").into()).collect();
     let access = Access { scopes: scopes.clone(), ..Access::default() };
-    registry.add_all(vec![AddedSource { source: Arc::new(Shelf("s")), access }]).unwrap();
+    registry.add_all(vec![AddedSource { source: Arc::new(FakeSource("s")), access }]).unwrap();
     let whole = registry.snapshot();
     for (nth, scope) in scopes.iter().enumerate() {
         whole.seen_by(&caller(&[scope]));
@@ -146,7 +146,7 @@ fn views_are_bounded() {
 fn scopes_of_a_tool_that_does_not_exist_are_reported() {
     let registry = Registry::new(Raw::empty_object(), 100);
     let access = access(&[], &[("typo", &["a"])]);
-    registry.add_all(vec![AddedSource { source: Arc::new(Shelf("s")), access }]).unwrap();
+    registry.add_all(vec![AddedSource { source: Arc::new(FakeSource("s")), access }]).unwrap();
     let status = registry.status();
     assert_eq!(status[0].problems, ["scopes of the tool `typo`: there is no such tool"]);
 }
