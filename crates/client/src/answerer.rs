@@ -9,18 +9,18 @@ use sabir_wire::{Code, ErrorObject, Raw};
 /// Answers the questions of servers, and receives the progress and log messages of calls.
 pub trait Answerer: std::fmt::Debug + Send + Sync + 'static {
     /// Answers a question with the result that the protocol demands: that of `elicitation/create`,
-    /// `sampling/createMessage` or `roots/list`. The future is dropped if no answer is wanted any
-    /// more.
+    /// `sampling/createMessage` or `roots/list`. The future is dropped if the question is
+    /// withdrawn.
     fn answer(&self, question: Question) -> Answering<'_>;
 
-    /// A call goes on.
+    /// A call reports progress.
     fn progress(&self, _progress: &Progress) {}
 
-    /// A call has something for the log.
+    /// A call sends a log message.
     fn log(&self, _message: &LogMessage) {}
 }
 
-/// An answer that is being found.
+/// The future of an answer.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Raw, ErrorObject>> + Send + 'a>>;
 
 /// Refuses every question.

@@ -1,10 +1,10 @@
 //! OAuth from the client's side: how we get the access token that a server demands.
 //!
 //! Start at [`OAuth`], which belongs to one user of one server: it adds the token to each request,
-//! renews it before it expires, and reacts to refusals. What needs no I/O is decided
-//! in `challenge`, `metadata`, `request` and `pkce`. Spec: basic/authorization of all revisions.
+//! renews it before it expires, and reacts to refusals. `challenge`, `metadata`, `request` and
+//! `pkce` do no I/O. Spec: basic/authorization of all revisions.
 
-mod challenge; // what a refusal says
+mod challenge; // the challenge of a refusal
 mod discovery; // who issues tokens for a server
 mod endpoint; // requests to an authorization server
 mod grants; // the ways to a token
@@ -12,12 +12,12 @@ mod identity; // who we are at an authorization server
 mod keep; // where credentials are kept
 mod metadata; // well-known places, and the documents there
 mod oauth; // the credentials of one server
-mod pkce; // random values, and what proves them
+mod pkce; // random values, and their hashes
 mod proof; // tokens that are bound to a key
 mod request; // the authorization request and its answer
 mod send; // requests with the token
-mod settings; // how tokens are got
-mod tokens; // what the token endpoint answers
+mod settings; // how tokens are obtained
+mod tokens; // the answers of the token endpoint
 
 pub use identity::{ClientKey, Registration};
 pub use keep::{InMemory, Keep, Keeping, Kept, Locked};
@@ -26,17 +26,17 @@ pub use send::SendError;
 pub use settings::{ApiTokens, Grant, OAuthSettings, SubjectType, Visit, Visiting};
 pub use tokens::Tokens;
 
-/// The reason for which there is no token.
+/// Why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
     /// A person has to log in.
     #[error("a login is needed")]
     LoginNeeded,
-    /// There is nothing that could be exchanged.
+    /// The caller has no token that could be exchanged.
     #[error("the caller has no access token that could be exchanged")]
     NoSubject,
-    /// The server or its authorization server does not follow the rules, so that nothing is sent.
+    /// The server or its authorization server violates the rules, so that nothing is sent.
     #[error("{0}")]
     Untrusted(String),
     /// The authorization server refused.
@@ -47,7 +47,7 @@ pub enum AuthError {
         /// Its description.
         description: Option<String>,
     },
-    /// The server demands scopes that the token has.
+    /// The server refuses the token for lack of scopes that the token has.
     #[error("the server refuses the token, which has the scopes that it demands ({0})")]
     Scopes(String),
     /// An authorization server could not be reached, or gave no valid answer.
@@ -56,7 +56,7 @@ pub enum AuthError {
     /// Credentials could not be read or written.
     #[error("cannot keep credentials: {0}")]
     Keep(String),
-    /// The login did not come to its end.
+    /// The login did not complete.
     #[error("login failed: {0}")]
     Login(String),
 }
@@ -64,5 +64,10 @@ pub enum AuthError {
 impl AuthError {
     fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::Refused { error, .. } if error == "invalid_grant")
+    }
+
+    /// Whether the authorization server does not know our registration.
+    fn is_invalid_client(&self) -> bool {
+        matches!(self, Self::Refused { error, .. } if error == "invalid_client")
     }
 }

@@ -1,4 +1,4 @@
-//! One call: its events, its result.
+//! One call: its events and its result.
 
 use std::sync::Arc;
 
@@ -19,27 +19,27 @@ pub struct Call {
     is_done: bool,
 }
 
-/// Something that a call tells its holder.
+/// An event of a call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CallEvent {
-    /// The call goes on. Only if [`CallOptions::progress`](crate::CallOptions::progress) is set.
+    /// Progress, if [`CallOptions::progress`](crate::CallOptions::progress) is set.
     Progress(Progress),
     /// A log message of the call.
     Log(LogMessage),
-    /// A legacy server asks, while the call goes on. A modern server answers with questions instead;
-    /// see [`Reply::questions`].
+    /// A legacy server asks in the middle of the call. A modern server answers with questions
+    /// instead; see [`Reply::questions`].
     Question(Asked),
-    /// A subscription began: the server will tell of these changes.
+    /// A subscription began: the server will announce these changes.
     Listening(SubscriptionFilter),
-    /// A notification that is not known here.
+    /// A notification with an unknown method.
     Notification {
         /// Its method.
         method: String,
         /// Its params.
         params: Option<Raw>,
     },
-    /// The call ended. Nothing comes after it.
+    /// The call ended. This is the last event.
     Done(Result<Reply, CallError>),
 }
 
@@ -55,7 +55,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The result in the shape of the newest revision. That of a modern server keeps its bytes.
+    /// The result in the shape of the newest revision. The result of a modern server is not
+    /// changed.
     pub fn raise(&self) -> Result<Raw, CallError> {
         raise::result(&self.method, self.revision, &self.json)
             .map_err(|error| CallError::Invalid(error.to_string()))
@@ -66,18 +67,18 @@ impl Reply {
         T::read_json(&self.raise()?).map_err(|error| CallError::Invalid(error.to_string()))
     }
 
-    /// Whether it is the result of a tool that says that the tool failed.
+    /// Whether this is the result of a tool that failed.
     pub fn is_tool_error(&self) -> bool {
-        // Only a result that contains the word is taken apart.
+        // Only a result that contains the word is parsed.
         self.json.text().contains("\"isError\"")
             && self.json.member("isError").is_some_and(|value| value.text() == "true")
     }
 
-    /// The questions that a modern server answered with instead of a result. The request is to be
-    /// repeated with their answers and state.
+    /// The questions that a modern server answered with instead of a result. Repeat the request
+    /// with the answers and the state.
     pub fn questions(&self) -> Result<Option<Questions>, CallError> {
         const ASKING: &str = r#""input_required""#;
-        // Most results do not have the word, and need not be taken apart.
+        // Most results do not have the word, and need not be parsed.
         let may_ask = self.revision.era() == Era::Modern && self.json.text().contains(ASKING);
         let kind = if may_ask { self.json.member("resultType") } else { None };
         if kind.is_none_or(|kind| kind.text() != ASKING) {
@@ -98,12 +99,12 @@ impl Call {
         Self { connection, begun, method, revision, is_done: false }
     }
 
-    /// Names the call within its link.
+    /// Identifies the call within its link.
     pub fn key(&self) -> CallKey {
         self.begun.key
     }
 
-    /// What happens next. [`CallEvent::Done`] is the last event; asking further waits forever.
+    /// The next event. [`CallEvent::Done`] is the last one; after it, this never completes.
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> CallEvent {
@@ -153,24 +154,25 @@ impl Asked {
         self.0.question()
     }
 
-    /// The calls that can have asked it. On a pipe, the legacy era does not say which it is.
+    /// The calls that can have asked the question. On a pipe, the legacy era does not say which
+    /// did.
     pub fn calls(&self) -> &[CallKey] {
         &self.0.calls
     }
 
-    /// Answers it with the result that the protocol demands: that of `elicitation/create`,
-    /// `sampling/createMessage` or `roots/list`.
+    /// Answers the question with the result that the protocol demands: that of
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub fn answer(mut self, result: Raw) {
         self.0.answer(Ok(result));
     }
 
-    /// Refuses it.
+    /// Refuses the question.
     pub fn refuse(mut self, error: ErrorObject) {
         self.0.answer(Err(error));
     }
 
-    /// Waits until no answer is wanted any more: the server withdrew the question, its call ended, or
-    /// the link did.
+    /// Waits until the question needs no answer: the server withdrew it, its call ended, or the
+    /// link ended.
     pub async fn withdrawn(&mut self) {
         self.0.withdrawn().await;
     }

@@ -19,11 +19,11 @@ use crate::io::ServerInfo;
 use crate::link::Transport;
 use crate::request::CallRequest;
 
-/// A client of one server. Clones share everything; when the last one and its last call are dropped,
-/// the link is closed.
+/// A client of one server. Clones share everything; when the last one and its last call are
+/// dropped, the link is closed.
 ///
 /// The link is opened with the first call, and again with the next call after it has ended. A call
-/// that may have happened is never repeated.
+/// that may have reached the server is never repeated.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -36,14 +36,14 @@ struct Shared {
     config: Arc<ClientConfig>,
     answerer: Arc<dyn Answerer>,
     state: watch::Sender<State>,
-    /// Somebody wants the link.
+    /// Notified when the link is needed.
     demand: Notify,
     events: Events,
     watched: Mutex<SubscriptionFilter>,
     rewatch: Notify,
 }
 
-/// What the task that keeps the link has reached.
+/// The state of the task that keeps the link.
 #[derive(Clone, Debug)]
 enum State {
     Idle,
@@ -51,7 +51,7 @@ enum State {
     Open(Arc<Connection>),
     /// The last attempt failed; there will be another.
     Waiting(OpenError),
-    /// Too many attempts failed; the next is not before this time.
+    /// Too many attempts failed; the next one is not before this time.
     Down(OpenError, Instant),
     Closed,
 }
@@ -100,7 +100,7 @@ impl Client {
         Self::new(transport, config, Arc::new(NoAnswers))
     }
 
-    /// Opens the link, if it is not open, and gives the server. Fails after one attempt.
+    /// Opens the link, if it is not open, and returns the server. Fails after one attempt.
     pub async fn open(&self) -> Result<Arc<ServerInfo>, OpenError> {
         let mut state = self.shared.state.subscribe();
         let mut has_begun = false;
@@ -122,19 +122,10 @@ impl Client {
         }
     }
 
-    /// Closes the link, and waits until that is done: running calls fail, and a program has exited.
+    /// Closes the link and waits until it is closed: running calls fail, and a program has exited.
     pub async fn close(&self) {
         self.guard.0.abort();
         let state = self.shared.state.send_replace(State::Closed);
-        if let State::Open(connection) = state {
-            connection.close().await;
-        }
-    }
-
-    /// Closes the link until the next call, and waits until that is done: running calls fail, and a
-    /// program has exited.
-    pub async fn disconnect(&self) {
-        let state = self.shared.state.borrow().clone();
         if let State::Open(connection) = state {
             connection.close().await;
         }
@@ -148,7 +139,7 @@ impl Client {
         }
     }
 
-    /// What the server says outside of calls. Without this call such events are dropped.
+    /// The events outside of calls. They are dropped until this is called for the first time.
     pub fn events(&self) -> Events {
         self.shared.events.own();
         self.shared.events.clone()
@@ -168,7 +159,7 @@ impl Client {
         &*self.shared.answerer
     }
 
-    /// Sends a request, when the link is open. The caller takes the events of the call, and answers
+    /// Sends a request once the link is open. The caller takes the events of the call, and answers
     /// its questions.
     pub async fn start(&self, request: impl Into<CallRequest>) -> Result<Call, CallError> {
         let request = Arc::new(request.into());
@@ -188,7 +179,7 @@ impl Client {
         Ok(Call::new(connection, begun, request.method(), info.revision))
     }
 
-    /// Sends a request and gives its result. A request that certainly did not reach the server is
+    /// Sends a request and returns its result. A request that certainly did not reach the server is
     /// sent once more. Questions in the middle of the call go to the answerer; those of a modern
     /// server are a part of the result ([`Reply::questions`]).
     pub async fn call(&self, request: impl Into<CallRequest>) -> Result<Reply, CallError> {
@@ -230,7 +221,7 @@ impl Client {
         }
     }
 
-    /// Sends a notification. Returns `false`, and drops it, if the link is not open or the server
+    /// Sends a notification. Drops it and returns `false` if the link is not open or the server
     /// does not read.
     pub fn notify(&self, method: &str, params: Option<Raw>) -> bool {
         match &*self.shared.state.borrow() {
@@ -241,8 +232,9 @@ impl Client {
         }
     }
 
-    /// Sets the changes that the server should tell of, as [`ClientEvent::Changed`]. They are asked
-    /// for again after a reconnection. In the legacy era the lists need not be asked for.
+    /// Sets the changes to subscribe to; they arrive as [`ClientEvent::Changed`]. The subscriptions
+    /// are renewed after a reconnection. Legacy servers announce changed lists without a
+    /// subscription.
     pub fn watch(&self, filter: SubscriptionFilter) {
         let mut watched = self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner);
         *watched = filter;
@@ -281,7 +273,7 @@ impl Client {
     }
 }
 
-/// Opens the link when it is wanted, and again, with growing pauses after failures.
+/// Opens the link when it is needed, and again, with growing pauses after failures.
 async fn keep(shared: Arc<Shared>) {
     let settings = shared.config.reconnect.clone();
     let mut era = shared.config.era;
@@ -328,7 +320,7 @@ async fn keep(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Opens a link, in the era if it is known, and finds out what is not known.
+    /// Opens a link in the era, and finds the era if it is not known.
     async fn open(self: &Arc<Self>, era: &mut Option<Era>) -> Result<Arc<Connection>, OpenError> {
         let beginning = match era {
             None => Beginning::Probe,
@@ -338,7 +330,8 @@ impl Shared {
         let opened = match self.attempt(&*self.transport, beginning).await {
             // Some legacy servers exit on a request that they do not know.
             Err((_, true)) => self.attempt(&*self.transport, Beginning::Legacy).await,
-            // A server that refuses the handshake may have only the transport of the first revision.
+            // A server that refuses the handshake may have only the transport of the first
+            // revision.
             Err((
                 reason @ (OpenError::Status { status: 400 | 404 | 405, .. } | OpenError::Rpc(_)),
                 _,
@@ -356,14 +349,14 @@ impl Shared {
                 Ok(connection)
             }
             Err((reason, _)) => {
-                // What was believed may be wrong.
+                // The remembered era may be wrong.
                 *era = self.config.era;
                 Err(reason)
             }
         }
     }
 
-    /// Opens a link. A failure says whether the server may have left because it was asked.
+    /// Opens a link. A failure says whether the server may have exited because of the probe.
     async fn attempt(
         self: &Arc<Self>,
         transport: &dyn Transport,
@@ -399,23 +392,24 @@ impl Shared {
     /// Keeps the subscriptions until the link ends.
     async fn follow(&self, connection: &Arc<Connection>) -> OpenError {
         let Some(info) = connection.info() else { return connection.ended().await };
-        let mut listening: Option<Call> = None;
+        let mut listening = Listening::default();
         let mut subscribed = SubscriptionFilter::default();
         loop {
             let wanted = self.watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if wanted != subscribed {
-                listening = watch(connection, &info, listening, &subscribed, &wanted).await;
+                let call = watch(connection, &info, &subscribed, &wanted).await;
+                listening.replace(call);
                 subscribed = wanted;
             }
             tokio::select! {
                 reason = connection.ended() => return reason,
                 () = self.rewatch.notified() => {}
-                ended = lost(&mut listening) => match ended {
-                    // Asking again would be refused again.
+                ended = listening.lost() => match ended {
+                    // Another attempt would be refused as well.
                     Err(CallError::Rpc(error)) => {
                         tracing::warn!(error = %error.message, "the server refused a subscription");
                     }
-                    // The server ended the subscription; ask again, but not in a hurry.
+                    // The server ended the subscription; subscribe again after a pause.
                     _ => {
                         tokio::time::sleep(self.config.reconnect.wait(3)).await;
                         subscribed = SubscriptionFilter::default();
@@ -426,23 +420,38 @@ impl Shared {
     }
 }
 
-/// Waits until a subscription has ended, and gives its result.
-async fn lost(listening: &mut Option<Call>) -> Result<Reply, CallError> {
-    let Some(call) = listening else { return std::future::pending().await };
-    loop {
-        if let CallEvent::Done(result) = call.next().await {
-            *listening = None;
-            return result;
+/// The subscription at a modern server.
+#[derive(Default)]
+struct Listening {
+    call: Option<Call>,
+    /// The subscription before. It ends after the new one has begun, so that no change is missed.
+    before: Option<Call>,
+}
+
+impl Listening {
+    fn replace(&mut self, call: Option<Call>) {
+        let old = std::mem::replace(&mut self.call, call);
+        self.before = self.before.take().or(old).filter(|_| self.call.is_some());
+    }
+
+    /// Waits until the subscription has ended, and returns its result.
+    async fn lost(&mut self) -> Result<Reply, CallError> {
+        let Some(call) = &mut self.call else { return std::future::pending().await };
+        loop {
+            let event = call.next().await;
+            self.before = None;
+            if let CallEvent::Done(result) = event {
+                self.call = None;
+                return result;
+            }
         }
     }
 }
 
-/// Tells the server which changes are wanted now. The old subscription ends after the new one has
-/// begun, so that nothing is missed.
+/// Subscribes to the wanted changes. At a modern server, the call is the subscription.
 async fn watch(
     connection: &Arc<Connection>,
     info: &ServerInfo,
-    listening: Option<Call>,
     before: &SubscriptionFilter,
     wanted: &SubscriptionFilter,
 ) -> Option<Call> {
@@ -456,11 +465,7 @@ async fn watch(
         if *wanted == SubscriptionFilter::default() {
             return None;
         }
-        let mut call = begin(Request::Listen(Listen { filter: wanted.clone() })).await;
-        if listening.is_some() {
-            call.next().await;
-        }
-        return Some(call);
+        return Some(begin(Request::Listen(Listen { filter: wanted.clone() })).await);
     }
     let (old, new) = (&before.resource_subscriptions, &wanted.resource_subscriptions);
     let gone = old.iter().filter(|uri| !new.contains(uri)).cloned().map(Request::Unsubscribe);

@@ -6,14 +6,14 @@ use std::time::Duration;
 use sabir_wire::types::{ClientCapabilities, Implementation};
 use sabir_wire::{Era, Raw, Revision, Taps, WriteJson as _};
 
-/// What a client says about itself, and what it puts up with.
+/// The identity of a client, its capabilities and its limits.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// Name and version, as JSON of an `Implementation`.
     pub client: Raw,
     /// The questions that the server may ask. Single calls of the modern era may declare others.
     pub capabilities: ClientCapabilities,
-    /// The era of the server, if it is known for certain. `None`: it is found out.
+    /// The era of the server, if it is known for certain. `None`: the client finds it.
     pub era: Option<Era>,
     /// The revision to propose in the handshake of the legacy era.
     pub legacy_revision: Revision,
@@ -21,11 +21,11 @@ pub struct ClientConfig {
     pub limits: Limits,
     /// What happens when the link ends or cannot be opened.
     pub reconnect: Reconnect,
-    /// Sees every message, and the name that the server has there.
+    /// Observes every message, under this name of the server.
     pub tap: Option<(Arc<Taps>, Box<str>)>,
 }
 
-/// How much a server may have. Each says what happens when it is reached.
+/// The limits for one server. Each says what happens when it is reached.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
@@ -39,11 +39,11 @@ pub struct Limits {
     pub questions: usize,
     /// Time for an answer to `server/discover`. Then the server is taken for a legacy one.
     pub probe_time: Duration,
-    /// Time for the handshake, and for opening the link. Then it has failed.
+    /// Time for the handshake, and for opening the link. Then the attempt has failed.
     pub open_time: Duration,
-    /// Time for a call. Progress and answered questions begin it again. Then the call is cancelled.
+    /// Time for a call; progress and answered questions restart it. Then the call is cancelled.
     pub call_time: Option<Duration>,
-    /// Time for a call, in spite of progress. Then the call is cancelled.
+    /// Time for a call, including all progress. Then the call is cancelled.
     pub call_max: Option<Duration>,
 }
 
@@ -68,8 +68,8 @@ impl Default for Limits {
 pub struct Reconnect {
     /// Open the link at once and whenever it has ended, instead of with the next call.
     pub eager: bool,
-    /// Wait before the second attempt; it doubles with each further one. A random part of up to a
-    /// half is taken off.
+    /// Wait before the second attempt; it doubles with each further one. Up to half of it, at
+    /// random, is left out.
     pub first_wait: Duration,
     /// The longest wait.
     pub max_wait: Duration,
@@ -116,11 +116,11 @@ impl Default for ClientConfig {
 }
 
 impl Reconnect {
-    /// The wait after so many failures in a row.
+    /// The wait after this many failures in a row.
     pub(crate) fn wait(&self, failures: u32) -> Duration {
         let doubled = self.first_wait.saturating_mul(1 << failures.saturating_sub(1).min(16));
         let longest = doubled.min(self.max_wait);
-        // Many clients of a server that fails should not all come back at once.
+        // The clients of a server that failed should not all reconnect at once.
         longest - longest.mul_f64(0.5 * random())
     }
 }

@@ -1,10 +1,10 @@
-//! One link: the conversation and those who wait for it.
+//! One link: the conversation and its waiters.
 //!
-//! There is no task in the middle. Whoever has something to say locks the conversation, hands it in
-//! and carries out what comes of it; nothing under the lock waits. So a call that is dropped is
-//! cancelled at once, and an answer reaches its caller without a detour.
+//! No task runs between the callers and the transport. Each of them locks the conversation, hands
+//! in its input and carries out the outputs; nothing waits under the lock. So a call that is
+//! dropped is cancelled at once, and an answer goes straight to its caller.
 
-mod incoming; // what the transport tells, and what the tap is told
+mod incoming; // reports of the transport, for the conversation and the tap
 mod question; // a question that waits for its answer
 mod waiter; // the holder of a call
 
@@ -30,12 +30,12 @@ use crate::io::{CallKey, Input, Order, Outgoing, Output, ServerInfo};
 use crate::link::{Inbox, Link, Transport};
 use crate::request::CallRequest;
 
-/// Bytes that wait to be sent. Beyond it no call begins until the server has taken some: answers and
-/// cancellations are still added, and the table of calls bounds those.
+/// Bytes that wait to be sent. Above this no call begins until the server has read some. Answers
+/// and cancellations are still queued; the table of calls bounds them.
 const MAX_UNSENT: usize = 16 << 20;
 
-/// Answers to pings and refused requests that the server has not taken. One more is not given: a
-/// server may ask for ever, and read nothing.
+/// Answers to pings and refused requests that the server has not read. One more is dropped: a
+/// server may send requests for ever, and read nothing.
 const MAX_REPLIES: usize = 1024;
 
 /// Events for the owner of the connection.
@@ -61,20 +61,20 @@ pub(crate) enum LinkState {
 pub(crate) struct Connection {
     core: Mutex<Core>,
     state: watch::Sender<LinkState>,
-    /// Not a part of the connection, or its clock would keep it alive.
+    /// Shared, so that the task that waits for it does not keep the connection alive.
     timer: Arc<Notify>,
     room: Notify,
     unsent: AtomicUsize,
-    /// As often as there are such answers, and once more.
+    /// Counts, by its references, the answers of [`MAX_REPLIES`], plus one.
     replies: Arc<()>,
     has_answered: AtomicBool,
     announce: Announce,
-    /// Notified when the transport has let go of the link.
+    /// Notified when the transport has released the link.
     released: Arc<Notify>,
     /// For the handles that outlive a borrow.
     this: Weak<Connection>,
     config: Arc<ClientConfig>,
-    /// Names it to the tap; 0 without one.
+    /// The number of the link for the tap; 0 without a tap.
     link: u64,
 }
 
@@ -85,7 +85,7 @@ struct Core {
     questions: HashMap<Id, watch::Sender<bool>>,
     /// `None` after the end.
     orders: Option<mpsc::UnboundedSender<Order>>,
-    /// The link ended before the server had answered the first question.
+    /// The link ended before the server had answered the probe.
     ended_in_probe: bool,
     outputs: Vec<Output>,
 }
@@ -164,7 +164,7 @@ impl Connection {
         self.has_answered.load(Ordering::Relaxed)
     }
 
-    /// Whether the link ended before the server had answered the first question.
+    /// Whether the link ended before the server had answered the probe.
     pub(crate) fn ended_in_probe(&self) -> bool {
         self.lock().ended_in_probe
     }
@@ -181,7 +181,7 @@ impl Connection {
     /// Begins a call, when there is room for it.
     pub(crate) async fn begin(&self, request: &Arc<CallRequest>) -> Begun {
         loop {
-            // Before the look: the link may end right after it.
+            // Registered before the check: the link may end right after it.
             let room = self.room.notified();
             if self.unsent.load(Ordering::Relaxed) <= MAX_UNSENT || self.info().is_none() {
                 break;
@@ -195,13 +195,13 @@ impl Connection {
             core.calls.insert(key, waiter);
             self.advance(core, Input::Start { call: key, request: request.clone() }, None);
         } else {
-            // It ended after the caller had seen it open.
+            // The link ended after the caller had seen it open.
             waiter.finish(Err(CallError::Unsent("the link has ended".to_owned())));
         }
         Begun { key, notices }
     }
 
-    /// Cancels a call whose holder has left.
+    /// Cancels a call that its holder has dropped.
     pub(crate) fn cancel(&self, call: CallKey) {
         let mut core = self.lock();
         let waiter = core.calls.remove(&call);
@@ -209,12 +209,12 @@ impl Connection {
         drop(waiter);
     }
 
-    /// Hands in what happened, and carries out what comes of it.
+    /// Hands in an input, and carries out its outputs.
     pub(crate) fn handle(&self, input: Input) {
         self.advance(self.lock(), input, None);
     }
 
-    /// The same under the lock. `arrived` is the frame that came in, for the tap.
+    /// The same under the lock. `arrived` is the received frame, for the tap.
     fn advance(&self, mut core: MutexGuard<'_, Core>, input: Input, arrived: Option<&Bytes>) {
         let mut outputs = std::mem::take(&mut core.outputs);
         let wake = core.conversation.wake_at();
@@ -257,7 +257,7 @@ impl Connection {
         }
     }
 
-    /// Answers the server at once, unless too many such answers wait.
+    /// Answers a request of the server, unless too many answers wait.
     fn reply(&self, core: &mut Core, reply: Outgoing) {
         if Arc::strong_count(&self.replies) > MAX_REPLIES {
             return tracing::debug!("the server does not read the answers to its requests");
@@ -275,12 +275,12 @@ impl Connection {
             }
         }
         if let Some(orders) = &core.orders {
-            // The transport is gone if this fails, and reports that itself.
+            // If this fails the transport has ended, and reports that itself.
             let _ = orders.send(order);
         }
     }
 
-    /// Tells the holder of a call, or the owner.
+    /// Notifies the holder of a call, or the owner.
     fn tell(&self, core: &mut Core, output: Output, announcements: &mut Vec<Announcement>) {
         match output {
             Output::Finished { call, result } => {
@@ -304,7 +304,7 @@ impl Connection {
                     connection,
                 };
                 match certain.and_then(|call| core.calls.get(&call)) {
-                    // If it is refused, its destructor answers, when this lock is free.
+                    // The destructor of a refused question answers it; it needs this lock.
                     Some(waiter) => {
                         if let Err(refused) = waiter.tell(Notice::Question(handle)) {
                             tokio::spawn(async move { drop(refused) });
@@ -338,8 +338,8 @@ impl Connection {
         }
     }
 
-    /// Ends the link, and waits until the transport has let go of it: what was said is sent by then,
-    /// and a program has exited.
+    /// Ends the link, and waits until the transport has released it: queued messages are sent by
+    /// then, and a program has exited.
     pub(crate) async fn close(&self) {
         self.finish(OpenError::Closed, &[]);
         self.released.notified().await;
@@ -385,12 +385,12 @@ impl Connection {
 impl Core {
     fn notice(&self, call: CallKey, notice: Notice) {
         if let Some(waiter) = self.calls.get(&call) {
-            // Full, or the holder has left.
+            // The queue is full, or the holder has dropped the call.
             let _ = waiter.tell(notice);
         }
     }
 
-    /// The call that a call is made for, as the tap knows it; 0 for none.
+    /// The call on whose behalf a call is made, by its number for the tap; 0 for none.
     fn origin(&self, call: Option<CallKey>) -> u64 {
         let waiter = call.and_then(|call| self.calls.get(&call));
         waiter.map_or(0, Waiter::origin)
@@ -403,7 +403,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Tells the conversation when time has passed, as long as it is there.
+/// Wakes the conversation at its deadlines, as long as the connection exists.
 async fn keep_time(connection: Weak<Connection>) {
     loop {
         let Some((wake, timer)) = connection.upgrade().and_then(|it| it.alarm()) else { return };

@@ -1,12 +1,12 @@
 //! The state machine of one link. No I/O, no clock: time is an argument.
 //!
-//! It is the mirror image of a server's session. [`Conversation::handle`] takes what happened and
-//! appends what must be done. It never fails: a mistake of the server ends at most its own call.
+//! It is the mirror image of a server's session. [`Conversation::handle`] takes an input and
+//! appends outputs. It never fails: a mistake of the server ends at most the call that it concerns.
 
 mod incoming; // messages of the server
 mod opening; // which era the server belongs to
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::request::{CallRequest, RequestBody};
 /// How a link begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// The era is to be found out.
+    /// The era is not known.
     Probe,
     /// The server is known to be modern.
     Modern,
@@ -42,23 +42,32 @@ pub(crate) struct Conversation {
     calls: HashMap<Id, Running>,
     /// The questions that wait for an answer, and the call that asks, if it is certain.
     questions: HashMap<Id, Option<CallKey>>,
-    /// The tools whose arguments are repeated in headers. A server cannot make it larger than the
-    /// lists that it sends.
+    /// The tools whose arguments are repeated in headers, from the lists that the server sent.
     mirrors: HashMap<String, Vec<MirroredArgument>>,
-    /// No deadline is earlier.
+    listing: Listing,
+    /// The next wake-up; no deadline is earlier.
     wake: Option<Instant>,
 }
 
-/// A call without its answer.
+/// A list of tools that arrives in pages.
+#[derive(Debug, Default)]
+struct Listing {
+    /// The cursor of the next page; `None` before the first one and after the last.
+    next: Option<Box<str>>,
+    /// The tools so far whose arguments are repeated in headers.
+    mirrored: HashSet<String>,
+}
+
+/// A call that waits for its answer.
 #[derive(Debug)]
 struct Running {
     key: CallKey,
     request: Arc<CallRequest>,
-    /// The time limit that progress begins again.
+    /// The time limit, which progress restarts.
     time: Option<Duration>,
-    /// When it is reached. `None` while a question waits for its answer.
+    /// The end of that time. `None` while a question waits for its answer.
     deadline: Option<Instant>,
-    /// When the call ends in spite of progress.
+    /// The deadline that progress does not extend.
     end: Option<Instant>,
 }
 
@@ -73,6 +82,7 @@ impl Conversation {
             calls: HashMap::new(),
             questions: HashMap::new(),
             mirrors: HashMap::new(),
+            listing: Listing::default(),
             wake: None,
         }
     }
@@ -88,18 +98,17 @@ impl Conversation {
         self.wake
     }
 
-    /// Whether a server's link that ended now may have ended because it does not know the modern
-    /// era.
+    /// Whether a link that ends now may have ended because the server does not know the modern era.
     pub(crate) fn is_probing(&self) -> bool {
         matches!(self.phase, Phase::Probing { .. })
     }
 
-    /// Whether the answer to this request is still to come.
+    /// Whether the call still waits for its answer.
     pub(crate) fn is_waiting(&self, call: CallKey) -> bool {
         self.calls.contains_key(&call.id()) || self.phase.waits_for(call)
     }
 
-    /// Advances the conversation by one input, and appends what must be done.
+    /// Advances the conversation by one input, and appends the outputs.
     pub(crate) fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Open => self.open(now, out),
@@ -192,7 +201,7 @@ impl Conversation {
         Some(running)
     }
 
-    /// Tells the server that a call is no longer wanted, in the way of its era.
+    /// Cancels a call at the server, in the way of its era.
     fn cancel(&self, call: CallKey, reason: &str, out: &mut Vec<Output>) {
         let Phase::Open(revision) = self.phase else { return };
         let is_modern = revision.features().stateless;
@@ -219,7 +228,7 @@ impl Conversation {
         answer: Result<Raw, ErrorObject>,
         out: &mut Vec<Output>,
     ) {
-        // Withdrawn questions are no longer here.
+        // A withdrawn question is not in the table.
         let Some(call) = self.questions.remove(question) else { return };
         self.respond(question, answer, out);
         let is_waiting = self.questions.values().any(|other| *other == call);
@@ -277,7 +286,7 @@ impl Running {
         self.deadline.into_iter().chain(self.end).min()
     }
 
-    /// Begins the time limit again.
+    /// Restarts the time limit.
     fn restart(&mut self, now: Instant) {
         self.deadline = self.time.and_then(|time| now.checked_add(time));
     }

@@ -6,7 +6,7 @@ use sabir_wire::{Code, ErrorObject};
 
 use crate::auth::AuthError;
 
-/// The reason for which a call has no result.
+/// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -16,7 +16,7 @@ pub enum CallError {
     /// The server did not answer in time. The call was cancelled.
     #[error("no answer within {} ms", .0.as_millis())]
     Timeout(Duration),
-    /// The link ended before the answer came. The call may have happened.
+    /// The link ended before the answer came. The server may have run the call.
     #[error("the connection ended before the answer came: {0}")]
     Lost(String),
     /// The request never reached the server.
@@ -28,7 +28,7 @@ pub enum CallError {
     /// The answer is longer than the limit.
     #[error("the answer is too long (limit {0} bytes)")]
     TooLong(usize),
-    /// The answer is not what the protocol allows.
+    /// The answer violates the protocol.
     #[error("invalid answer: {0}")]
     Invalid(String),
     /// The server refused the HTTP request without an error of the protocol.
@@ -48,7 +48,7 @@ pub enum CallError {
     /// Too many calls at once.
     #[error("too many calls at once (limit {0})")]
     Busy(usize),
-    /// The server asked in too many rounds, or nobody could answer.
+    /// The server asked in too many rounds, or a question could not be answered.
     #[error("{0}")]
     Questions(String),
 }
@@ -75,17 +75,17 @@ impl CallError {
     }
 }
 
-/// The reason for which a link could not be opened, or has ended.
+/// Why a link could not be opened, or has ended.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The program or the connection could not be started.
     #[error("{0}")]
     Start(String),
-    /// The same, and another attempt would fail in the same way.
+    /// The program or the connection cannot be started: another attempt would fail in the same way.
     #[error("{0}")]
     Impossible(String),
-    /// The server wants credentials, or others.
+    /// The server demands credentials, or other ones.
     #[error("the server refused access (HTTP status {status})")]
     Unauthorized {
         /// 401, 403 or 407.
@@ -113,7 +113,7 @@ pub enum OpenError {
     /// The server did not answer in time.
     #[error("no answer to the handshake within {} ms", .0.as_millis())]
     Timeout(Duration),
-    /// The answer to the handshake is not what the protocol allows.
+    /// The answer to the handshake violates the protocol.
     #[error("invalid answer to the handshake: {0}")]
     Invalid(String),
     /// The link ended.
@@ -135,7 +135,7 @@ impl OpenError {
     }
 }
 
-/// What a body says, in one line.
+/// The text of a body, in one line.
 fn detail(body: &str) -> String {
     let line: String = body.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() { String::new() } else { format!(": {line}") }

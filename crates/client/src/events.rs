@@ -1,4 +1,4 @@
-//! What a server says outside of calls.
+//! Events outside of calls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ pub enum ClientEvent {
     Log(LogMessage),
     /// A question, and several calls could have asked it; see [`Asked::calls`].
     Question(Asked),
-    /// A notification that is not known here.
+    /// A notification with an unknown method.
     Notification {
         /// Its method.
         method: String,
@@ -34,13 +34,13 @@ pub enum ClientEvent {
     },
 }
 
-/// Events that wait for the owner. When full, log messages and unknown notifications are dropped and
-/// counted, and questions are refused. There is more room for what they must not displace; a change
-/// that is already waiting is not added again.
+/// Events that wait for the owner. When full, log messages and unknown notifications are dropped
+/// and counted, and questions are refused. Changes and the state of the link have more room, so
+/// that these cannot displace them; a change that is already waiting is not added again.
 const MAX_EVENTS: usize = 1024;
 
 impl ClientEvent {
-    /// How many may wait before it.
+    /// The length of the queue at which this event is dropped.
     fn room(&self) -> usize {
         match self {
             Self::Log(_) | Self::Question(_) | Self::Notification { .. } => MAX_EVENTS,
@@ -64,7 +64,7 @@ struct Queue {
 struct Waiting {
     events: VecDeque<ClientEvent>,
     dropped: u64,
-    /// Nobody has asked for events yet: only the state of the lists is remembered.
+    /// The owner takes events. Before that, they are dropped.
     is_owned: bool,
 }
 
@@ -80,7 +80,7 @@ impl Events {
         }
     }
 
-    /// The number of events that were dropped because nobody took them.
+    /// The number of events that were dropped because the owner did not take them.
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
     }
@@ -101,8 +101,8 @@ impl Events {
         if is_there {
             return;
         }
-        // A dropped question is refused by its destructor, which needs the connection's lock: it
-        // must not run inside of ours.
+        // The destructor of a question refuses it, and needs the connection's lock: it must not run
+        // under the lock of the queue.
         let refused = if !waiting.is_owned || waiting.events.len() >= event.room() {
             waiting.dropped += 1;
             Some(event)
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_a_server_chatters_displaces_no_change() {
+    async fn log_messages_and_notifications_displace_no_change() {
         let note = || ClientEvent::Notification { method: "x".to_owned(), params: None };
         let updated = |nth: usize| ClientEvent::Changed(Topic::Resource(format!("x:{nth}").into()));
         let events = Events::default();

@@ -24,8 +24,8 @@ use crate::error::OpenError;
 use crate::io::{CallKey, LinkKind, Order};
 use crate::link::{Link, Opening, Transport};
 
-/// How long requests wait for the stream that belongs to no call. A server without one refuses it at
-/// once.
+/// How long requests wait until the server has opened the stream of notifications. A server without
+/// one refuses it at once.
 const STREAM_TIME: Duration = Duration::from_secs(1);
 
 /// A server behind a URL.
@@ -42,7 +42,7 @@ pub struct HttpTarget {
 }
 
 impl HttpTarget {
-    /// A server of a person's own choice: private addresses are allowed, plain `http` only on this
+    /// A server that a person chose: private addresses are allowed, plain `http` only on this
     /// machine.
     pub fn new(url: impl Into<String>) -> Result<Self, OpenError> {
         let http = HttpClient::new(Policy::trusting());
@@ -50,14 +50,14 @@ impl HttpTarget {
         Ok(Self { url: url.into(), headers: HeaderMap::new(), http, auth: None })
     }
 
-    /// Whether the URL may be reached, as far as can be said before its name is resolved.
+    /// Checks whether the URL may be reached, as far as possible before its name is resolved.
     pub fn check(&self) -> Result<(), OpenError> {
         let checked = self.http.check(&web_url(&self.url));
         checked.map_err(|error| OpenError::Impossible(error.to_string()))
     }
 
-    /// Sends a request with the access token, if there is one. If the server refuses the token, it is
-    /// sent again with another.
+    /// Sends a request with the access token, if there is one. If the server refuses the token, the
+    /// request is repeated with another.
     pub(crate) async fn send(
         &self,
         request: Request<Bytes>,
@@ -80,7 +80,7 @@ impl HttpTarget {
     }
 }
 
-/// The URL of the first request: `ws` is `http` with another name.
+/// The URL of the first request: WebSocket begins with HTTP.
 pub(crate) fn web_url(url: &str) -> Cow<'_, str> {
     match url.starts_with("ws://") || url.starts_with("wss://") {
         true => Cow::Owned(url.replacen("ws", "http", 1)),
@@ -121,7 +121,7 @@ impl Transport for HttpTransport {
 
 /// Carries out orders until there are no more.
 async fn run(remote: Arc<Remote>, mut orders: mpsc::UnboundedReceiver<Order>) {
-    // What is still running when the link ends is aborted with the set.
+    // Tasks that still run when the link ends are aborted with the set.
     let mut tasks = JoinSet::new();
     let mut exchanges: HashMap<CallKey, AbortHandle> = HashMap::new();
     while let Some(order) = orders.recv().await {
@@ -144,10 +144,10 @@ async fn run(remote: Arc<Remote>, mut orders: mpsc::UnboundedReceiver<Order>) {
                         let task = tasks.spawn(exchange::call(remote.clone(), call, outgoing));
                         exchanges.insert(call, task);
                     }
-                    // Servers may refuse requests that arrive before it.
+                    // Servers may refuse requests that arrive before this notification.
                     None if is_initialized => {
                         exchange::tell(&remote, outgoing).await;
-                        // Servers drop what they ask or notify on a stream that is not open yet.
+                        // Servers drop questions and notifications until the stream is open.
                         let (opened, is_open) = oneshot::channel();
                         tasks.spawn(stream::follow(remote.clone(), opened));
                         let _ = tokio::time::timeout(STREAM_TIME, is_open).await;

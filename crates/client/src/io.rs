@@ -1,4 +1,4 @@
-//! What goes into a conversation and what comes out: the whole contract.
+//! The inputs and outputs of a conversation: the whole contract.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use sabir_wire::{ErrorObject, Id, Incoming, Malformed, Method, Raw, Revision};
 use crate::error::{CallError, OpenError};
 use crate::request::CallRequest;
 
-/// Names a call within one link. It is the id of its request.
+/// Identifies a call within one link. It is the id of the call's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallKey(pub(crate) i64);
 
@@ -30,10 +30,10 @@ pub enum LinkKind {
     Http,
 }
 
-/// Something that happened.
+/// An input of a conversation.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The link is there.
+    /// The link is connected.
     Open,
     /// A call begins.
     Start { call: CallKey, request: Arc<CallRequest> },
@@ -46,20 +46,20 @@ pub(crate) enum Input {
         /// The server wants other credentials; over HTTP only.
         challenge: Option<String>,
     },
-    /// A call is no longer wanted.
+    /// The caller cancels a call.
     Cancel(CallKey),
     /// A question of the server is answered.
     Answer { question: Id, answer: Result<Raw, ErrorObject> },
-    /// A notification of the owner's own.
+    /// The owner sends a notification.
     Notify { method: String, params: Option<Raw> },
     /// Time passed.
     Tick,
 }
 
-/// Something to be done.
+/// An output of a conversation.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Tell the transport.
+    /// An order to the transport.
     Order(Order),
     /// The server is known, and calls may begin.
     Ready(ServerInfo),
@@ -67,24 +67,24 @@ pub(crate) enum Output {
     Refused(OpenError),
     /// A call ended.
     Finished { call: CallKey, result: Result<Raw, CallError> },
-    /// A call goes on.
+    /// A call reports progress.
     Progress { call: CallKey, progress: Progress },
-    /// The server listens for changes, of these.
+    /// The server acknowledged a subscription to these changes.
     Listening { call: CallKey, filter: SubscriptionFilter },
-    /// The server asks. It is one of these calls that asks.
+    /// The server asks a question, on behalf of one of these calls.
     Ask { question: Id, asked: Box<Question>, calls: Vec<CallKey> },
-    /// A question needs no answer any more.
+    /// A question is withdrawn.
     Withdraw(Id),
-    /// A log message, of this call if it is known.
+    /// A log message, of this call if the call is known.
     Log { call: Option<CallKey>, message: LogMessage },
     /// Something that the server offers changed.
     Changed(Topic),
-    /// A notification that is not known here.
+    /// A notification with an unknown method.
     Notification { call: Option<CallKey>, method: Method, params: Option<Raw> },
 }
 
 impl Output {
-    /// The call that it belongs to, if that is certain.
+    /// The call that the output belongs to, if that is certain.
     pub(crate) fn call(&self) -> Option<CallKey> {
         match self {
             Self::Finished { call, .. }
@@ -97,12 +97,12 @@ impl Output {
     }
 }
 
-/// Something that a transport does.
+/// An order to a transport.
 #[derive(Debug)]
 pub enum Order {
-    /// Send a message.
+    /// Sends a message.
     Send(Outgoing),
-    /// End the exchange of this call; its answer is not wanted. Pipes have nothing to do.
+    /// Ends the exchange of this call without its answer. Pipes ignore it.
     Abort(CallKey),
 }
 
@@ -111,16 +111,16 @@ pub enum Order {
 pub struct Outgoing {
     /// The call that the message begins; `None` for notifications and answers.
     pub call: Option<CallKey>,
-    /// One JSON-RPC message. No newline in it.
+    /// One JSON-RPC message, without a newline.
     pub frame: Bytes,
-    /// What HTTP repeats in its headers.
+    /// The parts that HTTP repeats in its headers.
     pub head: Head,
-    /// Counts an answer that no table of ours bounds, until it is sent or given up.
-    #[expect(dead_code, reason = "what counts is how long it is held")]
+    /// Counts an answer that no table bounds, until it is sent or dropped.
+    #[expect(dead_code, reason = "held only to be counted")]
     pub(crate) reply: Option<Arc<()>>,
 }
 
-/// What HTTP repeats in its headers.
+/// The parts of a message that HTTP repeats in its headers.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The revision of the message; `None` before it is known.
@@ -133,14 +133,14 @@ pub struct Head {
     pub mirrored: Vec<(String, String)>,
 }
 
-/// The server, as it named itself.
+/// The server, as it describes itself.
 #[derive(Clone, Debug)]
 pub struct ServerInfo {
-    /// The revision that is spoken.
+    /// The negotiated revision.
     pub revision: Revision,
-    /// Abilities, instructions and name; of a legacy server in the shape of the newest revision.
+    /// Capabilities, instructions and name; of a legacy server in the shape of the newest revision.
     pub discovered: DiscoverResult,
-    /// Whether the server itself decided the era. A legacy server that did not answer the question
-    /// for it may have been slow only.
+    /// Whether the server's answers decided the era. A server that did not answer the probe in time
+    /// may be modern and slow.
     pub is_certain: bool,
 }

@@ -10,15 +10,15 @@ mod auth; // the access token that a server demands
 mod call; // one call: its events, its result
 mod client; // the handle, and the task that keeps its link open
 mod config; // who we are, and the limits
-mod connection; // one link: the conversation and those who wait for it
+mod connection; // one link: the conversation and its waiters
 mod conversation; // the state machine of one link
 mod error; // reasons for failure
-mod events; // what a server says outside of calls
+mod events; // events outside of calls
 mod http; // Streamable HTTP of both eras, and the old HTTP+SSE
-mod io; // what goes into a conversation, and what comes out
+mod io; // the inputs and outputs of a conversation
 mod link; // the boundary to a transport
 mod methods; // one function per method
-mod pending; // the memory of messages that arrive
+mod pending; // the memory of incoming messages
 mod pipe; // any byte stream, one message a line
 mod raw_link; // a link without a conversation
 mod request; // a request, and its options

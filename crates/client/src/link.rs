@@ -14,18 +14,18 @@ use crate::config::Limits;
 use crate::error::{CallError, OpenError};
 use crate::io::{CallKey, Input, LinkKind, Order};
 
-/// A way to a server. It opens one link at a time, and may be asked to open another after that has
-/// ended.
+/// A way to reach a server. It opens one link at a time, and may be asked for another after the
+/// last one has ended.
 pub trait Transport: std::fmt::Debug + Send + Sync + 'static {
     /// The kind of its links.
     fn kind(&self) -> LinkKind;
 
-    /// Opens a link: starts tasks that carry out the orders and report what arrives. The link ends
-    /// when the orders end, or when the transport reports that it has.
+    /// Opens a link: starts tasks that carry out the orders and report received messages. The link
+    /// ends when the orders end, or when the transport reports its end.
     fn open(&self, link: Link) -> Opening<'_>;
 
-    /// Another way to the same server, to be tried if this one refuses the handshake of the legacy
-    /// era.
+    /// Another transport to the same server, to be tried if the server refuses the legacy handshake
+    /// on this one.
     fn fallback(&self) -> Option<Arc<dyn Transport>> {
         None
     }
@@ -36,26 +36,26 @@ pub trait Transport: std::fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// A link that is being opened.
+/// The future of a link that is being opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<(), OpenError>> + Send + 'a>>;
 
-/// Our end of a link, for the transport.
+/// The client's end of a link, for the transport.
 #[derive(Debug)]
 pub struct Link {
-    /// Orders, in their sequence. When they end, the link is no longer wanted.
+    /// Orders, in their sequence. Their end means that the link is to be closed.
     pub orders: mpsc::UnboundedReceiver<Order>,
-    /// Where to report what happens.
+    /// Takes the reports of the transport.
     pub inbox: Inbox,
 }
 
-/// A message that is longer is parsed by the computing pool: the thread that reads serves others too.
+/// Longer messages are parsed by the computing pool: the reading thread serves other links, too.
 const PARSED_IN_PLACE: usize = 256 << 10;
 
-/// Takes what arrives on a link. What is reported is done when the report returns.
+/// Takes the reports of a transport. A report is handled when its function returns.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     receiver: Arc<dyn Receiver>,
-    /// Names the link in the computing pool, in which links and callers take turns.
+    /// Identifies the link in the computing pool, in which links and callers take turns.
     share: u64,
     /// The limits of the client.
     pub limits: Limits,
@@ -69,7 +69,7 @@ pub(crate) trait Receiver: std::fmt::Debug + Send + Sync {
     fn sent(&self, bytes: usize);
     fn is_waiting(&self, call: CallKey) -> bool;
 
-    /// Whether somebody sees what passes.
+    /// Whether a tap is on.
     fn is_tapped(&self) -> bool {
         false
     }
@@ -81,7 +81,7 @@ pub(crate) trait Receiver: std::fmt::Debug + Send + Sync {
 impl Inbox {
     pub(crate) fn new(receiver: Arc<dyn Receiver>, limits: Limits) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        // From the other end than the numbers of connections, which name callers.
+        // Counted down: the numbers of connections, which identify callers, count up.
         let share = u64::MAX - LAST.fetch_add(1, Ordering::Relaxed);
         Self { receiver, share, limits }
     }
@@ -111,17 +111,17 @@ impl Inbox {
         self.receiver.handle(Input::Failed { exchange: call, failure, challenge });
     }
 
-    /// Whether the answer to `call` is still to come.
+    /// Whether `call` still waits for its answer.
     pub fn is_waiting(&self, call: CallKey) -> bool {
         self.receiver.is_waiting(call)
     }
 
-    /// A frame of this length was sent, or will not be. Room for others is made.
+    /// A frame of this length was sent or dropped, which makes room for others.
     pub fn sent(&self, bytes: usize) {
         self.receiver.sent(bytes);
     }
 
-    /// Whether somebody wants to know the heads of HTTP exchanges.
+    /// Whether a tap observes the heads of HTTP exchanges.
     pub(crate) fn is_tapped(&self) -> bool {
         self.receiver.is_tapped()
     }

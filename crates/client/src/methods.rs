@@ -17,19 +17,20 @@ use crate::error::{CallError, OpenError};
 use crate::http::HttpTarget;
 use crate::request::{CallOptions, CallRequest};
 
-/// Pages of a list that are read. A list with more is an error: its server repeats itself.
+/// Pages of a list that are read. A list with more is an error: the server repeats pages.
 const MAX_PAGES: usize = 1000;
 /// Rounds of questions in one call. One more is an error.
 const MAX_ROUNDS: usize = 16;
 
 impl Client {
-    /// Connects to the server at an `http://`, `https://`, `ws://` or `wss://` URL. No questions are answered.
+    /// Connects to the server at an `http://`, `https://`, `ws://` or `wss://` URL. Its questions
+    /// are refused.
     pub async fn connect(url: &str) -> Result<Self, OpenError> {
         Self::connect_with(url, ClientConfig::default(), Arc::new(NoAnswers)).await
     }
 
-    /// Connects to the server at an `http://`, `https://`, `ws://` or `wss://` URL. `config.capabilities` says which
-    /// questions the answerer answers.
+    /// Connects to the server at an `http://`, `https://`, `ws://` or `wss://` URL.
+    /// `config.capabilities` says which questions the answerer answers.
     pub async fn connect_with(
         url: &str,
         config: ClientConfig,
@@ -40,7 +41,7 @@ impl Client {
         Ok(client)
     }
 
-    /// All tools. Those that are invalid are left out, with a warning in the log.
+    /// All tools. Invalid ones are left out, with a warning in the log.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, CallError> {
         self.list(Request::ListTools).await
     }
@@ -60,14 +61,15 @@ impl Client {
         self.list(Request::ListTemplates).await
     }
 
-    /// All skills. Their files are resources; a host checks each against its entry before it is used.
+    /// All skills. Their files are resources; a host checks each against its entry before it is
+    /// used.
     pub async fn list_skills(&self) -> Result<Vec<Skill>, CallError> {
         self.list(Request::ListSkills).await
     }
 
     /// Calls a tool with arguments, a JSON object. A result with `is_error` is a result, too.
     ///
-    /// Questions of the server go to the answerer, and the call goes on with its answers.
+    /// Questions of the server go to the answerer, and the call continues with its answers.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -92,7 +94,8 @@ impl Client {
         if !called.as_ref().is_err_and(CallError::is_header_mismatch) {
             return called?.read();
         }
-        // The tool wants arguments repeated that its last known schema did not. Nothing was done.
+        // The tool wants other arguments repeated in headers than the schema that we know. The
+        // server has not run the call.
         self.list_tools().await?;
         self.ask(request, &options).await?.read()
     }

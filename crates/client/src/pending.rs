@@ -1,12 +1,12 @@
-//! The memory that messages of a server take while they arrive, and until they are dropped.
+//! The memory of messages from a server, while they arrive and until they are dropped.
 
 use bytes::Bytes;
 use sabir_budget::{Hold, memory};
 
-/// A message that is shorter is not counted: the number of calls bounds those.
+/// Shorter messages are not counted: the number of calls bounds them.
 const COUNTED: usize = 16 << 10;
 
-/// What has arrived of a message that is not complete.
+/// The bytes of a message that is not complete.
 #[derive(Debug)]
 pub(crate) struct Pending {
     hold: Hold,
@@ -23,7 +23,7 @@ impl Pending {
         self.resize(self.size + more)
     }
 
-    /// So many bytes are there. Refused if the process has no memory for them.
+    /// The size is now `size` bytes. Refused if the process has no memory for them.
     pub(crate) fn resize(&mut self, size: usize) -> Result<(), String> {
         let (before, now) = (self.counted(), counted(size));
         if now > before {
@@ -35,7 +35,7 @@ impl Pending {
         Ok(())
     }
 
-    /// The same for bytes that cannot be refused.
+    /// Like [`Self::resize`], for bytes that cannot be refused.
     pub(crate) fn resize_anyway(&mut self, size: usize) {
         let (before, now) = (self.counted(), counted(size));
         self.hold.absorb(memory().take_anyway(now.saturating_sub(before)));
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_message_takes_memory_until_it_is_dropped() {
-        // Others use the same memory: a gigabyte cannot be overlooked.
+        // Other tests count in the same memory, but less than a gigabyte.
         const LONG: usize = 1 << 30;
         let is_taken = || memory().used() >= LONG;
         let mut pending = Pending::new();

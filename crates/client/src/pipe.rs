@@ -19,8 +19,8 @@ const CHUNK: usize = 64 << 10;
 /// Orders that are carried out together.
 const BATCH: usize = 64;
 
-/// A byte stream that is there already, such as a socket or one half of a pair in memory. It can be
-/// opened once.
+/// An existing byte stream, such as a socket or one half of a pair in memory. It can be opened
+/// once.
 pub struct PipeTransport(Mutex<Option<Streams>>);
 
 type Streams = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
@@ -61,8 +61,8 @@ impl Transport for PipeTransport {
     }
 }
 
-/// Carries messages as lines until either side ends. Gives the reason, and the calls that were not
-/// sent.
+/// Carries messages as lines until either side ends. Returns the reason, and the calls that were
+/// not sent.
 pub async fn carry_lines(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
@@ -100,7 +100,7 @@ async fn read_lines(mut reader: impl AsyncRead + Unpin, inbox: &Inbox) -> io::Re
         while let Some(line) = lines.next_line() {
             take(line).await;
         }
-        // A pipe cannot be told to wait for memory: others are.
+        // The server cannot be told to wait, so these bytes are counted even beyond the limit.
         pending.resize_anyway(lines.buffer().len());
         if read? == 0 {
             if let Some(line) = lines.finish() {
@@ -125,7 +125,7 @@ async fn write_lines(
             let written = write_line(&mut writer, &frame).await;
             inbox.sent(frame.len());
             if let Err(error) = written {
-                // A line without its end may have arrived; later ones have not.
+                // The server may have read a part of this line; it has not read the later ones.
                 let unsent = waiting.filter_map(|order| call_of(&order)).collect();
                 return Err((error, unsent));
             }

@@ -1,4 +1,4 @@
-//! A link without a conversation: for a program that has all its messages already.
+//! A link without a conversation, for a program that sends prepared messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::error::OpenError;
 use crate::io::{CallKey, Head, Input, Order, Outgoing};
 use crate::link::{Inbox, Link, Receiver, Transport};
 
-/// Frames that nobody has taken. When full, further ones are dropped.
+/// Received frames that the program has not taken. When full, further ones are dropped.
 const MAX_WAITING: usize = 10_000;
 
 /// A link that carries messages as they are.
@@ -25,7 +25,7 @@ pub struct RawLink {
     depth: usize,
 }
 
-/// Takes what arrives.
+/// Receives the frames of a link.
 #[derive(Debug)]
 struct Arrivals {
     frames: mpsc::Sender<Result<Bytes, String>>,
@@ -46,14 +46,14 @@ impl RawLink {
         Ok(Self { orders, arrived, arrivals, last_call: 0, depth })
     }
 
-    /// Sends a message. HTTP needs to know what stands in its head.
+    /// Sends a message. `head` has the parts that HTTP repeats in its headers.
     pub fn send(&mut self, frame: impl Into<Bytes>, head: Head) {
         let frame = frame.into();
         let request = match decode(&frame, self.depth) {
             Ok(Incoming::One(Message::Request { id, .. })) => Some(id),
-            // The answers to a batch come together.
+            // The answers to a batch arrive together.
             Ok(Incoming::Batch(_)) => Some(Id::from(-1)),
-            // Its answer may name no id.
+            // The answer may have no id.
             Err(malformed) if malformed.answerable => Some(Id::from(-2)),
             _ => None,
         };
@@ -63,7 +63,7 @@ impl RawLink {
             self.arrivals.lock().insert(id, call);
             call
         });
-        // A transport that is gone has said so.
+        // A transport that has ended has reported it.
         let _ = self.orders.send(Order::Send(Outgoing { call, frame, head, reply: None }));
     }
 
@@ -85,7 +85,7 @@ impl Receiver for Arrivals {
             Ok(Incoming::One(Message::Response { id: Some(id), .. })) => {
                 self.lock().remove(&id);
             }
-            // Over HTTP, the exchange says whose answer it is.
+            // Over HTTP, the exchange tells which request is answered.
             Ok(Incoming::One(Message::Response { id: None, .. }) | Incoming::Batch(_)) => {
                 self.lock().retain(|_, waiting| Some(*waiting) != call);
             }

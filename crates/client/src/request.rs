@@ -9,16 +9,16 @@ use sabir_wire::{Era, Id, Meta, Method, Raw, Request, Revision, write_request};
 
 use crate::config::ClientConfig;
 
-/// A request to a server, in the shape of the newest revision. It is written in the server's.
+/// A request to a server, in the shape of the newest revision. It is sent in the server's revision.
 #[derive(Clone, Debug)]
 pub struct CallRequest {
-    /// What is asked.
+    /// The method and its params.
     pub body: RequestBody,
-    /// How it is asked.
+    /// The options of the call.
     pub options: CallOptions,
 }
 
-/// What is asked.
+/// The method of a request, and its params.
 #[derive(Clone, Debug)]
 pub enum RequestBody {
     /// A method of the protocol.
@@ -33,10 +33,11 @@ pub enum RequestBody {
     },
 }
 
-/// How a request is made. The default is that of the client.
+/// The options of a call. The default is that of the client.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
-    /// Members of `_meta` to pass on, such as the trace context. What the protocol needs is added.
+    /// Members of `_meta` to pass on, such as the trace context. The members that the protocol
+    /// needs are added.
     pub meta: Option<Raw>,
     /// The questions that the server may ask in this call, in the modern era.
     pub capabilities: Option<ClientCapabilities>,
@@ -50,7 +51,8 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Instead of [`Limits::call_max`](crate::Limits::call_max).
     pub max_time: Option<Duration>,
-    /// The number of the call that it is made for, for a [`Tap`](sabir_wire::Tap); 0 for none.
+    /// The number of the call on whose behalf this one is made, for a [`Tap`](sabir_wire::Tap); 0
+    /// for none.
     pub origin: u64,
 }
 
@@ -85,7 +87,7 @@ impl CallRequest {
                 Some(Cow::Borrowed(&**id))
             }
             RequestBody::Known(Request::UpdateTask(update)) => Some(Cow::Borrowed(&*update.id)),
-            // Whoever writes the params of a task method himself must name the task, too.
+            // A task method with raw params also needs the id of its task in the header.
             RequestBody::Other { method, params: Some(params) } if method.starts_with("tasks/") => {
                 params.member("taskId")?.read::<String>().ok().map(Cow::Owned)
             }

@@ -1,4 +1,4 @@
-//! A child process that speaks on its standard streams, under the supervisor.
+//! A child process that serves on its standard streams, under the supervisor.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -91,7 +91,7 @@ async fn run(mut child: Child, link: Link, tail: Arc<Tail>) {
     let (reason, unsent) = carry_lines(stdout, stdin, link).await;
     // The program's input is closed by now.
     let exit = tokio::time::timeout(EXIT_TIME, child.wait()).await;
-    // What it wrote last says why it left. Descendants may keep the stream open.
+    // The last line says why the program exited. Descendants may keep the stream open.
     let _ = tokio::time::timeout(Duration::from_millis(100), reading).await;
     let reason = match exit {
         Ok(Ok(Exit::Code(code))) => format!("the program exited with code {code}"),

@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use crate::auth::AuthError;
+use crate::auth::SendError;
 use crate::error::OpenError;
 use crate::http::{HttpTarget, HttpTransport, web_url};
 use crate::io::{CallKey, LinkKind, Order};
@@ -72,7 +72,7 @@ impl Transport for WsTransport {
     }
 }
 
-/// Asks the server for a WebSocket.
+/// Performs the WebSocket handshake.
 async fn shake_hands(target: &HttpTarget, time: Duration) -> Result<Upgraded, OpenError> {
     let start = |error: &dyn std::fmt::Display| OpenError::Start(error.to_string());
     let key = generate_key();
@@ -112,36 +112,25 @@ async fn shake_hands(target: &HttpTarget, time: Duration) -> Result<Upgraded, Op
     }
 }
 
-/// Sends the request with the access token, if there is one; once more if another is needed.
+/// Sends the request with the access token, if there is one.
 async fn upgrade(
     target: &HttpTarget,
     request: Request<Bytes>,
     time: Duration,
 ) -> Result<(Parts, Option<Upgraded>), OpenError> {
-    for is_again in [false, true] {
-        let mut attempt = request.clone();
-        let used = match &target.auth {
-            Some(auth) => auth.apply(&mut attempt).await.map_err(OpenError::Auth)?,
-            None => None,
-        };
-        let sent = target.http.upgrade(attempt, time).await.map_err(|error| match error {
-            error if error.is_refused() => OpenError::Impossible(error.to_string()),
-            error => OpenError::Start(error.to_string()),
-        })?;
-        let (status, headers) = (sent.0.status, &sent.0.headers);
-        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let Some(auth) = target.auth.as_ref().filter(|_| is_refused && !is_again) else {
-            return Ok(sent);
-        };
-        let again = auth.refused(status, headers, used.as_deref()).await;
-        if !again.map_err(OpenError::Auth)? {
-            return Ok(sent);
-        }
-    }
-    Err(OpenError::Auth(AuthError::LoginNeeded))
+    let send = |attempt| target.http.upgrade(attempt, time);
+    let sent = match &target.auth {
+        Some(auth) => auth.attempt(&request, send, |(head, _)| (head.status, &head.headers)).await,
+        None => send(request).await.map_err(SendError::Http),
+    };
+    sent.map_err(|error| match error {
+        SendError::Auth(error) => OpenError::Auth(error),
+        SendError::Http(error) if error.is_refused() => OpenError::Impossible(error.to_string()),
+        SendError::Http(error) => OpenError::Start(error.to_string()),
+    })
 }
 
-/// Carries messages until either side ends. Gives the reason, and the calls that were not sent.
+/// Carries messages until either side ends. Returns the reason, and the calls that were not sent.
 async fn carry(socket: WebSocketStream<Upgraded>, link: Link) -> (String, Vec<CallKey>) {
     let Link { mut orders, inbox } = link;
     let (mut sink, stream) = socket.split();
@@ -149,7 +138,7 @@ async fn carry(socket: WebSocketStream<Upgraded>, link: Link) -> (String, Vec<Ca
         reason = read(stream, &inbox) => reason,
         written = write(&mut sink, &mut orders, &inbox) => match written {
             Ok(()) => {
-                // Whoever does not read our last word does not get it.
+                // A server that does not read the close frame does not get it.
                 let _ = sink.close().await;
                 "closed".to_owned()
             }
@@ -164,7 +153,7 @@ async fn carry(socket: WebSocketStream<Upgraded>, link: Link) -> (String, Vec<Ca
     (reason, unsent)
 }
 
-/// Reads messages to the end, and gives the reason of that. Pings are answered meanwhile.
+/// Reads messages until the link ends, and returns the reason. Pings are answered meanwhile.
 async fn read(mut stream: SplitStream<WebSocketStream<Upgraded>>, inbox: &Inbox) -> String {
     loop {
         match stream.next().await {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the address belongs to this machine only.
+/// Whether the address is a loopback address, in any notation.
 pub(crate) fn is_loopback(address: IpAddr) -> bool {
     canonical(address).is_loopback()
 }

@@ -24,7 +24,7 @@ pub struct Body {
     lease: Option<Lease>,
     /// Present if the body is compressed.
     decoder: Option<GzDecoder<Bounded>>,
-    /// Bytes that may still come, after decompression.
+    /// Bytes that may still arrive, after decompression.
     left: u64,
     limit: u64,
     timer: Option<Timer>,
@@ -45,7 +45,7 @@ impl Body {
         is_gzip: bool,
         limits: &Limits,
     ) -> Self {
-        // Nobody reads a body that is empty.
+        // An empty body is never polled, so its connection is released now.
         if let Some(lease) = lease.take_if(|_| incoming.is_end_stream()) {
             lease.give_back();
         }
@@ -55,7 +55,7 @@ impl Body {
         Self { incoming, lease, decoder, left, limit, timer, is_done: false }
     }
 
-    /// Lowers the limit on what is still to come. Where the body is compressed, call it before the
+    /// Lowers the limit on the rest of the body. If the body is compressed, call this before the
     /// first piece is read.
     #[must_use]
     pub fn with_limit(mut self, limit: u64) -> Self {
@@ -84,12 +84,12 @@ impl Body {
         self.read_with(|_| Ok(())).await
     }
 
-    /// The whole body, unless `admit` refuses one of its pieces, of so many bytes.
+    /// The whole body, unless `admit` refuses the length of one of its pieces.
     pub async fn read_with(
         mut self,
         mut admit: impl FnMut(usize) -> Result<(), String>,
     ) -> Result<Bytes, Error> {
-        // So that a long one is copied once. What the server announces costs nothing until it comes.
+        // Reserved, so that a long body is copied once. Reserved pages cost nothing until written.
         let announced = self.incoming.size_hint().lower().min(self.left);
         let Some(first) = self.admitted(&mut admit).await? else { return Ok(Bytes::new()) };
         let Some(second) = self.admitted(&mut admit).await? else { return Ok(first) };
@@ -113,7 +113,7 @@ impl Body {
         Ok(chunk)
     }
 
-    /// The next frame as it arrives, read from the connection where nobody else does.
+    /// The next frame as it arrives. Drives the connection if no task does.
     fn poll_incoming(
         &mut self,
         context: &mut Context<'_>,

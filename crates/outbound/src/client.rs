@@ -23,7 +23,7 @@ use crate::pool::{IDLE_TIME, Lease, MAX_HEAD, MAX_IDLE, Pool};
 /// Redirects in a row. The next one is an error.
 const MAX_REDIRECTS: usize = 10;
 
-/// A connection that has left HTTP for another protocol.
+/// A connection after an upgrade to another protocol.
 pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 
 /// Sends requests to the servers that its policy allows. Clones share the connections.
@@ -56,16 +56,16 @@ impl HttpClient {
         &self.policy
     }
 
-    /// Whether the policy allows the URL, as far as can be said before its name is resolved.
+    /// Checks whether the policy allows the URL, as far as possible before its name is resolved.
     pub fn check(&self, url: &str) -> Result<(), Error> {
         self.policy.check(&parse(url)?)
     }
 
-    /// Sends the request and gives the response when its head has arrived. Any status is a
+    /// Sends the request and returns the response when its head has arrived. Any status is a
     /// response.
     ///
-    /// A request is never sent twice, except to follow a redirect. Its body is asked for with gzip,
-    /// and decompressed, unless the request has an `Accept-Encoding` of its own.
+    /// A request is never sent twice, except to follow a redirect. The response may be compressed
+    /// with gzip, and is decompressed, unless the request has an `Accept-Encoding` of its own.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -81,8 +81,8 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request that asks for another protocol, over a connection of its own. Gives the head of
-    /// the response, and the connection if the server agrees. Redirects are not followed.
+    /// Sends a request for an upgrade, over a connection of its own. Returns the head of the
+    /// response, and the connection if the server agrees. Redirects are not followed.
     pub async fn upgrade(
         &self,
         request: Request<Bytes>,
@@ -143,13 +143,14 @@ impl HttpClient {
             return self.plain.send(request, check).await;
         }
         check()?;
-        let response = self.client.request(request).await;
+        // Boxed, or the future of every request would be as large as that of a TLS connection.
+        let response = Box::pin(self.client.request(request)).await;
         let response = response.map_err(|e| failure(uri.host().unwrap_or_default(), &e))?;
         Ok((response, None))
     }
 
-    /// The URL of the request and the one that the response redirects to; `None` if the caller should
-    /// have the response.
+    /// The URL of the request and the one that the response redirects to; `None` if the response is
+    /// returned to the caller.
     fn target<B>(
         &self,
         request: &Request<Bytes>,
@@ -157,7 +158,7 @@ impl HttpClient {
     ) -> Result<Option<(Url, Url)>, Error> {
         let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
         let is_followed = match response.status() {
-            // Browsers repeat such a POST as a GET; nobody who posts expects that.
+            // Browsers repeat such a POST as a GET, which a caller of an API does not expect.
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => is_safe,
             StatusCode::SEE_OTHER => true,
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 /// Time for one TCP connection. When it is reached, the next address is tried.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Connects to what the policy allows, without TLS.
+/// Connects to the addresses that the policy allows, without TLS.
 pub(crate) type TcpConnector = HttpConnector<CheckedResolver>;
 
 /// The same, with TLS where the URL demands it.
@@ -29,7 +29,7 @@ pub(crate) type Connector = HttpsConnector<TcpConnector>;
 /// The certificate authorities of the system, read once.
 static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
-    // Systems keep a few that cannot be read; one that is missing shows as an error of its server.
+    // Certificates that cannot be parsed are skipped; connections that need them fail.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         // A container without certificates.
@@ -38,8 +38,8 @@ static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     roots
 });
 
-/// A peer that has vanished without a word is noticed after about a minute. A stream of events that
-/// nobody writes to any more has no other end.
+/// TCP keep-alive notices a peer that has vanished after about a minute. An idle stream of events
+/// has no other time limit.
 const SILENCE: Duration = Duration::from_secs(30);
 const PROBE: Duration = Duration::from_secs(10);
 const PROBES: u32 = 3;
@@ -49,7 +49,7 @@ const PROBES: u32 = 3;
 pub(crate) enum Versions {
     /// 1.1 and 2.
     All,
-    /// 1.1 only, which can be left for another protocol.
+    /// 1.1 only, which supports upgrades.
     One,
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let uri = format!("http://127.0.0.1:{port}").parse().unwrap();
         let _open = connector.call(uri).await.unwrap();
         let _accepted = listener.accept().await.unwrap();
-        // A socket that is probed has a timer although nothing is on its way.
+        // A socket with keep-alive has a timer although no data is in flight.
         let sockets = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
         let peer = format!("0100007F:{port:04X}");
         let mut fields = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

@@ -1,9 +1,9 @@
-//! Reasons for which a request fails.
+//! Why a request fails.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The reason for which a request got no response, or its body could not be read.
+/// Why a request got no response, or its body could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -61,7 +61,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Whoever reads the body has no room for it.
+    /// The reader of the body refused it: there is no memory for it.
     #[error("{0}")]
     Refused(String),
     /// The body is not in the encoding that the response names.
@@ -106,7 +106,8 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// The error of a connection that could not be made. Our resolver's own errors are inside it.
+/// The error of a connection that could not be made. An error of our resolver is one of its
+/// sources.
 pub(crate) fn connect_failure(host: &str, error: &(dyn std::error::Error + 'static)) -> Error {
     let causes = std::iter::successors(Some(error), |error| error.source());
     for cause in causes {

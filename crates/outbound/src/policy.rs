@@ -1,4 +1,4 @@
-//! Who may be reached, and the bounds of an exchange.
+//! The allowed servers, and the limits of an exchange.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -66,10 +66,10 @@ pub enum Redirects {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern(String);
 
-/// The bounds of one exchange.
+/// The limits of one exchange.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Time until the head of the response, over all redirects. `Duration::MAX` is no limit.
+    /// Time until the head of the response, over all redirects. `Duration::MAX` means no limit.
     pub head: Duration,
     /// Time between two pieces of the body.
     pub idle: Option<Duration>,
@@ -92,8 +92,8 @@ impl Default for Limits {
 }
 
 impl Policy {
-    /// What a person's own tools expect: also this machine and private networks, `http` on this
-    /// machine only.
+    /// The policy for servers that a person chose: also this machine and private networks, `http`
+    /// on this machine only.
     pub fn trusting() -> Self {
         Self {
             addresses: Addresses::Any,
@@ -131,7 +131,7 @@ impl Policy {
     pub(crate) fn check_address(&self, host: &str, address: IpAddr) -> Result<(), Error> {
         let refused = |reason| Error::Address { host: host.to_owned(), address, reason };
         if self.plain_http == PlainHttp::Loopback && is_local_name(host) && !is_loopback(address) {
-            // Otherwise `http://localhost` would be plain http to anywhere.
+            // Otherwise `http://localhost` could be plain http to another host.
             return Err(refused("`localhost` must be this machine"));
         }
         match self.addresses {

@@ -1,5 +1,5 @@
-//! Connections of HTTP/1.1 without TLS that are kept. Whoever sends a request drives its connection,
-//! so that an exchange needs no task and no channel of its own.
+//! The pool of HTTP/1.1 connections without TLS. The sender of a request drives its connection, so
+//! that an exchange needs no task and no channel of its own.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -47,16 +47,17 @@ struct Idle(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Since when they are idle, the newest last.
+    /// The idle connections, with the time since when they are idle; the newest is the last.
     connections: HashMap<Authority, Vec<(Instant, Connection)>>,
-    /// A task closes the old ones.
+    /// A task that closes old connections is running.
     is_swept: bool,
 }
 
 #[derive(Debug)]
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    driver: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>,
+    /// Boxed: it moves with each exchange, and futures that hold it would be large.
+    driver: Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>,
 }
 
 /// A connection in use. Dropping it closes the connection.
@@ -72,11 +73,11 @@ impl Pool {
         Self { connector, idle: Arc::default() }
     }
 
-    /// Sends a request, and gives the response when its head has arrived. The connection drives its
-    /// body; there is none if it has ended.
+    /// Sends a request, and returns the response when its head has arrived, with the connection
+    /// that its body must drive; `None` if the connection has ended.
     ///
-    /// `check` decides about the URL before a connection is made. A kept connection needs no further
-    /// check: it was allowed for the same authority by the same policy.
+    /// `check` decides about the URL before a connection is made. A kept connection needs no
+    /// further check: it was allowed for the same authority by the same policy.
     pub(crate) async fn send(
         &self,
         request: Outgoing,
@@ -94,7 +95,8 @@ impl Pool {
                 Some(connection) => connection,
                 None => {
                     check()?;
-                    self.connect(&uri).await?
+                    // Boxed, so that the usual exchange over a kept connection stays small.
+                    Box::pin(self.connect(&uri)).await?
                 }
             };
             let mut error = match connection.exchange(request).await {
@@ -123,13 +125,13 @@ impl Pool {
         let stream = connected.map_err(|error| connect_failure(host, &error))?;
         let opened = http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await;
         let (sender, driver) = opened.map_err(|error| connect_failure(host, &error))?;
-        Ok(Connection { sender, driver })
+        Ok(Connection { sender, driver: Box::new(driver) })
     }
 }
 
 impl Connection {
-    /// Sends a request, and drives the connection until the head of the response is there. Gives the
-    /// connection back unless it has ended.
+    /// Sends a request, and drives the connection until the head of the response has arrived.
+    /// Returns the connection unless it has ended.
     async fn exchange(
         self,
         request: Outgoing,
@@ -139,7 +141,7 @@ impl Connection {
         let mut answered = pin!(sender.try_send_request(request));
         let response = poll_fn(|cx| {
             if driver.as_mut().is_some_and(|driver| Pin::new(driver).poll(cx).is_ready()) {
-                // Dropped, it says what became of the request.
+                // Its destructor completes the request with an error.
                 driver = None;
             }
             answered.as_mut().poll(cx)
@@ -148,7 +150,7 @@ impl Connection {
         Ok((response, driver.map(|driver| Self { sender, driver })))
     }
 
-    /// Whether it can be used again: the server has neither closed it nor sent anything more.
+    /// Whether it can be used again: the server has neither closed it nor sent more data.
     fn is_reusable(&mut self) -> bool {
         let cx = &mut Context::from_waker(Waker::noop());
         Pin::new(&mut self.driver).poll(cx).is_pending() && self.sender.is_ready()
@@ -161,7 +163,7 @@ impl Lease {
         Pin::new(&mut self.connection.driver).poll(cx).map(drop)
     }
 
-    /// Keeps the connection for others, after the end of the body.
+    /// Returns the connection to the pool, after the end of the body.
     pub(crate) fn give_back(mut self) {
         if self.connection.is_reusable() {
             self.idle.keep(self.authority, self.connection);
@@ -191,7 +193,7 @@ impl Idle {
     }
 }
 
-/// Closes connections that are no longer of use, until there are none.
+/// Closes connections that cannot be used again, until none is idle.
 async fn sweep(idle: Weak<Idle>) {
     loop {
         tokio::time::sleep(SWEEP).await;
@@ -208,7 +210,7 @@ async fn sweep(idle: Weak<Idle>) {
     }
 }
 
-/// The request as it is sent to a server: with the path alone, and the host in a header.
+/// The request in origin form: with the path alone, and the host in a header.
 fn in_origin_form(mut request: Outgoing, authority: &Authority) -> Outgoing {
     let path = request.uri().path_and_query().cloned();
     let mut parts = Parts::default();

@@ -1,9 +1,10 @@
-//! What a refusal says: the header `WWW-Authenticate`. Spec: RFC 9110 11.6.1, RFC 6750, RFC 9728 5.
+//! The challenge of a refusal: the header `WWW-Authenticate`. Spec: RFC 9110 11.6.1, RFC 6750,
+//! RFC 9728 5.
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
-/// What a server says about the token that it wants.
+/// The demands of a server on the token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
     /// Where the server's metadata is.
@@ -16,7 +17,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// The challenge for a token; an empty one if there is none.
+    /// The challenge for a token; an empty one if the headers have none.
     pub(crate) fn read(headers: &HeaderMap) -> Self {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
         let mut challenges = values.filter_map(|value| value.to_str().ok()).flat_map(parse);
@@ -37,7 +38,7 @@ impl Challenge {
         challenge
     }
 
-    /// Whether the token is good, and covers too little.
+    /// Whether the token is valid but lacks scopes.
     pub(crate) fn wants_more_scopes(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -45,7 +46,7 @@ impl Challenge {
 
 type Params = Vec<(String, String)>;
 
-/// The schemes of a header, each with its parameters. What cannot be understood is skipped.
+/// The schemes of a header, each with its parameters. Malformed parts are skipped.
 fn parse(mut rest: &str) -> Vec<(String, Params)> {
     let mut challenges: Vec<(String, Params)> = Vec::new();
     loop {
@@ -70,7 +71,7 @@ fn parse(mut rest: &str) -> Vec<(String, Params)> {
     }
 }
 
-/// A quoted or plain value, and what follows it.
+/// A quoted or plain value, and the rest of the text.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let (value, rest) = text.split_at(text.find([' ', '\t', ',']).unwrap_or(text.len()));
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_challenge() {
+    fn a_malformed_challenge_is_ignored() {
         for text in ["", ",,,", "=", "Bearer", "Bearer =x", "Bearer scope=\"", "\"", "Bearer a=\\"]
         {
             assert_eq!(read(&[text]).resource_metadata, None, "{text}");

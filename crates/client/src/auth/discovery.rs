@@ -13,8 +13,8 @@ use super::oauth::OAuth;
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) metadata: ServerMetadata,
-    /// What the token must be for, letter by letter as the server writes it. Empty if that is not
-    /// said to the authorization server.
+    /// The resource that the token is for, exactly as the server writes it. Empty if it is not sent
+    /// to the authorization server.
     pub(crate) resource: String,
     /// The scopes that the server names.
     pub(crate) scopes: Vec<String>,
@@ -117,7 +117,7 @@ impl Web {
         Err(AuthError::Untrusted(format!("no metadata of the authorization server `{issuer}`")))
     }
 
-    /// A server of 2025-03-26 is its own authorization server.
+    /// The metadata of a server of 2025-03-26, which is its own authorization server.
     async fn oldest_metadata(&self) -> Result<ServerMetadata, AuthError> {
         let origin = self.server.origin().ascii_serialization();
         let place = format!("{origin}/.well-known/oauth-authorization-server");
@@ -133,7 +133,7 @@ impl Web {
     }
 }
 
-/// The URL of a server that does not name itself: without a fragment and a closing slash.
+/// The URL of a server without metadata: without a fragment and a trailing slash.
 fn canonical(server: &Url) -> String {
     let mut url = server.clone();
     url.set_fragment(None);

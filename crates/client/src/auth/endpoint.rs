@@ -1,6 +1,6 @@
-//! Requests to authorization servers. Their URLs come from others, so that only public addresses are
-//! reached, over `https`, and no redirect is followed; a server on this machine may name another
-//! there.
+//! Requests to authorization servers. Servers name their URLs, so only public addresses are
+//! reached, over `https`, and no redirect is followed. A server on this machine may name another
+//! one there.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -29,11 +29,11 @@ pub(crate) struct Web {
     pub(crate) server: Url,
     /// For the server's own origin.
     own: HttpClient,
-    /// For other places that the server names.
+    /// For URLs of other origins that the server names.
     named: HttpClient,
     /// For the authorization server, which the operator may have chosen.
     others: HttpClient,
-    /// The nonce that the authorization server gave last.
+    /// The last nonce of the authorization server.
     nonce: Mutex<Option<String>>,
 }
 
@@ -83,7 +83,7 @@ impl Web {
         self.client(url).check(url).map_err(|error| failure(&error))
     }
 
-    /// The document at a URL; `None` if there is none.
+    /// The document at a URL; `None` if the status is not 200.
     pub(crate) async fn document<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -91,8 +91,8 @@ impl Web {
         self.read(url, self.client(url)).await
     }
 
-    /// The same for a URL that the server names. Whatever the operator trusts, it must not make us
-    /// reach a private network.
+    /// The same for a URL that the server names. It must not make us reach a private network, even
+    /// if the operator chose an issuer there.
     pub(crate) async fn named_document<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -116,7 +116,7 @@ impl Web {
         })
     }
 
-    /// What the server says to a request without a token.
+    /// The challenge of the server to a request without a token.
     pub(crate) async fn challenge(&self) -> Result<Challenge, AuthError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -145,7 +145,7 @@ impl Web {
             .map_err(|error| AuthError::Unreachable(format!("invalid registration: {error}")))
     }
 
-    /// Asks for a token. It is bound to the key, if there is one and the server does that.
+    /// Requests a token, which is bound to the key if there is one and the server supports it.
     pub(crate) async fn token(
         &self,
         url: &str,
@@ -211,7 +211,7 @@ async fn send_with(
     let response = client.send(request, &limits).await;
     let response = response.map_err(|error| failure(&error))?;
     let (head, body) = response.into_parts();
-    // What a refusal says is in its head; its body may be a stream.
+    // The head of a refusal has the challenge; its body may be an endless stream.
     let body = match head.status {
         StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED => body.read().await.unwrap_or_default(),
         _ => body.read().await.map_err(|error| failure(&error))?,

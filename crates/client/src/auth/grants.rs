@@ -1,4 +1,4 @@
-//! The ways to a token: a code, our own credentials, an assertion, an exchange.
+//! The grants: a code, our own credentials, an assertion, an exchange.
 
 use super::AuthError;
 use super::challenge::Challenge;
@@ -19,7 +19,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const OFFLINE: &str = "offline_access";
 
 impl OAuth {
-    /// The scopes to ask for: those that are held already and those that the server names.
+    /// The scopes to request: those that the token has already and those that the server names.
     pub(super) fn scopes(&self, found: &Found, held: &[String]) -> Vec<String> {
         let named = match self.settings.scopes.is_empty() {
             true => &found.scopes,
@@ -66,11 +66,9 @@ impl OAuth {
             .with_resource(&asked.resource);
         let key = asked.key.as_deref().map(ProofKey::read).transpose()?;
         let answer = self.request(form, &asked.client, &asked.metadata, key.as_ref()).await;
-        if let Err(AuthError::Refused { error, .. }) = &answer
-            && error == "invalid_client"
-        {
-            // The server has forgotten us: the next login registers again.
-            self.change(|kept| drop(kept.registrations.remove(&asked.metadata.issuer))).await?;
+        if answer.as_ref().is_err_and(AuthError::is_invalid_client) {
+            let issuer = &asked.metadata.issuer;
+            self.change(|kept| kept.remove_registration(issuer, &asked.client)).await?;
         }
         let answer = answer?;
         let is_bound = answer.is_bound();
@@ -88,11 +86,11 @@ impl OAuth {
     /// Gets a token without a person.
     pub(super) async fn without_person(
         &self,
+        client: Registration,
         metadata: ServerMetadata,
         resource: String,
         scopes: Vec<String>,
     ) -> Result<Tokens, AuthError> {
-        let client = self.registration(&metadata).await?;
         let subject = || lock(&self.subject).clone().ok_or(AuthError::NoSubject);
         let form = match &self.settings.grant {
             Grant::Code => return Err(AuthError::LoginNeeded),
@@ -114,7 +112,7 @@ impl OAuth {
         Ok(answer.into_tokens(metadata, client, resource, scopes, now()))
     }
 
-    /// Exchanges the subject for an assertion at its provider.
+    /// Exchanges the subject for an assertion (ID-JAG) at its identity provider.
     async fn id_jag(
         &self,
         token_endpoint: &str,
@@ -137,8 +135,13 @@ impl OAuth {
         Ok(self.web.token(token_endpoint, &form, None).await?.access_token)
     }
 
-    /// Gets the next token without a person; `None` if that cannot be done.
-    pub(super) async fn renew(&self, old: &Tokens) -> Result<Option<Tokens>, AuthError> {
+    /// Gets the next token without a person; `None` if a person must log in. The credentials are
+    /// locked, and `kept` is their current state.
+    pub(super) async fn renew(
+        &self,
+        old: &Tokens,
+        kept: &mut Kept,
+    ) -> Result<Option<Tokens>, AuthError> {
         // The operator may have changed the secret, and may have registered us anew.
         let client = self.settings.client.as_ref().unwrap_or(&old.client);
         if client.client_id == old.client.client_id {
@@ -150,6 +153,12 @@ impl OAuth {
                 match self.request(form, client, &old.metadata, key.as_ref()).await {
                     Ok(answer) => return Ok(Some(old.renewed(answer, &token, now()))),
                     Err(error) if error.is_invalid_grant() => {}
+                    // Without the registration that we made, its refresh tokens are worthless.
+                    Err(error) if error.is_invalid_client() && client.redirect_uri.is_some() => {
+                        kept.remove_registration(&old.metadata.issuer, client);
+                        self.keep.save(kept).await.map_err(AuthError::Keep)?;
+                        break;
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -158,7 +167,8 @@ impl OAuth {
             return Ok(None);
         }
         let (metadata, resource) = (old.metadata.clone(), old.resource.clone());
-        self.without_person(metadata, resource, old.scopes.clone()).await.map(Some)
+        let client = self.registration_in(kept, &metadata).await?;
+        self.without_person(client, metadata, resource, old.scopes.clone()).await.map(Some)
     }
 
     async fn request(
@@ -181,7 +191,7 @@ impl OAuth {
         kept: &Kept,
     ) -> Result<Option<Registration>, AuthError> {
         if let Some(client) = &self.settings.client {
-            // What an operator registered at one server is never shown to another.
+            // The registration of an operator is never used at another authorization server.
             return match &kept.registered_at {
                 Some(issuer) if *issuer != metadata.issuer => Err(AuthError::Untrusted(format!(
                     "the client `{}` is registered at `{issuer}`, and the server trusts `{}` now",
@@ -200,13 +210,26 @@ impl OAuth {
         Ok(ours.filter(|client| client.redirect_uri.as_ref() == redirect).cloned())
     }
 
-    /// Our registration at an authorization server; a new one if there is none.
-    async fn registration(&self, metadata: &ServerMetadata) -> Result<Registration, AuthError> {
-        let kept = self.keep.load().await.map_err(AuthError::Keep)?;
-        if let Some(known) = self.known_registration(metadata, &kept)? {
+    /// Our registration at an authorization server; registers if there is none.
+    pub(super) async fn registration(
+        &self,
+        metadata: &ServerMetadata,
+    ) -> Result<Registration, AuthError> {
+        let _locked = self.keep.lock().await.map_err(AuthError::Keep)?;
+        let mut kept = self.keep.load().await.map_err(AuthError::Keep)?;
+        self.registration_in(&mut kept, metadata).await
+    }
+
+    /// The same while the credentials are locked.
+    async fn registration_in(
+        &self,
+        kept: &mut Kept,
+        metadata: &ServerMetadata,
+    ) -> Result<Registration, AuthError> {
+        if let Some(known) = self.known_registration(metadata, kept)? {
             if self.settings.client.is_some() && kept.registered_at.is_none() {
-                let issuer = metadata.issuer.clone();
-                self.change(|kept| kept.registered_at = Some(issuer)).await?;
+                kept.registered_at = Some(metadata.issuer.clone());
+                self.keep.save(kept).await.map_err(AuthError::Keep)?;
             }
             return Ok(known);
         }
@@ -218,8 +241,8 @@ impl OAuth {
         let request = registration_request(&self.settings, metadata);
         let mut registration = self.web.register(endpoint, &request).await?;
         registration.redirect_uri = Some(self.settings.redirect_uri.clone());
-        let (issuer, kept) = (metadata.issuer.clone(), registration.clone());
-        self.change(|all| drop(all.registrations.insert(issuer, kept))).await?;
+        kept.registrations.insert(metadata.issuer.clone(), registration.clone());
+        self.keep.save(kept).await.map_err(AuthError::Keep)?;
         Ok(registration)
     }
 }

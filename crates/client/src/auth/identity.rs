@@ -1,4 +1,4 @@
-//! Who we are at an authorization server: registrations, and how a request proves that it is ours.
+//! Our identity at an authorization server: registrations, and the authentication of requests.
 //! Spec: RFC 6749 2.3, RFC 7523, RFC 7591.
 
 use std::fmt;
@@ -23,12 +23,12 @@ use super::{AuthError, pkce};
 pub struct Registration {
     /// Our name there.
     pub client_id: String,
-    /// What proves it; a public client has none.
+    /// Our secret; a public client has none.
     pub client_secret: Option<String>,
-    /// How it is proved, if that was agreed upon.
+    /// How requests are authenticated, if the registration says so.
     #[serde(rename = "token_endpoint_auth_method")]
     pub method: Option<String>,
-    /// What it was registered for, if we did that.
+    /// The redirect URI of a registration that we made ourselves.
     #[serde(default)]
     pub(crate) redirect_uri: Option<String>,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// A private key that proves who we are.
+/// A private key that authenticates us instead of a secret.
 #[derive(Clone)]
 pub struct ClientKey {
     key: EncodingKey,
@@ -74,7 +74,7 @@ impl ClientKey {
             }
         };
         let key = Self { key, algorithm };
-        // A key of another kind is found out now, not with the first request.
+        // Finds a key for another algorithm now, not with the first request.
         key.assertion("", "")
             .map_err(|_| format!("the private key is not one for {algorithm:?}"))?;
         Ok(key)
@@ -121,12 +121,12 @@ fn rsa_inside(pkcs8: &[u8]) -> Option<&[u8]> {
     element(rest, OCTETS).map(|(key, _)| key)
 }
 
-/// The content of a DER element with this tag, and what comes after it.
+/// The content of a DER element with this tag, and the bytes after it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = match first {
         0..=0x7f => (usize::from(first), rest),
-        // The length of the length comes first; 0x80 is one that is not known.
+        // The low bits are the number of length bytes; 0x80 means an indefinite length.
         0x81..=0x84 => {
             let (bytes, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
             (bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)), rest)
@@ -173,7 +173,7 @@ impl Form {
         body.extend_pairs(&self.pairs).finish().into()
     }
 
-    /// Adds what proves that the request is ours, in the way that the server offers.
+    /// Authenticates the request, in a way that the server offers.
     pub(crate) fn signed(
         mut self,
         client: &Registration,
@@ -210,7 +210,7 @@ impl Form {
 const BASIC: &str = "client_secret_basic";
 const POST: &str = "client_secret_post";
 
-/// How a registration proves itself.
+/// How a registration authenticates its requests.
 fn method<'a>(client: &'a Registration, metadata: &'a ServerMetadata) -> &'a str {
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     let offers = |name: &str| offered.is_none_or(|all| all.iter().any(|method| method == name));
@@ -223,7 +223,7 @@ fn method<'a>(client: &'a Registration, metadata: &'a ServerMetadata) -> &'a str
     }
 }
 
-/// Whether the redirect leads to a program on the person's own machine.
+/// Whether the redirect leads to a program on the user's machine.
 fn is_native(redirect_uri: &str) -> bool {
     let url = Url::parse(redirect_uri).ok();
     url.is_some_and(|url| {
@@ -235,7 +235,7 @@ fn is_native(redirect_uri: &str) -> bool {
 /// The request for a registration.
 pub(crate) fn registration_request(settings: &OAuthSettings, metadata: &ServerMetadata) -> Value {
     let native = is_native(&settings.redirect_uri);
-    // A program on somebody's machine cannot keep a secret.
+    // A program on a user's machine cannot keep a secret.
     let preferred = if native { ["none", BASIC, POST] } else { [BASIC, POST, "none"] };
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     let method = match offered {
@@ -328,7 +328,7 @@ mod tests {
             }
             assert!(ClientKey::from_pem(&pem, "ES256").is_err());
         }
-        // Cut off anywhere, it is damaged.
+        // Every truncated key is refused.
         for end in 0..pkcs8.as_ref().len() {
             assert_eq!(rsa_inside(&pkcs8.as_ref()[..end]), None, "{end}");
         }

@@ -5,7 +5,7 @@ use url::Url;
 
 use super::AuthError;
 
-/// What a server says about itself as a protected resource.
+/// The metadata of a server as a protected resource.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ResourceMetadata {
     pub(crate) resource: String,
@@ -15,7 +15,7 @@ pub(crate) struct ResourceMetadata {
     pub(crate) scopes_supported: Vec<String>,
 }
 
-/// What an authorization server says about itself.
+/// The metadata of an authorization server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ServerMetadata {
     pub(crate) issuer: String,
@@ -34,13 +34,13 @@ pub(crate) struct ServerMetadata {
     pub(crate) dpop_signing_alg_values_supported: Vec<String>,
 }
 
-/// Where the metadata of a server may be, if its challenge does not say it.
+/// Where the metadata of a server may be, if its challenge does not say so.
 pub(crate) fn resource_places(server: &Url) -> Vec<String> {
     inserted(server, "oauth-protected-resource", true)
 }
 
-/// Where the metadata of an authorization server may be. For an issuer with a path the root is none
-/// of these: another issuer may live there.
+/// Where the metadata of an authorization server may be. The root is left out for an issuer with a
+/// path: it may belong to another issuer.
 pub(crate) fn issuer_places(issuer: &Url) -> Vec<String> {
     let mut places = inserted(issuer, "oauth-authorization-server", false);
     places.extend(inserted(issuer, "openid-configuration", false));
@@ -62,7 +62,7 @@ fn inserted(url: &Url, name: &str, and_root: bool) -> Vec<String> {
 }
 
 impl ResourceMetadata {
-    /// The metadata must be about the server that we talk to, or its tokens would be for another.
+    /// The metadata must describe the server that we call, or tokens would be for another server.
     pub(crate) fn check(&self, server: &Url) -> Result<(), AuthError> {
         let covers = |resource: &Url| {
             let (own, whole) = (resource.path().trim_end_matches('/'), server.path());
@@ -82,7 +82,7 @@ impl ResourceMetadata {
 }
 
 impl ServerMetadata {
-    /// The endpoints that a server of 2025-03-26 has if it says nothing.
+    /// The default endpoints of a server of 2025-03-26 without metadata.
     pub(crate) fn by_default(origin: &str) -> Self {
         Self {
             issuer: origin.to_owned(),
@@ -95,19 +95,19 @@ impl ServerMetadata {
         }
     }
 
-    /// The endpoints that an operator named. An issuer that is not known is empty.
+    /// The endpoints that an operator named. An unknown issuer is empty.
     pub(crate) fn named(issuer: Option<&str>, authorization: &str, token: &str) -> Self {
         Self {
             issuer: issuer.unwrap_or_default().to_owned(),
             authorization_endpoint: Some(authorization.to_owned()),
             token_endpoint: Some(token.to_owned()),
-            // A server that does not know it ignores it.
+            // A server that does not know PKCE ignores it.
             code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
             ..Self::default()
         }
     }
 
-    /// The issuer must be, letter by letter, the one that was asked for (RFC 8414 3.3).
+    /// The issuer must be exactly the one whose metadata was requested (RFC 8414 3.3).
     pub(crate) fn check_issuer(&self, issuer: &str) -> Result<(), AuthError> {
         if self.issuer == issuer {
             return Ok(());
@@ -119,7 +119,7 @@ impl ServerMetadata {
         Err(AuthError::Untrusted(reason))
     }
 
-    /// Without PKCE a stolen code could be used.
+    /// PKCE is required: without it a stolen code could be redeemed.
     pub(crate) fn check_pkce(&self) -> Result<(), AuthError> {
         let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();
         if methods.iter().any(|method| method == "S256") {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_no_place_of_an_issuer_with_a_path() {
+    fn the_root_is_left_out_for_an_issuer_with_a_path() {
         assert_eq!(
             issuer_places(&url("https://a.example/tenant1")),
             [

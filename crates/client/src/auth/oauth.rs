@@ -1,4 +1,4 @@
-//! The credentials of one user at one server: added to requests, renewed, got again when refused.
+//! The credentials of one user at one server: added to requests, renewed, replaced when refused.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,8 +21,8 @@ use super::tokens::{Tokens, now};
 
 /// The credentials of one user at one server.
 ///
-/// Any number of requests may use it at once: only one of them gets or renews a token, and the others
-/// wait for it. Where the credentials are kept, processes take turns as well.
+/// Any number of requests may use it at once: one of them gets or renews a token, and the others
+/// wait for it. Processes that share the credentials take turns as well.
 #[derive(Debug)]
 pub struct OAuth {
     pub(super) settings: OAuthSettings,
@@ -31,30 +31,38 @@ pub struct OAuth {
     pub(super) subject: Mutex<Option<String>>,
     current: Mutex<Option<Arc<Tokens>>>,
     turn: tokio::sync::Mutex<Turn>,
-    /// The token that was refused when nothing more could be done.
+    /// The token that was refused when only a login could help.
     hopeless: Mutex<Option<String>>,
-    /// The nonce that the server gave last.
+    /// The last nonce of the server.
     nonce: Mutex<Option<String>>,
 }
 
-/// What is known by those who take turns.
+/// The state of requests that get or renew a token, one at a time.
 #[derive(Debug, Default)]
 struct Turn {
-    /// The token that a refusal made us renew. If it is refused as well, renewing does not help.
+    /// The token that replaced a refused one. If it is refused as well, renewing does not help.
     forced: Option<String>,
-    /// The last failure to renew, which counts for a while.
+    /// The last failure to renew, which is reused for a while.
     failed: Option<(Instant, AuthError)>,
 }
 
-/// For so long a failure to renew is not tried again.
+/// The credentials that a request was sent with.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    tokens: Option<Arc<Tokens>>,
+    /// The nonce in the proof of the key.
+    nonce: Option<String>,
+}
+
+/// How long after a failure a token is not renewed again.
 const FAILURE_TIME: Duration = Duration::from_secs(2);
 
-/// A login under way: what is remembered while a person is at the authorization server.
+/// A login in progress: the state while a person is at the authorization server.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// Where to send the person.
     pub url: Url,
-    /// The parameter `state` of the redirect that will answer.
+    /// The parameter `state` of the redirect that ends the login.
     pub state: String,
     asked: Asked,
 }
@@ -99,7 +107,7 @@ impl OAuth {
         lock(&self.hopeless).as_deref() != Some(&tokens.access)
     }
 
-    /// Begins a login. Each has its own secrets; any number may be under way.
+    /// Begins a login. Each has its own secrets; any number may be in progress.
     pub async fn begin_login(&self) -> Result<Login, AuthError> {
         let challenge = match &self.settings.api {
             Some(_) => Challenge::default(),
@@ -118,15 +126,20 @@ impl OAuth {
         self.store(tokens).await
     }
 
-    /// Ends a login, and gives the access token instead of keeping it: it only shows who logged in.
+    /// Ends a login, and returns the access token without keeping it: it only shows who logged in.
     pub async fn token_of_login(&self, login: &Login, query: &str) -> Result<String, AuthError> {
         self.redeem(&login.asked, query).await.map(|tokens| tokens.access)
     }
 
-    /// Forgets the token, here and where it is kept.
+    /// Forgets the token and the registrations that we made, here and where they are kept. The next
+    /// login registers again.
     pub async fn forget(&self) -> Result<(), AuthError> {
         let _turn = self.turn.lock().await;
-        self.change(|kept| kept.tokens = None).await?;
+        self.change(|kept| {
+            kept.tokens = None;
+            kept.registrations.clear();
+        })
+        .await?;
         self.publish(None);
         Ok(())
     }
@@ -136,45 +149,49 @@ impl OAuth {
         self.keep.load().await.map(|kept| kept.tokens).map_err(AuthError::Keep)
     }
 
-    /// Adds the token to a request, if there is one; gives what was used.
-    pub(crate) async fn apply(
-        &self,
-        request: &mut Request<Bytes>,
-    ) -> Result<Option<Arc<Tokens>>, AuthError> {
-        let Some(tokens) = self.fresh().await? else { return Ok(None) };
+    /// Adds the token to a request, if there is one.
+    pub(crate) async fn apply(&self, request: &mut Request<Bytes>) -> Result<Used, AuthError> {
+        let Some(tokens) = self.fresh().await? else { return Ok(Used::default()) };
         let key = tokens.key.as_deref().map(ProofKey::read).transpose()?;
         let scheme = if key.is_some() { "DPoP" } else { "Bearer" };
         let invalid = |_| AuthError::Unreachable("the access token is not valid".to_owned());
         let value = HeaderValue::try_from(format!("{scheme} {}", tokens.access));
         let mut value = value.map_err(invalid)?;
         value.set_sensitive(true);
+        let mut nonce = None;
         if let Some(key) = key {
-            let nonce = lock(&self.nonce).clone();
+            nonce.clone_from(&lock(&self.nonce));
             let (method, url) = (request.method().as_str(), request.uri().to_string());
             let proof = key.prove(method, &url, nonce.as_deref(), Some(&tokens.access))?;
             request.headers_mut().insert(PROOF, proof);
         }
         request.headers_mut().insert(AUTHORIZATION, value);
-        Ok(Some(tokens))
+        Ok(Used { tokens: Some(tokens), nonce })
     }
 
-    /// The server refused a request that was made with `used`. `true`: it may be sent again.
+    /// Handles a refusal of a request with the credentials `used`. `true`: the request may be sent again.
     pub(crate) async fn refused(
         &self,
         status: StatusCode,
         headers: &HeaderMap,
-        used: Option<&Tokens>,
+        used: &Used,
     ) -> Result<bool, AuthError> {
         let challenge = Challenge::read(headers);
         if status == StatusCode::FORBIDDEN && !challenge.wants_more_scopes() {
             return Ok(false);
         }
-        if challenge.error.as_deref() == Some(WANTS_NONCE) {
-            return Ok(self.take_nonce(headers));
+        let Used { tokens: used, nonce } = used;
+        let used = used.as_deref();
+        let is_bound = used.is_some_and(|tokens| tokens.key.is_some());
+        if is_bound && challenge.error.as_deref() == Some(WANTS_NONCE) {
+            return Ok(self.take_nonce(headers, nonce.as_deref()));
         }
         let mut turn = self.turn.lock().await;
-        let is_other = |tokens: &Tokens| used.is_none_or(|used| used.access != tokens.access);
-        // Somebody else has got a token meanwhile, in this process or in another.
+        // A kept token that has expired and cannot be renewed helps no more than none.
+        let is_other = |tokens: &Tokens| {
+            tokens.is_valid(now()) && used.is_none_or(|used| used.access != tokens.access)
+        };
+        // Another request has got a token meanwhile, in this process or in another.
         if self.current().is_some_and(|tokens| is_other(&tokens)) {
             return Ok(true);
         }
@@ -187,7 +204,7 @@ impl OAuth {
             if lock(&self.hopeless).as_deref() == Some(&used.access) {
                 return Err(AuthError::LoginNeeded);
             }
-            // One that has expired meanwhile is refused for that reason.
+            // A token that has expired meanwhile is refused for that reason.
             let is_forced = turn.forced.as_deref() == Some(&used.access) && used.is_valid(now());
             if status == StatusCode::UNAUTHORIZED
                 && !is_forced
@@ -213,15 +230,16 @@ impl OAuth {
         got.map(|()| true)
     }
 
-    fn take_nonce(&self, headers: &HeaderMap) -> bool {
+    /// Keeps the nonce of the server. `true` if it is another than that of the refused request.
+    fn take_nonce(&self, headers: &HeaderMap, used: Option<&str>) -> bool {
         let Some(nonce) = headers.get(NONCE).and_then(|nonce| nonce.to_str().ok()) else {
             return false;
         };
-        let before = lock(&self.nonce).replace(nonce.to_owned());
-        before.as_deref() != Some(nonce)
+        *lock(&self.nonce) = Some(nonce.to_owned());
+        used != Some(nonce)
     }
 
-    /// A token that will last for a request; `None` if there is none.
+    /// A token that is valid long enough for a request; `None` if there is none.
     async fn fresh(&self) -> Result<Option<Arc<Tokens>>, AuthError> {
         let is_fresh = |tokens: &Arc<Tokens>| tokens.is_fresh(now());
         if let Some(tokens) = self.current().filter(is_fresh) {
@@ -245,7 +263,8 @@ impl OAuth {
         {
             return usable(tokens).map(Some).ok_or_else(|| error.clone());
         }
-        match self.renew_kept(&tokens).await {
+        // Boxed: every request asks for a fresh token, and few renew it.
+        match Box::pin(self.renew_kept(&tokens)).await {
             Ok(Some(next)) => Ok(Some(next)),
             Ok(None) => Ok(usable(tokens)),
             Err(error) => {
@@ -255,16 +274,16 @@ impl OAuth {
         }
     }
 
-    /// Renews a token without a person, unless another process has done so; `None` if that cannot be
-    /// done.
+    /// Renews a token without a person, unless another process has done so; `None` if a person must
+    /// log in.
     async fn renew_kept(&self, old: &Tokens) -> Result<Option<Arc<Tokens>>, AuthError> {
         let _locked = self.keep.lock().await.map_err(AuthError::Keep)?;
         let mut kept = self.keep.load().await.map_err(AuthError::Keep)?;
         if let Some(tokens) = kept.tokens.clone().filter(|tokens| tokens.access != old.access) {
             return Ok(Some(self.publish_some(tokens)));
         }
-        let Some(next) = self.renew(old).await? else { return Ok(None) };
-        // Kept before it is used: the old refresh token may be worthless by now.
+        let Some(next) = self.renew(old, &mut kept).await? else { return Ok(None) };
+        // Saved before it is used: the old refresh token may be invalid by now.
         kept.tokens = Some(next.clone());
         self.keep.save(&kept).await.map_err(AuthError::Keep)?;
         Ok(Some(self.publish_some(next)))
@@ -283,7 +302,8 @@ impl OAuth {
                 let found = self.discover(challenge).await?;
                 let scopes = self.scopes(&found, held);
                 let (metadata, resource) = (found.metadata, found.resource);
-                self.without_person(metadata, resource, scopes).await?
+                let client = self.registration(&metadata).await?;
+                self.without_person(client, metadata, resource, scopes).await?
             }
         };
         self.store(tokens).await
@@ -299,7 +319,7 @@ impl OAuth {
         Ok(())
     }
 
-    /// Remembers what the next login should ask for.
+    /// Remembers the scopes that the next login requests.
     async fn want(&self, held: Vec<String>, missing: Vec<String>) -> Result<(), AuthError> {
         self.change(|kept| {
             for scope in held.into_iter().chain(missing) {
@@ -335,4 +355,54 @@ impl OAuth {
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::WWW_AUTHENTICATE;
+    use sabir_outbound::Policy;
+
+    use super::*;
+    use crate::auth::metadata::ServerMetadata;
+    use crate::auth::{InMemory, Registration};
+
+    /// Credentials with a token that is bound to a key.
+    async fn bound() -> OAuth {
+        let tokens = Tokens {
+            metadata: ServerMetadata::default(),
+            client: Registration::new("me", None),
+            resource: String::new(),
+            scopes: Vec::new(),
+            access: "token".into(),
+            issued: 0,
+            expires: None,
+            refresh: None,
+            previous: None,
+            key: Some(ProofKey::generate().unwrap().write()),
+        };
+        let keep = InMemory::default();
+        keep.save(&Kept { tokens: Some(tokens), ..Kept::default() }).await.unwrap();
+        let http = HttpClient::new(Policy::trusting()).unwrap();
+        let settings = OAuthSettings::new(Grant::Code);
+        OAuth::new("https://s.example/mcp", http, settings, Arc::new(keep)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn all_requests_that_lack_the_nonce_are_repeated() {
+        let auth = bound().await;
+        let apply = async || {
+            let mut request = Request::post("https://s.example/mcp").body(Bytes::new()).unwrap();
+            auth.apply(&mut request).await.unwrap()
+        };
+        let mut headers = HeaderMap::new();
+        let challenge = HeaderValue::from_static("DPoP error=\"use_dpop_nonce\"");
+        headers.insert(WWW_AUTHENTICATE, challenge);
+        headers.insert(NONCE, HeaderValue::from_static("n1"));
+        let refused = async |used| auth.refused(StatusCode::UNAUTHORIZED, &headers, used).await;
+        let at_once = [apply().await, apply().await];
+        for used in &at_once {
+            assert_eq!(refused(used).await, Ok(true));
+        }
+        assert_eq!(refused(&apply().await).await, Ok(false), "this one has the nonce");
+    }
 }

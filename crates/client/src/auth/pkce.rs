@@ -1,4 +1,4 @@
-//! Random values, and what proves them. Spec: RFC 7636.
+//! Random values, and their hashes. Spec: RFC 7636.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ pub(crate) fn random() -> Result<String, AuthError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The SHA-256 of a text, as the challenge of a verifier has it.
+/// The SHA-256 of a text in Base64, the form of a code challenge.
 pub(crate) fn hash(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(text))
 }

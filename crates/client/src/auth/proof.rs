@@ -14,9 +14,9 @@ use super::{AuthError, pkce};
 
 /// The header with the proof.
 pub(crate) const PROOF: HeaderName = HeaderName::from_static("dpop");
-/// The header with the nonce that the next proof must have.
+/// The header with the nonce for the next proof.
 pub(crate) const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
-/// The error of a server that wants a nonce.
+/// The error of a server that demands a nonce.
 pub(crate) const WANTS_NONCE: &str = "use_dpop_nonce";
 /// The only algorithm that we sign with.
 pub(crate) const ALGORITHM: &str = "ES256";
@@ -36,7 +36,7 @@ impl ProofKey {
         Self::new(document.map_err(|_| failed())?.as_ref().to_vec())
     }
 
-    /// Reads what [`Self::write`] gave.
+    /// Reads the text of [`Self::write`].
     pub(crate) fn read(text: &str) -> Result<Self, AuthError> {
         Self::new(STANDARD.decode(text).map_err(|_| failed())?)
     }
@@ -48,7 +48,7 @@ impl ProofKey {
     fn new(pkcs8: Vec<u8>) -> Result<Self, AuthError> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8);
         let pair = pair.map_err(|_| failed())?;
-        // A point without compression: 4, x, y.
+        // An uncompressed point: 4, x, y.
         let [4, point @ ..] = pair.public_key().as_ref() else { return Err(failed()) };
         let (x, y) = point.split_at_checked(32).ok_or_else(failed)?;
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);

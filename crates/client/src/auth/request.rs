@@ -1,5 +1,5 @@
-//! The authorization request and its answer, which both pass through a browser. Spec: OAuth 2.1 4.1,
-//! RFC 7636, RFC 8707, RFC 9207.
+//! The authorization request and its answer, which both pass through a browser. Spec: OAuth 2.1
+//! 4.1, RFC 7636, RFC 8707, RFC 9207.
 
 use url::Url;
 
@@ -7,7 +7,7 @@ use super::identity::Registration;
 use super::metadata::ServerMetadata;
 use super::{AuthError, pkce};
 
-/// What is remembered while a person is at the authorization server.
+/// The state of a login while a person is at the authorization server.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) metadata: ServerMetadata,
@@ -35,7 +35,7 @@ impl Asked {
         Ok(Self { metadata, client, redirect_uri, resource, scopes, state, verifier, key: None })
     }
 
-    /// Where the person is sent.
+    /// The URL to which the person is sent.
     pub(crate) fn url(&self) -> Result<Url, AuthError> {
         let endpoint = self.metadata.authorization_endpoint()?;
         let invalid =
@@ -57,7 +57,7 @@ impl Asked {
                 query.append_pair("scope", &self.scopes.join(" "));
             }
             if self.scopes.iter().any(|scope| scope == "offline_access") {
-                // OpenID Connect grants it only with consent.
+                // OpenID Connect grants this scope only with consent.
                 query.append_pair("prompt", "consent");
             }
         }

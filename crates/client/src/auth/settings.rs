@@ -1,4 +1,4 @@
-//! How tokens are got.
+//! How tokens are obtained.
 
 use std::fmt;
 use std::future::Future;
@@ -9,24 +9,23 @@ use url::Url;
 
 use super::identity::{ClientKey, Registration};
 
-/// How the tokens for a server are got.
+/// How the tokens for a server are obtained.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OAuthSettings {
-    /// What a token is granted for.
+    /// The grant by which a token is obtained.
     pub grant: Grant,
     /// Our registration, where an operator made one.
     pub client: Option<Registration>,
-    /// The key that proves who we are, instead of a secret.
+    /// The key that authenticates us, instead of a secret.
     pub key: Option<ClientKey>,
-    /// The URL of a document about us, for authorization servers that read such documents.
+    /// The URL of our client metadata document, for authorization servers that support it.
     pub document: Option<String>,
     /// Our name, where we register ourselves.
     pub name: String,
-    /// The scopes to ask for, instead of those that the server names.
+    /// The scopes to request, instead of those that the server names.
     pub scopes: Vec<String>,
-    /// The only issuer that is trusted. It is the operator's choice, so that it may have a private
-    /// address.
+    /// The only issuer that is trusted. The operator chose it, so it may have a private address.
     pub issuer: Option<String>,
     /// Where the authorization server sends people back to.
     pub redirect_uri: String,
@@ -35,28 +34,27 @@ pub struct OAuthSettings {
     pub visit: Option<Arc<dyn Visit>>,
     /// The token that is exchanged, or the assertion.
     pub subject: Option<String>,
-    /// What the token is that is exchanged.
+    /// The type of the token that is exchanged.
     pub subject_type: SubjectType,
-    /// The name that the server has at its authorization server, for those that exchange tokens by
-    /// such names.
+    /// The name of the server at its authorization server, for exchanges that need it.
     pub audience: Option<String>,
-    /// Set for an HTTP API. It is not asked what it demands, as an MCP server is: its authorization
-    /// server is the `issuer`, or has the endpoints that are named here.
+    /// Set for an HTTP API. An MCP server names its authorization server; that of an API is
+    /// `issuer`, or has the endpoints that are named here.
     pub api: Option<ApiTokens>,
 }
 
-/// What an operator says about the tokens for an HTTP API.
+/// The operator's settings for the tokens of an HTTP API.
 #[derive(Clone, Debug, Default)]
 pub struct ApiTokens {
     /// The authorization endpoint and the token endpoint, instead of those that the issuer
     /// publishes.
     pub endpoints: Option<(String, String)>,
-    /// What the tokens are for (RFC 8707). Authorization servers of many APIs refuse to be told, so
-    /// that by default they are not.
+    /// The resource that the tokens are for (RFC 8707). It is not sent by default: many
+    /// authorization servers of APIs refuse the parameter.
     pub resource: Option<String>,
 }
 
-/// What a token is that is exchanged. Spec: RFC 8693 3.
+/// The type of a token that is exchanged. Spec: RFC 8693 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SubjectType {
     /// An access token.
@@ -64,7 +62,7 @@ pub enum SubjectType {
     AccessToken,
     /// An ID token of OpenID Connect.
     IdToken,
-    /// A JSON Web Token, whatever it is for.
+    /// A JSON Web Token of any other kind.
     Jwt,
 }
 
@@ -78,7 +76,7 @@ impl SubjectType {
     }
 }
 
-/// What a token is granted for.
+/// The grant by which a token is obtained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Grant {
@@ -102,19 +100,19 @@ pub enum Grant {
 }
 
 impl Grant {
-    /// Whether the token is got for another, which is the subject.
+    /// Whether the token is obtained on behalf of the subject.
     pub fn exchanges(&self) -> bool {
         matches!(self, Self::Exchange | Self::Enterprise { .. })
     }
 }
 
-/// Sends a person to a URL, and waits for the redirect that answers it.
+/// Sends a person to a URL, and waits for the redirect.
 pub trait Visit: fmt::Debug + Send + Sync + 'static {
-    /// Gives the query of the redirect, or why there is none.
+    /// Returns the query of the redirect, or why there is none.
     fn visit(&self, url: Url) -> Visiting<'_>;
 }
 
-/// A visit under way.
+/// The future of a visit.
 pub type Visiting<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
 impl OAuthSettings {

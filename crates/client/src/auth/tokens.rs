@@ -1,4 +1,4 @@
-//! What the token endpoint answers. Spec: OAuth 2.1 3.2.3.
+//! The answers of the token endpoint. Spec: OAuth 2.1 3.2.3.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use super::AuthError;
 use super::identity::Registration;
 use super::metadata::ServerMetadata;
 
-/// An access token, and what is needed to get the next one.
+/// An access token, and everything that is needed to renew it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Tokens {
     /// Who issued it.
@@ -23,8 +23,8 @@ pub struct Tokens {
     pub(crate) issued: u64,
     pub(crate) expires: Option<u64>,
     pub(crate) refresh: Option<String>,
-    /// The refresh token before, and until when it may still be tried: the answer that named its
-    /// successor may have been the only one that was lost.
+    /// The refresh token before, and until when it may still be tried: the server may not have
+    /// completed the rotation.
     pub(crate) previous: Option<(String, u64)>,
     /// The private key that the token is bound to, as PKCS #8 in Base64.
     pub(crate) key: Option<String>,
@@ -32,7 +32,7 @@ pub struct Tokens {
 
 /// How long the previous refresh token is kept.
 const GRACE: Duration = Duration::from_secs(600);
-/// A token is renewed so long before its end, or in the last quarter of a short life.
+/// A token is renewed this long before it expires, or in the last quarter of a shorter life.
 const MARGIN: Duration = Duration::from_secs(30);
 
 impl Tokens {
@@ -60,7 +60,7 @@ impl Tokens {
         &self.scopes
     }
 
-    /// Whether it can be renewed without a person.
+    /// Whether the token can be renewed without a person.
     pub fn is_renewable(&self) -> bool {
         self.refresh.is_some()
     }
@@ -118,7 +118,7 @@ pub(crate) struct TokenRefusal {
 }
 
 impl TokenAnswer {
-    /// Whether the token is of a type that we can use.
+    /// Refuses a token of a type that we cannot use.
     pub(crate) fn check(&self, is_bound: bool) -> Result<(), AuthError> {
         let is = |name: &str| self.token_type.eq_ignore_ascii_case(name);
         let is_plain = self.access_token.bytes().all(|byte| byte.is_ascii_graphic());
@@ -165,13 +165,13 @@ impl TokenAnswer {
     }
 }
 
-/// The present, in milliseconds since 1970.
+/// The current time, in milliseconds since 1970.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u64
 }
 
-/// Some servers write the number as a string.
+/// Reads a number that some servers write as a string.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Option::<serde_json::Value>::deserialize(deserializer)?;
     Ok(value.and_then(|value| match value {

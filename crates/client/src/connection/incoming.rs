@@ -1,4 +1,4 @@
-//! What a transport tells its connection, and what the connection tells the tap.
+//! Passes the reports of a transport to its connection, and those of the connection to the tap.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,7 @@ use crate::error::OpenError;
 use crate::io::{CallKey, Input, LinkKind};
 use crate::link::Receiver;
 
-/// Tells the tap of a link that is opened; 0 without a tap.
+/// Reports a new link to the tap, and returns its number; 0 without a tap.
 pub(super) fn open_link(config: &ClientConfig, kind: LinkKind) -> u64 {
     config.tap.as_ref().map_or(0, |(tap, name)| {
         let transport = match kind {
@@ -24,7 +24,7 @@ pub(super) fn open_link(config: &ClientConfig, kind: LinkKind) -> u64 {
     })
 }
 
-/// A transport's way to its connection, which it does not keep alive.
+/// A transport's handle of its connection, which does not keep it alive.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) connection: Weak<Connection>,
@@ -57,7 +57,8 @@ impl Receiver for Incoming {
     }
 
     fn is_tapped(&self) -> bool {
-        self.connection.upgrade().is_some_and(|connection| connection.config.tap.is_some())
+        let Some(connection) = self.connection.upgrade() else { return false };
+        connection.config.tap.as_ref().is_some_and(|(tap, _)| tap.is_on())
     }
 
     fn exchanged(&self, call: Option<CallKey>, exchange: &HttpExchange) {

@@ -6,7 +6,7 @@ use super::*;
 use crate::io::LinkKind;
 use crate::link::Opening;
 
-/// A server that says nothing.
+/// A server that sends nothing.
 #[derive(Debug)]
 struct Silent;
 
@@ -81,7 +81,7 @@ async fn a_holder_that_takes_nothing_still_gets_the_result() {
     assert!(matches!(taken.last(), Some(Notice::Done(Ok(_)))));
 }
 
-/// A server whose messages nobody takes.
+/// A transport that never takes its orders.
 #[derive(Debug)]
 struct Stuck(Mutex<Option<Link>>);
 
@@ -113,7 +113,7 @@ async fn a_server_that_asks_for_ever_and_reads_nothing_costs_bounded_memory() {
     }
     let waiting = link.orders.len();
     assert_eq!(waiting, 1 + MAX_REPLIES, "the handshake, and answers up to the limit");
-    // Once it reads, it is answered again.
+    // Once the server reads, it is answered again.
     while link.orders.try_recv().is_ok() {}
     ask("ping");
     assert_eq!(link.orders.len(), 1);

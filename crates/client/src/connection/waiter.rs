@@ -1,4 +1,4 @@
-//! The holder of a call, and what it is told.
+//! The holder of a call, and its notices.
 
 use sabir_wire::Raw;
 use sabir_wire::types::{LogMessage, Progress, SubscriptionFilter};
@@ -13,7 +13,7 @@ use crate::io::CallKey;
 /// dropped, and questions are refused. There is always room for the result.
 pub(super) const MAX_CALL_EVENTS: usize = 64;
 
-/// What a call tells its holder.
+/// A notice for the holder of a call.
 #[derive(Debug)]
 pub(crate) enum Notice {
     Progress(Progress),
@@ -35,16 +35,16 @@ pub(crate) struct Begun {
     pub(crate) notices: mpsc::Receiver<Notice>,
 }
 
-/// The way to the holder of a call.
+/// The sender of notices to the holder of a call.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    /// The call that it is made for, as the tap knows it.
+    /// The call on whose behalf it is made, by its number for the tap.
     origin: u64,
     notices: mpsc::Sender<Notice>,
 }
 
 impl Waiter {
-    /// For a call that is made for the call `origin`.
+    /// For a call on behalf of the call `origin`.
     pub(super) fn new(origin: u64) -> (Self, mpsc::Receiver<Notice>) {
         let (notices, noticed) = mpsc::channel(MAX_CALL_EVENTS + 1);
         (Self { origin, notices }, noticed)
@@ -54,7 +54,7 @@ impl Waiter {
         self.origin
     }
 
-    /// Tells the holder; gives back what it does not take. The last place is kept for the result.
+    /// Sends a notice, and returns it if the queue is full. The last place is kept for the result.
     pub(super) fn tell(&self, notice: Notice) -> Result<(), Notice> {
         match self.notices.capacity() {
             0 | 1 => Err(notice),
@@ -63,7 +63,7 @@ impl Waiter {
     }
 
     pub(super) fn finish(self, result: Result<Raw, CallError>) {
-        // The holder may have left.
+        // The holder may have dropped the call.
         let _ = self.notices.try_send(Notice::Done(result));
     }
 }

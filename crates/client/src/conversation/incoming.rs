@@ -1,15 +1,16 @@
 //! Messages of the server.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use sabir_wire::mirror::mirrored_arguments;
 use sabir_wire::raise::{self, ServerRequest};
 use sabir_wire::types::{Question, ServerNotification};
 use sabir_wire::{Code, Era, ErrorObject, Id, Incoming, Malformed, MalformedKind, Message};
-use sabir_wire::{Method, Problem, Raw, Request};
+use sabir_wire::{Method, Page, Problem, Raw, Request};
 
 use super::opening::Phase;
-use super::{Conversation, Running};
+use super::{Conversation, Listing, Running};
 use crate::error::CallError;
 use crate::io::{CallKey, LinkKind, Output};
 use crate::request::RequestBody;
@@ -57,7 +58,7 @@ impl Conversation {
         }
     }
 
-    /// Noise on standard output, or an answer that cannot be read.
+    /// Handles noise on standard output, or an answer that cannot be parsed.
     fn on_malformed(
         &mut self,
         now: Instant,
@@ -67,7 +68,7 @@ impl Conversation {
     ) {
         tracing::debug!(mistake = ?malformed.kind, "dropped a message of the server");
         let call = malformed.id.or(exchange.map(CallKey::id)).or_else(|| {
-            // Too long to be noise: it must be the answer to the only call.
+            // A message this long is not noise: it must be the answer to the only call.
             let is_answer = malformed.kind == MalformedKind::TooLong;
             (is_answer && self.calls.len() == 1).then(|| self.calls.keys().next().cloned())?
         });
@@ -95,7 +96,7 @@ impl Conversation {
         if self.answers_opening(now, id, &result, out) {
             return;
         }
-        // Answers that nobody waits for are those of cancelled calls, or mistakes.
+        // An answer without a call belongs to a cancelled call, or is a mistake of the server.
         let Some(running) = self.finish(id, out) else { return };
         let call = running.key;
         let result = match result {
@@ -111,16 +112,19 @@ impl Conversation {
     /// Remembers which arguments are repeated in headers, and leaves out tools with invalid
     /// annotations. Spec: basic/transports/streamable-http, "Custom Headers from Tool Parameters".
     fn learn(&mut self, running: &Running, result: Raw) -> Raw {
-        let is_list = matches!(running.request.body, RequestBody::Known(Request::ListTools(_)));
+        let RequestBody::Known(Request::ListTools(page)) = &running.request.body else {
+            return result;
+        };
         let is_modern =
             matches!(self.phase, Phase::Open(revision) if revision.era() == Era::Modern);
-        if !is_list || !is_modern || self.link != LinkKind::Http {
+        if !is_modern || self.link != LinkKind::Http {
             return result;
         }
         let Some(Ok(tools)) = result.member("tools").map(|tools| tools.read::<Vec<Raw>>()) else {
             return result;
         };
         let mut kept = Vec::with_capacity(tools.len());
+        let mut mirrored = HashSet::new();
         for tool in &tools {
             let name = tool.member("name").and_then(|name| name.read::<String>().ok());
             let schema = tool.member("inputSchema").and_then(|schema| schema.read().ok());
@@ -134,17 +138,37 @@ impl Conversation {
                     if mirrors.is_empty() {
                         self.mirrors.remove(&name);
                     } else {
+                        mirrored.insert(name.clone());
                         self.mirrors.insert(name, mirrors);
                     }
                 }
                 Err(error) => tracing::warn!(tool = name, %error, "left out a tool of the server"),
             }
         }
+        let next = result.member("nextCursor").and_then(|next| next.read().ok());
+        self.forget_tools(page, next, mirrored);
         if kept.len() == tools.len() {
             return result;
         }
         let kept = Raw::of(&kept).unwrap_or_default();
         result.with_members(&[("tools", Some(kept.text()))])
+    }
+
+    /// Forgets the tools that a complete list no longer has. `mirrored` are those of one page, and
+    /// `next` is the cursor of the page after it.
+    fn forget_tools(&mut self, page: &Page, next: Option<Box<str>>, mirrored: HashSet<String>) {
+        if page.cursor.is_none() {
+            self.listing = Listing::default();
+        }
+        if page.cursor != self.listing.next {
+            return;
+        }
+        self.listing.mirrored.extend(mirrored);
+        self.listing.next = next;
+        if self.listing.next.is_none() {
+            let listed = std::mem::take(&mut self.listing).mirrored;
+            self.mirrors.retain(|name, _| listed.contains(name));
+        }
     }
 
     fn on_request(
@@ -179,14 +203,14 @@ impl Conversation {
         };
         let certain = if let [call] = calls[..] { Some(call) } else { None };
         if let Some(running) = certain.and_then(|call| self.calls.get_mut(&call.id())) {
-            // A person may think as long as the call may take at most.
+            // A person may take until the maximum time of the call.
             running.deadline = None;
         }
         self.questions.insert(id.clone(), certain);
         out.push(Output::Ask { question: id, asked: Box::new(asked), calls });
     }
 
-    /// Why the question is not asked.
+    /// The reason to refuse a question, if there is one.
     fn refusal(&self, id: &Id, asked: &Question) -> Option<Problem> {
         let limit = self.config.limits.questions;
         if self.config.capabilities.lacks(&asked.needs()).is_some() {
@@ -237,7 +261,7 @@ impl Conversation {
                 if self.questions.remove(&cancelled.request).is_some() {
                     out.push(Output::Withdraw(cancelled.request));
                 } else if let Some(running) = self.finish(&cancelled.request, out) {
-                    // Only subscriptions are ended so.
+                    // Servers end only subscriptions in this way.
                     let result = Err(CallError::Lost("the server ended it".to_owned()));
                     out.push(Output::Finished { call: running.key, result });
                 }

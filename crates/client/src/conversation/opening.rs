@@ -1,9 +1,9 @@
 //! Which era the server belongs to, and the handshake of the legacy era.
 //!
-//! The question is `server/discover`. A server that answers it is modern, and so is one that answers
-//! with an error that only the modern era has. Any other answer means legacy, and so does silence:
-//! then the handshake is sent, while a late answer still counts. Spec: basic/versioning, "Backward
-//! Compatibility with Initialization-Based Versions".
+//! The probe is `server/discover`. A server that answers it is modern, and so is one that answers
+//! with an error that only the modern era has. After any other answer, or none in time, the server
+//! is taken for a legacy one: the handshake is sent, and a late answer to the probe still counts.
+//! Spec: basic/versioning, "Backward Compatibility with Initialization-Based Versions".
 
 use std::time::Instant;
 
@@ -16,26 +16,26 @@ use crate::error::{CallError, OpenError};
 use crate::io::{CallKey, Head, Order, Output, ServerInfo};
 use crate::request::CallRequest;
 
-/// Where the link stands.
+/// The state of the opening.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Phase {
     /// `server/discover` was sent.
     Probing {
         probe: CallKey,
         until: Instant,
-        /// The server wanted another revision, and was asked again.
+        /// The second probe: the server wanted another revision.
         is_again: bool,
     },
     /// `initialize` was sent.
     Greeting {
         hello: CallKey,
         until: Instant,
-        /// A question that was not answered in time.
+        /// The probe, if it was not answered in time.
         probe: Option<CallKey>,
     },
     /// Calls may begin.
     Open(Revision),
-    /// Not yet, or no longer.
+    /// Not open yet, or refused.
     Closed,
 }
 
@@ -98,7 +98,7 @@ impl Conversation {
         out.push(Output::Refused(error));
     }
 
-    /// Whether the answer belongs to the opening of the link; then it is handled.
+    /// Handles an answer that belongs to the opening of the link; `false` if it does not.
     pub(super) fn answers_opening(
         &mut self,
         now: Instant,
@@ -115,7 +115,7 @@ impl Conversation {
                 Err(error) => self.refuse(OpenError::Rpc(error.clone()), out),
             },
             Phase::Greeting { hello, probe: Some(probe), .. } if probe.id() == *id => {
-                // Late, and only good news count: the handshake is under way.
+                // A late answer counts only if it is a success: the handshake is in flight.
                 if let Some((info, revision)) = result.as_ref().ok().and_then(discovered) {
                     out.push(Output::Order(Order::Abort(hello)));
                     self.become_open(revision, info, true, out);
@@ -202,7 +202,7 @@ impl Conversation {
         out.push(Output::Ready(ServerInfo { revision, discovered, is_certain }));
     }
 
-    /// Whether the exchange belongs to the opening of the link; then its failure is handled.
+    /// Handles the failure of an exchange that belongs to the opening; `false` if it does not.
     pub(super) fn fails_opening(
         &mut self,
         now: Instant,
@@ -214,7 +214,7 @@ impl Conversation {
         let is_probe = match self.phase {
             Phase::Probing { probe, .. } if probe == exchange => true,
             Phase::Greeting { hello, .. } if hello == exchange => false,
-            // A late failure of the question says nothing.
+            // A late failure of the probe says nothing.
             Phase::Greeting { probe, .. } => return probe == Some(exchange),
             _ => return false,
         };
@@ -224,7 +224,7 @@ impl Conversation {
                 self.refuse(OpenError::Unauthorized { status: *status, challenge }, out);
             }
             CallError::Auth(error) => self.refuse(OpenError::Auth(error.clone()), out),
-            // A server that is down belongs to no era.
+            // The era of a server that is down cannot be told.
             CallError::Status { status: status @ (429 | 502 | 503 | 504), body } => {
                 self.refuse(OpenError::Status { status: *status, body: body.clone() }, out);
             }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! : call t {"name":"x"}        the caller begins tools/call, as call `t`; also `list t`, `listen t`
-//! : cancel t                   the caller no longer wants it
+//! : cancel t                   the caller cancels it
 //! : answer "q" {…}             a question is answered
-//! > {…}                        we say, compared as JSON; "…" stands for any value
-//! < {…}                        the server says; `<t {…}` in the exchange of call `t`
+//! > {…}                        we send, compared as JSON; "…" matches any value
+//! < {…}                        the server sends; `<t {…}` in the exchange of call `t`
 //! x t status 404               the exchange of `t` ended without an answer; also `x t lost`
-//! ! ready legacy               what else comes of it
+//! ! ready legacy               any other output
 //! + 5s                         time passes
 //! ```
 
@@ -29,7 +29,7 @@ struct Player {
 }
 
 #[track_caller]
-fn play(link: LinkKind, beginning: Beginning, script: &str) {
+fn play(link: LinkKind, beginning: Beginning, script: &str) -> Conversation {
     let mut config = ClientConfig::new("c", "1");
     config.capabilities =
         ClientCapabilities { roots: true, elicitation_form: true, ..ClientCapabilities::default() };
@@ -51,6 +51,7 @@ fn play(link: LinkKind, beginning: Beginning, script: &str) {
     }
     assert_eq!(player.events, [""; 0], "at the end");
     assert!(player.sent.is_empty(), "at the end: {:?}", player.sent);
+    player.conversation
 }
 
 impl Player {
@@ -109,7 +110,9 @@ impl Player {
                 let question = Id::parse(name).unwrap();
                 return self.handle(Input::Answer { question, answer });
             }
-            "list" => Request::ListTools(Page::default()),
+            "list" => {
+                Request::ListTools(Page { cursor: Some(rest.into()).filter(|_| rest != "{}") })
+            }
             "listen" => Request::Listen(Listen { filter: Default::default() }),
             "level" => Request::SetLevel(sabir_wire::types::Level::Info),
             _ => {
@@ -211,7 +214,7 @@ fn silence_is_followed_by_a_handshake_and_a_late_answer_still_counts() {
         "{PROBE}\n+ 4s\n+ 1s\n> {HELLO}\n{GREETED}\n{INITIALIZED}\n! ready legacy, in doubt"
     ));
     pipe(&format!("{PROBE}\n+ 5s\n> {HELLO}\n{DISCOVERED}\n! abort 2\n! ready modern\n{GREETED}"));
-    // A late refusal says nothing new.
+    // A late refusal changes nothing.
     let late = r#"< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
     pipe(&format!(
         "{PROBE}\n+ 5s\n> {HELLO}\n{late}\n{GREETED}\n{INITIALIZED}\n! ready legacy, in doubt"
@@ -411,4 +414,38 @@ fn tools_with_invalid_annotations_are_left_out_over_http() {
         ! done a {"tools":[{"name":"x","inputSchema":{"properties":{"p":{"type":"string","x-mcp-header":"P"}}}}]}
     "#,
     ));
+}
+
+#[test]
+fn tools_that_a_complete_list_no_longer_has_are_forgotten() {
+    let tool = |name: &str| {
+        format!(
+            r#"{{"name":"{name}","inputSchema":{{"properties":{{"p":{{"type":"string","x-mcp-header":"P"}}}}}}}}"#
+        )
+    };
+    let [a, b, c] = ["a", "b", "c"].map(tool);
+    let mut script = String::new();
+    let mut last = 1;
+    let mut list = |cursor: &str, tools: &[&String], next: &str| {
+        last += 1;
+        let tools = tools.iter().map(|tool| tool.as_str()).collect::<Vec<_>>().join(",");
+        let result = format!(r#"{{"tools":[{tools}]{next}}}"#);
+        script += &format!(
+            r#"
+            : list l{last} {cursor}
+            > {{"jsonrpc":"2.0","id":{last},"method":"tools/list","params":"…"}}
+            < {{"jsonrpc":"2.0","id":{last},"result":{result}}}
+            ! done l{last} {result}
+            "#
+        );
+    };
+    list("{}", &[&a, &b], "");
+    // `b` is still there, on the second page; a page that does not follow says nothing.
+    list("{}", &[&c], r#","nextCursor":"2""#);
+    list("7", &[], "");
+    list("2", &[&b], "");
+    let conversation = play(LinkKind::Http, Beginning::Probe, &modern(&script));
+    let mut names: Vec<_> = conversation.mirrors.into_keys().collect();
+    names.sort();
+    assert_eq!(names, ["b", "c"]);
 }

@@ -18,12 +18,13 @@ use crate::pending::Pending;
 const MAX_ERROR: u64 = 64 << 10;
 /// Characters of a body that an error shows.
 const MAX_SHOWN: usize = 200;
-/// How long a server may take to accept a message that has no answer. Then it is given up.
+/// How long a server may take to accept a message that has no answer. Then the message is dropped.
 const TELL_TIME: Duration = Duration::from_secs(60);
-/// How long leaving may take.
+/// How long ending a session may take.
 const LEAVE_TIME: Duration = Duration::from_secs(3);
 
-/// Posts a request, and reports what comes of it.
+/// Posts a request, and reports its answer. The rare branches are boxed: the task of every call is
+/// as large as the largest of them.
 pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing) {
     let Outgoing { frame, head, .. } = outgoing;
     let response = match remote.post(Some(call), frame, &head).await {
@@ -34,10 +35,10 @@ pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing)
         remote.remember_session(&response);
     }
     if !response.status().is_success() {
-        return refused(&remote, call, response).await;
+        return Box::pin(refused(&remote, call, response)).await;
     }
     if is_of_type(&response, "text/event-stream") {
-        return stream::answer(&remote, call, response.into_body()).await;
+        return Box::pin(stream::answer(&remote, call, response.into_body())).await;
     }
     let body = response.into_body().with_limit(remote.inbox.limits.message_size as u64);
     let mut pending = Pending::new();
@@ -71,13 +72,14 @@ pub(super) async fn leave(remote: &Remote) {
     let _ = tokio::time::timeout(LEAVE_TIME, remote.delete()).await;
 }
 
-/// A status other than success: an error of the protocol, or of something on the way.
+/// Reports a status other than success: an error of the protocol, or of a proxy on the way.
 async fn refused(remote: &Remote, call: CallKey, response: Response<Body>) {
     let status = response.status();
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
     if status == StatusCode::NOT_FOUND && remote.has_session() {
-        // The session is over, and nothing was done. A new handshake makes another.
+        // The session has ended, and the call was not run. The next handshake opens another
+        // session.
         let reason = "the server ended the session".to_owned();
         return remote.inbox.end(OpenError::Ended(reason), &[call]);
     }

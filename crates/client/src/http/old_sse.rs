@@ -1,5 +1,5 @@
-//! HTTP+SSE of 2024-11-05: one stream of events for everything that the server says, and an address,
-//! named by its first event, for everything that the client says.
+//! HTTP+SSE of 2024-11-05: one stream of events for all messages of the server, and an address,
+//! named by its first event, for all messages of the client.
 
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl Stream {
         Ok(Self { body: response.into_body(), events, waiting: Vec::new() })
     }
 
-    /// The address to post to. It must have the origin of the stream, or the server could send our
-    /// messages, and the headers with them, to anybody.
+    /// The address to post to. It must have the origin of the stream, or the server could direct
+    /// our messages, with their headers, to any host.
     async fn endpoint(&mut self, target: &HttpTarget) -> Result<String, OpenError> {
         let invalid = |reason: &str| OpenError::Invalid(reason.to_owned());
         while self.waiting.is_empty() {
@@ -94,7 +94,7 @@ impl Stream {
         Ok(endpoint.into())
     }
 
-    /// Delivers what the server says. Gives the reason of the end.
+    /// Delivers the messages of the server. Returns the reason of the end.
     async fn deliver(&mut self, inbox: &Inbox) -> String {
         loop {
             for event in self.waiting.drain(..) {

@@ -20,7 +20,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The conversation decides how long an answer may take.
+/// No limits: the conversation bounds the time of an answer.
 const LIMITS: Limits = Limits { head: Duration::MAX, idle: None, total: None, body: u64::MAX };
 
 /// One link to a server over HTTP.
@@ -104,7 +104,7 @@ impl Remote {
         if self.has_session() {
             let mut request = self.request(http::Method::DELETE, Bytes::new());
             self.add_session(&mut request);
-            // The server may not support it, or be gone.
+            // The server may not support it, or may be down.
             let _ = self.send(None, request).await;
         }
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use sabir_outbound::{Body, Error};
 use sabir_wire::{SseEvent, SseReader};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::SendError;
 use super::exchange::is_of_type;
@@ -15,18 +16,21 @@ use crate::error::CallError;
 use crate::io::CallKey;
 use crate::pending::{self, Pending};
 
-/// Time before a stream is resumed, unless the server says another.
+/// Time before a stream is resumed, unless the server sends another.
 const RETRY: Duration = Duration::from_secs(1);
-/// The times that a server may ask for: one that closes every stream must not make us ask without a
-/// pause.
+/// The range for a time that the server sends: a server that closes every stream must not make us
+/// reconnect without a pause.
 const MIN_RETRY: Duration = Duration::from_millis(50);
 const MAX_RETRY: Duration = Duration::from_secs(60);
-/// Attempts to resume a stream without a new event. Then its call has failed.
+/// Attempts in a row to resume a stream that fail or bring nothing. Then its call has failed.
 const MAX_ATTEMPTS: u32 = 5;
-/// How long the end of a stream whose answer has come may take. Then the connection is closed.
+/// An attempt that lasts so long counts as a success even if it brings nothing: proxies close idle
+/// connections.
+const LASTING: Duration = Duration::from_secs(5);
+/// How long a stream may take to end after its answer. Then the connection is closed.
 const END_TIME: Duration = Duration::from_secs(1);
 
-/// Where a stream stands.
+/// The position in a stream.
 #[derive(Debug)]
 struct Position {
     /// The last event with an id: the stream can be resumed after it.
@@ -51,7 +55,6 @@ impl Position {
     fn note(&mut self, event: &SseEvent) {
         if let Some(id) = &event.id {
             self.last = Some(id.clone()).filter(|id| !id.is_empty());
-            self.attempts = 0;
         }
         if let Some(retry) = event.retry {
             self.retry = Duration::from_millis(retry).clamp(MIN_RETRY, MAX_RETRY);
@@ -59,23 +62,29 @@ impl Position {
     }
 }
 
-/// Reads the stream that answers a call, to the answer.
+/// Reads the stream of a call until its answer.
 pub(super) async fn answer(remote: &Remote, call: CallKey, mut body: Body) {
     let mut position = Position::new();
     loop {
-        let error = match read(remote, Some(call), &mut body, &mut position).await {
+        let began = Instant::now();
+        let end = read(remote, Some(call), &mut body, &mut position).await;
+        if began.elapsed() >= LASTING {
+            position.attempts = 0;
+        }
+        let error = match end {
             End::Answered => {
-                // Read to its end, the connection can be used again.
+                // Once the body is read to its end, the connection can be used again.
                 let _ = tokio::time::timeout(END_TIME, drain(body)).await;
                 return;
             }
             End::Closed(error) => error,
         };
         let reason = error.map_or("the server closed the stream".to_owned(), |e| e.to_string());
-        // Only the legacy era gives events an id.
+        // Only legacy servers give events an id.
         body = match resume(remote, &mut position).await {
             Some(Ok(body)) => body,
-            // The request was sent, whatever became of the attempt to resume its stream.
+            // The request was sent, even if resuming its stream failed before a connection was
+            // made.
             Some(Err(error)) => {
                 return remote.inbox.fail(call, CallError::Lost(error.to_string()), None);
             }
@@ -88,6 +97,9 @@ pub(super) async fn answer(remote: &Remote, call: CallKey, mut body: Body) {
 async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body, SendError>> {
     let last = position.last.clone()?;
     loop {
+        if position.attempts >= MAX_ATTEMPTS {
+            return None;
+        }
         position.attempts += 1;
         tokio::time::sleep(position.retry).await;
         match remote.listen(Some(&last)).await {
@@ -99,8 +111,8 @@ async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body,
     }
 }
 
-/// Follows the stream of what belongs to no call, as long as the server offers it. `opened` is
-/// dropped when the server has opened or refused it.
+/// Follows the stream of messages that belong to no call, as long as the server offers it. `opened`
+/// is dropped when the server has opened or refused it.
 pub(super) async fn follow(remote: Arc<Remote>, opened: oneshot::Sender<()>) {
     let mut position = Position::new();
     let mut opened = Some(opened);
@@ -114,7 +126,7 @@ pub(super) async fn follow(remote: Arc<Remote>, opened: oneshot::Sender<()>) {
                 let _ = read(&remote, None, &mut body, &mut position).await;
                 position.attempts = 1;
             }
-            // Servers need not have one.
+            // The stream is optional.
             Ok(_) => return,
             Err(error) => tracing::debug!(%error, "the stream of notifications failed"),
         }
@@ -123,7 +135,7 @@ pub(super) async fn follow(remote: Arc<Remote>, opened: oneshot::Sender<()>) {
     }
 }
 
-/// Reads events to the answer of the call, or to the end of the stream.
+/// Reads events until the answer of the call, or the end of the stream.
 async fn read(
     remote: &Remote,
     call: Option<CallKey>,
@@ -138,6 +150,8 @@ async fn read(
             Ok(None) => return End::Closed(None),
             Err(error) => return End::Closed(Some(error)),
         };
+        // A comment will do: a server that makes its clients poll has nothing else to send.
+        position.attempts = 0;
         for event in events.push(&chunk) {
             match event {
                 Ok(event) => {

@@ -11,7 +11,9 @@ use sabir_client::{
 };
 use sabir_outbound::{Addresses, HttpClient, Limits, PlainHttp, Policy};
 use sabir_testkit::Provider;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use url::Url;
 
 /// A person who agrees to everything.
@@ -108,6 +110,72 @@ async fn our_own_credentials_need_no_person() {
     assert!(who(&service, "service").await.contains("service"));
 }
 
+/// The operator replaces logins by credentials of the service. The kept token, which has expired, is
+/// then renewed with a client that was never used before.
+#[tokio::test]
+async fn credentials_that_replace_logins_renew_the_kept_token() {
+    let provider = Provider::start(Duration::from_secs(1)).await.unwrap();
+    let keep = Arc::new(InMemory::default());
+    let ann = client(credentials(&provider, keep.clone(), person("ann")).0);
+    assert!(who(&ann, "ann").await.contains("ann"));
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let mut settings = OAuthSettings::new(Grant::ClientCredentials);
+    settings.client = Some(Registration::new("service", Some("secret".into())));
+    let service = client(credentials(&provider, keep, settings).0);
+    let called = tokio::time::timeout(Duration::from_secs(10), who(&service, "service")).await;
+    assert!(called.expect("the credentials are not locked twice").contains("service"));
+}
+
+/// A token endpoint that knows no client.
+async fn forgetful_endpoint() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/token", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let _ = socket.read(&mut [0; 4096]).await;
+            let body = r#"{"error":"invalid_client"}"#;
+            let length = body.len();
+            let head = "HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length:";
+            let _ = socket.write_all(format!("{head} {length}\r\n\r\n{body}").as_bytes()).await;
+        }
+    });
+    url
+}
+
+/// Changes the kept credentials, as JSON.
+async fn change(keep: &InMemory, change: impl FnOnce(&mut Value)) {
+    let mut kept = serde_json::to_value(keep.load().await.unwrap()).unwrap();
+    change(&mut kept);
+    keep.save(&serde_json::from_value(kept).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_registration_that_the_server_has_forgotten_is_replaced() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let keep = Arc::new(InMemory::default());
+    let ann = client(credentials(&provider, keep.clone(), person("ann")).0);
+    assert!(who(&ann, "ann").await.contains("ann"));
+    let endpoint = forgetful_endpoint().await;
+    change(&keep, |kept| {
+        kept["tokens"]["expires"] = 1.into();
+        kept["tokens"]["metadata"]["token_endpoint"] = endpoint.into();
+    })
+    .await;
+    let mut absent = person("ann");
+    absent.visit = None;
+    let failed = client(credentials(&provider, keep.clone(), absent).0).list_tools().await;
+    let failed = failed.unwrap_err();
+    assert_eq!(failed.auth(), Some(&AuthError::LoginNeeded), "{failed}");
+    let (target, auth) = credentials(&provider, keep, person("ann"));
+    assert!(who(&client(target), "ann").await.contains("ann"));
+    let issued = provider.issued();
+    assert_eq!((issued.registrations, issued.logins), (2, 2), "{issued:?}");
+    // Some servers show an unknown client only an error page. An operator then logs out.
+    auth.forget().await.unwrap();
+    auth.begin_login().await.unwrap();
+    assert_eq!(provider.issued().registrations, 3);
+}
+
 #[tokio::test]
 async fn a_token_that_is_refused_early_is_renewed_once() {
     let provider = Provider::start(LONG).await.unwrap();
@@ -123,8 +191,8 @@ async fn a_token_that_is_refused_early_is_renewed_once() {
     assert_eq!(issued.reused, 0, "{issued:?}");
 }
 
-/// Two users, one server, tokens that expire meanwhile: nobody ever sends the other's token, and each
-/// token is renewed once, however many calls wait for it.
+/// Two users, one server, tokens that expire meanwhile: a user's token is never sent for the other,
+/// and each token is renewed once, however many calls wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_users_and_tokens_that_expire() {
     const ROUNDS: usize = 3;
@@ -165,8 +233,8 @@ async fn a_token_is_exchanged_and_never_sent_to_the_server() {
     for _ in 0..3 {
         assert!(who(&ann, "ann").await.contains("ann"));
     }
-    let nobody = exchange(None, issuer).list_tools().await.unwrap_err();
-    assert_eq!(nobody.auth(), Some(&AuthError::NoSubject), "{nobody}");
+    let anonymous = exchange(None, issuer).list_tools().await.unwrap_err();
+    assert_eq!(anonymous.auth(), Some(&AuthError::NoSubject), "{anonymous}");
     // The server names another issuer than the one that may see the token.
     let elsewhere = exchange(Some("subject-of-ann"), "https://as.example").list_tools().await;
     let refused = elsewhere.unwrap_err().to_string();

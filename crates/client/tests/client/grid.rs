@@ -43,7 +43,7 @@ async fn everywhere(check: impl AsyncFn(&Cell)) {
             check(&Cell::new(revision, way).await).await;
         }
     }
-    // The old transport has the first revision only; later ones work on it all the same.
+    // The old transport belongs to the first revision; later ones work on it as well.
     check(&Cell::new(Revision::ALL[0], Way::OldSse).await).await;
 }
 
@@ -148,7 +148,7 @@ async fn changes_are_announced_after_they_are_watched() {
         let registry = cell.server.engine.registry();
         let until = tokio::time::Instant::now() + Duration::from_secs(20);
         let mut wanted = vec![Topic::Tools, Topic::Resource("memo:///a".into())];
-        // The subscription begins at some time: change until it is heard.
+        // The subscription begins at some time: change until the change is announced.
         while !wanted.is_empty() {
             assert!(tokio::time::Instant::now() < until, "{name}: {wanted:?}");
             cell.server.change();

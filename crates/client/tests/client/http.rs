@@ -1,4 +1,4 @@
-//! What is particular about HTTP: sessions, credentials, streams that never end.
+//! The rules of HTTP alone: sessions, credentials, streams that never end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +24,8 @@ fn client(target: HttpTarget, revision: Revision) -> Client {
     Client::new(Arc::new(HttpTransport::new(target)), config, Arc::new(Robot::default()))
 }
 
-/// A legacy server that forgets its first session when a tool is called in it. Counts handshakes and
-/// calls.
+/// A legacy server that forgets its first session when a tool is called in it. Counts handshakes
+/// and calls.
 async fn forgetful(counts: Arc<[AtomicUsize; 2]>) -> HttpTarget {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -175,7 +175,70 @@ async fn the_first_call_waits_for_the_stream_on_which_it_may_be_asked() {
     client.call_tool("t", json!({})).await.unwrap();
 }
 
-/// A server that answers every request with these bytes, then goes on for ever with the others.
+/// A legacy server that closes the stream of each call at once. When the stream is resumed, it sends
+/// these bytes, and from the given time on the result. Counts the times.
+async fn polling(sent: &'static str, done: usize) -> (HttpTarget, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let resumed = Arc::new(AtomicUsize::new(0));
+    let times = resumed.clone();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let (text, body) = read_request(&mut socket).await;
+            let method = body["method"].as_str();
+            let is_resumed = text.contains("last-event-id");
+            let json = |id: &Value, result: Value| {
+                json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
+            };
+            let (status, kind, said) = match method {
+                Some("initialize") => (
+                    "200 OK",
+                    "application/json",
+                    json(
+                        &body["id"],
+                        json!({
+                            "protocolVersion": Revision::NEWEST_LEGACY.date(),
+                            "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" },
+                        }),
+                    ),
+                ),
+                Some("tools/call") => {
+                    ("200 OK", "text/event-stream", "id: 1\nretry: 50\ndata:\n\n".to_owned())
+                }
+                None if is_resumed && times.fetch_add(1, Ordering::SeqCst) < done => {
+                    ("200 OK", "text/event-stream", sent.to_owned())
+                }
+                None if is_resumed => {
+                    // The first call of the client, after the handshake.
+                    let result = json(&json!(2), json!({ "content": [] }));
+                    ("200 OK", "text/event-stream", format!("id: 2\ndata: {result}\n\n"))
+                }
+                None => ("405 Method Not Allowed", "text/plain", String::new()),
+                Some(_) => ("202 Accepted", "text/plain", String::new()),
+            };
+            let head =
+                format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n");
+            let length = said.len();
+            let answer = format!("{head}content-length: {length}\r\n\r\n{said}");
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    (HttpTarget::new(format!("http://{address}/mcp")).unwrap(), resumed)
+}
+
+#[tokio::test]
+async fn a_stream_that_brings_nothing_is_not_resumed_for_ever() {
+    let (target, resumed) = polling("", usize::MAX).await;
+    let failed = client(target, Revision::NEWEST_LEGACY).call_tool("t", json!({})).await;
+    assert!(matches!(failed, Err(CallError::Lost(_))), "{failed:?}");
+    assert_eq!(resumed.load(Ordering::SeqCst), 5);
+    // A server that makes its clients poll sends comments.
+    let (target, resumed) = polling(": wait\n\n", 9).await;
+    client(target, Revision::NEWEST_LEGACY).call_tool("t", json!({})).await.unwrap();
+    assert_eq!(resumed.load(Ordering::SeqCst), 10);
+}
+
+/// A server that answers every request with the first bytes, then repeats the others for ever.
 async fn endless(head: &'static str, rest: &'static [u8]) -> HttpTarget {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -221,7 +284,7 @@ async fn a_server_that_is_not_there_belongs_to_no_era() {
         matches!(&error, OpenError::Start(reason) if reason.contains("cannot connect")),
         "{error:?}"
     );
-    // When it comes up, it is found.
+    // Once the server is up, the client connects.
     let mut server = StandInServer::start().await;
     server.http(|settings| settings.address = address).await;
     let tools = client.list_tools().await.unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::opening::{answer, legacy};
 use crate::support::{Scripted, hasty};
 
-/// Whether this process has threads for work that computes.
+/// Whether this process has threads of the computing pool.
 fn has_computed() -> bool {
     let threads = fs::read_dir("/proc/self/task").unwrap();
     let names = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("comm")));

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sabir_client::{CallError, CallEvent, OpenError, Transport};
+use sabir_wire::types::SubscriptionFilter;
 use sabir_wire::{Era, Request, Revision};
 use serde_json::{Value, json};
 
 use crate::support::{Scripted, hasty};
 
-/// The answer to a message of a client: of a legacy server.
+/// The answer of a legacy server to a message.
 pub(crate) fn legacy(message: &Value) -> Vec<String> {
     let Some(id) = message.get("id") else { return Vec::new() };
     let result = match message["method"].as_str() {
@@ -27,7 +28,7 @@ pub(crate) fn legacy(message: &Value) -> Vec<String> {
     vec![answer(id, &result)]
 }
 
-/// The same, of a modern server.
+/// The answer of a modern server to a message.
 fn modern(message: &Value) -> Vec<String> {
     let id = &message["id"];
     let result = match message["method"].as_str() {
@@ -71,7 +72,7 @@ async fn any_error_that_is_not_a_modern_one_means_legacy() {
         }));
         assert_eq!(found.await, Ok((Era::Legacy, true)), "{code}");
     }
-    // So does a result that is none.
+    // So does an invalid result.
     let odd = Scripted::new(|_, message| {
         let id = &message["id"];
         Some(if is_probe(&message) { vec![answer(id, &json!({}))] } else { legacy(&message) })
@@ -90,7 +91,7 @@ async fn silence_means_legacy_but_is_doubtful() {
 #[tokio::test]
 async fn a_modern_server_that_is_slow_is_modern() {
     let slow = Scripted::new(|_, message| {
-        // It answers the question only when the handshake has come already.
+        // It answers the probe only after the handshake has arrived.
         if message["method"] == "initialize" {
             let late = json!({ "id": 1, "method": "server/discover" });
             return Some([modern(&late), vec![refuse(&message["id"], -32601)]].concat());
@@ -283,6 +284,33 @@ async fn a_question_on_a_pipe_goes_to_the_only_call_or_to_the_owner() {
     }
     let mut asked = asked;
     drop(first);
-    // Nobody wants its answer any more.
+    // The call was cancelled, and its question with it.
     asked.withdrawn().await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_ends_while_it_replaces_another_is_tried_again() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let listened = Arc::new(AtomicUsize::new(0));
+    let client = hasty(Scripted::new(move |_, message| {
+        if message["method"] != "subscriptions/listen" {
+            return Some(if message["id"].is_null() { Vec::new() } else { modern(&message) });
+        }
+        tell.send(message["params"]["notifications"].clone()).unwrap();
+        let ended = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": { "requestId": message["id"] },
+        });
+        let is_second = listened.fetch_add(1, Ordering::SeqCst) == 1;
+        Some(if is_second { vec![ended.to_string()] } else { Vec::new() })
+    }));
+    let tools = SubscriptionFilter { tools_list_changed: true, ..SubscriptionFilter::default() };
+    client.watch(tools.clone());
+    assert_eq!(told.recv().await.unwrap(), json!({ "toolsListChanged": true }));
+    client.watch(SubscriptionFilter { prompts_list_changed: true, ..tools });
+    for _ in 0..2 {
+        let again = tokio::time::timeout(Duration::from_secs(5), told.recv()).await;
+        let both = json!({ "toolsListChanged": true, "promptsListChanged": true });
+        assert_eq!(again.expect("no other attempt").unwrap(), both);
+    }
 }

@@ -1,4 +1,4 @@
-//! Clients, and servers that say what a test wants.
+//! Clients, and servers that answer as a test wants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use sabir_wire::{Era, Raw, Revision};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-/// Answers every question at once, and counts what it hears.
+/// Answers every question at once, and counts questions, progress and log messages.
 #[derive(Debug, Default)]
 pub(crate) struct Robot {
     pub(crate) asked: AtomicUsize,
@@ -44,7 +44,7 @@ impl Answerer for Robot {
     }
 }
 
-/// A client that can be asked everything, of this revision.
+/// A client of this revision that declares every capability.
 pub(crate) fn config(revision: Revision) -> ClientConfig {
     let capabilities = ClientCapabilities::everything();
     let mut config = ClientConfig { capabilities, ..ClientConfig::new("test", "1") };
@@ -78,8 +78,8 @@ pub(crate) async fn transport(server: &mut StandInServer, way: Way) -> Arc<dyn T
     HttpTarget::new(format!("{scheme}://{address}{path}")).unwrap().transport()
 }
 
-/// A server in memory that answers each line with a function; `None` ends the link. It can be opened
-/// again.
+/// A server in memory that answers each line with a function; `None` ends the link. It can be
+/// opened again.
 pub(crate) struct Scripted<F>(pub(crate) F, pub(crate) Arc<AtomicUsize>);
 
 impl<F> Scripted<F>

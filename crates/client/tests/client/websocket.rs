@@ -1,11 +1,13 @@
-//! What is particular about WebSocket: certificates, and servers that break the handshake or the
-//! rules.
+//! The rules of WebSocket alone: certificates, and servers that violate the handshake or the
+//! protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use sabir_client::{CallError, Client, HttpTarget, OpenError};
+use sabir_client::{
+    CallError, Client, Grant, HttpTarget, InMemory, Keep as _, OAuth, OAuthSettings, OpenError,
+};
 use sabir_outbound::{HttpClient, Policy};
 use sabir_testkit::{StandInServer, TlsFront};
 use sabir_wire::Revision;
@@ -71,18 +73,31 @@ async fn plain_ws_leaves_this_machine_for_nowhere_and_credentials_are_sent() {
     assert!(matches!(refused, OpenError::Unauthorized { status: 401, .. }), "{refused:?}");
     let target = target.with_header("Authorization", "Bearer secret").unwrap();
     assert_eq!(client(target, Revision::NEWEST).list_tools().await.unwrap().len(), 12);
-    // There is no endpoint.
+    // Nothing is served at this path.
     let target = HttpTarget::new(format!("ws://{address}/elsewhere")).unwrap();
     let target = target.with_header("Authorization", "Bearer secret").unwrap();
     let missing = client(target, Revision::NEWEST).open().await.unwrap_err();
     assert!(matches!(missing, OpenError::Status { status: 404, .. }), "{missing:?}");
 }
 
-/// A server that answers the handshakes, and then does what the test wants with a call.
-async fn server(act: impl AsyncFn(&mut WebSocketStream<TcpStream>) + 'static) -> HttpTarget {
+/// A server that demands another nonce so many times, answers the handshakes, and then does what
+/// the test wants with a call.
+async fn server(
+    nonces: usize,
+    act: impl AsyncFn(&mut WebSocketStream<TcpStream>) + 'static,
+) -> HttpTarget {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::task::spawn_local(async move {
+        for nonce in 0..nonces {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 4096]).await;
+            let head = format!(
+                "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: DPoP error=\"use_dpop_nonce\"\r\n\
+                 dpop-nonce: n{nonce}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            );
+            socket.write_all(head.as_bytes()).await.unwrap();
+        }
         let (socket, _) = listener.accept().await.unwrap();
         let mut socket = tokio_tungstenite::accept_async(socket).await.unwrap();
         while let Some(Ok(message)) = socket.next().await {
@@ -106,11 +121,11 @@ async fn server(act: impl AsyncFn(&mut WebSocketStream<TcpStream>) + 'static) ->
     HttpTarget::new(format!("ws://{address}/")).unwrap()
 }
 
-/// What a call of such a server ends with.
+/// The error of a call to such a server.
 async fn failure(act: impl AsyncFn(&mut WebSocketStream<TcpStream>) + 'static) -> CallError {
     tokio::task::LocalSet::new()
         .run_until(async {
-            let client = client(server(act).await, Revision::NEWEST_LEGACY);
+            let client = client(server(0, act).await, Revision::NEWEST_LEGACY);
             let called = client.call_tool("t", json!({}));
             tokio::time::timeout(Duration::from_secs(30), called).await.unwrap().unwrap_err()
         })
@@ -133,6 +148,30 @@ async fn a_call_ends_with_the_connection_and_its_reason() {
     });
     let long = long.await;
     assert!(matches!(long, CallError::Lost(_) | CallError::TooLong(_)), "{long:?}");
+}
+
+/// A key that a token is bound to, made for this test.
+const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgaSx3G7kfWiYfBTaY6H0jCb3ybe9h\
+    4vKjtsh7xfqdh7ihRANCAATbLWsQtW7aQhO8jdzkqOYVSHO85NI7nylspfozb1UJ13av+1cRSERU9+rVALzaoDmManRe\
+    IuEqddkruMUNJaNT";
+
+#[tokio::test]
+async fn the_handshake_is_repeated_as_often_as_other_requests() {
+    let kept = json!({ "tokens": {
+        "metadata": { "issuer": "https://as.example" }, "client": { "client_id": "me" },
+        "resource": "", "scopes": [], "access": "token", "issued": 0, "key": KEY,
+    } });
+    let keep = InMemory::default();
+    keep.save(&serde_json::from_value(kept).unwrap()).await.unwrap();
+    let opening = async {
+        let target = server(2, async |_| {}).await;
+        let settings = OAuthSettings::new(Grant::Code);
+        let auth = OAuth::new(&target.url, target.http.clone(), settings, Arc::new(keep));
+        let auth = Some(Arc::new(auth.unwrap()));
+        client(HttpTarget { auth, ..target }, Revision::NEWEST_LEGACY).open().await
+    };
+    let opened = tokio::task::LocalSet::new().run_until(opening).await;
+    assert!(opened.is_ok(), "{opened:?}");
 }
 
 #[tokio::test]

@@ -31,8 +31,8 @@ async fn read_request(socket: &mut TcpStream) {
     assert!(socket.read(&mut request).await.unwrap() > 0);
 }
 
-/// The server says its last words on the first connection while that is idle, and may close it. The
-/// second request must get an answer of its own.
+/// The server writes these bytes to the first connection while that is idle, and may close it. The
+/// second request must get its own answer.
 async fn second_request_after(last_words: &'static str, closes: bool) {
     let (listener, url) = listen().await;
     let (begin, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -55,7 +55,7 @@ async fn second_request_after(last_words: &'static str, closes: bool) {
     assert_eq!(get(&client, &url, &limits).await.unwrap(), "one");
     begin.notify_one();
     done.notified().await;
-    // It is seen when the runtime looks for events the next time.
+    // The runtime notices it when it next polls for events.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(get(&client, &url, &limits).await.unwrap(), "two");
     server.await.unwrap();
@@ -66,7 +66,7 @@ async fn a_request_is_not_lost_on_a_connection_that_the_server_has_closed() {
     second_request_after("", true).await;
 }
 
-/// It may have happened.
+/// The server may have handled the request.
 #[tokio::test]
 async fn a_request_that_was_sent_is_not_sent_again() {
     let (listener, url) = listen().await;
@@ -121,7 +121,7 @@ async fn a_connection_whose_body_was_not_read_is_not_used_again() {
         drop(response);
         assert_eq!(server.connections.load(Ordering::SeqCst), connections);
     }
-    // An empty one needs not be read.
+    // An empty body need not be read.
     let server = Server::start(|_| text("")).await;
     for _ in 0..2 {
         let request = http::Request::get(server.url("/")).body(bytes::Bytes::new()).unwrap();

@@ -11,7 +11,7 @@ fn to(status: StatusCode, location: &str) -> Response<Full<Bytes>> {
     response.body(Full::default()).unwrap()
 }
 
-/// Says what arrived.
+/// Answers with the request that arrived.
 fn describe(request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let mut names: Vec<_> = request.headers().keys().map(|name| name.as_str()).collect();
     names.retain(|name| !["host", "accept-encoding", "content-length"].contains(name));
