@@ -1,7 +1,7 @@
-//! The audit log: one line of JSON per call, who called what and what came of it.
+//! The audit log: one line of JSON per call, with the caller, the method and the outcome.
 //!
-//! Lines are written by a thread of its own, so that a slow disk delays no call. Tokens are never in
-//! them: only who they belong to.
+//! A thread writes the lines, so that a slow disk delays no call. They contain callers, never
+//! tokens.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ const MAX_ARGUMENTS: usize = 64 << 10;
 pub struct AuditSettings {
     /// The file; standard error without one.
     pub file: Option<PathBuf>,
-    /// The size at which a file is renamed to `FILE.1`, and a new one begun.
+    /// The size at which a file is renamed to `FILE.1` and a new one is started.
     pub rotate: u64,
     /// How many renamed files are kept.
     pub keep: u32,
@@ -42,7 +42,7 @@ impl Default for AuditSettings {
     }
 }
 
-/// Writes the audit log. Dropped, it writes what is left.
+/// Writes the audit log. Its destructor writes the remaining lines.
 #[derive(Debug)]
 pub(crate) struct Audit {
     lines: Option<SyncSender<String>>,
@@ -126,49 +126,96 @@ impl Drop for Audit {
     fn drop(&mut self) {
         drop(self.lines.take());
         if let Some(writer) = self.writer.take() {
-            // It ends when it has written everything.
+            // The thread ends when it has written everything.
             let _ = writer.join();
         }
     }
 }
 
 fn write_all(mut log: Log, lines: &Receiver<String>) {
-    let mut is_failing = false;
+    let mut lost = 0_u64;
     for line in lines {
-        let written = log.write(&line);
-        if let Err(error) = &written
-            && !is_failing
-        {
-            tracing::error!("cannot write the audit log: {error}");
+        match log.write(&line) {
+            Ok(()) => tell_lost(&mut lost),
+            Err(error) => {
+                if lost == 0 {
+                    tracing::error!("cannot write the audit log: {error}");
+                }
+                lost += 1;
+            }
         }
-        is_failing = written.is_err();
+    }
+    tell_lost(&mut lost);
+}
+
+fn tell_lost(lost: &mut u64) {
+    if *lost > 0 {
+        tracing::error!("{lost} lines of the audit log were lost (they could not be written)");
+        *lost = 0;
     }
 }
 
 enum Log {
     StandardError,
-    File { path: PathBuf, file: File, size: u64, rotate: u64, keep: u32 },
+    File(LogFile),
+}
+
+struct LogFile {
+    path: PathBuf,
+    /// `None` after the file was renamed, until the next one is opened.
+    file: Option<File>,
+    size: u64,
+    rotate: u64,
+    keep: u32,
+    /// The file cannot be renamed. It grows until it can.
+    is_stuck: bool,
 }
 
 impl Log {
     fn open(path: &Path, settings: &AuditSettings) -> io::Result<Self> {
         let (file, size) = append(path)?;
         let (rotate, keep) = (settings.rotate, settings.keep);
-        Ok(Self::File { path: path.to_owned(), file, size, rotate, keep })
+        let (path, file) = (path.to_owned(), Some(file));
+        Ok(Self::File(LogFile { path, file, size, rotate, keep, is_stuck: false }))
     }
 
     fn write(&mut self, line: &str) -> io::Result<()> {
-        let Self::File { path, file, size, rotate, keep } = self else {
-            return io::stderr().write_all(line.as_bytes());
-        };
-        let length = line.len() as u64;
-        if *size > 0 && *size + length > *rotate {
-            rename(path, *keep)?;
-            (*file, *size) = append(path)?;
+        match self {
+            Self::StandardError => io::stderr().write_all(line.as_bytes()),
+            Self::File(file) => file.write(line),
         }
+    }
+}
+
+impl LogFile {
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let length = line.len() as u64;
+        if self.file.is_some() && self.size > 0 && self.size + length > self.rotate {
+            self.rename();
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let (file, size) = append(&self.path)?;
+                self.size = size;
+                self.file.insert(file)
+            }
+        };
         file.write_all(line.as_bytes())?;
-        *size += length;
+        self.size += length;
         Ok(())
+    }
+
+    fn rename(&mut self) {
+        let renamed = rename(&self.path, self.keep);
+        match &renamed {
+            Ok(()) => self.file = None,
+            Err(error) if !self.is_stuck => {
+                tracing::error!("cannot rotate the audit log: {error}");
+            }
+            Err(_) => {}
+        }
+        self.is_stuck = renamed.is_err();
     }
 }
 
@@ -183,21 +230,27 @@ fn append(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, size))
 }
 
-/// Renames `FILE` to `FILE.1`, `FILE.1` to `FILE.2` and so on; the last one is replaced.
+/// Renames `FILE` to `FILE.1`, `FILE.1` to `FILE.2` and so on; the last one is replaced. Can be
+/// repeated after a failure: files after a missing number stay.
 fn rename(path: &Path, keep: u32) -> io::Result<()> {
     let numbered = |number: u32| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    if keep == 0 {
-        return std::fs::remove_file(path);
+    let last = (1..keep).find(|number| !numbered(*number).exists()).unwrap_or(keep);
+    for number in (1..last).rev() {
+        std::fs::rename(numbered(number), numbered(number + 1))?;
     }
-    for number in (1..keep).rev() {
-        // Those that are not there need no other name.
-        let _ = std::fs::rename(numbered(number), numbered(number + 1));
+    let renamed = match keep {
+        0 => std::fs::remove_file(path),
+        _ => std::fs::rename(path, numbered(1)),
+    };
+    match renamed {
+        // Somebody else has moved or removed it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        renamed => renamed,
     }
-    std::fs::rename(path, numbered(1))
 }
 
 #[cfg(test)]
@@ -235,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_who_what_and_what_came_of_it() {
+    fn a_line_has_the_caller_the_call_and_the_outcome() {
         let lines = written(AuditSettings::default(), |audit| {
             audit.record(&call(), &end(Decision::Allowed));
             audit.record(&call(), &end(Decision::Denied(vec!["a".into(), "b".into()])));
@@ -246,7 +299,7 @@ mod tests {
             let list = OverseenCall { method: Method::ListTools, ..call() };
             audit.record(&list, &end(Decision::Allowed));
         });
-        assert_eq!(lines.len(), 3, "lists are no calls");
+        assert_eq!(lines.len(), 3, "lists are not logged");
         let mut first = lines[0].clone();
         let time = first.as_object_mut().unwrap().remove("time").unwrap();
         let time = time.as_str().unwrap();
@@ -295,5 +348,54 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, ["audit", "audit.1", "audit.2"]);
+    }
+
+    /// A log whose files hold two of these lines, and keep two older files.
+    fn small(folder: &Path) -> Log {
+        std::fs::create_dir_all(folder).unwrap();
+        let settings = AuditSettings { rotate: 10, keep: 2, ..AuditSettings::default() };
+        Log::open(&folder.join("audit"), &settings).unwrap()
+    }
+
+    const LINE: &str = "line\n";
+
+    #[test]
+    fn a_rotation_without_a_next_file_leaves_the_old_ones_and_goes_on_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("logs");
+        let mut log = small(&folder);
+        let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        for _ in 0..2 {
+            log.write(LINE).unwrap();
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        for _ in 0..3 {
+            assert!(log.write(LINE).is_err());
+        }
+        std::fs::create_dir(&folder).unwrap();
+        for name in ["audit.1", "audit.2"] {
+            std::fs::write(folder.join(name), name).unwrap();
+        }
+        log.write(LINE).unwrap();
+        assert_eq!([text("audit"), text("audit.1"), text("audit.2")], [LINE, "audit.1", "audit.2"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_grows_and_older_files_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = small(folder.path());
+        let place = |name: &str| folder.path().join(name);
+        // A file cannot replace a folder.
+        std::fs::create_dir(place("audit.2")).unwrap();
+        std::fs::write(place("audit.1"), "old").unwrap();
+        for _ in 0..4 {
+            log.write(LINE).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(place("audit")).unwrap(), LINE.repeat(4));
+        assert_eq!(std::fs::read_to_string(place("audit.1")).unwrap(), "old");
+        std::fs::remove_dir(place("audit.2")).unwrap();
+        log.write(LINE).unwrap();
+        assert_eq!(std::fs::read_to_string(place("audit")).unwrap(), LINE);
+        assert_eq!(std::fs::read_to_string(place("audit.2")).unwrap(), "old");
     }
 }

@@ -10,14 +10,14 @@ use sabir_wire::Caller;
 
 use crate::claims::{Accepted, Reason};
 
-/// How many accepted tokens are remembered. With more, the one that was not used for the longest time
-/// is checked again when it comes back.
+/// How many accepted tokens are remembered. With more, the least recently used one is forgotten,
+/// and checked again with its next request.
 const ACCEPTED: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
-/// The same for refused ones, apart from the others: bad tokens cost nothing to make.
+/// The same for refused tokens, in a cache of their own: an attacker can make any number of them.
 const REFUSED: NonZeroUsize = NonZeroUsize::new(1000).expect("not zero");
 
-/// How long a refusal is remembered: what is not valid yet may be soon.
+/// How long a refusal is remembered, in seconds: a token that is not valid yet may be valid soon.
 const REFUSED_FOR: u64 = 10;
 
 /// The digest of a token.
@@ -49,7 +49,7 @@ impl Cache {
         }
     }
 
-    /// The verdict on a token, if it is known and holds.
+    /// The verdict on a token, if it is known and still valid.
     pub(crate) fn find(&self, token: &Digest, now: Duration) -> Option<Result<Caller, Reason>> {
         let now = now.as_secs();
         if let Some(known) = lock(&self.accepted).get(token)
@@ -61,12 +61,12 @@ impl Cache {
         refused.filter(|(_, until)| now < *until).map(|(reason, _)| Err(reason))
     }
 
-    /// Whether a token was accepted, and still is.
+    /// Whether a token was accepted, and the verdict is still valid.
     pub(crate) fn is_accepted(&self, token: &Digest, now: Duration) -> bool {
         lock(&self.accepted).peek(token).is_some_and(|known| now.as_secs() < known.until)
     }
 
-    /// Remembers a verdict, and gives it back.
+    /// Remembers a verdict, and returns it.
     pub(crate) fn keep(
         &self,
         token: Digest,

@@ -11,9 +11,9 @@ use x509_cert::ext::pkix::name::{DirectoryString, GeneralName};
 
 use crate::scopes::Grants;
 
-/// The caller whom a certificate (DER) identifies: its subject, or its first alternative name if that
-/// is empty, for which its issuer vouches. Names are written as in RFC 4514: `CN=ann,O=Example`.
-/// `None` if it has neither. Its signature and its validity are not checked here.
+/// The caller whom a certificate (DER) identifies: the subject, or the first alternative name if
+/// the subject is empty, under the name of the certificate's issuer. Names are written as in RFC
+/// 4514: `CN=ann,O=Example`. `None` if it has neither. Signature and validity are not checked here.
 ///
 /// The attributes of the subject (`cn`, `ou` and so on) and the alternative names (`uri`, `email`,
 /// `dns`) are claims, by which roles grant scopes.
@@ -57,7 +57,8 @@ fn add(claims: &mut Map<String, Value>, name: &str, value: &str) {
     }
 }
 
-/// An attribute of the subject as a claim; `None` if it has no short name, or its value is not text.
+/// An attribute of the subject as a claim; `None` if it has no short name, or its value is not
+/// text.
 fn claim(attribute: &AttributeTypeAndValue) -> Option<(String, String)> {
     let written = attribute.to_string();
     let (name, _) = written.split_once('=').filter(|(_, value)| !value.starts_with('#'))?;

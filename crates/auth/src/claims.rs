@@ -1,4 +1,4 @@
-//! What a token says, and whether it holds here and now.
+//! The claims of a token, and whether they are valid here and now.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::scopes::{Grants, texts};
 use crate::settings::{Settings, canonical};
 
-/// Why a token is refused. Clients see it.
+/// Why a token is refused. It is sent to clients.
 pub(crate) type Reason = &'static str;
 
 /// The rules for claims.
@@ -40,13 +40,13 @@ impl Rules {
         }
     }
 
-    /// Which of the issuers the claims name, by its place.
+    /// The index of the issuer that the claims name.
     pub(crate) fn issuer(&self, claims: &Map<String, Value>) -> Option<usize> {
         let named = claims.get("iss")?.as_str()?;
         self.issuers.iter().position(|issuer| issuer == named)
     }
 
-    /// Checks claims of this issuer whose origin is proven; `text` is how they were written.
+    /// Checks claims that this issuer made, as verified before; `text` is their JSON.
     pub(crate) fn check(
         &self,
         issuer: &str,
@@ -81,7 +81,7 @@ impl Rules {
     }
 }
 
-/// The user, or the client itself where there is none: some issuers give such a token no `sub`. A
+/// The user, or the client if the token has no user: some issuers give such a token no `sub`. A
 /// user whose name looks like that of a client is `user:NAME`.
 fn subject(claims: &Map<String, Value>) -> Option<String> {
     let text = |name| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());

@@ -1,8 +1,8 @@
-//! What clients are told: the metadata of this resource, and the challenges of refusals.
+//! Documents for clients: the metadata of this resource, and the challenges of refusals.
 //!
-//! Spec: RFC 9728, RFC 6750; basic/authorization of the revisions since 2025-03-26. One behaviour
-//! serves all of them: every challenge names the metadata, and the metadata is at both well-known
-//! places.
+//! Spec: RFC 9728, RFC 6750; basic/authorization of the revisions since 2025-03-26. All of them are
+//! served in the same way: every challenge names the metadata, and the metadata is at both
+//! well-known places.
 
 use bytes::Bytes;
 use sabir_transports::http::Denied;
@@ -13,10 +13,10 @@ use crate::settings::Settings;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-/// Where clients of 2025-03-26 look for the authorization server: at the root of this one.
+/// Where clients of 2025-03-26 look for the authorization server: at the root of this server.
 pub(crate) const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 
-/// What clients are told.
+/// The documents for clients.
 #[derive(Debug)]
 pub(crate) struct Documents {
     metadata: Bytes,
@@ -24,7 +24,7 @@ pub(crate) struct Documents {
     url: String,
     /// The paths at which it is served.
     paths: [String; 2],
-    /// The scopes that a client should ask for at first.
+    /// The scopes that a client should request at first.
     scopes: String,
 }
 
@@ -50,7 +50,7 @@ impl Documents {
         }
     }
 
-    /// The metadata, if it is at this path.
+    /// The metadata, if it is served at this path.
     pub(crate) fn metadata(&self, path: &str) -> Option<&Bytes> {
         self.paths.iter().any(|known| known == path).then_some(&self.metadata)
     }
@@ -62,7 +62,7 @@ impl Documents {
             Denied::Scopes(needed) => {
                 ("insufficient_scope", "this needs more scopes", needed.join(" "))
             }
-            // Nothing was wrong: no credentials were sent, or they could not be checked.
+            // No error: no credentials were sent, or they could not be checked.
             Denied::Missing | Denied::Unavailable => ("", "", self.scopes.clone()),
         };
         let mut challenge = "Bearer ".to_owned();

@@ -1,4 +1,4 @@
-//! Asking the issuer about an opaque token. Spec: RFC 7662.
+//! Token introspection: asks the issuer about an opaque token. Spec: RFC 7662.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use crate::issuer::{Issuer, Unavailable, limits};
 use crate::settings::Introspection;
 
-/// Questions at once. Further callers wait for their turn.
+/// Concurrent requests. Further callers wait for their turn.
 const MAX_AT_ONCE: usize = 32;
 
 /// Asks an issuer about opaque tokens.
@@ -26,7 +26,7 @@ pub(crate) struct Introspector {
     turns: Semaphore,
 }
 
-/// The answer: what the token says, and how it was written; `None` if the token is not valid.
+/// The answer: the claims of the token, and their JSON; `None` if the token is not valid.
 pub(crate) type Told = Option<(Map<String, Value>, String)>;
 
 impl Introspector {
@@ -34,7 +34,7 @@ impl Introspector {
         Self { issuer, client, settings, turns: Semaphore::new(MAX_AT_ONCE) }
     }
 
-    /// What the issuer knows about a token.
+    /// Asks the issuer about a token.
     pub(crate) async fn ask(&self, token: &str) -> Result<Told, Unavailable> {
         // The semaphore is never closed.
         let _turn = self.turns.acquire().await.map_err(|_| Unavailable)?;

@@ -15,10 +15,10 @@ use url::Url;
 
 use crate::keys::KeySet;
 
-/// Keys that are older are fetched again when they are next used, so that withdrawn ones are noticed.
+/// Older keys are fetched again when they are next used, so that withdrawn keys are noticed.
 const MAX_AGE: Duration = Duration::from_secs(3600);
 
-/// The longest pause after an issuer has not answered: it may be starting.
+/// The longest pause after a failed fetch: the issuer may be starting.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// The bounds of one exchange with an issuer.
@@ -36,15 +36,15 @@ pub(crate) fn limits() -> Limits {
 pub(crate) struct Issuer {
     url: String,
     client: HttpClient,
-    /// The shortest time between two fetches. The keys of a first fetch may be fetched again at once:
-    /// an issuer can have new ones any moment.
+    /// The shortest time between two fetches. Only after the first one the keys may be fetched
+    /// again at once: the issuer may have changed them just then.
     interval: Duration,
     state: ArcSwap<State>,
     /// One fetch at a time.
     fetching: Mutex<()>,
 }
 
-/// What is known of an issuer.
+/// The known metadata and keys of an issuer.
 #[derive(Clone, Debug, Default)]
 struct State {
     metadata: Option<Arc<Metadata>>,
@@ -71,7 +71,7 @@ pub(crate) struct Metadata {
     /// The whole document.
     pub(crate) text: Bytes,
     keys: Option<String>,
-    /// Where it is asked about tokens.
+    /// The introspection endpoint.
     pub(crate) introspection: Option<String>,
 }
 
@@ -82,7 +82,7 @@ struct Document {
     introspection_endpoint: Option<String>,
 }
 
-/// An issuer that has not answered, or not usefully. The reason is in the log.
+/// The issuer gave no valid answer. The reason is in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unavailable;
 
@@ -101,7 +101,7 @@ impl Issuer {
         &self.url
     }
 
-    /// The keys for a token, if they are at hand. Old ones are used while they are fetched again.
+    /// The keys for a token, if they are cached. Old keys are used while they are fetched again.
     pub(crate) fn known_keys(self: &Arc<Self>, header: &Header) -> Option<Arc<KeySet>> {
         let state = self.state.load_full();
         if !state.keys.fits(header) {
@@ -117,7 +117,7 @@ impl Issuer {
         Some(keys)
     }
 
-    /// The keys for a token. They are fetched if none of those that are known fits it.
+    /// The keys for a token. They are fetched if no cached key fits the token.
     pub(crate) async fn keys(
         self: &Arc<Self>,
         header: &Header,
@@ -130,7 +130,7 @@ impl Issuer {
         if state.fetched.is_none() { Err(Unavailable) } else { Ok(state.keys.clone()) }
     }
 
-    /// The metadata. It is fetched if it is not known.
+    /// The metadata. It is fetched if it is not cached.
     pub(crate) async fn metadata(self: &Arc<Self>) -> Result<Arc<Metadata>, Unavailable> {
         let mut state = self.state.load_full();
         if state.metadata.is_none() {
@@ -139,8 +139,8 @@ impl Issuer {
         state.metadata.clone().ok_or(Unavailable)
     }
 
-    /// Fetches everything, unless somebody has since `before` was read, or the last try was a moment
-    /// ago. If it fails, what is known stays.
+    /// Fetches metadata and keys, unless another caller has done so since `before` was read, or the
+    /// last fetch was too recent. A failure keeps the cached state.
     async fn refresh(&self, before: &Arc<State>) -> Arc<State> {
         let _one = self.fetching.lock().await;
         let known = self.state.load_full();
@@ -168,7 +168,7 @@ impl Issuer {
 
     async fn fetch(&self) -> Result<(Metadata, KeySet), String> {
         let metadata = self.discover().await?;
-        // An issuer of opaque tokens may have none.
+        // An issuer of opaque tokens may have no keys.
         let Some(url) = metadata.keys.as_deref() else { return Ok((metadata, KeySet::default())) };
         let json = self.get(url).await?.ok_or("its keys were not found")?;
         let keys = KeySet::parse(&json).map_err(|error| format!("invalid keys: {error}"))?;
@@ -181,7 +181,7 @@ impl Issuer {
             let Some(text) = self.get(&place).await? else { continue };
             let document: Document = serde_json::from_slice(&text)
                 .map_err(|error| format!("invalid metadata at {place}: {error}"))?;
-            // Or one issuer could speak for another.
+            // Otherwise one issuer could issue tokens in the name of another.
             if document.issuer != self.url {
                 let named = &document.issuer;
                 return Err(format!("its metadata names the issuer `{named}` (expected this one)"));

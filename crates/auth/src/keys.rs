@@ -10,7 +10,7 @@ use crate::token::Token;
 /// How many keys of one issuer are kept. Further ones are ignored.
 const MAX_KEYS: usize = 64;
 
-/// How many keys are tried for a token that names none. Each costs a verification.
+/// How many keys are tried for a token without a key id. Each costs a verification.
 const MAX_TRIED: usize = 4;
 
 /// The keys of an issuer that can sign tokens.
@@ -22,7 +22,7 @@ pub(crate) struct KeySet {
 #[derive(Debug)]
 struct Key {
     id: Option<String>,
-    /// The only algorithms that it may be used with.
+    /// The only algorithms that the key may be used with.
     algorithms: Vec<Algorithm>,
     key: DecodingKey,
 }
@@ -33,7 +33,7 @@ struct Document {
 }
 
 impl KeySet {
-    /// Reads a set. Keys that are of no use here are left out: an issuer may have others.
+    /// Reads a set. Keys that cannot verify tokens are left out: an issuer may publish others, too.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Document { keys } = serde_json::from_slice(json)?;
         let keys = keys.into_iter().filter_map(|key| Key::new(serde_json::from_value(key).ok()?));
@@ -80,7 +80,7 @@ impl Key {
             AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
                 vec![Algorithm::EdDSA]
             }
-            // A shared secret has no place in a public document.
+            // A shared secret must not be in a public document.
             _ => return None,
         };
         let declared = jwk.common.key_algorithm.map(Algorithm::try_from);

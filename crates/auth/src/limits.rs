@@ -11,8 +11,8 @@ use sabir_budget::{Rate, network};
 use sabir_engine::{Limited, OverseenCall};
 use sabir_wire::Method;
 
-/// How many buckets are kept. With more, the one that was not used for the longest time is forgotten,
-/// and begins anew.
+/// How many buckets are kept. With more, the least recently used one is forgotten, and starts empty
+/// with its next call.
 const MAX_BUCKETS: NonZeroUsize = NonZeroUsize::new(100_000).expect("not zero");
 
 pub(crate) const DAY: u64 = 24 * 60 * 60;
@@ -20,11 +20,11 @@ pub(crate) const DAY: u64 = 24 * 60 * 60;
 /// How often something may be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// What shares one bucket.
+    /// The calls that share one bucket.
     pub per: Vec<Per>,
-    /// The only tools that it is for; `*` at the end stands for the rest of a name. All if empty.
+    /// The only tools that are limited; `*` at the end matches the rest of a name. All if empty.
     pub tools: Vec<String>,
-    /// The only source that it is for.
+    /// The only source that is limited.
     pub source: Option<String>,
     /// How often in the long run.
     pub rate: Option<Rate>,
@@ -32,7 +32,7 @@ pub struct Limit {
     pub quota: Option<u64>,
 }
 
-/// What shares one bucket. Without any of them, everything does.
+/// The calls that share one bucket. If a limit has none of these, all calls share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
     /// The calls of one caller.
@@ -54,7 +54,7 @@ pub(crate) struct Limits {
 
 #[derive(Clone, Copy, Default)]
 struct Bucket {
-    /// When it will be empty again, in nanoseconds.
+    /// When the bucket will be empty again, in nanoseconds.
     empty_at: u128,
     day: u64,
     used: u64,
@@ -73,18 +73,18 @@ impl Limit {
         is_source && is_tool
     }
 
-    /// What the calls of the same bucket have in common.
+    /// The values that the calls of the same bucket have in common.
     pub(crate) fn bucket<'a>(&self, call: &'a OverseenCall) -> Shared<'a> {
         let has = |per| self.per.contains(&per);
         let caller = has(Per::Caller).then(|| (call.caller.issuer(), call.caller.subject()));
         let address = call.caller.address().filter(|_| has(Per::Address)).map(network);
-        // Names that do not exist share a bucket, or they could displace all others.
+        // Unknown names share a bucket, or they could displace all others.
         let name = call.name.as_deref().filter(|_| has(Per::Tool) && call.source.is_some());
         let source = call.source.as_deref().filter(|_| has(Per::Source));
         (caller, address, name, source)
     }
 
-    /// The part of it that one of so many nodes has.
+    /// The part of the limit for one of `nodes` nodes.
     fn part(&self, nodes: usize) -> Self {
         let count = u32::try_from(nodes.max(1)).unwrap_or(u32::MAX);
         let rate = |rate: Rate| Rate {
@@ -115,11 +115,11 @@ impl Limit {
     }
 }
 
-/// What the calls of one bucket have in common.
+/// The values that the calls of one bucket have in common.
 pub(crate) type Shared<'a> =
     (Option<(&'a str, &'a str)>, Option<IpAddr>, Option<&'a str>, Option<&'a str>);
 
-/// For people: `10 in 1s per caller`.
+/// As shown to people: `10 in 1s per caller`.
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(Rate { calls, period, .. }) = self.rate {
@@ -148,7 +148,7 @@ impl Limits {
         Self { limits, buckets, hasher: RandomState::new() }
     }
 
-    /// The limits that a call is counted by, each with its number.
+    /// The limits that apply to a call, each with its number.
     pub(crate) fn of<'a>(
         &'a self,
         call: &'a OverseenCall,
@@ -161,8 +161,8 @@ impl Limits {
         limits.filter(|(_, limit)| limit.fits(call))
     }
 
-    /// Counts a call at `now`, the time since 1970, on one of so many nodes. It is counted nowhere if
-    /// any limit forbids it.
+    /// Counts a call at `now`, the time since 1970, on one of `nodes` nodes. No limit counts a call
+    /// that another limit refuses.
     pub(crate) fn admit(
         &self,
         call: &OverseenCall,
@@ -289,7 +289,7 @@ mod tests {
             limits.admit(&OverseenCall { caller, ..one }, at(0), 1).is_ok()
         };
         assert!(from("ann", "192.0.2.1") && !from("bob", "192.0.2.1") && from("bob", "192.0.2.2"));
-        // One host can have all of a network.
+        // One host can have every address of a /64 network.
         assert!(from("ann", "2001:db8::1") && !from("ann", "2001:db8::2"));
         assert!(from("ann", "2001:db8:0:1::1"));
     }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_limit_forbids_is_counted_by_none() {
+    fn a_call_that_one_limit_refuses_is_counted_by_none() {
         let limits = Limits::new(vec![
             Limit { quota: Some(2), ..Limit::default() },
             Limit { rate: rate(1, 1), ..Limit::default() },

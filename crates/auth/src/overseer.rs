@@ -15,7 +15,7 @@ use crate::shared_limits;
 #[derive(Debug)]
 pub struct Overseer {
     limits: Arc<Limits>,
-    /// Whose nodes count together.
+    /// The cluster whose nodes count together.
     cluster: Option<Cluster>,
     audit: Option<Audit>,
     /// The time since 1970 at the start, and the monotonic clock that counts from there.
@@ -31,7 +31,7 @@ impl Overseer {
         Ok(Self { limits, cluster: None, audit, began: (now, Instant::now()) })
     }
 
-    /// The same, which counts together with the other nodes of a cluster.
+    /// Counts together with the other nodes of the cluster.
     #[must_use]
     pub fn among(mut self, cluster: Option<Cluster>) -> Self {
         self.cluster = cluster;

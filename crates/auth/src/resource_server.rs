@@ -1,4 +1,4 @@
-//! Finds out who calls: the one place where a token becomes a caller.
+//! Establishes the caller: the one place where a token becomes a caller.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,7 +18,7 @@ use crate::keys::KeySet;
 use crate::settings::{BadSettings, Settings};
 use crate::token::{MAX_TOKEN, Token, is_jwt};
 
-/// Establishes callers by access tokens of OAuth issuers. Clones are the same.
+/// Establishes callers by access tokens of OAuth issuers. Clones share their state.
 #[derive(Clone)]
 pub struct ResourceServer(Arc<Inner>);
 
@@ -33,7 +33,7 @@ struct Inner {
     lends_tokens: bool,
 }
 
-/// What can be said about a token.
+/// The verdict on a token, as far as the keys are known.
 enum Verdict {
     Final(Result<Accepted, Reason>),
     /// The keys of this issuer are needed.
@@ -41,7 +41,7 @@ enum Verdict {
 }
 
 impl ResourceServer {
-    /// A resource server. Issuers are asked when the first token of theirs comes.
+    /// A resource server. An issuer is contacted when its first token arrives.
     pub fn new(settings: &Settings) -> Result<Self, BadSettings> {
         settings.check()?;
         // The operator named the issuers: they may be in a private network.
@@ -65,7 +65,7 @@ impl ResourceServer {
 }
 
 impl Inner {
-    /// The verdict on a token that is known or needs no waiting.
+    /// The verdict on a token, if it is cached or needs no request to the issuer.
     fn known(&self, token: &str) -> Option<Result<Caller, Denied>> {
         let (digest, now) = (Digest::of(token), now());
         if let Some(known) = self.cache.find(&digest, now) {
@@ -81,7 +81,7 @@ impl Inner {
         }
     }
 
-    /// The verdict on a token, whose issuer may have to be asked.
+    /// The verdict on a token. It may need a request to the issuer.
     async fn find_out(&self, token: &str) -> Result<Caller, Denied> {
         if let Some(known) = self.known(token) {
             return known;
@@ -97,7 +97,7 @@ impl Inner {
                     let header = header.ok_or(Denied::Invalid(MALFORMED))?;
                     let keys = self.issuers[nth].keys(&header).await.map_err(unavailable)?;
                     if !keys.fits(&header) {
-                        // Not remembered: the key may be published any moment.
+                        // Not cached: the issuer may publish the key at any moment.
                         return Err(Denied::Invalid("the token's key is unknown"));
                     }
                     match self.judge(token, now(), |_, _| Some(keys.clone())) {
@@ -110,7 +110,7 @@ impl Inner {
         self.conclude(digest, verdict)
     }
 
-    /// Judges a JSON Web Token with the keys that `keys` gives for it.
+    /// Judges a JSON Web Token with the keys that `keys` returns for it.
     fn judge(
         &self,
         token: &str,
@@ -146,7 +146,7 @@ impl Inner {
         Ok(self.rules.check(issuer, &claims, &text, now()))
     }
 
-    /// The caller, with the token if somebody may need it. It is not remembered with the verdict.
+    /// The caller, with the token if sources may exchange it. The cached verdict has no token.
     fn lend(&self, caller: Caller, token: &str) -> Caller {
         if self.lends_tokens { caller.with_token(token) } else { caller }
     }
@@ -199,7 +199,7 @@ impl Authenticate for ResourceServer {
     }
 }
 
-/// The token of a `Bearer` credential. Who sends another credential has not heard of tokens.
+/// The token of a `Bearer` credential. Another scheme counts as no credential.
 fn bearer(authorization: Option<&[u8]>) -> Result<&str, Denied> {
     let (scheme, token) =
         authorization.and_then(|value| value.split_at_checked(7)).ok_or(Denied::Missing)?;

@@ -1,13 +1,14 @@
-//! What a token grants: its scopes, the narrow ones that broad ones cover, and those of its roles.
+//! The scopes that a token grants: its own, the narrow ones that these cover, and those of its
+//! roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-/// What scopes and claims grant.
+/// The scopes that other scopes and claims grant.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// Each broad scope with all that it covers, however indirectly.
+    /// Each broad scope with all scopes that it covers, directly or not.
     covered: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
     roles: Vec<Role>,
 }
@@ -19,7 +20,7 @@ pub struct Role {
     pub claim: String,
     /// The value of the claim, or one of its values.
     pub value: String,
-    /// What it grants.
+    /// The scopes that the role grants.
     pub scopes: Vec<Box<str>>,
 }
 
@@ -29,7 +30,7 @@ pub struct Role {
 pub struct BadHierarchy(pub String);
 
 impl Grants {
-    /// `hierarchy` has broad scopes, each with the scopes that it covers.
+    /// `hierarchy` maps broad scopes to the scopes that they cover.
     pub fn new(
         hierarchy: &BTreeMap<String, Vec<String>>,
         roles: Vec<Role>,
@@ -53,7 +54,7 @@ impl Grants {
         Ok(Self { covered, roles })
     }
 
-    /// The scopes, and all that they cover.
+    /// The scopes, and all scopes that they cover.
     pub fn with_covered<'s>(
         &self,
         scopes: impl IntoIterator<Item = &'s str>,
@@ -70,7 +71,7 @@ impl Grants {
         self.roles.iter().map(|role| role.claim.as_str())
     }
 
-    /// What a token with these claims grants.
+    /// The scopes of a token with these claims.
     pub fn of(&self, claims: &Map<String, Value>) -> BTreeSet<Box<str>> {
         let stated = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
         let stated = stated.flat_map(texts).flat_map(str::split_ascii_whitespace);
@@ -82,7 +83,7 @@ impl Grants {
 
 impl Role {
     fn is_in(&self, claims: &Map<String, Value>) -> bool {
-        // The names of some claims are URLs, with dots of their own.
+        // The names of some claims are URLs, which contain dots.
         let whole = claims.get(&self.claim);
         let found = whole.or_else(|| {
             let mut path = self.claim.split('.');
@@ -93,7 +94,7 @@ impl Role {
     }
 }
 
-/// The texts of a claim, which may be one or a list.
+/// The texts of a claim, which may be a string or a list.
 pub(crate) fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],

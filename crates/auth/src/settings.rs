@@ -1,4 +1,4 @@
-//! How tokens are checked, as decided.
+//! How tokens are checked.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -12,19 +12,20 @@ use crate::scopes::Grants;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The URL of the endpoint as clients write it. It is an audience, and in the metadata.
+    /// The URL of the endpoint as clients write it. It is an accepted audience, and is in the
+    /// metadata.
     pub resource: String,
     /// The issuers whose tokens are accepted, as the tokens name them.
     pub issuers: Vec<String>,
-    /// Audiences that are accepted beside `resource`: some issuers cannot be made to write a URL.
+    /// Audiences that are accepted beside `resource`: some issuers cannot write a URL.
     pub audiences: Vec<String>,
-    /// The scopes that a client should ask for at first.
+    /// The scopes that a client should request at first.
     pub scopes: Vec<String>,
     /// The signature algorithms that are accepted.
     pub algorithms: Vec<String>,
     /// How far the clocks of the issuers may be from ours.
     pub leeway: Duration,
-    /// What a token's scopes and claims grant.
+    /// The scopes that a token's scopes and claims grant.
     pub grants: Grants,
     /// How the first issuer is asked about opaque tokens; without it they are refused.
     pub introspection: Option<Introspection>,
@@ -32,14 +33,14 @@ pub struct Settings {
     pub key_interval: Duration,
     /// How long a verdict is kept; never longer than the token is valid.
     pub cache_time: Duration,
-    /// Callers have their token with them, for sources that exchange it.
+    /// Whether callers carry their token, for sources that exchange it.
     pub lends_tokens: bool,
 }
 
 /// How an issuer is asked about opaque tokens. Spec: RFC 7662.
 #[derive(Clone)]
 pub struct Introspection {
-    /// Where; without it, where the issuer's metadata says.
+    /// The introspection endpoint; if `None`, that of the issuer's metadata.
     pub url: Option<String>,
     /// Our id there.
     pub client_id: String,
@@ -70,10 +71,10 @@ pub enum BadSettings {
     /// An algorithm is unknown, or needs a shared secret.
     #[error("invalid algorithm `{0}` (expected e.g. RS256, ES256 or EdDSA)")]
     Algorithm(String),
-    /// A scope cannot be written in a challenge, or is not ours to ask for.
+    /// A scope cannot be written in a challenge.
     #[error("invalid scope `{0}` (expected printable characters without spaces and quotes)")]
     Scope(String),
-    /// A client decides by itself whether it wants refresh tokens.
+    /// Clients decide themselves whether they request refresh tokens.
     #[error("scope `offline_access` (expected only scopes of this server)")]
     OfflineAccess,
     /// Requests cannot be sent.
@@ -100,7 +101,7 @@ impl Settings {
         }
     }
 
-    /// Checks everything that can be told without asking an issuer.
+    /// Checks everything that needs no request to an issuer.
     pub fn check(&self) -> Result<(), BadSettings> {
         if self.issuers.is_empty() {
             return Err(BadSettings::NoIssuer);
@@ -127,7 +128,8 @@ impl Settings {
 const ALGORITHMS: [&str; 9] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
 
-/// A shared secret would be known to everybody who can check a token.
+/// The algorithm of that name, unless it needs a shared secret: each verifier could then sign
+/// tokens.
 fn algorithm(name: &str) -> Option<Algorithm> {
     Algorithm::from_str(name).ok().filter(|_| ALGORITHMS.contains(&name))
 }
@@ -137,7 +139,7 @@ pub fn is_algorithm(name: &str) -> bool {
     algorithm(name).is_some()
 }
 
-/// Whether clients may be told to ask for a scope.
+/// Checks that a challenge may name a scope.
 pub fn check_scope(scope: &str) -> Result<(), BadSettings> {
     // RFC 6749, 3.3.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
@@ -162,9 +164,8 @@ fn check_url(what: &'static str, text: &str) -> Result<(), BadSettings> {
     if is_allowed && is_plain && url.fragment().is_none() { Ok(()) } else { Err(bad()) }
 }
 
-/// A URL in the form in which two of them are compared: lower case where case does not matter, no
-/// trailing slash. `None` for an invalid URL, one without a host, or one with a
-/// fragment.
+/// A URL in the form that is compared: lower case where case does not matter, no trailing slash.
+/// `None` for an invalid URL, one without a host, or one with a fragment.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|url| url.has_host() && url.fragment().is_none())?;
     let text = String::from(url);
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_safe_is_refused() {
+    fn unsafe_settings_are_refused() {
         assert_eq!(with(|_| ()), Ok(()));
         assert_eq!(with(|s| s.issuers = vec!["http://localhost:9/".into()]), Ok(()));
         for bad in ["http://login.example", "login.example", "https://u:p@x", "ftp://x", ""] {

@@ -1,7 +1,7 @@
 //! Limits that the nodes of a cluster count together.
 //!
-//! The store counts a call for all nodes, by its own clock. While it cannot be reached, each node
-//! counts for itself, up to its part of the limit.
+//! The store counts a call for all nodes, by its own clock. While the store cannot be reached, each
+//! node counts alone, up to its part of the limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(crate) fn admit(
     }))
 }
 
-/// What is counted, and what people are told when there is too much of it.
+/// A counter in the store, its bound, and the name of the limit as shown to people.
 struct Rule {
     name: String,
     bound: Bound,
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Of the calls that three nodes get in turn, the number that may run.
+    /// The number of calls that may run, of those that three nodes get in turn.
     async fn admitted(nodes: &[(Arc<Limits>, Cluster)], calls: usize, subject: &str) -> usize {
         let now = Duration::from_secs(100 * DAY + 60);
         let mut count = 0;

@@ -1,11 +1,11 @@
-//! A JSON Web Token, taken apart. Nothing in it is true before its signature is checked.
+//! A parsed JSON Web Token. Nothing in it is trusted before its signature is verified.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Header, decode_header};
 use serde_json::{Map, Value};
 
-/// The longest token that is looked at. A longer one is refused.
+/// The longest token that is parsed, in bytes. A longer one is refused.
 pub(crate) const MAX_TOKEN: usize = 16 << 10;
 
 /// A token that has the form of a JSON Web Token.
@@ -14,7 +14,7 @@ pub(crate) struct Token<'t> {
     pub(crate) claims: Map<String, Value>,
     /// The claims, as the issuer wrote them.
     pub(crate) text: String,
-    /// What is signed.
+    /// The signed part of the token.
     pub(crate) message: &'t str,
     pub(crate) signature: &'t str,
 }
@@ -25,10 +25,10 @@ pub(crate) fn is_jwt(token: &str) -> bool {
 }
 
 impl<'t> Token<'t> {
-    /// Takes a token apart. `None` if it is malformed, or of another type.
+    /// Parses a token. `None` if it is malformed, or not an access token.
     pub(crate) fn parse(token: &'t str) -> Option<Self> {
         let header = decode_header(token).ok()?;
-        // Extensions that we must understand and do not.
+        // Critical extensions: none is supported.
         if header.crit.is_some() || !is_access_token(header.typ.as_deref()) {
             return None;
         }

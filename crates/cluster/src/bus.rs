@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::store::Pending;
 
-/// Whom a message is for.
+/// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To<'a> {
     /// One node.
@@ -16,7 +16,7 @@ pub enum To<'a> {
     All,
 }
 
-/// What a node hears.
+/// A received message, or a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// A message.
@@ -34,7 +34,7 @@ pub trait Bus: std::fmt::Debug + Send + Sync {
     /// called once; dropping the receiver ends it.
     fn listen(&self) -> mpsc::Receiver<Received>;
 
-    /// The address of this machine on the way to the others; `None` if it cannot be told.
+    /// The address of this machine towards the other nodes; `None` if it is unknown.
     fn own_address(&self) -> Pending<'_, Option<IpAddr>> {
         Box::pin(async { Ok(None) })
     }

@@ -68,7 +68,7 @@ impl DiskStore {
     }
 }
 
-/// Creates the file of a store, unless it is there, for its owner only: what callers have is in it.
+/// Creates the file of a store, unless it is there, for its owner only: it holds data of callers.
 pub fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -106,7 +106,8 @@ impl Records {
         Ok(Some(record))
     }
 
-    /// Counts. What is counted may be lost when the process is killed: calls do not wait for the disk.
+    /// Counts one for each name. Counts may be lost when the process is killed: calls do not wait
+    /// for the disk.
     fn count(&self, counts: &[Count<'_>]) -> Result<Option<(usize, Duration)>, redb::Error> {
         let now = (self.clock)();
         let is_due = self.is_due();
@@ -142,7 +143,7 @@ impl Records {
         Ok(counted)
     }
 
-    /// Whether it is time to remove what has expired.
+    /// Whether it is time to remove expired records.
     fn is_due(&self) -> bool {
         self.changes.fetch_add(1, Ordering::Relaxed) % SWEEP_AFTER == SWEEP_AFTER - 1
     }
@@ -234,7 +235,7 @@ impl Store for DiskStore {
                 let items = kept.iter().map(|item| &**item).chain(new.iter().map(|item| &**item));
                 let items: Vec<_> = items.collect();
                 let list = pack(&items[items.len().saturating_sub(most)..]);
-                // Unless somebody else has appended something meanwhile.
+                // Try again if another thread has appended meanwhile.
                 if records.swap(&name, Swap { old: old.as_deref(), new: &list, life })? {
                     return Ok(());
                 }
@@ -295,7 +296,7 @@ mod tests {
         pass(Duration::from_secs(100)).await;
         let later = open();
         let count = later.run(|records| records.change(|table| table.len())).await.unwrap();
-        assert_eq!(count, 0, "what has expired does not stay on the disk");
+        assert_eq!(count, 0, "expired records do not stay on the disk");
     }
 
     #[cfg(unix)]

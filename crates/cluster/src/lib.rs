@@ -2,15 +2,15 @@
 //!
 //! A [`Store`] keeps records for a time; a [`Bus`] carries messages between nodes. Both are traits:
 //! [`Hub`] keeps everything in this process, [`DiskStore`] in a file of one node, [`Redis`] on a
-//! server that many nodes reach. What they keep is sealed before ([`Seal`]).
+//! server that many nodes reach. Records are sealed before they are stored ([`Seal`]).
 
 mod bus; // messages between nodes
 mod disk; // a store in a file
-mod members; // the nodes that were heard of
+mod members; // the known nodes
 mod memory; // a store and a bus in this process
 mod redis; // a store and a bus on a Redis server
-mod seal; // names and contents that only we can read
-mod status; // what nodes say about themselves
+mod seal; // keyed names and encrypted contents
+mod status; // the status of nodes
 mod store; // records that expire
 
 pub use bus::{Bus, Received, To};
@@ -24,20 +24,20 @@ pub use store::{Append, Away, Bound, Count, Pending, Store, Swap};
 
 use std::sync::{Arc, OnceLock};
 
-/// What a node shares with others, or with itself after a restart.
+/// The state that a node shares with others, or keeps over a restart.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// Where records are kept.
+    /// The store of records.
     pub store: Arc<dyn Store>,
     /// How other nodes are reached; `None` if there are none.
     pub bus: Option<Arc<dyn Bus>>,
-    /// How both are kept from the eyes of others.
+    /// Seals records and messages.
     pub seal: Arc<Seal>,
-    /// The name of this process. Another one has another, also after a restart.
+    /// The name of this process. Each process has its own, also after a restart.
     pub node: Arc<str>,
-    /// The nodes that were heard of.
+    /// The known nodes.
     pub members: Arc<Members>,
-    /// What this node has asked and heard.
+    /// The counts of requests and messages of this node.
     pub counts: Arc<Counts>,
     /// Where other nodes reach this one, e.g. `http://10.0.0.5:7331`. Known once it listens.
     pub address: Arc<OnceLock<Box<str>>>,

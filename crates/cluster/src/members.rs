@@ -1,4 +1,4 @@
-//! The nodes that were heard of.
+//! The known nodes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A node that says nothing for so long is gone. Each says something every few seconds.
+/// A node that is silent for so long is gone. Each node sends a message every few seconds.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// Nodes at once. More are not counted.
 const MAX_NODES: usize = 4096;
 
-/// The nodes that were heard of. While nobody is heard, the bus is interrupted: then the last number
-/// counts.
+/// The nodes whose messages have arrived. While none arrive, the bus is interrupted and the last
+/// number stays.
 #[derive(Debug, Default)]
 pub struct Members(Mutex<HashMap<Box<str>, Instant>>);
 
 impl Members {
-    /// This node was heard, which may be our own.
+    /// A message of this node has arrived. The node may be our own.
     pub fn heard(&self, node: &str) {
         let now = Instant::now();
         let mut nodes = self.lock();
@@ -49,7 +49,7 @@ mod tests {
         ["a", "b", "c", "a"].iter().for_each(|node| members.heard(node));
         assert_eq!(members.count(), 3);
         tokio::time::advance(Duration::from_secs(100)).await;
-        assert_eq!(members.count(), 3, "nobody was heard: the bus is interrupted");
+        assert_eq!(members.count(), 3, "no node was heard: the bus is interrupted");
         members.heard("a");
         assert_eq!(members.count(), 1);
     }

@@ -1,5 +1,5 @@
-//! A store and a bus in this process: for one process with several servers, and for tests of what
-//! needs several nodes.
+//! A store and a bus in this process: for one process with several servers, and for tests with
+//! several nodes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::store::{Append, Away, Count, Pending, Store, Swap, count_all, micros}
 /// Records at once. One more is refused, once those that have expired are removed.
 const MAX_RECORDS: usize = 1_000_000;
 
-/// What the nodes of one process share.
+/// The store and the bus that the nodes of one process share.
 #[derive(Debug, Default)]
 pub struct Hub {
     records: Mutex<HashMap<String, (Bytes, Instant)>>,
@@ -27,7 +27,7 @@ pub struct Hub {
     is_away: AtomicBool,
 }
 
-/// One node's way to its hub.
+/// One node's connection to its hub.
 #[derive(Debug)]
 pub struct HubNode {
     hub: Arc<Hub>,
@@ -40,17 +40,17 @@ impl Hub {
         HubNode { hub: self.clone(), name: name.into() }
     }
 
-    /// From now on nobody reaches it, or everybody does again: a fault, for tests.
+    /// Makes it unreachable, or reachable again: a fault, for tests.
     pub fn set_away(&self, is_away: bool) {
         self.is_away.store(is_away, Ordering::SeqCst);
     }
 
-    /// From now on this node is gone, as if it was killed: a fault, for tests.
+    /// Removes this node, as if it was killed: a fault, for tests.
     pub fn lose(&self, node: &str) {
         lock(&self.nodes).remove(node);
     }
 
-    /// All nodes have lost messages: a fault, for tests.
+    /// Reports lost messages to all nodes: a fault, for tests.
     pub async fn interrupt(&self) {
         let nodes: Vec<_> = lock(&self.nodes).values().cloned().collect();
         for node in nodes {

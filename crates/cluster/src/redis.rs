@@ -1,8 +1,9 @@
 //! A store and a bus on a Redis or Valkey server (6.2 or later) that all nodes reach.
 //!
 //! A record is a string with a time to live. A node's inbox is a stream that lives as long as the
-//! node renews it: who writes to a node that is gone is told so. What all nodes shall hear is one
-//! stream, which each reads from where it was. Neither loses anything in a short interruption.
+//! node renews it: so a sender learns that a node is gone. Messages for all nodes are in one
+//! stream, which each node reads from its last position. Neither loses anything in a short
+//! interruption.
 
 mod link; // connections to one server, to a master, or to a cluster
 
@@ -29,7 +30,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 /// How long a request waits in all, connecting included.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// After a failure the server is not asked for so long: requests must not queue up for it.
+/// After a failure no requests are sent for so long: they must not queue up for the server.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// How long one read waits for a message, and how long a node counts as alive after the last.
@@ -55,8 +56,9 @@ if (known or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1";
 
-/// Counts one of each key, or none if there are too many of one: `Bound::count`, with the clock of the
-/// server. Gives which is refused and for how many microseconds; nothing if all were counted.
+/// Counts one of each key, or none if there are too many of one: `Bound::count`, with the clock of
+/// the server. Returns the index of the refused key and the wait in microseconds; nothing if all
+/// were counted.
 const COUNT: &str = "local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local longest, which, next, life = 0, 0, {}, {}
@@ -81,7 +83,7 @@ for i, key in ipairs(KEYS) do
 end
 return {}";
 
-/// A Redis server, the master of a group of them, or a Redis Cluster, as one node sees it.
+/// A Redis server, the master of a group of them, or a Redis Cluster, as one node uses it.
 pub struct Redis {
     server: Server,
     manager: Link,
@@ -89,9 +91,9 @@ pub struct Redis {
     count: Script,
     node: Arc<str>,
     began: Instant,
-    /// The server is not asked before, in milliseconds since `began`.
+    /// No requests are sent before this time, in milliseconds since `began`.
     pause_until: AtomicU64,
-    /// It did not answer the last time.
+    /// The server did not answer the last request.
     is_away: AtomicBool,
     counts: Arc<Counts>,
 }
@@ -115,12 +117,12 @@ impl Redis {
         })
     }
 
-    /// What was asked of the server, and heard from other nodes.
+    /// The counts of requests to the server and of messages from other nodes.
     pub fn counts(&self) -> Arc<Counts> {
         self.counts.clone()
     }
 
-    /// Whether `url` names a server that this can reach.
+    /// Checks that `url` has a supported form.
     pub fn check_url(url: &str) -> Result<(), Away> {
         Server::parse(url).map(drop).map_err(Away::new)
     }
@@ -159,7 +161,7 @@ impl Redis {
         };
         let pause = u64::try_from(PAUSE.as_millis()).unwrap_or(u64::MAX);
         self.pause_until.store(now().saturating_add(pause), Ordering::Relaxed);
-        // Once: it is asked twice a second, maybe for hours.
+        // Warn once: requests may fail twice a second for hours.
         match self.is_away.swap(true, Ordering::Relaxed) {
             false => tracing::warn!("Redis: {answer}"),
             true => tracing::debug!("Redis: {answer}"),
@@ -183,7 +185,7 @@ fn list_key(name: &str) -> String {
     format!("sabir:{{{name}}}:l")
 }
 
-/// All counts are on one shard, as one script looks at several of them.
+/// All counts are on one shard, as one script reads several of them.
 fn count_key(name: &str) -> String {
     format!("sabir:{{counts}}:{name}")
 }
@@ -217,7 +219,7 @@ impl Store for Redis {
         Box::pin(async move {
             let Swap { old, new, life } = swap;
             let mut swap = self.swap.prepare_invoke();
-            // No record is empty, so nothing stands for none.
+            // Records are never empty: an empty value means no record.
             swap.key(record_key(name)).arg(old.unwrap_or_default()).arg(new).arg(millis(life));
             let mut connection = self.manager.clone();
             let swapped: i64 = self.answered(swap.invoke_async(&mut connection)).await?;
@@ -318,14 +320,14 @@ fn trimmed(length: usize) -> [String; 3] {
     ["MAXLEN".to_owned(), "~".to_owned(), length.to_string()]
 }
 
-/// Reads what is sent to a node, until nobody wants it.
+/// Reads the messages for a node, until the receiver is dropped.
 struct Reader {
     server: Server,
     inbox: String,
     /// The last messages that were read, of the inbox and of the stream for all; `None` before the
     /// first connection.
     seen: Option<[String; 2]>,
-    /// Since the last message that was read, or the last look for one.
+    /// Whether the connection has failed since the last read.
     is_interrupted: bool,
     send: mpsc::Sender<Received>,
     counts: Arc<Counts>,
@@ -336,7 +338,7 @@ impl Reader {
         while !self.send.is_closed() {
             let error = match self.server.connect(BLOCK + ANSWER).await {
                 Ok(mut connection) => {
-                    // Before the first one nothing was heard; after it something may be trimmed.
+                    // After a reconnect, messages may have been trimmed.
                     if self.seen.is_some() && self.send.send(Received::Gap).await.is_err() {
                         return;
                     }
@@ -361,7 +363,7 @@ impl Reader {
         }
     }
 
-    /// Reads until nobody wants it, or the connection fails.
+    /// Reads until the receiver is dropped, or the connection fails.
     async fn read(&mut self, connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
         if self.seen.is_none() {
             let newest: Vec<(String, Value)> = cmd("XREVRANGE")
@@ -386,7 +388,7 @@ impl Reader {
                 tracing::info!("the bus is there again");
             }
             for stream in reply.into_iter().flat_map(|reply| reply.keys) {
-                // So many at once that it may be too late for some.
+                // A full batch: older messages may have been trimmed.
                 let is_late = stream.key == ALL && stream.ids.len() >= BATCH;
                 if is_late
                     && oldest(connection).await?.as_ref()
@@ -411,12 +413,12 @@ impl Reader {
         }
     }
 
-    /// Renews the inbox, or opens it. Others can write to it only then.
+    /// Renews the inbox, or creates it. Other nodes can write to it only while it exists.
     async fn keep_inbox(&mut self, connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
         let renew = || cmd("PEXPIRE").arg(&self.inbox).arg(millis(ALIVE)).clone();
         let is_renewed: i64 = renew().query_async(connection).await?;
         if is_renewed == 0 {
-            // At once: a node that is killed between the two would leave its inbox for ever.
+            // Atomically: a node that is killed between the two would leave its inbox for ever.
             let mut open = pipe();
             open.atomic().cmd("XADD").arg(&self.inbox).arg(&trimmed(INBOX));
             open.arg(&["*", "opened", ""]).ignore().add_command(renew()).ignore();
@@ -429,8 +431,8 @@ impl Reader {
     }
 }
 
-/// The first message that the stream for all still has. Who reads it next has missed those before,
-/// or has read all of them.
+/// The first message that the stream for all still has. A reader for whom it is the next has missed
+/// the messages before, or has read all of them.
 async fn oldest(connection: &mut impl ConnectionLike) -> Result<Option<String>, RedisError> {
     let mut range = cmd("XRANGE");
     range.arg(ALL).arg(&["-", "+", "COUNT", "1"]);

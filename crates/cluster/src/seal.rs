@@ -1,8 +1,8 @@
 //! Names and contents of records that only the nodes can read.
 //!
-//! A record's name is a keyed digest of what it is about, so that nobody can look for it who does
-//! not know all of that and the key. Its content is encrypted and bound to the name. The first byte
-//! tells the form, so that nodes of different versions can run side by side.
+//! A record's name is a keyed digest of its subject, so that only the subject and the key together
+//! give the name. Its content is encrypted and bound to the name. The first byte is the form, so
+//! that nodes of different versions can run side by side.
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -47,7 +47,7 @@ impl Seal {
         }
     }
 
-    /// The name of the record that is about these parts.
+    /// The name of the record whose subject is these parts.
     pub fn name(&self, parts: &[&[u8]]) -> String {
         let mut digest = hmac::Context::with_key(&self.names);
         for part in parts {

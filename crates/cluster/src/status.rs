@@ -1,4 +1,4 @@
-//! What nodes say about themselves, for those who operate them.
+//! The status of nodes, for operators.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +10,14 @@ use crate::Cluster;
 use crate::bus::To;
 use crate::store::{Append, Away};
 
-/// How often a node says something about itself.
+/// How often a node announces its status.
 pub const ANNOUNCE: Duration = Duration::from_secs(5);
 
-/// How much of it is kept, of all nodes, and how long after the last.
+/// How many announcements of all nodes are kept, and how long after the last.
 const KEPT: usize = 512;
 const LIFE: Duration = Duration::from_secs(60);
 
-/// What a node says about itself.
+/// The status of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeStatus {
     /// Its name, another one after each start.
@@ -43,7 +43,7 @@ impl Cluster {
         self.seal.name(&[b"nodes"])
     }
 
-    /// Says something about this node.
+    /// Announces the status of this node.
     pub async fn announce(&self, status: &NodeStatus) -> Result<(), Away> {
         let name = self.status_name();
         let text = serde_json::to_vec(status).map_err(Away::new)?;
@@ -51,13 +51,13 @@ impl Cluster {
         self.store.append(&name, Append { items: &items, most: KEPT, life: LIFE }).await
     }
 
-    /// What each node said last, of those that can be reached over the bus.
+    /// The last status of each node that can be reached over the bus.
     pub async fn nodes(&self) -> Result<Vec<NodeStatus>, Away> {
         let Some(bus) = &self.bus else { return Ok(Vec::new()) };
         let name = self.status_name();
         let mut nodes = BTreeMap::new();
         for item in self.store.items(&name).await? {
-            // Nodes of another version may say something else.
+            // Nodes of another version may announce another form.
             let Ok(text) = self.seal.open(&name, &item) else { continue };
             if let Ok(status) = serde_json::from_slice::<NodeStatus>(&text) {
                 nodes.insert(status.node.clone(), status);
@@ -65,7 +65,7 @@ impl Cluster {
         }
         let mut alive = Vec::new();
         for (node, status) in nodes {
-            // A message that says nothing. A node that is gone has no inbox.
+            // An empty message. A node that is gone has no inbox.
             if bus.send(To::Node(&node), b"").await? {
                 alive.push(status);
             }
@@ -74,7 +74,7 @@ impl Cluster {
     }
 }
 
-/// What a node has asked of its store, and heard from others, since it started.
+/// Counts of a node's requests to its store and of messages from other nodes, since its start.
 #[derive(Debug, Default)]
 pub struct Counts {
     answered: AtomicU64,
@@ -89,9 +89,9 @@ pub struct Counts {
 pub struct Counted {
     /// Requests that the store has answered.
     pub answered: u64,
-    /// Requests that it has not answered, or refused.
+    /// Requests that have failed or were refused.
     pub failed: u64,
-    /// How long it took for those that it answered, in all.
+    /// The total time of the answered requests.
     pub time: Duration,
     /// Messages of other nodes.
     pub heard: u64,

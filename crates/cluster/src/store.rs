@@ -1,11 +1,11 @@
-//! Where records are kept.
+//! Stores of records.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-/// What a store or a bus is asked for.
+/// A pending answer of a store or a bus.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Away>> + Send + 'a>>;
 
 /// The store or the bus cannot be reached now, or has no room. Nothing is known about the record.
@@ -42,16 +42,16 @@ pub struct Append<'a> {
     pub life: Duration,
 }
 
-/// One more of something that is limited.
+/// One more count against a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Count<'a> {
-    /// The name of what is counted. No record or list has it.
+    /// The name of the counter. No record or list has the same name.
     pub name: &'a str,
-    /// How many there may be.
+    /// The limit of a counter.
     pub bound: Bound,
 }
 
-/// How many there may be.
+/// The limit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// A bucket, which has room for `burst`; each of them drains in the time `each`.
@@ -61,9 +61,9 @@ pub enum Bound {
         /// At least one.
         burst: u32,
     },
-    /// So many within the time `left`. Then it is forgotten.
+    /// At most `most` within the time `left`. Then the count is dropped.
     Quota {
-        /// Zero: none.
+        /// Zero refuses all.
         most: u64,
         /// How much of the time is left.
         left: Duration,
@@ -71,8 +71,8 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Counts one in a `state`, which is 0 at first, at `now`, in microseconds. Gives the next state
-    /// and how long it is kept, or how long to wait.
+    /// Counts one in a `state`, which is 0 at first, at `now`, in microseconds. Returns the next
+    /// state and how long it is kept, or how long to wait.
     pub(crate) fn count(&self, state: u64, now: u64) -> Result<(u64, Duration), Duration> {
         match *self {
             Self::Rate { each, burst } => {
@@ -92,8 +92,8 @@ impl Bound {
     }
 }
 
-/// Counts one in each, by their states. Gives the next states, or the longest time to wait and of
-/// which.
+/// Counts one in each state. Returns the next states, or the index of the longest wait and that
+/// wait.
 pub(crate) fn count_all(
     counts: &[Count<'_>],
     states: &[u64],
@@ -112,7 +112,7 @@ pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Keeps records until they expire. A record is replaced as a whole, if its last state is given (compare and set).
+/// Keeps records until they expire. A record is replaced as a whole, by compare-and-set.
 pub trait Store: std::fmt::Debug + Send + Sync {
     /// The record of that name. With `renew` it is kept for that long from now on.
     fn get<'a>(&'a self, name: &'a str, renew: Option<Duration>) -> Pending<'a, Option<Bytes>>;
@@ -127,8 +127,8 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// different names.
     fn items<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<Bytes>>;
 
-    /// Counts one of each, or of none of them if there are too many of one. Gives the longest time to
-    /// wait and of which; `None` if they were counted.
+    /// Counts one for each name, or for none if one of them is at its limit. Returns the index of
+    /// the longest wait and that wait; `None` if all were counted.
     fn count<'a>(&'a self, counts: &'a [Count<'a>]) -> Pending<'a, Option<(usize, Duration)>>;
 
     /// Removes a record. When this completes, no node finds it any more.
@@ -139,7 +139,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 pub(crate) mod tests {
     use super::*;
 
-    /// What every store must do.
+    /// Part of the test of every store.
     pub(crate) async fn a_record_is_replaced_by_compare_and_set(store: &dyn Store) {
         let life = Duration::from_secs(60);
         assert_eq!(store.get("a", None).await.unwrap(), None);
@@ -196,7 +196,7 @@ pub(crate) mod tests {
         assert!(wait > Duration::from_millis(1500) && wait <= Duration::from_millis(3000));
         let (_, wait) = count(&[("rate", rate)]).await.expect("the bucket is full");
         assert!(wait <= Duration::from_millis(1000), "{wait:?}");
-        // What one of them refuses was counted by none.
+        // A refused count is counted nowhere.
         assert_eq!(count(&[("quota", quota(3))]).await, None);
         assert!(count(&[("quota", quota(3))]).await.is_some());
         pass(Duration::from_millis(1010)).await;

@@ -12,10 +12,10 @@
 //!
 //! Both are this same executable in a hidden mode (see [`hidden_mode`]). Each is a *child
 //! subreaper* (`PR_SET_CHILD_SUBREAPER`): the kernel reparents every orphaned descendant to it,
-//! whatever process group or session the orphan has moved to. A monitor runs one program at a
+//! even one that has moved to another process group or session. A monitor runs one program at a
 //! time, so every process below it belongs to that program, and when the kernel reports that the
-//! monitor has no children, nothing of the program is left. There is no guessing by name or
-//! environment, and no walk over `/proc` that can miss a process which forks meanwhile.
+//! monitor has no children, nothing of the program is left. Nothing is guessed by name or
+//! environment, and no walk over `/proc` can miss a process that forks meanwhile.
 //!
 //! A program is stopped by its own exit (then its remaining descendants are stopped),
 //! [`Child::stop`], the drop of the [`Child`], or the end of Sabir for any reason. The last three
@@ -83,7 +83,7 @@ pub fn hidden_mode() -> Option<ExitCode> {
         modes::MONITOR => monitor::run,
         _ => return None,
     };
-    // Nobody reads the output of these processes: Sabir learns of an error by the closed socket.
+    // The output of these processes is not read: Sabir learns of an error by the closed socket.
     let result = close_to_others().and_then(|()| socket_on_stdin()).and_then(run);
     Some(ExitCode::from(u8::from(result.is_err())))
 }

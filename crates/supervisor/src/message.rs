@@ -1,7 +1,7 @@
 //! The messages between Sabir and its monitors, as bytes.
 //!
-//! Sabir sends a [`StartRequest`]; the monitor answers with [`Report`]s of eight bytes each. There
-//! is no request to stop a program: closing the socket means that, and so does a crash of Sabir.
+//! Sabir sends a [`StartRequest`]; the monitor answers with [`Report`]s of eight bytes each.
+//! Closing the socket is the request to stop the program, so that a crash of Sabir stops it, too.
 //!
 //! A request is a length followed by NUL-terminated strings, the form that `execve` takes. A string
 //! that contains a NUL byte therefore cannot be sent and is refused here.

@@ -1,4 +1,5 @@
-//! The monitor process: starts one program at a time, waits for it, and stops what is left of it.
+//! The monitor process: starts one program at a time, waits for it, and stops its remaining
+//! descendants.
 //!
 //! Every process below this one belongs to that program. Nothing is left of it when the kernel
 //! reports that this process has no children.
@@ -24,8 +25,8 @@ use crate::tree::{self, Reaped};
 /// The size of the first read, which holds most requests.
 const USUAL_REQUEST: usize = 16 << 10;
 
-/// How often new orphans are looked for while a program is being stopped: the kernel does not
-/// announce them.
+/// How often to look for new orphans while a program is being stopped: the kernel does not announce
+/// them.
 const TERM_INTERVAL: Duration = Duration::from_millis(50);
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -19,7 +19,7 @@ use crate::poll::Poller;
 use crate::socket;
 use crate::tree::{self, Reaped};
 
-/// How often the descendants of a killed monitor are looked for until they are gone.
+/// How often to look for descendants of a killed monitor until all are gone.
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Starts monitors until `socket` closes or SIGTERM arrives, then until no descendant is left.

@@ -171,7 +171,7 @@ impl Supervisor {
             let (channel, is_new) = pool.take_monitor().await?;
             match channel.send(&bytes, &files).await {
                 Ok(()) => return Ok(Sent { streams, channel, permit }),
-                // It exited while it was idle: try the next one.
+                // The monitor exited while it was idle: try the next one.
                 Err(_) if !is_new => {}
                 Err(error) => return Err(StartError::NoMonitor(error)),
             }
@@ -259,7 +259,7 @@ impl Pool {
     }
 
     /// Kills a supervisor process whose monitors never reported: it is some other program, which
-    /// nobody else would stop.
+    /// would not stop by itself.
     async fn verify_root(&self, monitor_is_ready: bool) {
         let mut slot = self.root.lock().await;
         match &mut *slot {

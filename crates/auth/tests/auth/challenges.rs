@@ -1,4 +1,4 @@
-//! What a client that is refused is told, on every path: rows 3, 4, 6, 8, 9, 14, 15 and 30.
+//! The challenges of refusals, on every path: rows 3, 4, 6, 8, 9, 14, 15 and 30.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -13,7 +13,7 @@ const UPGRADE: &str = "GET /mcp HTTP/1.1\nupgrade: websocket\nsec-websocket-vers
      sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==";
 
 #[tokio::test]
-async fn every_path_challenges_who_brings_nothing() {
+async fn every_path_challenges_a_request_without_credentials() {
     let issuer = Issuer::start(&[ec()]).await;
     let address = start(&issuer).await;
     let session = "mcp-session-id: 0123456789abcdefghijk";

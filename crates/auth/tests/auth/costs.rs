@@ -1,6 +1,6 @@
-//! What tokens cost. These are measurements, which say nothing without optimizations: run them alone,
-//! and read what they print:
-//! `cargo test --release -p sabir-auth --test auth costs -- --nocapture --test-threads 1`
+//! The cost of tokens. These are measurements, which are meaningless without optimizations: run
+//! them alone, and read their output: `cargo test --release -p sabir-auth --test auth costs --
+//! --nocapture --test-threads 1`
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::issuer::{Issuer, rsa};
 use crate::server::{POST, RESOURCE, call_of_who, start, start_open};
 
-/// Calls in one measurement, and measurements. The least counts: all others were disturbed.
+/// Calls in one measurement, and measurements. The lowest counts: all others were disturbed.
 const CALLS: usize = 1000;
 const ROUNDS: usize = 60;
 
@@ -149,7 +149,7 @@ async fn a_token_that_is_seen_for_the_first_time_is_checked_at_once() {
     assert!(times[times.len() / 2] <= Duration::from_micros(300));
 }
 
-/// Sends 10,000 bad tokens a second, each another, and counts what is answered.
+/// Sends 10,000 bad tokens a second, all different, and counts the answers.
 async fn flood(
     address: SocketAddr,
     good: String,

@@ -24,7 +24,7 @@ pub(crate) struct SigningKey {
     pub(crate) id: &'static str,
 }
 
-/// Making one takes a while.
+/// Generated once: that takes a while.
 static RSA: LazyLock<[SigningKey; 2]> = LazyLock::new(|| {
     ["rsa", "rsa2"].map(|id| {
         let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
@@ -83,11 +83,11 @@ pub(crate) struct Issuer {
 
 #[derive(Default)]
 struct State {
-    /// By path.
+    /// The documents, by path.
     documents: HashMap<String, Value>,
-    /// Opaque tokens and what is known about them.
+    /// The opaque tokens, and their claims.
     tokens: HashMap<String, Value>,
-    /// The paths that were asked for, and the bodies of questions.
+    /// The requested paths, and the bodies of introspection requests.
     asked: Vec<String>,
     is_broken: bool,
 }
@@ -142,7 +142,7 @@ impl Issuer {
         self.publish("/jwks", json!({ "keys": keys }));
     }
 
-    /// Knows an opaque token.
+    /// Adds an opaque token.
     pub(crate) fn know(&self, token: &str, claims: Value) {
         self.state.lock().unwrap().tokens.insert(token.to_owned(), claims);
     }
@@ -152,7 +152,7 @@ impl Issuer {
         self.state.lock().unwrap().is_broken = is_broken;
     }
 
-    /// How often a path was asked for.
+    /// How often a path was requested.
     pub(crate) fn asked(&self, path: &str) -> usize {
         let state = self.state.lock().unwrap();
         state.asked.iter().filter(|asked| asked.as_str() == path).count()
@@ -164,7 +164,7 @@ impl Issuer {
         json!({ "iss": self.url(), "sub": "ann", "aud": RESOURCE, "exp": exp, "scope": "notes" })
     }
 
-    /// The same claims with others; those that are `null` are left out.
+    /// The same claims with changes; those that are `null` are left out.
     pub(crate) fn claims_with(&self, change: Value) -> Value {
         let mut claims = self.claims();
         let all = claims.as_object_mut().unwrap();

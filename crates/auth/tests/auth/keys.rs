@@ -1,4 +1,4 @@
-//! Keys come and go.
+//! Issuers that rotate their keys.
 
 use std::time::{Duration, Instant};
 

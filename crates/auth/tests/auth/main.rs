@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests, and some measure")]
 
-mod challenges; // what a client that is refused is told
+mod challenges; // the challenges of refusals
 mod costs; // measurements, which are not tests
 mod documents; // the metadata
-mod handles; // whose states and tasks they are
+mod handles; // states and tasks belong to their caller
 mod issuer; // an issuer under the control of a test
-mod keys; // keys come and go
+mod keys; // issuers that rotate their keys
 mod opaque; // tokens that the issuer is asked about
 mod server; // a server under test, and requests to it
-mod sessions; // whose session it is
+mod sessions; // a session belongs to its caller
 mod tokens; // forged tokens of every kind

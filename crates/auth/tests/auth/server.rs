@@ -16,10 +16,10 @@ use tokio::net::TcpStream;
 
 use crate::issuer::Issuer;
 
-/// What the server under test is called by its clients.
+/// The URL of the server under test, as clients write it.
 pub(crate) const RESOURCE: &str = "https://mcp.example/mcp";
 
-/// Tells who calls.
+/// A tool that answers with its caller.
 struct Who;
 
 impl Source for Who {
@@ -61,7 +61,7 @@ pub(crate) async fn start_serving(
     serve(sources, http).await
 }
 
-/// A server for everybody.
+/// A server without authentication.
 pub(crate) async fn start_open() -> SocketAddr {
     serve(vec![Arc::new(Who)], http::Settings::default()).await
 }
@@ -105,7 +105,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 
-    /// What the tool `who` says.
+    /// The answer of the tool `who`.
     pub(crate) fn text(&self) -> String {
         self.json()["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }

@@ -1,4 +1,4 @@
-//! Whose session it is: rows 10, 25 and 26.
+//! A session belongs to its caller: rows 10, 25 and 26.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -50,7 +50,7 @@ async fn a_session_belongs_to_its_caller_not_to_a_token() {
         assert_eq!(send(address, &with(lines, None), body).await.status, 401, "{lines}");
     }
     let refreshed = send(address, &with(LEGACY, Some(token("ann", 2))), &ping).await;
-    assert_eq!(refreshed.status, 200, "a refreshed token goes on: {refreshed:?}");
+    assert_eq!(refreshed.status, 200, "a refreshed token keeps the session: {refreshed:?}");
     assert_eq!(send(address, &with(delete, Some(token("ann", 3))), "").await.status, 204);
 }
 

@@ -23,7 +23,7 @@ const RETRIES: u32 = 3;
 /// The port of Sentinels, unless another one is given.
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where to connect to.
+/// The target of a connection.
 #[derive(Clone)]
 pub(super) enum Server {
     One(Client),
@@ -75,7 +75,7 @@ impl Server {
         Ok(Self::Master(sentinels, name.to_owned(), node))
     }
 
-    /// Connects. An answer may take so long.
+    /// Connects. `answer` is the time limit of each answer.
     pub(super) async fn connect(&self, answer: Duration) -> Result<Connection, RedisError> {
         // Without it rustls panics if a program has a second provider beside this one.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -180,7 +180,7 @@ impl ConnectionLike for Connection {
     }
 }
 
-/// A connection that is made when it is needed first, and made anew after a failure: the master may
+/// A connection that is opened when it is first needed, and again after a failure: the master may
 /// be another one by then. No command is repeated.
 #[derive(Clone)]
 pub(super) struct Link(Arc<Shared>);
@@ -190,7 +190,7 @@ struct Shared {
     answer: Duration,
     /// The connection and its number.
     current: Mutex<(u64, Option<Connection>)>,
-    /// Held while somebody connects.
+    /// Held while connecting.
     connecting: tokio::sync::Mutex<()>,
 }
 
@@ -205,7 +205,7 @@ impl Link {
             return Ok(known);
         }
         let link = self.clone();
-        // It goes on if the request gives up that needed it: the next one finds it.
+        // A task goes on if its request is dropped: the next request uses the connection.
         let connecting = tokio::spawn(async move {
             let Ok(_only) = link.0.connecting.try_lock() else {
                 drop(link.0.connecting.lock().await);

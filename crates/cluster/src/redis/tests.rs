@@ -9,7 +9,7 @@ async fn the_own_address_is_that_of_the_way_to_the_server() {
     for url in
         ["redis://127.0.0.1:1", "redis+sentinel://127.0.0.1/main", "redis+cluster://127.0.0.1:1"]
     {
-        // Nothing is sent: nobody needs to listen there.
+        // Nothing is sent, so no server has to listen there.
         let own = Redis::new(url, "a").unwrap().own_address().await.unwrap();
         assert_eq!(own, Some(IpAddr::from([127, 0, 0, 1])), "{url}");
     }
@@ -22,7 +22,7 @@ async fn a_node_that_was_too_slow_to_hear_everything_is_told_so() {
     let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
     let redis = Redis::new(&url, "slow").unwrap();
     let mut heard = redis.listen();
-    // Until it listens nothing is heard, and nothing was missed.
+    // Messages before it listens do not arrive, and do not count as missed.
     while heard.try_recv().is_err() {
         redis.send(To::All, b"hello").await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;

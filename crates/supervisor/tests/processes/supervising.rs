@@ -82,7 +82,8 @@ async fn no_signal_to_sabirs_group_terminal_or_name_reaches_a_monitor() {
         assert!(read("cmdline").starts_with(&name), "{}", read("cmdline"));
         assert_eq!(read("environ"), "SABIR_SUPERVISOR=1\0");
         assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap(), Path::new("/"));
-        // It holds only its socket of ours, so that a reader of our output sees its end.
+        // Its socket is the only descriptor of ours that it holds, so that a reader of our output
+        // sees its end.
         for stream in [1, 2] {
             let open = fs::read_link(format!("/proc/{process}/fd/{stream}")).unwrap();
             assert_eq!(open, Path::new("/dev/null"));
