@@ -2,21 +2,21 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Whether they have expired.
+/// Whether credentials have expired.
 pub(crate) fn is_over(expires: Option<u64>) -> bool {
     expires.is_some_and(|end| left(end).is_zero())
 }
 
-/// Completes when they expire, never if they do not.
+/// Completes when credentials expire; never without an expiry.
 pub(crate) async fn over(expires: Option<u64>) {
     let Some(end) = expires else { return std::future::pending().await };
-    // The clock of the system may be set, and a timer cannot be as long as a certificate is valid.
+    // The system clock may be set, and a certificate may be valid longer than a timer can run.
     while !left(end).is_zero() {
         tokio::time::sleep(left(end).min(LOOK)).await;
     }
 }
 
-/// How often the clock is looked at.
+/// The longest time between two looks at the clock.
 const LOOK: Duration = Duration::from_secs(60);
 
 fn left(end: u64) -> Duration {

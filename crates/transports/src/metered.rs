@@ -1,4 +1,4 @@
-//! A byte stream that takes from the memory of the process while a message arrives.
+//! A byte stream that counts the memory of messages while they arrive.
 
 use std::io;
 use std::pin::Pin;
@@ -18,12 +18,12 @@ impl Buffer {
         Self { hold: memory().take_anyway(0), size: 0 }
     }
 
-    /// The most bytes that were in it.
+    /// The most bytes that the buffer has held.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// So many bytes are in it. Fails if there is no memory for them.
+    /// The buffer holds `size` bytes. Fails if there is no memory for them.
     fn fill(&mut self, size: usize) -> Result<(), MemoryFull> {
         let more = size.saturating_sub(self.size);
         if more > 0 {
@@ -33,7 +33,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// So many bytes were in it.
+    /// The buffer held `size` bytes, which are counted even without memory for them.
     pub(crate) fn was_filled(&mut self, size: usize) {
         let more = size.saturating_sub(self.size);
         self.hold.absorb(memory().take_anyway(more));
@@ -41,29 +41,28 @@ impl Buffer {
     }
 }
 
-/// A stream whose reader collects messages in a buffer of its own. Reading fails when the memory of the
-/// process does not suffice for a message that has begun.
+/// A stream whose reader collects messages in its own buffer. Reading fails if the process has no
+/// memory for a message that has begun.
 pub(crate) struct Metered<S> {
     stream: S,
-    /// What is not counted here: the connection has paid for it.
+    /// Bytes that are not counted here: they are counted with the connection.
     free: usize,
     unfinished: usize,
     buffer: Buffer,
 }
 
 impl<S> Metered<S> {
-    /// Counts what exceeds `free` bytes.
+    /// Counts the bytes above `free`.
     pub(crate) fn new(stream: S, free: usize) -> Self {
         Self { stream, free, unfinished: 0, buffer: Buffer::new() }
     }
 
-    /// A message is complete. Bytes behind it are not counted: there are at most as many as are read at
-    /// once.
+    /// A message is complete. Bytes after it are not counted: one read bounds them.
     pub(crate) fn finish(&mut self) {
         self.unfinished = 0;
     }
 
-    /// So many bytes were not part of a message.
+    /// These bytes were not part of a message.
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.unfinished = self.unfinished.saturating_sub(bytes);
     }

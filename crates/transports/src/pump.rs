@@ -14,12 +14,11 @@ use tokio::time::Instant;
 
 use crate::received::{PARSED_IN_PLACE, ReceivedMessage};
 
-/// How much may wait to be written. At the limit nothing more is read and no event is handled until
-/// the client has taken some of it: backpressure for a client that sends requests and does not read
-/// the responses.
+/// Bytes that may wait to be written. At the limit no message is read and no event is handled until
+/// the client has read some: backpressure for a client that does not read its responses.
 const MAX_UNSENT: usize = 16 << 20;
 
-/// The least time that a client gets to read the last messages.
+/// The minimum time for a client to read the last messages.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// A link to one client. It frames messages: one a line, one a WebSocket frame.
@@ -41,13 +40,13 @@ pub(crate) trait Link {
 pub(crate) enum Step {
     /// Something was written or read.
     Progress,
-    /// The client will send nothing more, and may still read.
+    /// The client sends no more messages, and may still read.
     End,
-    /// The client is gone: nothing more can be answered.
+    /// The client has disconnected.
     Gone,
 }
 
-/// Serves one client until it has left, or the engine stops, and everything is sent.
+/// Serves one client until it disconnects or the engine stops, and all messages are sent.
 pub(crate) async fn serve<L>(engine: &Arc<Engine>, caller: Caller, link: &mut L) -> io::Result<()>
 where
     L: Link,
@@ -58,8 +57,7 @@ where
     let mut is_ended = false;
     let mut closed_at = None;
     loop {
-        // Responses to requests that were read together are written together, but no more is done
-        // than can be sent.
+        // Responses to requests that were read together are written together, up to the limit.
         let mut is_blocked = gather(&mut connection, link);
         while !is_blocked && let Some(line) = link.next() {
             receive(&mut connection, &caller, line, depth).await;
@@ -99,7 +97,7 @@ where
     }
 }
 
-/// Completes when a client that reads nothing has had enough time.
+/// Completes when the time for reading the last messages is over.
 async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     let patience = engine.settings().limits.grace.max(LINGER);
     match closed_at.and_then(|closed| closed.checked_add(patience)) {
@@ -108,7 +106,7 @@ async fn lingered(closed_at: Option<Instant>, engine: &Engine) {
     }
 }
 
-/// Moves messages to the link, as far as it has room. Whether it has none.
+/// Moves messages to the link while it has room. Returns whether it is full.
 fn gather(connection: &mut Connection, link: &mut impl Link) -> bool {
     while link.unsent() < MAX_UNSENT {
         let Some(frame) = connection.next_frame() else { return false };
@@ -125,7 +123,7 @@ async fn receive(connection: &mut Connection, caller: &Caller, line: Line, depth
         }
         Line::Message(text) => {
             connection.record(&text, &[]);
-            // A message is not lost because the pool has no room for it.
+            // If the pool is full, the message is parsed here.
             let parsed = ReceivedMessage::parse_long(caller, text.clone(), depth).await;
             parsed.unwrap_or_else(|_| ReceivedMessage::parse(&text, depth))
         }

@@ -1,4 +1,4 @@
-//! A message as it came, and who parses it.
+//! A received message, parsed in place or by the computing pool.
 
 use bytes::Bytes;
 use sabir_budget::{ComputeError, compute};
@@ -6,11 +6,11 @@ use sabir_engine::Connection;
 use sabir_session::StreamId;
 use sabir_wire::{Caller, Incoming, Malformed, Message, Method, ParsedRequest, decode};
 
-/// A message that is longer is parsed by the pool: the threads of the transports serve others too.
+/// Longer messages are parsed by the pool: the threads of the transports serve other clients, too.
 pub(crate) const PARSED_IN_PLACE: usize = 256 << 10;
 
 /// A message that was parsed.
-#[expect(clippy::large_enum_variant, reason = "the large one is what nearly all are")]
+#[expect(clippy::large_enum_variant, reason = "nearly all messages are the large variant")]
 pub(crate) enum ReceivedMessage {
     /// A request.
     Request(ParsedRequest),
@@ -19,7 +19,7 @@ pub(crate) enum ReceivedMessage {
 }
 
 impl ReceivedMessage {
-    /// Parses a message that is nested at most `depth` deep.
+    /// Parses a message with a nesting of at most `depth`.
     pub(crate) fn parse(text: &Bytes, depth: usize) -> Self {
         if let Some(request) = ParsedRequest::decode(text, depth) {
             return Self::Request(request);

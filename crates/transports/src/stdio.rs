@@ -9,15 +9,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::stream;
 
-/// Serves the client that started this process until it has left, or the engine stops.
+/// Serves the client that started this process until it disconnects or the engine stops.
 ///
 /// Nothing else may write to the standard output meanwhile.
 pub async fn serve(engine: &Arc<Engine>) -> io::Result<()> {
     stream::serve(engine, Caller::local(), input(), output()).await
 }
 
-/// The standard streams, for somebody who speaks with the process that started us otherwise. Must be
-/// called inside a tokio runtime.
+/// The standard streams, for another protocol with the process that started us. Must be called
+/// inside a tokio runtime.
 pub fn streams() -> (Input, Output) {
     (input(), output())
 }
@@ -27,8 +27,8 @@ pub type Input = Box<dyn AsyncRead + Unpin + Send>;
 /// Standard output.
 pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// Standard input. Pipes and sockets are waited for; anything else is read by a thread of its own,
-/// which costs a few microseconds a message.
+/// Standard input. Pipes and sockets are polled; anything else is read by a thread of its own,
+/// which costs a few microseconds per message.
 fn input() -> Input {
     if let Some(input) = unix::input() {
         return input;
@@ -57,8 +57,8 @@ mod unix {
     pub(super) fn input() -> Option<Input> {
         let own = own_copy(io::stdin().as_fd())?;
         if is_pipe(&own) {
-            // Opened anew, a pipe is ours alone: that we do not block on it concerns nobody else
-            // who holds the same end.
+            // A pipe that is opened again has its own flags: making it non-blocking does not change
+            // it for other processes that hold the same end.
             return match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
                 Ok(pipe) => Some(Box::new(pipe)),
                 Err(_) => pipe::Receiver::from_file(own).ok().map(|pipe| Box::new(pipe) as Input),
@@ -86,7 +86,7 @@ mod unix {
         file.metadata().is_ok_and(|metadata: Metadata| metadata.file_type().is_fifo())
     }
 
-    /// Node gives its children sockets where others give pipes.
+    /// Node gives its children sockets instead of pipes.
     fn socket(file: File) -> Option<UnixStream> {
         if !file.metadata().ok()?.file_type().is_socket() {
             return None;

@@ -15,7 +15,7 @@ use crate::pump::{self, Link, Step};
 /// The bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Serves one client until it has left, or the engine stops, and everything is sent.
+/// Serves one client until it disconnects or the engine stops, and all messages are sent.
 pub async fn serve<R, W>(
     engine: &Arc<Engine>,
     caller: Caller,
@@ -31,7 +31,7 @@ where
     let mut link = Lines { reader, writer, lines, unsent, is_flushed, is_over };
     pump::serve(engine, caller, &mut link).await?;
     match link.writer.flush().await {
-        // The client reads no more.
+        // The client has closed its end.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         flushed => flushed,
     }
@@ -48,12 +48,12 @@ struct Lines<R, W> {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
-    /// Writes some of what is queued; what was written is flushed behind the last of it.
+    /// Writes some of the queued bytes, and flushes after the last of them.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Step>> {
         let has_unsent = !self.unsent.is_empty();
         if has_unsent {
             match ready!(Pin::new(&mut self.writer).poll_write(cx, &self.unsent)) {
-                // The client reads no more; nothing can be answered.
+                // The client has closed its end.
                 Ok(0) => return Poll::Ready(Ok(Step::Gone)),
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                     return Poll::Ready(Ok(Step::Gone));
@@ -93,7 +93,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link for Lines<R, W> {
         }
         self.lines.make_room(CHUNK);
         let read = pin!(self.reader.read_buf(self.lines.buffer())).poll(cx);
-        // A client that vanished reads like one that has left.
+        // A read error counts as the end of the input.
         read.map(|read| match read.is_ok_and(|read| read > 0) {
             true => Ok(Step::Progress),
             false => {

@@ -23,22 +23,22 @@ use crate::expiry;
 use crate::metered::{Buffer, Metered};
 use crate::pump::{self, LINGER, Link, Step};
 
-/// How much is read at once. Allocated for every connection.
+/// Bytes that are read at once. Allocated for every connection.
 const CHUNK: usize = 16 << 10;
 
-/// Bytes before the payload of a client's ping or pong: two, and its mask.
+/// Bytes before the payload of a client's ping or pong: two, and the mask.
 const CONTROL_HEAD: usize = 6;
 
 /// How long a client may be silent, and how long a message may take to arrive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// A client that sends nothing for so long, not even the answer to a ping, is gone.
+    /// A client that sends nothing for this long, not even a pong, is disconnected.
     pub(crate) ping: Duration,
     /// The time for a message, from its first bytes to its last.
     pub(crate) message: Duration,
 }
 
-/// Serves the client of a WebSocket whose handshake is complete, until it has left or the engine
+/// Serves the client of a WebSocket whose handshake is complete, until it disconnects or the engine
 /// stops.
 pub(crate) async fn serve<S>(engine: &Arc<Engine>, caller: Caller, stream: S, patience: Patience)
 where
@@ -52,7 +52,7 @@ where
     let stream = Metered::new(stream, CHUNK);
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let mut link = WebSocket::new(socket, patience, &caller);
-    // The link never fails: an error ends it, and decides how it is closed.
+    // The link never fails: an error ends it, and sets the reason of the close frame.
     let _ = pump::serve(engine, caller, &mut link).await;
     // A client that does not answer the closing handshake in time is dropped.
     let _ = tokio::time::timeout(LINGER, link.close()).await;
@@ -65,22 +65,22 @@ type Expiry = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct WebSocket<S> {
     socket: WebSocketStream<Metered<S>>,
     pings: Interval,
-    /// Something came since the last ping.
+    /// A frame arrived since the last ping.
     was_heard: bool,
     /// Completes when the client's credentials expire.
     expiry: Option<Expiry>,
     /// Bytes that were queued since everything was last flushed.
     unsent: usize,
-    /// Who is answered, by its share of the memory.
+    /// The caller, by its share of the memory.
     share: u64,
-    /// What the socket's own copies of queued messages take, beyond what its buffer has taken before.
+    /// The memory of the socket's copies of queued messages, beyond the counted size of its buffer.
     copies: Hold,
     sent: Buffer,
-    /// The time for one message, and its end for the message that arrives.
+    /// The time for one message, and the timer of the message that is arriving.
     message_time: Duration,
     late: Option<Pin<Box<Sleep>>>,
     received: Option<Bytes>,
-    /// Why it is closed, unless the engine stops.
+    /// The reason to close, unless the engine stops.
     reason: Option<CloseFrame>,
     is_broken: bool,
 }
@@ -121,7 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         Poll::Ready(Step::Gone)
     }
 
-    /// Ends reading when the client's credentials expire. Running calls may end.
+    /// Ends reading when the client's credentials expire. Running calls may finish.
     fn poll_expiry(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         let Some(expiry) = &mut self.expiry else { return Poll::Pending };
         std::task::ready!(expiry.as_mut().poll(cx));
@@ -131,13 +131,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         Poll::Ready(Step::End)
     }
 
-    /// Everything was flushed. The buffer of the socket stays as large as it was.
+    /// Everything was flushed. The buffer of the socket does not shrink.
     fn forget_copies(&mut self) {
         self.sent.was_filled(std::mem::take(&mut self.unsent));
         self.copies = memory().take_anyway_for(self.share, 0);
     }
 
-    /// Ends the client when the message that has begun does not come to its end.
+    /// Disconnects the client if the message that has begun does not complete in time.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         if !self.socket.get_ref().has_begun() {
             self.late = None;
@@ -192,13 +192,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         }
     }
 
-    /// Closes it: says why, and waits until the client has answered.
+    /// Closes the socket: sends the reason, and waits until the client has answered.
     async fn close(&mut self) {
         let reason = self.reason.take().unwrap_or_else(|| CloseFrame {
             code: CloseCode::Away,
             reason: Utf8Bytes::from_static("the server is stopping"),
         });
-        // A client that has left needs no reason.
+        // A client that has disconnected does not get the reason.
         let _ = self.socket.close(Some(reason)).await;
         while let Some(Ok(_)) = self.socket.next().await {}
         let _ = self.socket.get_mut().shutdown().await;

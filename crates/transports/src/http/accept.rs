@@ -1,7 +1,7 @@
 //! The headers of a modern request, which repeat parts of its body so that proxies can see them.
 //!
-//! Spec: basic/transports/streamable-http, "Request Metadata". A proxy may have decided by what the
-//! headers say; so a request whose headers say anything else than its body is refused. Pure.
+//! Spec: basic/transports/streamable-http, "Request Metadata". A proxy may have decided by the
+//! headers, so a request whose headers differ from its body is refused. No I/O.
 
 use std::borrow::Cow;
 
@@ -22,16 +22,16 @@ const NAME: &str = "mcp-name";
 /// The value of `MCP-Protocol-Version`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionHeader {
-    /// It is not there.
+    /// The header is missing.
     Nothing,
-    /// A revision that was published.
+    /// A known revision.
     Known(Revision),
-    /// Something else, or several things.
+    /// Another value, or several values.
     Unknown,
 }
 
 impl VersionHeader {
-    /// Whether it names a revision whose requests describe themselves.
+    /// Whether the header names a modern revision.
     pub(crate) fn is_modern(self) -> bool {
         matches!(self, Self::Known(revision) if revision.era() == Era::Modern)
     }
@@ -48,16 +48,16 @@ pub(crate) fn named_revision(headers: &impl Headers) -> VersionHeader {
     }
 }
 
-/// Whether the headers of a modern request say what its body says. `named` is the one that was read
-/// before.
+/// Checks that the headers of a modern request repeat its body. `named` is the result of
+/// [`named_revision`].
 pub(crate) fn check(
     headers: &impl Headers,
     named: VersionHeader,
     asked: &ParsedRequest,
     catalog: &Catalog,
 ) -> Result<(), Problem> {
-    // Without metadata in the body there is nothing to compare with; the session tells what is
-    // missing there.
+    // Without metadata in the body there is nothing to compare with; the session reports what is
+    // missing.
     let version = asked.meta.as_ref().ok().and_then(|meta| meta.version.as_deref());
     if !matches!(named, VersionHeader::Known(revision) if version == Some(revision.date())) {
         plain(headers, VERSION, "MCP-Protocol-Version", version)?;
@@ -84,7 +84,7 @@ pub(crate) fn check(
     }
 }
 
-/// The name in params that are otherwise invalid.
+/// The name in params that could not be parsed.
 fn unread_name(asked: &ParsedRequest) -> Option<String> {
     let name = match asked.method {
         Method::CallTool | Method::GetPrompt => "name",
@@ -95,9 +95,8 @@ fn unread_name(asked: &ParsedRequest) -> Option<String> {
     value_at(asked.params.as_ref()?, &[name.to_owned()])?.read().ok()
 }
 
-/// Whether the headers of a POST say what its body says; `None` if its body is no request. What
-/// [`Server`](super::Server) refuses a modern request for, by itself, so that it can be tested by
-/// itself.
+/// Checks that the headers of a POST repeat its body; `None` if the body is not a request. This is
+/// the check of [`Server`](super::Server) for modern requests, for tests.
 pub fn headers_agree(
     headers: &HeaderMap,
     body: &Bytes,
@@ -112,10 +111,10 @@ pub fn headers_agree(
     Some(check(headers, named_revision(headers), &asked, catalog))
 }
 
-/// How deep the body may be nested there.
+/// The maximum nesting of the body in that check.
 const DEPTH: usize = 128;
 
-/// A header that repeats `body` as it is.
+/// Checks a header that repeats `body` as it is.
 fn plain(
     headers: &impl Headers,
     header: &str,
@@ -134,7 +133,7 @@ fn plain(
     }
 }
 
-/// `Mcp-Name`, which repeats `body` as it is or encoded.
+/// Checks `Mcp-Name`, which repeats `body` as it is or encoded.
 fn encoded(headers: &impl Headers, name: &str, body: &str) -> Result<(), Problem> {
     let mut values = headers.all(NAME).peekable();
     if values.peek().is_none() {
@@ -148,7 +147,7 @@ fn encoded(headers: &impl Headers, name: &str, body: &str) -> Result<(), Problem
     Ok(())
 }
 
-/// The arguments that a tool wants repeated.
+/// Checks the headers of the arguments that a tool wants repeated.
 fn mirrored(
     headers: &impl Headers,
     mirrored: &[MirroredArgument],
@@ -161,7 +160,8 @@ fn mirrored(
         match (given, values.peek()) {
             (None, None) => {}
             (None, Some(_)) => {
-                return Err(mismatch(format!("the header {name} repeats nothing of the body")));
+                let reason = format!("unexpected header {name}: the body has no such argument");
+                return Err(mismatch(reason));
             }
             (Some(_), None) => return Err(mismatch(format!("the header {name} is missing"))),
             (Some(given), Some(_)) => {
@@ -176,10 +176,10 @@ fn mirrored(
     Ok(())
 }
 
-/// Whether a header says the same as a value of the body.
+/// Whether a header has the same value as the body.
 fn repeats(header: &str, body: &Raw, r#type: MirrorType) -> bool {
     match r#type {
-        // Arguments that do not fit the schema are refused for that, and not for their headers.
+        // Arguments that violate the schema are refused for that, not for their headers.
         MirrorType::String => body.read::<String>().map_or(true, |text| text == header),
         MirrorType::Boolean => body.read::<bool>().map_or(true, |_| body.text() == header),
         MirrorType::Integer => match (integer(header), integer(body.text())) {
@@ -189,7 +189,7 @@ fn repeats(header: &str, body: &Raw, r#type: MirrorType) -> bool {
     }
 }
 
-/// Reads an integer, however it is written: `42`, `42.0`, `4.2e1`.
+/// Reads an integer in any notation: `42`, `42.0`, `4.2e1`.
 fn integer(text: &str) -> Option<i128> {
     /// Beyond this a floating point number is no longer exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -206,14 +206,14 @@ fn integer(text: &str) -> Option<i128> {
 /// The decoded value of a header. Spec: "Value Encoding".
 fn decode<'a>(name: &str, value: &'a [u8]) -> Result<Cow<'a, str>, Problem> {
     let text = headers::text(value).ok_or_else(|| {
-        mismatch(format!("the header {name} holds characters that no header may hold"))
+        mismatch(format!("the header {name} has invalid characters (expected printable ASCII)"))
     })?;
     let encoded = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     let Some(encoded) = encoded else { return Ok(Cow::Borrowed(text)) };
     let decoded = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     decoded
         .map(Cow::Owned)
-        .ok_or_else(|| mismatch(format!("the header {name} holds no Base64 of UTF-8")))
+        .ok_or_else(|| mismatch(format!("the header {name} is not valid Base64 of UTF-8")))
 }
 
 fn differs(name: &str, value: &[u8], body: &str) -> Problem {
@@ -221,7 +221,7 @@ fn differs(name: &str, value: &[u8], body: &str) -> Problem {
     mismatch(format!("{name} says '{}', the body says '{}'", short(&value), short(body)))
 }
 
-/// As much of a text as fits into a sentence.
+/// The first 80 characters of a text.
 fn short(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(80) {
         None => Cow::Borrowed(text),

@@ -1,8 +1,8 @@
 //! The activity of a connection, for the task that sweeps all of them.
 //!
-//! A timer for every request would be expensive. A connection only notes when something
-//! began, by a clock that ticks as often as it is looked at; one task looks at all connections and
-//! ends those that took too long.
+//! A timer for every request would be expensive. A connection only notes when something began, by a
+//! coarse clock; one task ticks that clock, checks all connections and ends those that take too
+//! long.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -44,17 +44,17 @@ pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An order to a connection.
+/// Orders to a connection.
 const RUN: u8 = 0;
 const FINISH: u8 = 1;
 const ABANDON: u8 = 2;
 
-/// How one connection is doing. A time of 0 means that nothing of the kind is going on.
+/// The activity of one connection. A time of 0 means that this activity is not going on.
 #[derive(Debug)]
 pub(crate) struct Activity {
     clock: Arc<Clock>,
     in_flight: AtomicU32,
-    /// How many requests have begun, from 0 again when there are too many to count.
+    /// The number of requests that have begun; it wraps.
     begun: AtomicU32,
     idle_since: AtomicU64,
     body_since: AtomicU64,
@@ -65,13 +65,13 @@ pub(crate) struct Activity {
     driver: AtomicWaker,
     /// It has made a request.
     is_used: AtomicBool,
-    /// When answers that the peer has not taken must be taken, over HTTP/2: there nobody waits for a
-    /// socket.
+    /// Over HTTP/2: the numbers and deadlines of answers that the peer has not read. Flow control
+    /// hides a stalled peer from the socket.
     untaken: Mutex<Vec<(u64, u64)>>,
     last_untaken: AtomicU64,
 }
 
-/// An answer that the peer has not taken, until this is dropped.
+/// An answer that the peer has not read, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Untaken {
     activity: Arc<Activity>,
@@ -84,7 +84,7 @@ impl Drop for Untaken {
     }
 }
 
-/// How many bytes a peer must take in a second, beyond the time that it may take nothing.
+/// Bytes that a peer must read per second, after the time in which it may read nothing.
 const LEAST_RATE: u64 = 64 << 10;
 
 impl Activity {
@@ -114,8 +114,8 @@ impl Activity {
         self.is_used.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it can be closed without harm to a request: none is under way, or one whose body has
-    /// not come.
+    /// Whether it can be closed without harm to a request: none is in flight, or only one whose
+    /// body has not arrived.
     pub(crate) fn is_dispensable(&self) -> bool {
         let is_waiting = self.body_since.load(Ordering::Relaxed) != 0;
         !self.is_told() && (self.in_flight() == 0 || is_waiting)
@@ -127,7 +127,7 @@ impl Activity {
         (self.is_used.load(Ordering::Relaxed), since)
     }
 
-    /// Notes an answer of so many bytes, which the peer must take in time.
+    /// Notes an answer of `bytes` bytes, which the peer must read in time.
     pub(crate) fn expect_taken(self: &Arc<Self>, bytes: usize, stall: Duration) -> Untaken {
         let number = self.last_untaken.fetch_add(1, Ordering::Relaxed);
         let time = millis(stall).saturating_add(bytes as u64 * 1000 / LEAST_RATE);
@@ -154,17 +154,17 @@ impl Activity {
         self.in_flight.load(Ordering::Acquire) as usize
     }
 
-    /// Lets running requests finish, then no more.
+    /// Lets running requests finish, and accepts no others.
     pub(crate) fn finish(&self) {
         self.tell(FINISH);
     }
 
-    /// Whether there shall be no more requests.
+    /// Whether the connection was ordered to finish or to end.
     pub(crate) fn is_told(&self) -> bool {
         self.order.load(Ordering::Acquire) != RUN
     }
 
-    /// Looks whether something takes too long, and ends it.
+    /// Ends everything that takes too long.
     pub(crate) fn check(&self, now: u64, limits: &Limits) {
         let over = |since: &AtomicU64, limit| {
             let since = since.load(Ordering::Relaxed);
@@ -191,7 +191,7 @@ impl Activity {
         self.driver.wake();
     }
 
-    /// Waits for `body`, but not for ever. Only one body of a connection may be waited for at a
+    /// Waits for `body` within its time limit. Only one body of a connection may be waited for at a
     /// time.
     pub(crate) async fn body_in_time<T>(&self, body: impl Future<Output = T>) -> Option<T> {
         let mut body = std::pin::pin!(body);
@@ -213,7 +213,8 @@ impl Activity {
         .await
     }
 
-    /// Drives a connection until it has ended or must; then `None`. `shut` asks it to finish.
+    /// Drives a connection until it has ended, or is ordered to end: then `None`. `shut` asks it to
+    /// finish.
     pub(crate) async fn drive<C: Future>(
         &self,
         connection: C,
@@ -231,7 +232,7 @@ impl Activity {
                 if heard.replace(order) == Some(order) {
                     return Poll::Pending;
                 }
-                // A task keeps its waker, and a waker is used up by an order.
+                // An order consumes the waker, so it is registered again.
                 self.driver.register(cx.waker());
                 match order {
                     FINISH => shut(connection.as_mut()),
@@ -243,7 +244,7 @@ impl Activity {
         .await
     }
 
-    /// Notes whether the peer takes what it is sent.
+    /// Notes whether the peer reads.
     pub(crate) fn note_write<T>(&self, written: Poll<T>) -> Poll<T> {
         let since = match written {
             Poll::Ready(_) => 0,

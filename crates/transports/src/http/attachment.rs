@@ -1,7 +1,7 @@
 //! A connection that reads a stream of a legacy session.
 //!
-//! A reader also drives the session: it handles everything that has happened, for itself and for the
-//! other readers. When it goes away the stream stays, for the client may come back.
+//! A reader also drives the session: it handles all pending events, for itself and for the other
+//! readers. When it disconnects the stream is kept, so that the client can resume it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::state::{OpenStream, ServerState};
 use super::streams::{Event, EventId, Origin, ReadResult, Reader};
 use super::table::StoredSession;
 
-/// One connection's hold on a stream.
+/// A connection that is attached to a stream.
 pub(crate) struct Attachment {
     state: Arc<ServerState>,
     stored: Arc<StoredSession>,
@@ -37,7 +37,7 @@ impl Attachment {
         Self { state: state.clone(), stored: stored.clone(), reader, is_announced: false }
     }
 
-    /// The next messages, and whether they are the last; `None` if there are none any more.
+    /// The next messages, and whether they are the last; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<(Vec<Event>, bool)> {
         loop {
             let reader = &mut self.reader;
@@ -53,7 +53,7 @@ impl Attachment {
         }
     }
 
-    /// Keeps the record of the session, whose client only listens.
+    /// Renews the record of the session, whose client only listens.
     async fn touch(&self) {
         let Some(sharing) = &self.state.sharing else { return };
         match self.reader.origin {
@@ -62,14 +62,14 @@ impl Attachment {
         }
     }
 
-    /// Puts events into the store before they are sent: the client may come back to another node.
+    /// Writes events to the store before they are sent: the client may resume on another node.
     pub(crate) async fn log(&self, events: &[Event], is_last: bool) {
         if self.reader.origin == Origin::Post {
             replay::log(&self.state, &self.stored, self.reader.stream, events, is_last).await;
         }
     }
 
-    /// Where the stream begins.
+    /// The id before the first event.
     pub(crate) fn origin(&self) -> EventId {
         self.place_of(0)
     }
@@ -118,7 +118,7 @@ impl Drop for Attachment {
 pub(crate) struct Opening {
     /// The first event.
     pub(crate) begun: Bytes,
-    /// Nothing comes after it.
+    /// No event follows it.
     pub(crate) is_last: bool,
     /// When the stream is closed so that the client resumes it later.
     pub(crate) poll_at: Option<Instant>,
@@ -132,7 +132,7 @@ struct Live {
     poll_at: Option<Instant>,
 }
 
-/// All that the stream has to say, as events.
+/// The messages of the stream, as events.
 pub(crate) fn stream(
     mut attachment: Attachment,
     open: OpenStream,

@@ -21,49 +21,49 @@ pub trait Authenticate: Send + Sync {
         None
     }
 
-    /// Whether these credentials were accepted before, as far as that can be told without any work.
-    /// They are looked at even while an address sends too many that are not valid.
+    /// Whether these credentials were accepted before, if that is known without any work. They are
+    /// checked even while an address sends too many invalid ones.
     fn recognizes(&self, authorization: Option<&[u8]>) -> bool {
         let _ = authorization;
         false
     }
 
-    /// Finds out who calls.
+    /// Establishes the caller.
     fn authenticate(&self, authorization: Option<&[u8]>) -> Authenticating;
 
-    /// What a client that was denied is told in `WWW-Authenticate`.
+    /// The value of `WWW-Authenticate` for a request that was denied.
     fn challenge(&self, denied: &Denied) -> String {
         plain_challenge(denied)
     }
 
-    /// The document about authorization at a path below `/.well-known/`, which everybody may read.
-    /// `None` if there is none.
+    /// The public document about authorization at a path below `/.well-known/`. `None` if there is
+    /// none.
     fn document(&self, path: &str) -> Option<Document> {
         let _ = path;
         None
     }
 }
 
-/// A caller that is being established.
+/// The future of a caller.
 pub type Authenticating = Pin<Box<dyn Future<Output = Result<Caller, Denied>> + Send>>;
 
-/// A JSON document that is being read; `None` if that is not possible at present.
+/// The future of a JSON document; `None` if it is not available at present.
 pub type Document = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
 
-/// Why a request is not let in.
+/// Why a request is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It brings no credentials: 401, with a plain challenge.
+    /// It has no credentials: 401, with a plain challenge.
     Missing,
-    /// Its credentials are not accepted, and why: 401, `invalid_token`.
+    /// Its credentials are refused, for this reason: 401, `invalid_token`.
     Invalid(&'static str),
-    /// Its caller may not do this without these scopes: 403, `insufficient_scope`.
+    /// Its caller lacks these scopes: 403, `insufficient_scope`.
     Scopes(Vec<Box<str>>),
-    /// Whether its credentials are good cannot be found out at present: 503.
+    /// Its credentials cannot be checked at present: 503.
     Unavailable,
 }
 
-/// How a server establishes callers. Without tokens and an authenticator everybody is anonymous.
+/// How a server establishes callers. Without tokens and an authenticator all callers are anonymous.
 pub(crate) struct Authentication {
     tokens: Vec<(Token, Caller)>,
     /// A header that may carry a token instead of `Authorization`.
@@ -85,8 +85,8 @@ impl Authentication {
         }
     }
 
-    /// The caller, where it is known without waiting. A request without a token is that of the
-    /// certificate's owner, if there is a certificate.
+    /// The caller, if it is known without waiting. The certificate, if there is one, identifies the
+    /// caller of a request without a token.
     pub(crate) fn known(
         &self,
         headers: &impl Headers,
@@ -118,13 +118,19 @@ impl Authentication {
         Some(known.map_err(|denied| self.refusal(&denied)))
     }
 
-    /// Whether the caller was known before, told without any work.
+    /// Whether the credentials were accepted before, decided without any work.
     pub(crate) fn recognizes(&self, headers: &impl Headers, certified: Option<&Caller>) -> bool {
         let authorization = headers.first("authorization");
         let bare = self.token_header.as_deref().and_then(|name| headers.first(name));
         certified.is_some()
             || self.among_tokens(authorization, bare).is_ok()
             || self.custom.as_ref().is_some_and(|custom| custom.recognizes(authorization))
+    }
+
+    /// Whether a request has credentials, valid or not.
+    pub(crate) fn has_credentials(&self, headers: &impl Headers) -> bool {
+        let named = self.token_header.as_deref().and_then(|name| headers.first(name));
+        headers.first("authorization").or(named).is_some()
     }
 
     /// The caller.
@@ -143,7 +149,7 @@ impl Authentication {
         found.map_err(|denied| self.refusal(&denied))
     }
 
-    /// Finds out who a caller is that is not known.
+    /// Establishes a caller that is not known.
     pub(crate) fn establish(&self, headers: &impl Headers) -> Option<Authenticating> {
         Some(self.custom.as_ref()?.authenticate(headers.first("authorization")))
     }
@@ -153,7 +159,7 @@ impl Authentication {
         self.custom.as_ref()?.document(path)
     }
 
-    /// Refuses a request, and tells what would help.
+    /// The refusal of a request, with its challenge.
     pub(crate) fn refusal(&self, denied: &Denied) -> Refusal {
         let (status, reason) = match denied {
             Denied::Missing => (
@@ -197,7 +203,7 @@ impl Authentication {
         const UNKNOWN: Denied = Denied::Invalid("the token is unknown");
         let given = match (authorization, bare) {
             (None, None) => return Err(Denied::Missing),
-            // RFC 6750 3.1: who uses another scheme has brought nothing.
+            // RFC 6750 3.1: another scheme counts as no credentials.
             (Some(authorization), _) => bearer(authorization).ok_or(Denied::Missing)?,
             (None, Some(bare)) => bare,
         };
@@ -212,7 +218,7 @@ impl Authentication {
     }
 }
 
-/// Why a request with two credentials is refused: each reader might take another one.
+/// Why a request with two credentials is refused: two parsers might use different ones.
 const TWICE: &str = "the request has two Authorization headers";
 
 /// The token of a `Bearer` credential; `None` if there is none.
@@ -222,7 +228,7 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// The challenge of a server whose clients have got their tokens from its operator.
+/// The challenge of a server whose clients get their tokens from its operator.
 fn plain_challenge(denied: &Denied) -> String {
     match denied {
         Denied::Missing | Denied::Unavailable => "Bearer".to_owned(),

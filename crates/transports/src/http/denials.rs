@@ -1,4 +1,4 @@
-//! The log of requests that were not let in: enough to see an attack, too little to fill a disk.
+//! The log of denied requests: enough to see an attack, too little to fill a disk.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +10,11 @@ use super::reply::Refusal;
 /// How many are logged between two ticks of the clock, which are at most a second apart.
 const MOST: u64 = 10;
 
-/// The statuses of requests that were not let in.
+/// The statuses of denied requests.
 const DENIALS: [StatusCode; 3] =
     [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
 
-/// Counts requests that were not let in.
+/// Counts denied requests.
 #[derive(Debug, Default)]
 pub(crate) struct Denials {
     tick: AtomicU64,
@@ -22,7 +22,8 @@ pub(crate) struct Denials {
 }
 
 impl Denials {
-    /// Logs one, unless there were many since the last tick, or it was let in and refused later.
+    /// Logs a denied request, unless there were many since the last tick. Other refusals are
+    /// ignored.
     pub(crate) fn log(&self, now: u64, refusal: &Refusal, path: &str, client: Option<IpAddr>) {
         let status = refusal.status;
         if !DENIALS.contains(&status) {

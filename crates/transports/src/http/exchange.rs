@@ -1,4 +1,4 @@
-//! One POST: its body is read, its era decided, and it is answered.
+//! One POST: reads its body, decides its era, and answers it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -42,7 +42,7 @@ where
     Ok(answer.reply().await)
 }
 
-/// Whether the headers of a POST allow an answer.
+/// Checks `Content-Type` and `Accept` of a POST.
 pub(crate) fn check(headers: &impl Headers) -> Result<(), Refusal> {
     guard::check_content_type(headers)?;
     guard::check_accept(headers, &["application/json", "text/event-stream"])
@@ -78,7 +78,7 @@ pub(crate) fn answer(
         }
     };
     match (denied, answer) {
-        // The error says so too; the status and the challenge tell the client what to ask for.
+        // The error says so as well; the challenge tells the client which scopes to request.
         (Some(denied), Answer::Now(reply)) => challenged(&state, &denied, reply).into(),
         (Some(denied), Answer::Later(reply)) => Answer::Later(Box::pin(async move {
             let reply = reply.await;
@@ -98,7 +98,7 @@ fn challenged(state: &ServerState, denied: &Denied, mut reply: Reply) -> Reply {
     reply
 }
 
-/// Whether the caller lacks scopes for a request. The engine refuses it.
+/// The scopes that the caller lacks for a request, which the engine refuses.
 fn denied(state: &ServerState, caller: &Caller, message: &PostedMessage) -> Option<Denied> {
     let ReceivedMessage::Request(ParsedRequest { request: Ok(request), .. }) = &message.content
     else {
@@ -126,12 +126,12 @@ pub(crate) fn parse(body: &Bytes, parsing: Parsing) -> PostedMessage {
     PostedMessage { content, arrived: arrived(parsing, body) }
 }
 
-/// The body, if somebody wants to see it.
+/// The body, if a tap records it.
 fn arrived(parsing: Parsing, body: &Bytes) -> Option<Box<Arrived>> {
     parsing.keeps_body.then(|| Box::new(Arrived { body: body.clone(), headers: Vec::new() }))
 }
 
-/// A request is modern by its metadata; the header only says that there should be some.
+/// Whether a request is modern: by its metadata, or by a header that demands metadata.
 fn is_modern(dialect: &Dialect, named: VersionHeader, request: &ParsedRequest) -> bool {
     // A handshake negotiates the revision; the header of its request decides nothing.
     let is_handshake = request.method == Method::Initialize;
@@ -166,7 +166,7 @@ fn modern(
     let meta = request.meta.as_ref();
     let is_described = meta.is_ok_and(|meta| meta.version.is_some() && meta.capabilities.is_some());
     let rules = StatusRules::Modern { is_undescribed: !is_described };
-    // A call may end, however long it takes; what is only listened to needs valid credentials.
+    // A call may finish after its credentials expire; a subscription ends with them.
     let expires = caller.expires().filter(|_| request.method == Method::Listen);
     let mut connection = open(state, caller.clone());
     Arrived::record(arrived.as_deref(), &mut connection);
@@ -178,7 +178,7 @@ fn modern(
 fn modern_other(in_flight: &InFlight, caller: Caller, frame: Result<Incoming, Malformed>) -> Reply {
     let bad = |reason| Refusal::new(StatusCode::BAD_REQUEST, reason).into();
     match frame {
-        // The revision gives them no meaning, and demands none of the headers.
+        // The revision ignores notifications, and demands no headers for them.
         Ok(Incoming::One(Message::Notification { .. })) => reply::empty(StatusCode::ACCEPTED),
         Ok(Incoming::One(_)) => bad("clients of this revision send no responses"),
         Ok(Incoming::Batch(_)) => bad("JSON-RPC batches are not supported in this revision"),
@@ -234,7 +234,7 @@ where
 /// The longest unwanted body that is read, so that its connection can be used again.
 const MAX_UNWANTED: usize = 64 << 10;
 
-/// Reads a body that nobody wants. `false` if it is too long or too slow for that: then the
+/// Reads and drops the body of a refused request. `false` if it is too long or too slow: then the
 /// connection must be closed.
 pub(crate) async fn discard<B>(
     connection: &HttpConnection,
@@ -264,7 +264,7 @@ where
     in_time(connection, version, discarding).await == Some(true)
 }
 
-/// Waits for a body, as long as the settings allow.
+/// Waits for a body within the time limit of the settings.
 async fn in_time<T>(
     connection: &HttpConnection,
     version: Version,
@@ -286,11 +286,11 @@ enum Unread {
     Broken,
 }
 
-/// A body that is shorter is not counted: its connection is.
+/// Shorter bodies are not counted: the memory of the connection covers them.
 const COUNTED_BODY: usize = 8 << 10;
 
-/// Collects a body. If it comes in one piece it is not copied. It takes from the memory of the
-/// process as it arrives, until the last part of it is dropped.
+/// Collects a body. If it arrives in one piece it is not copied. Its memory is counted as it
+/// arrives, until the last part of it is dropped.
 async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Bytes, Unread>
 where
     B: Body<Data = Bytes>,
@@ -308,7 +308,7 @@ where
             first = piece;
         } else {
             if rest.is_empty() {
-                // The hint says how much is still to come, as far as it is known.
+                // The hint is the rest of the body, as far as it is known.
                 let more = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
                 rest.reserve((first.len() + piece.len()).saturating_add(more).min(limit));
                 rest.extend_from_slice(&std::mem::take(&mut first));

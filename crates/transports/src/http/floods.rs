@@ -1,8 +1,8 @@
 //! Refuses requests of an address that sends too many, before anything of them is parsed.
 //!
-//! Two things are counted: requests, if the operator says so, and requests without valid credentials.
-//! Who has sent too many of the latter is not looked at for a while, except with credentials that
-//! were accepted before: others may share the address.
+//! Two things are counted: requests, if the operator sets a limit, and requests without valid
+//! credentials. After too many of the latter, an address is refused for a while, except with
+//! credentials that were accepted before: other callers may share the address.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -18,8 +18,7 @@ use sabir_budget::{Limit, Rate, network};
 use super::reply::Refusal;
 use super::settings::Limits;
 
-/// How many addresses are counted. With more, the one that was quiet for the longest time is
-/// forgotten.
+/// How many addresses are counted. With more, the least recently used one is forgotten.
 const MAX_ADDRESSES: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
 /// Counts requests by address.
@@ -88,7 +87,7 @@ impl Floods {
         let now = self.began.elapsed();
         let mut addresses = self.lock();
         let buckets = addresses.get_or_insert_mut(network(address), Buckets::default);
-        // It was admitted, so one more does not matter.
+        // The request was admitted: the count only matters for the next one.
         let _ = rate.count(&mut buckets.refusals, now);
     }
 
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
 
     const fn rate(calls: u32, burst: u32) -> Option<Rate> {
-        // So long that nothing is refilled during a test.
+        // The period is so long that nothing is refilled during a test.
         Some(Rate { calls, period: Duration::from_secs(3600), burst })
     }
 
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_credentials_close_the_door_for_unknown_ones_only() {
+    fn after_bad_credentials_only_known_ones_are_admitted() {
         let floods = floods(None, rate(1, 3));
         for _ in 0..3 {
             assert!(floods.admit(four(1), || false).is_ok());
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_six_is_one_address() {
+    fn an_ipv6_network_is_one_address() {
         let floods = floods(None, rate(1, 1));
         floods.note_refusal("2001:db8::1".parse().ok());
         assert!(floods.admit("2001:db8::ffff:2".parse().ok(), || false).is_err());

@@ -1,9 +1,9 @@
-//! Passes a call on to the only node that can go on with it: it is alive there, at an upstream, while
-//! its client is asked.
+//! Passes a call on to the only node that can resume it: the call is alive there, at an upstream,
+//! while its client is asked.
 //!
-//! The state that the client keeps for such a call names the node and its address, sealed, so that
-//! nobody is asked for the way. The request goes there over HTTP, sealed with the key that all nodes
-//! have, and the answer comes back as it is. If the node is gone, so is the call.
+//! The state that the client keeps for such a call contains the node and its address, sealed, so
+//! that no lookup is needed. The request is sent to that node over HTTP, sealed with the key of the
+//! cluster, and its answer is relayed unchanged. If the node has stopped, the call is lost.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::state::{InFlight, OpenStream, ServerState};
 /// Where nodes pass calls on to each other.
 pub(crate) const PATH: &str = "/cluster/call";
 
-/// Names a node: in a request the one that it is for, sealed; in an answer the one that gives it.
+/// Names a node: in a request the destination, sealed; in an answer the sender.
 pub(crate) const NODE: HeaderName = HeaderName::from_static("sabir-node");
 
 /// The names under which the header of a request, its body, and the route of a state are sealed.
@@ -39,10 +39,10 @@ const ROUTE: &str = "route";
 /// How much longer than its message a request may be: for its caller and its headers.
 pub(crate) const MORE: usize = 128 << 10;
 
-/// Beside two comments that keep a stream open: the time in which a node that lives says something.
+/// Added to two keep-alive periods: a node that sends nothing for so long has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who calls, and how. The message follows, after a line break.
+/// The caller and the headers of a call. The message follows, after a line break.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Envelope {
     pub(crate) caller: Caller,
@@ -58,10 +58,10 @@ impl Envelope {
         Some(cluster.seal.seal(CALL, &text).into())
     }
 
-    /// The same and the message, if another node has sealed it.
+    /// Opens an envelope and its message; `None` if no node of the cluster has sealed it.
     pub(crate) fn open(cluster: &Cluster, sealed: &[u8]) -> Option<(Self, Bytes)> {
         let text = Bytes::from(cluster.seal.open(CALL, sealed).ok()?);
-        // JSON has no line break but between its parts, and `serde_json` writes none.
+        // The JSON of the envelope contains no line break.
         let end = memchr::memchr(b'\n', &text)?;
         Some((serde_json::from_slice(&text[..end]).ok()?, text.slice(end + 1..)))
     }
@@ -74,14 +74,14 @@ pub(crate) struct Place {
     address: String,
 }
 
-/// How other nodes find this one; `None` if there are none, or as long as it does not listen.
+/// The sealed address of this node; `None` without a bus, or before the node listens.
 pub(crate) fn route(cluster: &Cluster) -> Option<String> {
     let address = cluster.address.get().filter(|_| cluster.bus.is_some())?;
     let place = format!("{} {address}", cluster.node);
     Some(URL_SAFE_NO_PAD.encode(cluster.seal.seal(ROUTE, place.as_bytes())))
 }
 
-/// The node that a request is for; `None` if any will do, or nobody can tell.
+/// The node that a request is for; `None` if any node can answer, or the state cannot be read.
 pub(crate) fn place(cluster: &Cluster, request: &ParsedRequest) -> Option<Place> {
     let state = request.request.as_ref().ok()?.resume()?.state.as_deref()?;
     let sealed = URL_SAFE_NO_PAD.decode(split_route(state).0?).ok()?;
@@ -96,12 +96,12 @@ pub(crate) fn elsewhere(state: &ServerState, request: &ParsedRequest) -> Option<
     place(cluster, request).filter(|place| *place.node != *cluster.node)
 }
 
-/// Whether a request is for this node, and for no other.
+/// Whether a request is for this node only.
 pub(crate) fn is_for(cluster: &Cluster, request: &ParsedRequest) -> bool {
     place(cluster, request).is_some_and(|place| *place.node == *cluster.node)
 }
 
-/// The headers that say something about the call.
+/// The headers that belong to the call.
 pub(crate) fn named(headers: &impl Headers) -> Vec<(String, String)> {
     let named = headers.each().map(|(name, value)| (name.to_ascii_lowercase(), value));
     let named = named.filter(|(name, _)| name.starts_with("mcp-") || name == "traceparent");
@@ -110,7 +110,7 @@ pub(crate) fn named(headers: &impl Headers) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Lets the node answer that has the call.
+/// Passes a request on to the node that has the call, and relays the answer.
 pub(crate) async fn pass_on(
     in_flight: InFlight,
     caller: Caller,
@@ -136,7 +136,7 @@ pub(crate) async fn pass_on(
     }
 }
 
-/// Sends a call to its node. `None` if it cannot be written.
+/// Sends a call to its node. `None` if it cannot be encoded.
 async fn send(
     sharing: &Sharing,
     place: &Place,
@@ -154,15 +154,15 @@ async fn send(
         Ok(client) => client,
         Err(error) => return Some(Err(error)),
     };
-    // A node that lives begins a stream when there is nothing to say, and keeps it open.
+    // A node that works on a call sends a stream with keep-alive comments.
     let limits = Limits { head: silence, idle: Some(silence), total: None, body: u64::MAX };
     Some(client.send(request.body(body).ok()?, &limits).await)
 }
 
-/// The answer of another node, as it comes.
+/// Relays the answer of another node.
 async fn relay(in_flight: InFlight, id: Id, place: &Place, response: Response<Body>) -> Reply {
     let (head, body) = response.into_parts();
-    // Where a node was, there may be another one now, or something else.
+    // Another node, or another service, may have this address by now.
     let node = head.headers.get(NODE).map(|node| node.as_bytes());
     if node != Some(place.node.as_bytes()) {
         return gone(&id);
@@ -187,7 +187,7 @@ fn first<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The events of another node. If it breaks off, the client is told.
+/// Relays the events of another node. If its stream breaks, the last event is an error.
 fn events(open: OpenStream, id: Id, body: Body) -> EventStream {
     let all = futures_util::stream::unfold(Some((open, id, body)), |rest| async move {
         let (open, id, mut body) = rest?;
@@ -196,7 +196,7 @@ fn events(open: OpenStream, id: Id, body: Body) -> EventStream {
             Ok(None) => None,
             Err(_) => {
                 let mut last = Vec::new();
-                // What has come may end within an event.
+                // The relayed bytes may end within an event.
                 last.extend_from_slice(b"\n\n");
                 sse::write(&mut last, None, &write_error(Some(&id), &broken_off().to_error()));
                 Some((last.into(), None))
@@ -206,20 +206,20 @@ fn events(open: OpenStream, id: Id, body: Body) -> EventStream {
     Box::pin(all)
 }
 
-/// The node is gone, and the call with it.
+/// The answer if the node has stopped, and the call is lost.
 fn gone(id: &Id) -> Reply {
     let reason = "invalid `requestState`: the node that had the call is gone; make the call again, \
                   without it";
     failed(id, &Problem::Params(reason.into()))
 }
 
-/// What became of the call is not known.
+/// The answer if the outcome of the call is not known.
 fn broken(id: &Id) -> Reply {
     failed(id, &broken_off())
 }
 
 fn broken_off() -> Problem {
-    Problem::Internal("the node that has the call broke off".into())
+    Problem::Internal("the connection to the node that has the call failed".into())
 }
 
 fn failed(id: &Id, problem: &Problem) -> Reply {

@@ -1,4 +1,4 @@
-//! A call that another node passes on, because only this one can go on with it.
+//! A call that another node passes on, because only this node can resume it.
 
 use std::pin::Pin;
 
@@ -16,8 +16,8 @@ use super::session::PostedMessage;
 use super::state::{InFlight, ServerState};
 use crate::received::ReceivedMessage;
 
-/// The node that a request of another node is for; `None` if it is none of theirs. Only who has the
-/// key of the nodes can write it, so that nothing else of the request is read before.
+/// The node that a request of another node is for; `None` if a client sent the request. The header
+/// is sealed with the key of the cluster, and is checked before the rest of the request is read.
 pub(crate) fn wanted(state: &ServerState, head: &Parts) -> Option<String> {
     let cluster = &state.sharing.as_ref()?.cluster;
     if head.uri.path() != PATH || head.method != Method::POST || cluster.bus.is_none() {
@@ -29,8 +29,8 @@ pub(crate) fn wanted(state: &ServerState, head: &Parts) -> Option<String> {
 
 /// Answers a call that another node passes on.
 ///
-/// A request that somebody repeats does nothing: what a state names goes on once. So the time at
-/// which it was sealed does not matter, and neither do the clocks of the nodes.
+/// A replayed request has no effect: a state resumes its call only once. So the seal needs no
+/// timestamp, and the nodes no synchronous clocks.
 pub(crate) async fn answer<B>(
     in_flight: InFlight,
     wanted: &str,
@@ -48,7 +48,7 @@ where
     let Some(sharing) = &state.sharing else { return Err(bad()) };
     let node = &sharing.cluster.node;
     if wanted != &**node {
-        return Err(Refusal::new(StatusCode::GONE, "the node that was here is gone"));
+        return Err(Refusal::new(StatusCode::GONE, "this node does not have the call"));
     }
     let limit = state.engine.settings().engine_limits.message_size + MORE;
     let body = exchange::read_within(&in_flight.connection, head.version, body, limit).await?;

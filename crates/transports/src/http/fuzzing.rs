@@ -1,5 +1,5 @@
-//! What fuzzers and property tests run: the header rules, and our reader of plain requests beside
-//! hyper.
+//! Entry points of fuzzers and property tests: the header rules, and our reader of plain requests
+//! beside hyper.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -22,8 +22,8 @@ use super::service::HttpService;
 use super::settings::Settings;
 use super::socket::Socket;
 
-/// Lines of `name: value`, an empty line, and a body. Whatever passes the rules has headers that
-/// say what the body says; nothing makes them fail.
+/// Lines of `name: value`, an empty line, and a body. Requests that pass the rules have headers
+/// that repeat the body; no input makes the rules panic.
 pub fn header_rules(bytes: &[u8]) {
     let (head, body) = split(bytes);
     let Ok(Incoming::One(Message::Request { id, method, params })) =
@@ -73,8 +73,8 @@ fn read_headers(head: &[u8]) -> HeaderMap {
     headers
 }
 
-/// Requests of one connection, in pieces that arrive one after the other: the server that begins with
-/// the plain reader answers as hyper alone does, byte for byte but for dates and session ids.
+/// Requests of one connection, in pieces that arrive one after the other: the server that begins
+/// with the plain reader gives the same answers as hyper alone, except for dates and session ids.
 ///
 /// In memory and on one thread, so that the same bytes always give the same answers.
 pub fn plain_as_hyper(pieces: &[&[u8]]) {
@@ -94,7 +94,7 @@ pub fn plain_requests(bytes: &[u8]) {
     }
 }
 
-/// After so many polls without an answer, there will be none.
+/// After this many polls without an answer, no answer is expected.
 const QUIET: usize = 64;
 
 async fn ask(pieces: &[&[u8]], is_plain: bool) -> String {
@@ -114,8 +114,8 @@ async fn ask(pieces: &[&[u8]], is_plain: bool) -> String {
         serve_with_hyper(connection, &activity, &hyper, socket, None).await;
     });
     let mut answers = Vec::new();
-    // hyper refuses a broken head when it begins to parse it or when the head ends, depending on how
-    // the reads fell. So every head ends.
+    // hyper refuses a broken head at its start or at its end, depending on the sizes of the reads.
+    // So every head is ended.
     for piece in pieces.iter().chain([&b"\r\n\r\n".as_slice()]) {
         // A server that has closed does not read the rest.
         let _ = client.write_all(piece).await;
@@ -131,7 +131,7 @@ async fn ask(pieces: &[&[u8]], is_plain: bool) -> String {
     without_times(&String::from_utf8_lossy(&answers))
 }
 
-/// The answers, without what differs each time.
+/// The answers, without the values that differ each time.
 fn without_times(answers: &str) -> String {
     let lines = answers.split_inclusive('\n').map(|line| {
         let varies = line.starts_with("date: ") || line.starts_with("mcp-session-id: ");

@@ -1,6 +1,6 @@
-//! Which requests are let in: `Host`, `Origin`, and what a request must look like.
+//! Checks `Host`, `Origin`, and the form of a request.
 //!
-//! A web page can make its visitor's browser call us, even by a name that suddenly means this
+//! A web page can make its visitor's browser call us, even by a name that DNS rebinds to this
 //! machine. So by default we answer only to the names of this machine and to pages from it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,7 +14,7 @@ use super::headers::{self, Headers};
 use super::reply::{Refusal, Reply};
 use super::settings::Settings;
 
-/// Decides who may call.
+/// Checks `Host` and `Origin`.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Only this machine can reach us.
@@ -33,8 +33,8 @@ impl Guard {
         }
     }
 
-    /// Whether the caller reached us by a name of ours, and from a page that may.
-    /// `named` is the name in the request's target, where it has one.
+    /// Checks that the request names a host of ours, and comes from an allowed page. `named` is the
+    /// name in the request's target, if it has one.
     pub(crate) fn check_origin(
         &self,
         named: Option<&Authority>,
@@ -93,7 +93,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Only names that cannot be rebound by DNS: an IP address, or `localhost`.
+/// Whether a name is an IP address of this machine or `localhost`: DNS cannot rebind these.
 fn is_this_machine(name: &str) -> bool {
     let is_six = || {
         let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -105,7 +105,7 @@ fn is_this_machine(name: &str) -> bool {
         || is_six()
 }
 
-/// Lets the page that called read the answer. Only for origins that were found good.
+/// Allows the page that called to read the answer. Only for origins that passed the check.
 pub(crate) fn allow_origin(origin: &HeaderValue, reply: &mut Reply) {
     let exposed = HeaderValue::from_static("mcp-session-id, www-authenticate, retry-after");
     reply.headers.extend([
@@ -115,7 +115,7 @@ pub(crate) fn allow_origin(origin: &HeaderValue, reply: &mut Reply) {
     ]);
 }
 
-/// What may be done here, and with which headers: what a browser asks before a page may call.
+/// Answers a preflight request of a browser: the allowed methods and headers.
 pub(crate) fn allow_methods(asked: &HeaderMap, allowed: &'static str, reply: &mut Reply) {
     reply.headers.extend([
         (header::ALLOW, HeaderValue::from_static(allowed)),
@@ -124,7 +124,7 @@ pub(crate) fn allow_methods(asked: &HeaderMap, allowed: &'static str, reply: &mu
     ]);
     let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
     let wanted = wanted.and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
-    // The names of mirrored arguments are a tool's own, so they cannot be listed once for all.
+    // The names of mirrored arguments depend on the tool, so they cannot be listed.
     let mirrored = wanted.split(',').map(str::trim).filter(|name| {
         let prefix = name.as_bytes().get(..10);
         prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"mcp-param-"))
@@ -146,9 +146,8 @@ const REQUEST_HEADERS: &[&str] = &[
     "mcp-session-id",
 ];
 
-/// Whether the head is short enough.
+/// Checks the length of the head.
 pub(crate) fn check_size(head: &Parts, limit: usize) -> Result<(), Refusal> {
-    // Most heads are far below any limit, and counting stops where it is clear.
     let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     let uri = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
     if uri + lines.sum::<usize>() > limit {
@@ -158,7 +157,7 @@ pub(crate) fn check_size(head: &Parts, limit: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the body is said to be JSON.
+/// Checks that `Content-Type` is JSON.
 pub(crate) fn check_content_type(headers: &impl Headers) -> Result<(), Refusal> {
     let content_type = headers.first("content-type");
     let is_json = content_type.is_some_and(|content_type| {
@@ -172,10 +171,10 @@ pub(crate) fn check_content_type(headers: &impl Headers) -> Result<(), Refusal> 
     Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason))
 }
 
-/// As nearly every client writes it; to recognize it is much less work than to read it.
+/// The value of nearly every client; comparing it is cheaper than parsing it.
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 
-/// Whether the caller takes all of `kinds`, which are among the two that there are.
+/// Checks that the client accepts all of `kinds`.
 pub(crate) fn check_accept(headers: &impl Headers, kinds: &[&str]) -> Result<(), Refusal> {
     match headers.first("accept") {
         // A client without `Accept` accepts everything.
@@ -201,7 +200,7 @@ pub(crate) fn check_accept(headers: &impl Headers, kinds: &[&str]) -> Result<(),
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, reason))
 }
 
-/// One media range, unless its weight says "not this".
+/// One media range, unless its weight is zero.
 fn range(item: &str) -> Option<&str> {
     let mut parts = item.split(';').map(str::trim);
     let range = parts.next()?;
@@ -212,7 +211,7 @@ fn range(item: &str) -> Option<&str> {
     (!is_refused).then_some(range)
 }
 
-/// Another method than those that are served here.
+/// The refusal of a method that is not served at a path.
 pub(crate) fn wrong_method(method: &Method, allowed: &'static str) -> Refusal {
     let reason = format!("{method} is not served here");
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, reason)

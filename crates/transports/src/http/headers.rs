@@ -1,4 +1,4 @@
-//! The headers of a request, however they were read.
+//! The headers of a request, parsed by hyper or by our own reader.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -6,7 +6,7 @@ use super::reply::Refusal;
 
 /// Headers to look things up in.
 pub(crate) trait Headers {
-    /// All values of one header, whose name is in lower case, in the order in which they stand.
+    /// All values of one header, whose name is in lower case, in their order.
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
 
     /// All headers.
@@ -28,7 +28,7 @@ impl Headers for HeaderMap {
     }
 }
 
-/// The value of a header that must not be there twice: each reader might take another one.
+/// The value of a header that must not be duplicated: two parsers might use different values.
 pub(crate) fn only<'a>(
     headers: &'a impl Headers,
     name: &'static str,
@@ -37,13 +37,13 @@ pub(crate) fn only<'a>(
     match (all.next(), all.next()) {
         (first, None) => Ok(first),
         _ => {
-            let reason = format!("the header {name} is there twice (expected once)");
+            let reason = format!("duplicate header {name} (expected once)");
             Err(Refusal::new(StatusCode::BAD_REQUEST, reason))
         }
     }
 }
 
-/// The text of a value, if it holds nothing but what can be seen.
+/// The text of a value, if all its characters are printable ASCII or tabs.
 pub(crate) fn text(value: &[u8]) -> Option<&str> {
     let is_visible = value.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     if is_visible { std::str::from_utf8(value).ok() } else { None }

@@ -9,13 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 #[cfg(unix)]
 use tokio::net::{UnixListener, UnixStream};
 
-/// Something that accepts connections: TCP, a Unix socket, a socket that systemd has opened
-/// (`TcpListener::from_std`), TLS on top of any of them ([`TlsListener`](super::TlsListener)).
+/// Accepts connections: TCP, a Unix socket, a socket that systemd has opened
+/// (`TcpListener::from_std`), or TLS on top of any of them ([`TlsListener`](super::TlsListener)).
 pub trait Listener: Send + 'static {
     /// A connection.
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    /// Waits for the next connection. Dropping the future loses none.
+    /// Waits for the next connection. Cancel safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
 }
 
@@ -42,7 +42,7 @@ impl Listener for TcpListener {
 
     async fn accept(&mut self) -> io::Result<(TcpStream, Peer)> {
         let (stream, address) = Self::accept(self).await?;
-        // A response is written in one piece; waiting for more of it would only delay it.
+        // A response is written in one piece; Nagle's algorithm would only delay it.
         stream.set_nodelay(true)?;
         Ok((stream, Peer::at(address.ip())))
     }

@@ -1,31 +1,31 @@
 //! HTTP: both eras on one endpoint, which can become a WebSocket, and the transport of the first
 //! revision beside it.
 //!
-//! [`HttpService`] answers requests and can be mounted anywhere; [`serve`] has the connections:
-//! HTTP/1.1 and HTTP/2, with TLS or without, plain requests by a reader of our own, all others by
-//! hyper. A connection is one task; a request that is answered at once needs nothing else.
+//! [`HttpService`] answers requests and can be mounted anywhere; [`serve`] owns the connections:
+//! HTTP/1.1 and HTTP/2, with TLS or without. Our own reader parses plain requests, hyper all
+//! others. A connection is one task; a request that is answered at once needs no other.
 
 mod accept; // the headers of a modern request
-mod activity; // what a connection is doing, and for how long
+mod activity; // the activity of a connection, and its times
 mod attachment; // a connection that reads a stream of a session
-mod auth; // who calls
-mod denials; // the log of requests that were not let in
+mod auth; // authentication
+mod denials; // the log of denied requests
 mod exchange; // one POST
 mod floods; // addresses that send too much
-mod forward; // calls that only another node can go on with
-mod forwarded; // those that another node passes on
+mod forward; // calls that only another node can resume
+mod forwarded; // calls that another node passes on
 #[doc(hidden)]
 pub mod fuzzing; // the header rules, for fuzzers
-mod guard; // which requests are let in
+mod guard; // checks of `Host`, `Origin` and the form of requests
 mod headers; // the headers of a request
-mod link; // what is known of the record of a session
+mod link; // a session's link to its record in the store
 mod listener; // where connections come from
-mod notice; // what nodes tell each other
-mod notices; // telling and hearing it
+mod notice; // notices between nodes about sessions
+mod notices; // sends and handles them
 mod old_sse; // the transport of the first revision
 mod one_shot; // a connection that lives for one exchange
-mod pages; // what is served beside the endpoint
-mod peers; // what engines of several nodes tell each other
+mod pages; // pages beside the endpoint
+mod peers; // messages between the engines of several nodes
 mod plain; // plain requests, without hyper
 mod proxies; // the address of a client behind them
 mod replay; // events of streams in the store
@@ -34,16 +34,16 @@ mod route; // which request goes where
 mod server; // listen, serve, stop
 mod service; // the endpoint as a tower service
 mod session; // legacy clients: POST, GET, DELETE
-mod settings; // how it behaves, as decided
+mod settings; // the settings of a server
 mod shared; // sessions that several nodes serve
 mod shares; // how many legacy sessions each caller has
-mod sharing; // where their records are kept
+mod sharing; // the store of their records
 mod socket; // a connection's socket
 mod sse; // server-sent events
-mod state; // what all connections share
+mod state; // the state that all connections share
 mod stats; // counts, for operators
 mod streams; // the streams of one legacy session
-mod sweep; // the task that ends what took too long
+mod sweep; // the task that enforces time limits
 mod table; // all legacy sessions
 mod tls; // certificates and handshakes
 mod upgrade; // WebSocket

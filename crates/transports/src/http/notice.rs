@@ -1,4 +1,4 @@
-//! What one node tells others about a session.
+//! A notice of one node to others about a session.
 
 use sabir_cluster::{Away, Seal};
 use sabir_wire::Caller;
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::table::{SessionId, StoredSession};
 
-/// What one node tells others about a session.
+/// A notice of one node to others about a session.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Notice {
     pub(crate) session: String,
     pub(crate) caller: Caller,
-    /// It is of the first revision's transport.
+    /// The session uses the transport of the first revision.
     #[serde(default)]
     pub(crate) is_old: bool,
     pub(crate) news: News,
 }
 
-/// What there is to tell.
+/// The content of a notice.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum News {
-    /// It has ended.
+    /// The session has ended.
     Ended,
-    /// Its record has changed.
+    /// The record of the session has changed.
     Changed,
-    /// Its client has sent this message.
+    /// The client of the session has sent this message.
     Message(String),
 }
 
@@ -46,7 +46,7 @@ impl Notice {
         Ok(seal.seal(NOTICE, &text))
     }
 
-    /// `None` if it is not ours, or of a newer version.
+    /// Opens a notice. `None` if it was sealed with another key, or has an unknown format.
     pub(crate) fn open(seal: &Seal, sealed: &[u8]) -> Option<Self> {
         serde_json::from_slice(&seal.open(NOTICE, sealed).ok()?).ok()
     }

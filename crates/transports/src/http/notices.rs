@@ -1,8 +1,8 @@
-//! What nodes tell each other about sessions that they serve together.
+//! Notices between nodes about sessions that they share.
 //!
-//! A call runs where it began. A message about it that arrives elsewhere is passed on: the answer to
-//! a question to the node that is named in its id, a cancellation to all. So is every message of a
-//! session of the first revision, whose stream only one node has.
+//! A call runs on the node where it began. A message about it that arrives at another node is
+//! passed on: the answer to a question goes to the node in the question's id, a cancellation to all
+//! nodes. Messages of a session of the first revision go to the node that has its stream.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use super::state::ServerState;
 use super::table::{SessionId, StoredSession};
 use crate::received::ReceivedMessage;
 
-/// Passes on what is not for this node, of a message that was posted here.
+/// Passes on the parts of a posted message that are for other nodes.
 pub(crate) async fn pass_on(
     sharing: &Sharing,
     stored: &StoredSession,
@@ -38,7 +38,7 @@ pub(crate) async fn pass_on(
         let text = String::from_utf8_lossy(&text).into_owned();
         let notice = Notice::new(stored, News::Message(text));
         let to = node.as_deref().map_or(To::All, To::Node);
-        // If the node is gone, so is the call: nobody wants the answer.
+        // If the node has stopped, its call has ended and needs no answer.
         sharing.tell(to, &notice).await.map_err(|error| away(&error))?;
     }
     Ok(())
@@ -52,7 +52,7 @@ fn destination(
 ) -> Option<(Option<String>, Bytes)> {
     match message {
         Message::Response { id: Some(id), result } => {
-            // Written as JSON: a string in quotes.
+            // The id as JSON is a string in quotes.
             let mut written = Vec::new();
             id.write(&mut written);
             let written = String::from_utf8(written).ok()?;
@@ -77,7 +77,7 @@ fn destination(
     }
 }
 
-/// Hears what other nodes say, as long as the server exists.
+/// Handles the messages of other nodes, as long as the server exists.
 pub(crate) async fn listen(state: Weak<ServerState>, mut notices: mpsc::Receiver<Received>) {
     loop {
         let received = tokio::time::timeout(Duration::from_secs(1), notices.recv()).await;
@@ -115,13 +115,13 @@ async fn hear(state: &Arc<ServerState>, sharing: &Sharing, sealed: &[u8]) {
             let receive = |connection: &mut Connection, stream| {
                 message.hand_to(connection, stream, caller);
             };
-            // Its client does not read what it is sent: then it gets no more.
+            // A client that does not read its messages gets no more of them.
             let _ = stored.with(|streams| streams.post_to_only(receive));
         }
     }
 }
 
-/// The kind of the record that tells which node has the stream of an old session.
+/// The kind of the record with the node that has the stream of an old session.
 const OLD: &str = "old session";
 
 /// Records that this node has the stream of an old session.
@@ -134,7 +134,7 @@ pub(crate) async fn claim_old(sharing: &Sharing, stored: &StoredSession, life: D
     }
 }
 
-/// Keeps that record, or removes it once the stream is gone.
+/// Renews that record for `life`, or removes it when the stream has ended.
 pub(crate) async fn touch_old(sharing: &Sharing, stored: &StoredSession, life: Option<Duration>) {
     let name = sharing.named(OLD, &stored.id, &stored.owner);
     let store = &sharing.cluster.store;

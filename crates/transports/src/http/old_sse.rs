@@ -1,7 +1,7 @@
-//! The transport of the first revision: one stream for everything that we say, and a place to post.
+//! The transport of the first revision: one stream for all messages of the server, and a path to
+//! post to.
 //!
-//! Spec 2024-11-05: basic/transports, "HTTP with SSE". The stream is the session: when it is gone,
-//! so is the session.
+//! Spec 2024-11-05: basic/transports, "HTTP with SSE". The session ends with its stream.
 
 use std::pin::Pin;
 

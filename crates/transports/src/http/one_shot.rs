@@ -1,8 +1,8 @@
 //! A connection that lives for one exchange: a modern request, or a legacy one without a session.
 //!
-//! A call that completes at once is answered as JSON, without a task or a timer. A call that reports
-//! something before its result gets an event stream. A client that goes away cancels: the connection
-//! is dropped, and its calls with it.
+//! A call that completes at once is answered as JSON, without a task or a timer. A call that sends
+//! a message before its result gets an event stream. A client that disconnects cancels its call:
+//! the connection is dropped, and its calls with it.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ pub(crate) const STREAM_ID: StreamId = StreamId(0);
 pub(crate) enum StatusRules {
     /// A modern request.
     Modern {
-        /// It does not say about itself what it must.
+        /// It lacks required metadata.
         is_undescribed: bool,
     },
-    /// A legacy one: only what was no request at all is an error of HTTP too.
+    /// A legacy request: only a message that is not a valid request is an HTTP error as well.
     Legacy,
 }
 
@@ -54,8 +54,8 @@ impl StatusRules {
     }
 }
 
-/// Runs what the connection has to do, and answers with what comes of it. A stream ends at
-/// `expires`, in seconds since 1970.
+/// Runs the work of the connection, and answers with its messages. A stream ends at `expires`, in
+/// seconds since 1970.
 pub(crate) fn answer(
     in_flight: InFlight,
     mut connection: Connection,
@@ -80,16 +80,16 @@ fn is_last(frame: &Frame, connection: &Connection) -> bool {
         && !connection.is_active(STREAM_ID)
 }
 
-/// An exchange whose call has to wait. The call is polled here; dropped, it is cancelled.
+/// An exchange whose call has to wait. The call is polled here; dropping it cancels the call.
 struct Exchange {
-    // Dropped first: the call learns that it is cancelled before a task goes on with it.
+    // Dropped first: the call is cancelled before `waiting` hands it to a task.
     connection: Connection,
     waiting: Option<Waiting>,
     first: Option<Frame>,
 }
 
 impl Exchange {
-    /// The next message. `None` if there is none until `end`, or none any more.
+    /// The next message. `None` if there is none until `end`, or at the end of the exchange.
     async fn next(&mut self, end: Instant) -> Option<Frame> {
         let Self { connection, waiting, first } = self;
         if let Some(first) = first.take() {

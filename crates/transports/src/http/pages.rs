@@ -1,4 +1,4 @@
-//! Pages beside the endpoint, for people and programs that look after the server.
+//! Pages beside the endpoint, for operators and their programs.
 
 use std::pin::Pin;
 
@@ -13,10 +13,10 @@ use super::state::{InFlight, OpenStream};
 /// Pages that are served beside the endpoint. Requests reach them after the checks of `Host` and
 /// `Origin`; pages of other origins may not read them.
 pub trait Pages: Send + Sync {
-    /// Who may see the page at `path`; `None` if there is none.
+    /// Who may see the page at `path`; `None` if there is no page.
     fn access(&self, path: &str) -> Option<Access>;
 
-    /// Whether a POST to `path` does something. Otherwise only GET and HEAD are answered.
+    /// Whether `path` takes POST. Otherwise it takes only GET and HEAD.
     fn takes_post(&self, _path: &str) -> bool {
         false
     }
@@ -68,19 +68,19 @@ impl Page {
         Self { status, headers, content: PageContent::Whole(text.into()) }
     }
 
-    /// Server-sent events, as they come. The stream must end when the server stops.
+    /// Server-sent events, as they happen. The stream must end when the server stops.
     pub fn events(events: EventStream) -> Self {
         let content = PageContent::Events(events);
         Self { status: StatusCode::OK, headers: Vec::new(), content }
     }
 
-    /// A page that takes its time.
+    /// A page that is computed asynchronously.
     pub fn later(page: impl Future<Output = Self> + Send + 'static) -> Self {
         let content = PageContent::Later(Box::pin(page));
         Self { status: StatusCode::OK, headers: Vec::new(), content }
     }
 
-    /// The same with a further header.
+    /// Adds a header.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));

@@ -1,4 +1,4 @@
-//! What the engines of several nodes tell each other, over the bus of the cluster.
+//! Messages between the engines of several nodes, over the bus of the cluster.
 
 use sabir_cluster::{Cluster, To};
 use sabir_engine::{PeerNews, Peers, Telling};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::forward;
 
-/// Tells the other nodes of a cluster.
+/// Sends messages to the other nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterPeers(Cluster);
 
-/// News, and the node that they are of.
+/// News, and the node that sends them.
 #[derive(Serialize, Deserialize)]
 struct Message<N> {
     from: String,
     news: N,
 }
 
-/// The name under which such messages are sealed. Those about sessions have another.
+/// The name under which these messages are sealed. Notices about sessions have another.
 const PEERS: &str = "peers";
 
 impl ClusterPeers {
@@ -43,7 +43,8 @@ impl Peers for ClusterPeers {
     }
 }
 
-/// Opens what another node says; `None` if it is something else, of a newer version, or of this node.
+/// Opens a message of another node; `None` if it is not such a message, has an unknown format, or
+/// is from this node.
 pub(crate) fn open(cluster: &Cluster, sealed: &[u8]) -> Option<PeerNews> {
     let text = cluster.seal.open(PEERS, sealed).ok()?;
     let Message::<PeerNews> { from, news } = serde_json::from_slice(&text).ok()?;

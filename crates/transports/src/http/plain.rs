@@ -1,10 +1,10 @@
 //! Plain requests: POSTs of a message to the endpoint, as nearly all requests are.
 //!
-//! hyper reads everything that HTTP allows, and most of that is sent by nobody. So a connection
-//! begins here, where a plain request is parsed in place and answered in one write, whether its call
-//! completes at once or has to wait. The first request that is anything else, that is refused, or
-//! that is answered with an event stream takes the connection over to hyper, with all that was read
-//! of it, and it stays there. Every check runs on every request. hyper is the authority on HTTP: the
+//! hyper reads everything that HTTP allows, and MCP clients use little of it. So a connection
+//! begins here, where a plain request is parsed in place and answered in one write, whether its
+//! call completes at once or has to wait. The first request that is not plain, that is refused, or
+//! that is answered with an event stream hands the connection over to hyper for good, with all
+//! bytes of that request. Every check runs on every request. hyper is the authority on HTTP: the
 //! fuzz target `http_head` gives both the same bytes and fails on one disagreement.
 
 mod head; // what precedes the body
@@ -36,38 +36,38 @@ const MAX_REQUEST: usize = 64 << 10;
 /// The bytes that are read at once.
 const ROOM: usize = 8 << 10;
 
-/// A connection on which there were only plain requests.
+/// A connection with only plain requests so far.
 pub(crate) struct Plain<S> {
     socket: Socket<S>,
     connection: Arc<HttpConnection>,
     /// Bytes that were read and not answered.
     read: Bytes,
-    /// The caller of the request that begins there, if it had to be waited for.
+    /// The caller of the request that begins there, if authentication had to wait.
     established: Option<Caller>,
-    /// Where to read to.
+    /// The buffer for the next read.
     room: BytesMut,
     /// Bytes to be written.
     out: Vec<u8>,
     date: Date,
 }
 
-/// How it goes on with a connection.
+/// What happens next to a connection.
 pub(crate) enum Next {
-    /// Not at all: the peer has gone, or we were asked to finish.
+    /// It ends: the peer has disconnected, or the server stops.
     Over,
-    /// With hyper, and the answer to the first request if that was taken in already.
+    /// hyper serves it, with the answer to the first request if that was parsed already.
     Other(Option<Answer>),
 }
 
 /// The result of parsing the bytes that were read.
 enum Step {
-    /// A request was taken in. It is so long, and this is its answer.
+    /// The length of a complete request, and its answer.
     Taken(usize, Answer),
-    /// The request is so long, and not all of it is there.
+    /// The length of a request that has not arrived in full.
     Short(usize),
-    /// Its caller is not known yet.
+    /// The caller of the request must be established first.
     Unknown(Authenticating),
-    /// It is not plain.
+    /// The request is not plain.
     Other,
 }
 
@@ -81,7 +81,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
     pub(crate) async fn serve(&mut self) -> Next {
         loop {
             if self.read.is_empty() {
-                // Answers to pipelined requests leave together, but before we wait for anything.
+                // Answers to pipelined requests are written together, before we wait for more.
                 if self.flush().await.is_err() || !self.read().await {
                     return Next::Over;
                 }
@@ -127,12 +127,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         }
     }
 
-    /// The socket, which gives once more what was not answered.
+    /// The socket, which yields the bytes again that were not answered.
     pub(crate) fn into_socket(self) -> Socket<S> {
         self.socket.again(self.read)
     }
 
-    /// Leaves the connection to hyper, after what was answered here is sent.
+    /// Hands the connection over to hyper, after the answers of this reader are sent.
     async fn leave(&mut self, answer: Option<Answer>) -> Next {
         match self.flush().await {
             Ok(()) => Next::Other(answer),
@@ -140,7 +140,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         }
     }
 
-    /// Takes in the request that was read, after every check that hyper's way has.
+    /// Parses and answers the request that was read, after every check that other requests go
+    /// through.
     fn step(&self) -> Step {
         let state = &self.connection.state;
         let limits = &state.settings.limits;
@@ -162,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         let length = head.length + head.body;
         let client = self.connection.client(&head);
         if let Err(refusal) = self.connection.admit(client, &head) {
-            // A flood is answered here, where that is the least work.
+            // A flood is answered here, where that is cheapest.
             return match length > self.read.len() {
                 true => Step::Short(length),
                 false => {
@@ -197,14 +198,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         Step::Taken(length, exchange::answer(in_flight, caller, &head, message))
     }
 
-    /// Waits for an answer. A peer that goes away meanwhile cancels it: then `None`.
+    /// Waits for an answer. `None` if the peer disconnects, which cancels the call.
     async fn wait(&mut self, answer: Answer) -> Option<Answer> {
         let Answer::Later(reply) = answer else { return Some(answer) };
         self.meanwhile(reply).await.map(Answer::Now)
     }
 
-    /// Waits for something that a request needs, and reads what the peer sends meanwhile. `None` if the
-    /// peer has gone.
+    /// Waits for a future of a request, and reads ahead meanwhile. `None` if the peer disconnects.
     async fn meanwhile<T>(&mut self, mut wanted: impl Future<Output = T> + Unpin) -> Option<T> {
         if self.flush().await.is_err() {
             return None;
@@ -230,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         Some(wanted)
     }
 
-    /// Writes the body of an answer behind its head, now or with the next.
+    /// Writes the body of an answer after its head, now or with the next answer.
     async fn write(&mut self, body: &Bytes) -> io::Result<()> {
         if body.len() <= TOGETHER {
             self.out.extend_from_slice(body);
@@ -248,11 +248,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         self.socket.write_all(&self.out).await?;
         self.out.clear();
         self.out.shrink_to(ROOM);
-        // A socket has nothing to flush; TLS may have.
+        // TLS may have buffered data.
         self.socket.flush().await
     }
 
-    /// Waits for more to read. `false` if nothing will come, or none is wanted.
+    /// Waits for more bytes. `false` if the peer has disconnected, or the server stops.
     async fn read(&mut self) -> bool {
         self.read = Bytes::new();
         // Reuses the memory if it is no longer referenced.
@@ -271,14 +271,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         length > 0
     }
 
-    /// Waits for the rest of a request that is so long. `false` if it does not come in time.
+    /// Waits for the rest of a request of this length. `false` if it does not arrive in time.
     async fn fill(&mut self, length: usize) -> bool {
-        // Without memory for it, hyper's way refuses it.
+        // Without memory for it, the handler behind hyper refuses it.
         let Ok(hold) = memory().take(length) else { return false };
         let in_flight = InFlight::begin(&self.connection);
         let mut all = BytesMut::with_capacity(length);
         all.extend_from_slice(&self.read);
-        // The time is that of the whole body, not of each piece.
+        // The time limit is for the whole body, not for each piece.
         let reading = async {
             while all.len() < length {
                 if self.socket.read_buf(&mut all).await.unwrap_or(0) == 0 {
@@ -318,7 +318,7 @@ fn write_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The date as answers tell it, written anew when the clock has ticked.
+/// The date for answers, formatted again when the clock has ticked.
 #[derive(Default)]
 struct Date {
     tick: u64,

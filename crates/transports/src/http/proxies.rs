@@ -1,7 +1,7 @@
-//! The address of a client behind proxies. Pure.
+//! The address of a client behind proxies. No I/O.
 //!
-//! A proxy appends the address of its peer to `X-Forwarded-For`, or to `Forwarded` (RFC 7239). What
-//! stands before that was sent by the peer, which may be anybody. So the headers are read from their
+//! A proxy appends the address of its peer to `X-Forwarded-For`, or to `Forwarded` (RFC 7239). The
+//! values before that come from the peer, which may forge them. So the headers are read from their
 //! end, as far as trusted proxies wrote them.
 
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use super::headers::{self, Headers};
 
-/// The most proxies that a request can pass.
+/// The maximum number of proxies on the way of a request.
 const MAX_HOPS: usize = 16;
 
 /// Where a request comes from: the nearest address that is not one of `trusted`.
@@ -21,7 +21,7 @@ pub(crate) fn client(trusted: &[IpNet], peer: IpAddr, headers: &impl Headers) ->
     }
     let nearest = |name: &str, read: fn(&str) -> Option<IpAddr>| {
         let values: Vec<_> = headers.all(name).collect();
-        // What a client wrote may be anything; it must not spoil what the proxy added.
+        // The client's part may be garbage; it must not hide the part that the proxy added.
         let hops = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));
         let mut found = None;
         for hop in hops.take(MAX_HOPS) {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_spoils_nothing_that_follows() {
+    fn invalid_text_hides_nothing_that_follows() {
         check("10.0.0.1", &[("x-forwarded-for", "ÿ, 1.1.1.1")], "1.1.1.1");
         check("10.0.0.1", &[("x-forwarded-for", "1.1.1.1, ÿ")], "10.0.0.1");
         let two = [("x-forwarded-for", "6.6.6.6"), ("x-forwarded-for", "ÿ")];
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_ends_the_chain() {
+    fn an_invalid_address_ends_the_chain() {
         for bad in ["unknown", "", "1.1.1.1, _hidden", "1.1.1.1, for"] {
             check("10.0.0.1", &[("x-forwarded-for", bad)], "10.0.0.1");
         }

@@ -1,7 +1,7 @@
-//! The events of POST streams in the store, where a client finds them that comes back to another node.
+//! The events of POST streams in the store, for clients that resume a stream on another node.
 //!
-//! Every event is written before it is sent. A node that does not have a stream reads its events from
-//! there, and waits for more as long as the node lives that has it.
+//! Every event is stored before it is sent. A node that does not have a stream reads its events
+//! from the store, and waits for more as long as the node with the stream lives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,15 +27,16 @@ use super::table::StoredSession;
 struct Logged {
     /// The node that has the stream.
     node: String,
-    /// The place of the event; 0 before the first.
+    /// The number of the event; 0 before the first.
     event: u64,
-    /// The message; `None` if nothing follows, or nothing was sent so far.
+    /// The message; `None` in an item that only marks the start or the end of the stream.
     text: Option<String>,
     #[serde(default)]
     is_end: bool,
 }
 
-/// How often a node that does not have a stream looks for news of it, and whether its node lives.
+/// How often a node that does not have a stream polls the store for its events, and after how many
+/// polls it checks that the node with the stream lives.
 const LOOK: Duration = Duration::from_millis(250);
 const ALIVE: u32 = 8;
 
@@ -43,8 +44,8 @@ fn name(sharing: &Sharing, stored: &StoredSession, stream: u64) -> String {
     sharing.named(&format!("events {stream}"), &stored.id, &stored.owner)
 }
 
-/// Writes events of a stream to the store. If that fails, they can be heard again on this node only,
-/// until the next ones are written: then these are, too.
+/// Writes events of a stream to the store. If that fails, they can be replayed on this node only,
+/// until they are written together with the next ones.
 pub(crate) async fn log(
     state: &ServerState,
     stored: &StoredSession,
@@ -95,14 +96,14 @@ async fn write(
         items.push(item(events.last().map_or(0, |event| event.number), None, is_last)?);
     }
     let limits = &state.settings.limits;
-    // While the call runs, nothing may happen for as long as it may run.
+    // A running call may send no event until its time limit.
     let call_time = state.engine.settings().limits.call_time.unwrap_or(sharing.idle);
     let life = limits.replay_time + if is_last { Duration::ZERO } else { call_time };
     let list = Append { items: &items, most: limits.replay + 1, life };
     sharing.cluster.store.append(&name, list).await
 }
 
-/// Writes what happened on streams that nobody reads.
+/// Writes the new events of streams without a reader.
 pub(crate) async fn log_unread(state: &ServerState, stored: &StoredSession) {
     let unlogged = stored.lock().as_ref().map(|streams| streams.unlogged()).unwrap_or_default();
     for unlogged in unlogged {
@@ -121,14 +122,14 @@ pub(crate) struct Foreign {
     looks: u32,
 }
 
-/// What the store has of a stream after the last event that was sent.
+/// The stored events of a stream after the last one that was sent.
 struct Tail {
     node: String,
     events: Vec<(u64, String)>,
     is_end: bool,
 }
 
-/// Goes on with a stream that this node does not have. `None` if its events are not kept, or nothing
+/// Resumes a stream that this node does not have. `None` if its events are not stored, or no event
 /// will follow the last one.
 pub(crate) async fn resume(
     state: &Arc<ServerState>,
@@ -147,7 +148,7 @@ pub(crate) async fn resume(
 }
 
 impl Foreign {
-    /// All that the stream has to say, as events.
+    /// The messages of the stream, as events.
     pub(crate) fn stream(self, open: OpenStream) -> EventStream {
         let begun = futures_util::stream::iter([sse::keep_alive()]);
         let rest = futures_util::stream::unfold((self, open), |(mut foreign, open)| async move {
@@ -162,7 +163,7 @@ impl Foreign {
             let is_ended = self.stored.lock().is_none();
             match self.look().await {
                 _ if is_ended => return None,
-                // It has expired.
+                // The stored events have expired.
                 Ok(None) => return None,
                 Ok(Some(tail)) if !tail.events.is_empty() => return Some(self.write(&tail.events)),
                 Ok(Some(tail)) if tail.is_end => return None,
@@ -203,7 +204,7 @@ impl Foreign {
             let tail = tail.get_or_insert(Tail { node, events, is_end: false });
             tail.node = logged.node;
             tail.is_end |= logged.is_end;
-            // A client that came back to its node has heard some twice, and so has the store.
+            // An event that was sent twice, to a client that resumed, is stored twice.
             if let Some(text) = logged.text.filter(|_| logged.event > last) {
                 last = logged.event;
                 tail.events.push((logged.event, text));
@@ -212,7 +213,7 @@ impl Foreign {
         Ok(tail)
     }
 
-    /// Whether the node that has the stream lives no more, or has forgotten it.
+    /// Whether the node that has the stream has stopped, or has forgotten the stream.
     async fn is_gone(&self, node: &str) -> bool {
         let Some(sharing) = &self.state.sharing else { return true };
         let notice = Notice::new(&self.stored, News::Changed);

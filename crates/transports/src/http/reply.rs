@@ -20,21 +20,21 @@ use crate::expiry;
 /// The response to a request.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// Beside those that tell what the body is.
+    /// The headers beside those of the content.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Content,
 }
 
 /// A reply that is ready, or will be. A ready one needs no future.
 pub(crate) enum Answer {
-    /// At once.
+    /// A reply that is ready.
     Now(Reply),
-    /// When there is something to say.
+    /// A reply that is ready later.
     Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
 }
 
 impl Answer {
-    /// The reply and its body, if all of it is there.
+    /// The reply and its body, if both are complete.
     pub(crate) fn at_once(&self) -> Option<(&Reply, &Bytes)> {
         match self {
             Self::Now(reply) => reply.body.whole().map(|body| (reply, body)),
@@ -65,12 +65,12 @@ impl From<Refusal> for Answer {
 /// The body of a response: JSON, events, or nothing.
 pub struct Body {
     content: Content,
-    /// Over HTTP/2: the peer has so long to take what is there, or to ask for more.
+    /// Over HTTP/2: the time limit for the peer to read what is sent, or to ask for more.
     timing: Option<Timing>,
 }
 
 impl Body {
-    /// The same, which the peer must take in time, whether the connection can be written to or not.
+    /// Sets a time limit for the peer to read the body.
     pub(crate) fn timed(self, activity: Arc<Activity>, stall: Duration) -> Self {
         let mut body = Self { timing: Some(Timing { activity, stall, poll: None }), ..self };
         body.content = match std::mem::replace(&mut body.content, Content::Empty) {
@@ -83,14 +83,14 @@ impl Body {
         body
     }
 
-    /// The same text, which must be sent in time.
+    /// The text, wrapped so that the peer must read it in time.
     fn expect_taken(&self, text: Bytes) -> Bytes {
         let Some(Timing { activity, stall, .. }) = &self.timing else { return text };
         let untaken = activity.expect_taken(text.len(), *stall);
         Bytes::from_owner(Timed { text, _untaken: untaken })
     }
 
-    /// More must be asked for in time.
+    /// The peer must ask for more in time.
     fn expect_poll(&mut self) {
         if let Some(Timing { activity, stall, poll }) = &mut self.timing {
             *poll = Some(activity.expect_taken(0, *stall));
@@ -105,7 +105,7 @@ struct Timing {
     poll: Option<Untaken>,
 }
 
-/// A text that the peer must take in time.
+/// A text that the peer must read in time.
 struct Timed {
     text: Bytes,
     _untaken: Untaken,
@@ -125,17 +125,17 @@ pub(crate) enum Content {
     Json(Bytes),
     /// Events, all of them.
     Events(Bytes),
-    /// Events as they come.
+    /// Events as they happen.
     Stream(EventStream),
-    /// A page, whose headers tell what it is.
+    /// A page, whose own headers describe it.
     Whole(Bytes),
 }
 
-/// Server-sent events, as they come.
+/// Server-sent events, as they happen.
 pub type EventStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 impl Content {
-    /// The headers that tell what it is.
+    /// The headers that describe the content.
     pub(crate) fn headers(&self) -> &'static [(HeaderName, HeaderValue)] {
         static JSON: [(HeaderName, HeaderValue); 1] =
             [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
@@ -152,7 +152,7 @@ impl Content {
         }
     }
 
-    /// All of it, unless it is still to come.
+    /// The whole content, unless it is a stream.
     pub(crate) fn whole(&self) -> Option<&Bytes> {
         static NOTHING: Bytes = Bytes::new();
         match self {
@@ -237,12 +237,12 @@ pub(crate) fn events(text: Bytes) -> Reply {
     Reply { status: StatusCode::OK, headers: Vec::new(), body: Content::Events(text) }
 }
 
-/// Events as they come.
+/// Events as they happen.
 pub(crate) fn stream(pieces: EventStream) -> Reply {
     Reply { status: StatusCode::OK, headers: Vec::new(), body: Content::Stream(pieces) }
 }
 
-/// The same events, which end when the credentials of their reader expire.
+/// Ends the events when the credentials of their reader expire.
 pub(crate) fn until(events: EventStream, expires: Option<u64>) -> EventStream {
     if expires.is_none() {
         return events;
@@ -250,7 +250,7 @@ pub(crate) fn until(events: EventStream, expires: Option<u64>) -> EventStream {
     Box::pin(events.take_until(Box::pin(expiry::over(expires))))
 }
 
-/// The same events, which keep `held` as long as they come.
+/// Keeps `held` until the events end.
 pub(crate) fn holding(events: EventStream, held: impl Send + 'static) -> EventStream {
     Box::pin(events.map(move |piece| {
         let _ = &held;
@@ -277,12 +277,12 @@ impl Refusal {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, reason.to_string()).with(RETRY_AFTER, later)
     }
 
-    /// Whether the reason is the body itself: what is left of it is not waited for.
+    /// Whether the reason is the body itself, so that the rest of it is not read.
     pub(crate) fn is_about_the_body(&self) -> bool {
         matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT)
     }
 
-    /// The same with a header that tells what would help.
+    /// Sets a header, such as a challenge.
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.header = Some((name, value));
         self

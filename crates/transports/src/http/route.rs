@@ -20,16 +20,16 @@ use super::reply::{self, Answer, Refusal, Reply};
 use super::state::{HttpConnection, InFlight, ServerState};
 use super::{exchange, forward, forwarded, guard, old_sse, pages, session, upgrade};
 
-/// Whether the process serves, for those who would start it again.
+/// Whether the process serves, for supervisors that restart it.
 const HEALTH: &str = "/healthz";
 
 /// Whether all sources are ready, for load balancers.
 const READY: &str = "/readyz";
 
-/// Where documents about this server are, which everybody may read.
+/// Where the public documents about this server are.
 const WELL_KNOWN: &str = "/.well-known/";
 
-/// Whether something else is served at `path`, so that the endpoint cannot be.
+/// Whether `path` is taken, so that it cannot be the endpoint.
 pub fn is_reserved(path: &str, old_sse: bool) -> bool {
     [HEALTH, READY, "/metrics", forward::PATH].contains(&path)
         || path.starts_with(WELL_KNOWN)
@@ -56,7 +56,7 @@ where
     });
     let guarded = guarded.and_then(|()| {
         // Pages of every origin may read a document: a client in a browser begins with them. Nodes
-        // know each other by other names than clients do.
+        // use other host names than clients do.
         if is_document || wanted.is_some() {
             return Ok(());
         }
@@ -65,7 +65,7 @@ where
     if guarded.is_ok() && wanted.is_none() {
         state.floods.note_request(client);
     }
-    // A page must be allowed to read the response; one that was refused must not.
+    // A page is allowed to read the response, unless its origin was refused.
     let is_read = guarded.is_ok() && !is_document;
     let origin = head.headers.get(header::ORIGIN).filter(|_| is_read).cloned();
     let origin = origin.filter(|_| page_access(state, uri.path()).is_none());
@@ -78,10 +78,7 @@ where
     let mut reply = match answered {
         Ok(reply) => reply,
         Err(refusal) => {
-            if refusal.status == StatusCode::UNAUTHORIZED {
-                state.floods.note_refusal(client);
-            }
-            state.denials.log(state.clock.now(), &refusal, uri.path(), client);
+            note_refusal(state, &refusal, uri.path(), client);
             let is_discarded =
                 refusal.is_about_the_body() || exchange::discard(connection, version, body).await;
             let mut reply = Reply::from(refusal);
@@ -97,9 +94,9 @@ where
     reply
 }
 
-/// Answers a request that the plain reader has taken in.
+/// Answers a request that the plain reader has parsed.
 pub(crate) async fn resume(answer: Answer, body: impl Body) -> Reply {
-    // Its body is known; it is read again so that what follows it can be read.
+    // The body is known; it is skipped, so that hyper can read the next request.
     let mut body = pin!(body);
     while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {}
     answer.reply().await
@@ -137,7 +134,7 @@ where
         }
         return Ok(match path {
             HEALTH => health(state),
-            _ => readiness(state, established(&in_flight, &head).await.is_ok()),
+            _ => readiness(state, may_see_reasons(&in_flight, client, &head).await),
         });
     }
     check_running(state)?;
@@ -173,6 +170,25 @@ async fn established(in_flight: &InFlight, head: &Parts) -> Result<Caller, Refus
     in_flight.state().authentication.caller(&head.headers, connection.certified.as_ref()).await
 }
 
+/// Whether a probe is from a caller. Most probes have no credentials; invalid ones are counted like
+/// those of any other request.
+async fn may_see_reasons(in_flight: &InFlight, client: Option<IpAddr>, head: &Parts) -> bool {
+    let state = in_flight.state();
+    let Err(refusal) = established(in_flight, head).await else { return true };
+    if state.authentication.has_credentials(&head.headers) {
+        note_refusal(state, &refusal, head.uri.path(), client);
+    }
+    false
+}
+
+/// Counts and logs a refusal.
+fn note_refusal(state: &ServerState, refusal: &Refusal, path: &str, client: Option<IpAddr>) {
+    if refusal.status == StatusCode::UNAUTHORIZED {
+        state.floods.note_refusal(client);
+    }
+    state.denials.log(state.clock.now(), refusal, path, client);
+}
+
 /// A document about this server.
 async fn document(state: &ServerState, head: &Parts) -> Result<Reply, Refusal> {
     const ALLOWED: &str = "GET, HEAD, OPTIONS";
@@ -194,7 +210,7 @@ async fn document(state: &ServerState, head: &Parts) -> Result<Reply, Refusal> {
     Ok(reply)
 }
 
-/// Refuses a request while the server stops.
+/// Refuses requests while the server stops.
 pub(crate) fn check_running(state: &ServerState) -> Result<(), Refusal> {
     if state.is_stopping() {
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
@@ -202,7 +218,7 @@ pub(crate) fn check_running(state: &ServerState) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Who may see the page at `path`; `None` if there is none.
+/// Who may see the page at `path`; `None` if there is no page.
 fn page_access(state: &ServerState, path: &str) -> Option<Access> {
     let settings = &state.settings;
     let pages = settings.pages.as_ref().filter(|_| !settings.only_websocket)?;

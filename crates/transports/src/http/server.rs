@@ -72,7 +72,7 @@ impl Watcher {
         stats(&self.0)
     }
 
-    /// What was asked of the store that other nodes share; `None` without one.
+    /// The counts of the shared store; `None` without one.
     pub fn store(&self) -> Option<StoreStats> {
         store_stats(&self.0)
     }
@@ -106,12 +106,12 @@ impl Server {
         Ok(Self { service: HttpService::new(engine, settings), listener, address })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Counts what goes on.
+    /// Gives the counts of this server.
     pub fn watcher(&self) -> Watcher {
         Watcher(self.service.state.clone())
     }
@@ -169,7 +169,7 @@ where
     let hyper = Arc::new(Hyper::new(&state.settings.limits));
     let mut is_full = false;
     loop {
-        // Room first: a connection that cannot be served waits outside, where it costs us nothing.
+        // Room first: a connection that cannot be served waits in the backlog of the system.
         let permit = match room.clone().try_acquire_owned() {
             Ok(permit) => {
                 is_full = false;
@@ -206,18 +206,18 @@ where
 
 /// How hyper serves.
 pub(super) struct Hyper {
-    /// HTTP/1.1. Not a `Builder` for both: that looks for HTTP/2 wherever it begins.
+    /// HTTP/1.1. Not a `Builder` for both, which would look for HTTP/2 in the middle of a
+    /// connection.
     one: http1::Builder,
-    /// HTTP/1.1 or HTTP/2, as the peer begins.
+    /// HTTP/1.1 or HTTP/2, by the first bytes of the peer.
     any: Builder<TokioExecutor>,
 }
 
 impl Hyper {
     pub(super) fn new(limits: &Limits) -> Self {
         let mut any = Builder::new(TokioExecutor::new());
-        // A connection without a complete head is ended by the sweeper, without a timer of its own.
-        // What hyper refuses itself it refuses without a body; so it refuses only what is far too
-        // long.
+        // The sweeper ends a connection without a complete head, so it needs no timer of its own.
+        // hyper refuses without a body, so it refuses only heads that are far too long.
         let most = limits.head.saturating_mul(2).max(8 << 10);
         any.http1().header_read_timeout(None).max_buf_size(most);
         let mut one = http1::Builder::new();
@@ -251,7 +251,7 @@ pub(super) async fn serve_connection<S>(
     }
 }
 
-/// Serves the rest of a connection with hyper, which can read everything that HTTP allows.
+/// Serves the rest of a connection with hyper, which reads everything that HTTP allows.
 pub(super) async fn serve_with_hyper<S>(
     connection: Arc<HttpConnection>,
     activity: &Activity,
@@ -273,7 +273,7 @@ pub(super) async fn serve_with_hyper<S>(
                 None => route::answer(&connection, request).await,
             };
             let response = Response::from(reply);
-            // Over HTTP/1 the socket tells whether the peer takes anything.
+            // Over HTTP/1 the socket shows whether the peer reads.
             let stall = connection.state.settings.limits.stall;
             let timed = connection.activity.clone().filter(|_| version >= Version::HTTP_2);
             Ok::<_, Infallible>(match timed {

@@ -22,7 +22,7 @@ use super::state::{HttpConnection, ServerState};
 use super::stats::{Stats, stats};
 use super::sweep::sweep;
 
-/// Both eras on one endpoint, as a service. Clones are the same server.
+/// Both eras on one endpoint, as a service. Clones share one server.
 ///
 /// It answers the paths of its [`Settings`] and 404 for all others. `Host` and `Origin` are checked
 /// by its settings; a body that takes too long is refused. Limits of connections (idle, stalled)
@@ -55,9 +55,9 @@ impl HttpService {
     }
 }
 
-/// Tells where other nodes reach this one, unless that was said before.
+/// Sets the address at which other nodes reach this one, unless it is set already.
 fn set_address(cluster: &Cluster, settings: &Settings, ip: IpAddr) {
-    // An address that stands for all of this machine's says nothing to others.
+    // Other nodes cannot connect to the unspecified address.
     if !ip.is_unspecified() {
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
         let address = SocketAddr::new(ip, settings.address.port());
@@ -65,7 +65,7 @@ fn set_address(cluster: &Cluster, settings: &Settings, ip: IpAddr) {
     }
 }
 
-/// Finds it out, if it is not known.
+/// Asks the bus for the address of this node, if it is not set.
 async fn find_address(cluster: &Cluster, settings: &Settings) {
     if let (Some(bus), None) = (&cluster.bus, cluster.address.get())
         && let Ok(Some(ip)) = bus.own_address().await
@@ -74,7 +74,7 @@ async fn find_address(cluster: &Cluster, settings: &Settings) {
     }
 }
 
-/// Says what this node does, for those who operate it.
+/// Publishes the status of this node for operators.
 async fn announce(state: Weak<ServerState>) {
     let started = Instant::now();
     let mut lag = 0;
@@ -93,7 +93,7 @@ async fn announce(state: Weak<ServerState>) {
             lag,
         };
         let asked = Instant::now();
-        // The store itself warns if it cannot be reached.
+        // The store logs a warning if it cannot be reached.
         let _ = sharing.cluster.announce(&status).await;
         lag = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
         drop(state);

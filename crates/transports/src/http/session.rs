@@ -1,6 +1,6 @@
 //! Legacy clients over HTTP: the session that a handshake opens, POST in it, GET and DELETE.
 //!
-//! The only file of this transport that tells revisions apart.
+//! The only file of this transport that distinguishes revisions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) const OLD_SSE: Revision = Revision::V2024_11_05;
 /// The message of one POST.
 pub(crate) struct PostedMessage {
     pub(crate) content: ReceivedMessage,
-    /// How it arrived, for those who record.
+    /// The raw message, if a tap records it.
     pub(crate) arrived: Option<Box<Arrived>>,
 }
 
@@ -60,7 +60,7 @@ impl PostedMessage {
         self.content.hand_to(connection, stream, caller);
     }
 
-    /// Whether it changes what nodes share of a session.
+    /// Whether the message changes the record of its session.
     fn changes_session(&self) -> bool {
         match &self.content {
             ReceivedMessage::Request(request) => {
@@ -78,7 +78,7 @@ impl PostedMessage {
     }
 }
 
-/// One POST of a legacy client, whose header names a revision, or none.
+/// Answers a POST of a legacy client. `named` is the revision in its header.
 pub(crate) fn post(
     in_flight: InFlight,
     caller: Caller,
@@ -114,7 +114,7 @@ pub(crate) fn post(
     }
 }
 
-/// One POST in a session that other nodes serve, too.
+/// Answers a POST in a session that nodes share.
 async fn in_shared_session(
     in_flight: InFlight,
     caller: Caller,
@@ -129,15 +129,15 @@ async fn in_shared_session(
     }
     let changes_session = message.changes_session();
     let reply = in_session(in_flight, caller, stored.clone(), message).reply().await;
-    // Before the client knows that it was done: its next request may go to another node.
+    // Saved before the client gets the answer: its next request may reach another node.
     match shared::save(&state, sharing, &stored).await {
         Err(error) if changes_session => Err(shared::away(&error)),
-        // The change of an earlier request; this one was answered.
+        // Only a change of an earlier request could not be saved.
         _ => Ok(reply),
     }
 }
 
-/// The revision that a legacy client names.
+/// The revision in the header of a legacy client.
 fn spoken(named: VersionHeader, is_hello: bool) -> Result<Revision, Refusal> {
     match named {
         VersionHeader::Nothing => Ok(Revision::UNNAMED),
@@ -151,7 +151,7 @@ fn spoken(named: VersionHeader, is_hello: bool) -> Result<Revision, Refusal> {
     }
 }
 
-/// The caller's session of that name.
+/// The caller's session with this id.
 async fn find(
     state: &ServerState,
     caller: &Caller,
@@ -191,7 +191,7 @@ fn without_session(
         return Answer::Later(Box::pin(async move {
             let state = in_flight.state();
             let Some(sharing) = &state.sharing else { return reply };
-            // A session that could be lost is none.
+            // A session that cannot be stored is not opened.
             let created = shared::create(state, sharing, &stored).await;
             created.map_or_else(Reply::from, |()| reply)
         }));
@@ -216,7 +216,7 @@ pub(crate) fn refuse(mut connection: Connection, malformed: Malformed) -> Reply 
     connection.receive_decoded(one_shot::STREAM_ID, caller, Err(malformed));
     match connection.next_frame() {
         Some(frame) => reply::json(StatusCode::BAD_REQUEST, frame.text),
-        // JSON-RPC answers no notification, but HTTP does.
+        // JSON-RPC does not answer a notification, but HTTP does.
         None => Refusal::new(StatusCode::BAD_REQUEST, "invalid JSON-RPC message").into(),
     }
 }
@@ -313,7 +313,7 @@ pub(crate) fn too_much(state: &ServerState, full: Full) -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, reason)
 }
 
-/// Answers as JSON if nothing else comes first, and with a stream if something does.
+/// Answers as JSON if the result is the first message, else with a stream.
 async fn answer_later(
     in_flight: InFlight,
     stored: Arc<StoredSession>,
@@ -325,7 +325,7 @@ async fn answer_later(
     let settings = &in_flight.state().settings;
     let can_come_back = can_come_back(&stored);
     let poll_after = settings.poll_after.filter(|_| can_come_back);
-    // If this is dropped, a task goes on with the call: a lost connection does not cancel it.
+    // If this is dropped, a task takes over the call: a lost connection does not cancel it.
     let run = async {
         if let Some(waiting) = &mut waiting {
             let done = waiting.await;
@@ -360,7 +360,7 @@ async fn answer_later(
     reply::stream(attachment::stream(attachment, OpenStream::open(in_flight), opening))
 }
 
-/// Whether the client knows what to do when its stream ends too early.
+/// Whether the client's revision can resume a stream that ends too early.
 fn can_come_back(stored: &StoredSession) -> bool {
     let revision = stored.lock().as_ref().map(|s| s.connection().session().revision());
     revision >= Some(Revision::V2025_11_25)
@@ -375,7 +375,7 @@ fn beginning(attachment: &Attachment, retry: Duration, can_come_back: bool) -> V
     }
 }
 
-/// A GET: opens a stream for what belongs to no request, or goes on with one that was lost.
+/// A GET: opens a stream for messages that belong to no request, or resumes a stream.
 pub(crate) async fn get(
     in_flight: InFlight,
     caller: &Caller,
@@ -387,8 +387,8 @@ pub(crate) async fn get(
     let resumed = last_seen.and_then(|last_seen| stored.lock().as_mut()?.resume(last_seen));
     let reader = match (resumed, last_seen) {
         (Some(reader), _) => reader,
-        // Of a stream for what belongs to no request the rest may be gone; a new one is as good. A
-        // request whose answer is lost must fail.
+        // The rest of a GET stream may be lost, and a new stream takes its place. A request whose
+        // answer is lost must fail.
         (None, Some(last_seen)) if last_seen.origin == Origin::Post => {
             let foreign = replay::resume(in_flight.state(), &stored, last_seen).await?;
             let reason = "the events after that Last-Event-ID are no longer kept";

@@ -1,4 +1,4 @@
-//! How an HTTP server behaves, as decided: nothing here means "default".
+//! The settings of an HTTP server, with all defaults applied.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::auth::Authenticate;
 use super::pages::Pages;
 use super::tls::Tls;
 
-/// How an HTTP server behaves. Every field has a good default.
+/// The settings of an HTTP server. Every field has a default.
 ///
 /// ```
 /// # fn main() -> Result<(), std::net::AddrParseError> {
@@ -37,23 +37,24 @@ pub struct Settings {
     pub endpoint: String,
     /// Whether `/sse` and `/messages` serve the transport of the first revision.
     pub old_sse: bool,
-    /// Whether a GET of the endpoint that asks for it becomes a WebSocket: one message a text frame,
-    /// with the subprotocol `mcp`.
+    /// Whether a GET of the endpoint that asks for it becomes a WebSocket: one message a text
+    /// frame, with the subprotocol `mcp`.
     pub websocket: bool,
-    /// Whether nothing but WebSockets is served, at `/` as at the endpoint.
+    /// Whether only WebSockets are served, at `/` and at the endpoint.
     pub only_websocket: bool,
-    /// How often a WebSocket client is pinged. One that sends nothing for as long is gone.
+    /// How often a WebSocket client is pinged. A client that sends nothing for that long is
+    /// disconnected.
     pub ping: Duration,
-    /// Whether an address that others can reach may be bound without authentication.
+    /// Whether an address that other hosts can reach may be bound without authentication.
     pub allow_public: bool,
-    /// TLS, for all connections. Without it, an address that others can reach is not bound with
-    /// authentication, unless a proxy is said to be there.
+    /// TLS, for all connections. Without it, an address that other hosts can reach is not bound
+    /// with authentication, unless `behind_proxy` is set.
     pub tls: Option<Tls>,
     /// Whether all clients come through a proxy that terminates TLS.
     pub behind_proxy: bool,
-    /// Proxies whose `Forwarded` or `X-Forwarded-For` is believed.
+    /// Proxies whose `Forwarded` or `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The tokens of which every request must bring one. None: no authentication.
+    /// The tokens of which every request must have one. If empty, there is no token authentication.
     pub tokens: Vec<NamedToken>,
     /// A header, in lower case, that may carry a token as it is, in place of `Authorization`.
     pub token_header: Option<Box<str>>,
@@ -62,22 +63,23 @@ pub struct Settings {
     /// Web origins that may call, beside those of this machine if only this machine can reach us.
     /// `*` allows all.
     pub origins: Vec<String>,
-    /// Names by which we may be called, with or without a port, beside those of this machine if
-    /// only this machine can reach us. If others can reach us and none is given, any name will do.
+    /// Accepted values of `Host`, with or without a port, beside those of this machine if only this
+    /// machine can reach us. If other hosts can reach us and the list is empty, any value is
+    /// accepted.
     pub hosts: Vec<String>,
-    /// How long a stream may be silent before a comment is sent to keep it open. A call that has
-    /// said nothing for so long gets a stream.
+    /// How long a stream may be silent before a comment is sent to keep it open. A call without a
+    /// message for that long gets a stream.
     pub keep_alive: Duration,
-    /// How long a legacy client may wait on one connection for what a call has to say. Then its
-    /// stream is closed, and it comes back for the rest. Without it a stream lasts as long as the
-    /// call. Revisions that cannot be told to come back are not affected.
+    /// How long the stream of a legacy call stays open. Then it is closed, and the client resumes
+    /// it later. Without it a stream lasts as long as the call. Revisions that cannot resume are
+    /// not affected.
     pub poll_after: Option<Duration>,
     /// The time that a legacy client waits before it resumes a stream.
     pub retry: Duration,
-    /// What is served beside the endpoint.
+    /// The pages beside the endpoint.
     pub pages: Option<Arc<dyn Pages>>,
-    /// Where legacy sessions are kept so that they survive the process, and how other nodes that
-    /// serve them too are reached. Only one server of a process may have it.
+    /// The store in which legacy sessions survive the process, and the bus to other nodes that
+    /// share them. Only one server of a process may have it.
     pub cluster: Option<Cluster>,
     /// The limits of connections, sessions and streams.
     pub limits: Limits,
@@ -122,8 +124,8 @@ impl Default for Settings {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections at once. For one more, those are closed that have never made a request, or have
-    /// made none for the longest time; if all are in use it waits.
+    /// Connections at once. For one more, idle ones are closed, those without any request first,
+    /// then the longest idle; if all are in use it waits.
     pub connections: usize,
     /// The time limit for a connection without a complete request. At the limit it is closed.
     pub idle: Duration,
@@ -133,32 +135,31 @@ pub struct Limits {
     pub body_time: Duration,
     /// The time limit for a client that reads nothing. At the limit its connection is closed.
     pub stall: Duration,
-    /// Legacy sessions at once, and a quarter of them of one caller. For one more, that is ended which
-    /// was not used for the longest time; if all are in use it is answered 503.
+    /// Legacy sessions at once; one caller may have a quarter of them. For one more, the least
+    /// recently used one is ended; if all are in use the response is 503.
     pub sessions: usize,
-    /// The idle time limit of a legacy session. At the limit it ends; its id is answered 404.
+    /// The idle time limit of a legacy session. At the limit it ends; requests with its id get 404.
     pub session_idle: Duration,
     /// The idle time limit of a legacy session without a complete handshake.
     pub handshake_time: Duration,
-    /// Bytes that one legacy session has not taken of what it is sent. With more, its next request is
-    /// answered 429.
+    /// Bytes that the client of one legacy session has not read. With more, its next request gets
+    /// 429.
     pub unsent: usize,
-    /// Requests and streams of one legacy session that wait at once. One more is answered 429.
+    /// Requests and streams of one legacy session that wait at once. One more gets 429.
     pub streams: usize,
-    /// Messages that are kept of one stream of a legacy session, for a client that lost its
+    /// Messages of one stream of a legacy session that are kept for a client that lost its
     /// connection. When full, the oldest that was sent is dropped; of those that were not sent,
     /// notifications are dropped, answers and questions never.
     pub replay: usize,
-    /// The same, in bytes, of all streams of a session that nobody reads. The newest is kept however
-    /// long it is.
+    /// The same, in bytes, for all streams of a session without a reader. The newest stream is
+    /// always kept.
     pub replay_bytes: usize,
-    /// The time that they are kept after the stream has ended or its reader has left.
+    /// How long they are kept after the stream has ended or its reader has disconnected.
     pub replay_time: Duration,
-    /// Requests of one address, which is a network of 64 bits for IPv6. More are answered 429 before
-    /// they are parsed.
+    /// Requests of one address, or one /64 network of IPv6. More get 429 before they are parsed.
     pub requests: Option<Rate>,
-    /// The same for requests without valid credentials. With more, the address is answered 429 unless
-    /// it brings credentials that were accepted before.
+    /// The same for requests without valid credentials. Then requests of the address get 429,
+    /// except with credentials that were accepted before.
     pub refusals: Option<Rate>,
 }
 
@@ -208,7 +209,7 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// A secret token, of which only the digest is kept: it can be recognized, but not be read.
+/// A secret token, of which only the digest is kept: it can be compared, but not read.
 #[derive(Clone, Copy)]
 pub struct Token([u8; 32]);
 
@@ -216,7 +217,7 @@ pub struct Token([u8; 32]);
 const SHA256_PREFIX: &str = "sha256:";
 
 impl Token {
-    /// `None` if it is empty or holds what no header can carry.
+    /// `None` if the secret is empty or has characters that no header can carry.
     pub fn new(secret: &str) -> Option<Self> {
         let fits = !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| {
@@ -226,13 +227,14 @@ impl Token {
         })
     }
 
-    /// The token whose digest was written by [`Token::hash`]; `None` if the text is no such digest.
+    /// The token whose digest was written by [`Token::hash`]; `None` if the text is not such a
+    /// digest.
     pub fn from_hash(text: &str) -> Option<Self> {
         let digest = STANDARD.decode(text.strip_prefix(SHA256_PREFIX)?).ok()?;
         digest.try_into().ok().map(Self)
     }
 
-    /// The digest, `sha256:` and 32 bytes in Base64. It is no secret, as long as the token is random.
+    /// The digest, `sha256:` and 32 bytes in Base64. It may be public if the token is random.
     pub fn hash(&self) -> String {
         format!("{SHA256_PREFIX}{}", STANDARD.encode(self.0))
     }

@@ -1,11 +1,11 @@
-//! Legacy sessions that survive this process, and that other nodes serve too.
+//! Legacy sessions that survive this process, and that other nodes share.
 //!
-//! The store holds a record of every session. Each request asks for it, so that a session which was
-//! ended or changed elsewhere is ended or changed here. Where no other node is, the session in
-//! memory is as good, and the store is asked only for what is not in memory.
+//! The store holds a record of every session. Each request reads it, so that a session which was
+//! ended or changed on another node is ended or changed here. Without other nodes, the session in
+//! memory is current, and the store is read only for sessions that are not in memory.
 //!
-//! While the store cannot be reached, sessions that are known here are served for one more idle
-//! period. For others the answer is 503: 404 would make the client forget a session that may exist.
+//! While the store cannot be reached, sessions in memory are served for one more idle period. For
+//! others the answer is 503: 404 would make the client drop a session that may exist.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,24 +27,24 @@ use super::state::ServerState;
 use super::streams::Streams;
 use super::table::{SessionId, StoredSession};
 
-/// How often a change is merged with those of other nodes before it is left for later.
+/// How often a change is merged with those of other nodes before saving it fails.
 const MAX_MERGES: usize = 8;
 
-/// There is no session of that name, for this caller.
+/// The refusal for a session that does not exist, or belongs to another caller.
 pub(crate) fn no_such_session() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "unknown session, or it has ended")
 }
 
-/// The store cannot tell whether there is such a session.
+/// The refusal while the store cannot be reached.
 pub(crate) fn away(away: &Away) -> Refusal {
-    // The store itself warns, once and not for every request.
+    // The store itself logs a warning, once and not for every request.
     tracing::debug!("the store of sessions: {away}");
     let reason = "the store of sessions cannot be reached; try again";
     let later = HeaderValue::from_static("1");
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason).with(RETRY_AFTER, later)
 }
 
-/// Writes the record of a session that was just opened. Without it, the session ends.
+/// Writes the record of a session that was just opened. If that fails, the session ends.
 pub(crate) async fn create(
     state: &ServerState,
     sharing: &Sharing,
@@ -72,7 +72,7 @@ pub(crate) async fn create(
     }
 }
 
-/// The caller's session of that name, from memory or from the store.
+/// The caller's session with this id, from memory or from the store.
 pub(crate) async fn find(
     state: &ServerState,
     sharing: &Sharing,
@@ -100,7 +100,7 @@ pub(crate) async fn find(
         (Err(error), Some(stored)) => match is_stale(state, sharing, &stored) {
             true => Err(away(&error)),
             false => {
-                // It was used, although the store does not know: the sweeper tells it later.
+                // The session was used: the sweeper renews its record later.
                 let was_owed = linked(&stored, |link| std::mem::replace(&mut link.is_owed, true));
                 if was_owed == Some(false) {
                     state.table.look_after(&stored);
@@ -112,7 +112,7 @@ pub(crate) async fn find(
     }
 }
 
-/// For how long to renew the life of a session, once a quarter of it has passed.
+/// The time by which to renew the record of a session; `None` before a quarter of it has passed.
 fn renewal(state: &ServerState, sharing: &Sharing, stored: &StoredSession) -> Option<Duration> {
     let now = state.clock.now();
     linked(stored, |link| {
@@ -125,8 +125,8 @@ fn is_being_created(stored: &StoredSession) -> bool {
     linked(stored, |_| ()).is_none()
 }
 
-/// Whether what is known here of a session may be wrong: its handshake may have been completed on
-/// another node, or nothing has been heard of its record for an idle period.
+/// Whether a session in memory may be outdated: another node may have completed its handshake, or
+/// its record was not read for an idle period.
 fn is_stale(state: &ServerState, sharing: &Sharing, stored: &StoredSession) -> bool {
     let is_ready = look(stored, |connection| connection.session().state() == SessionState::Ready);
     let confirmed = linked(stored, |link| link.confirmed).unwrap_or_default();
@@ -134,7 +134,7 @@ fn is_stale(state: &ServerState, sharing: &Sharing, stored: &StoredSession) -> b
     is_ready != Some(true) || age >= millis(sharing.idle)
 }
 
-/// The record of a session that is here was read: adopts what another node has changed.
+/// Handles the record of a session in memory: adopts the changes of other nodes.
 async fn confirm(
     state: &ServerState,
     sharing: &Sharing,
@@ -155,22 +155,22 @@ async fn confirm(
     }
     let record = match sharing.open(name, &sealed) {
         Ok(record) => record,
-        // A newer node has changed it; what is known here still holds for most requests.
+        // A node of a newer version has changed it; the session in memory is kept.
         Err(_) => return,
     };
     let (known, life) = (linked(stored, |link| sharing.life(&link.base)), sharing.life(&record));
     adopt(stored, sealed, record);
-    // Its handshake was completed elsewhere: it lives longer than this node has given it just now.
+    // Another node completed its handshake: it expires later than this node has just set.
     if is_renewed && known.is_some_and(|known| known < life) {
         let _ = sharing.cluster.store.get(name, Some(life)).await;
     }
-    // Changes of our own that were not written so far are in it now, too.
+    // Writes the changes of this node that were not written so far.
     if let Err(error) = save(state, sharing, stored).await {
         tracing::debug!("a change of a session is not stored yet: {error}");
     }
 }
 
-/// Takes over a record. What was changed here since the last one stays, to be written.
+/// Adopts a record. Changes of this node since the last record are kept, to be written.
 fn adopt(stored: &StoredSession, sealed: Bytes, theirs: SessionRecord) {
     stored.with(|streams| {
         let ours = streams.connection().shared();
@@ -185,7 +185,7 @@ fn adopt(stored: &StoredSession, sealed: Bytes, theirs: SessionRecord) {
     });
 }
 
-/// Goes on here with a session that was opened elsewhere.
+/// Restores a session of another node, or of an earlier process.
 async fn restore(
     state: &ServerState,
     sharing: &Sharing,
@@ -202,7 +202,7 @@ async fn restore(
     };
     let (sealed, record) = match newer == sealed {
         true => (sealed, record),
-        // Another node has changed it meanwhile, and may have completed its handshake.
+        // Another node has changed the record meanwhile, and may have completed the handshake.
         false => {
             let record = sharing.open(name, &newer).map_err(|error| away(&error))?;
             if sharing.life(&record) > life {
@@ -216,7 +216,7 @@ async fn restore(
     let mut streams = numbered(Streams::new(connection, state.bounds.clone()));
     let now = state.clock.now();
     streams.link = Some(Box::new(Link::new(sealed, record, changes, now)));
-    // If another request has restored it meanwhile, that one is used.
+    // If another request has restored the session meanwhile, its session is used.
     state.table.restore(*id, caller.clone(), streams).ok_or_else(|| {
         let reason = "too many sessions on this node; try again later";
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason)
@@ -224,13 +224,13 @@ async fn restore(
     })
 }
 
-/// The same, with numbers that no stream of the session has on another node, or had before.
+/// Numbers streams from a random start, so that the streams of two nodes do not collide.
 pub(crate) fn numbered(streams: Streams) -> Streams {
     streams.numbered_after(SessionId::random().file() as u32)
 }
 
-/// Writes what has changed in a session since its record was written. If the store cannot be reached,
-/// it is written with the next request.
+/// Writes the changes of a session since its record was written. If the store cannot be reached,
+/// they are written with the next request.
 pub(crate) async fn save(
     state: &ServerState,
     sharing: &Sharing,
@@ -265,7 +265,7 @@ pub(crate) async fn save(
     Err(Away::new("too many nodes change the session"))
 }
 
-/// Reads the record of a session again that another node has changed.
+/// Reads the record of a session again, which another node has changed.
 pub(super) async fn refresh(state: &ServerState, sharing: &Sharing, stored: &StoredSession) {
     let name = sharing.name(&stored.id, &stored.owner);
     if let Ok(Some(sealed)) = sharing.cluster.store.get(&name, None).await {
@@ -273,7 +273,7 @@ pub(super) async fn refresh(state: &ServerState, sharing: &Sharing, stored: &Sto
     }
 }
 
-/// Keeps a session alive whose client only listens.
+/// Renews the record of a session whose client only listens.
 pub(crate) async fn touch(state: &ServerState, sharing: &Sharing, stored: &StoredSession) {
     if let Some(life) = renewal(state, sharing, stored) {
         let name = sharing.name(&stored.id, &stored.owner);
@@ -283,15 +283,15 @@ pub(crate) async fn touch(state: &ServerState, sharing: &Sharing, stored: &Store
     }
 }
 
-/// Renews the life of a session that was used while the store could not be reached. `false` if it
-/// still cannot.
+/// Renews the record of a session that was used while the store could not be reached. `false` if it
+/// still cannot be reached.
 pub(crate) async fn repay(state: &ServerState, sharing: &Sharing, stored: &StoredSession) -> bool {
     let owed = linked(stored, |link| link.is_owed.then(|| sharing.life(&link.base)));
     let Some(life) = owed.flatten() else { return true };
     let name = sharing.name(&stored.id, &stored.owner);
     match sharing.cluster.store.get(&name, Some(life)).await {
         Ok(Some(sealed)) => confirm(state, sharing, stored, &name, sealed, true).await,
-        // It has ended, or its time was over. The next request finds out.
+        // The session has ended or expired. The next request notices.
         Ok(None) => {
             linked(stored, |link| link.is_owed = false);
         }
@@ -308,7 +308,7 @@ pub(crate) async fn end(
 ) -> Result<(), Refusal> {
     let name = sharing.name(&stored.id, &stored.owner);
     sharing.cluster.store.remove(&name).await.map_err(|error| away(&error))?;
-    // Others find out with the next request at the latest; this also ends what runs there.
+    // Other nodes notice with the next request at the latest; this also ends their running calls.
     if let Err(error) = sharing.tell(To::All, &Notice::new(stored, News::Ended)).await {
         tracing::warn!("other nodes were not told that a session has ended: {error}");
     }
@@ -324,7 +324,7 @@ fn changes(connection: &Connection) -> u32 {
     connection.session().changes()
 }
 
-/// Looks at what is known of the record of a session; `None` if it has none, or has ended.
+/// Reads or changes the link of a session; `None` if it has none, or has ended.
 fn linked<T>(stored: &StoredSession, look: impl FnOnce(&mut Link) -> T) -> Option<T> {
     stored.lock().as_mut()?.link.as_deref_mut().map(look)
 }

@@ -14,7 +14,7 @@ pub(crate) struct Shares<T> {
 
 struct Share<T> {
     count: usize,
-    /// In the order in which they were made; some are gone.
+    /// In the order of their creation; some have ended.
     sessions: VecDeque<Weak<T>>,
 }
 
@@ -27,8 +27,8 @@ impl<T> Shares<T> {
         Self { callers: FxHashMap::default(), limit: (sessions / 4).max(1) }
     }
 
-    /// Adds a session of the caller `share`. If that is one too many, the one of the oldest that
-    /// `seen` tells the least of is returned, to be ended.
+    /// Adds a session of the caller `share`. If there are too many, returns the one to end: of the
+    /// oldest, the one with the lowest `seen`.
     pub(crate) fn add(
         &mut self,
         share: u64,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_leaves_nothing_behind() {
+    fn ended_sessions_leave_nothing_behind() {
         let mut shares = Shares::new(400);
         for number in 0..10_000 {
             shares.add(1, &Arc::new(number), |seen| *seen);

@@ -1,4 +1,4 @@
-//! Where a server keeps the records of its sessions, and how it seals them.
+//! The store in which a server keeps the records of its sessions, and their seals.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ pub(crate) struct Sharing {
     handshake: Duration,
     /// The store has answered once.
     has_reached: AtomicBool,
-    /// What other nodes are reached with, once a call is passed on.
+    /// The client for calls to other nodes, once one is passed on.
     client: OnceLock<HttpClient>,
 }
 
@@ -33,7 +33,7 @@ impl Sharing {
         Self { cluster, idle, handshake, has_reached, client: OnceLock::new() }
     }
 
-    /// What other nodes are reached with, wherever they are: only nodes can say where.
+    /// The client for calls to other nodes. It may reach any address: only nodes can seal one.
     pub(crate) fn client(&self) -> Result<&HttpClient, sabir_outbound::Error> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -48,11 +48,11 @@ impl Sharing {
         self.has_reached.load(Ordering::Relaxed)
     }
 
-    /// Asks the store for anything; `false` if it does not answer.
+    /// Sends a request to the store; `false` if it does not answer.
     pub(crate) async fn reach(&self) -> bool {
         let reached = self.cluster.store.get("reached", None).await;
         if let Err(away) = &reached {
-            // The store itself warns.
+            // The store itself logs a warning.
             tracing::debug!("the store of sessions cannot be reached: {away}");
         }
         self.has_reached.fetch_or(reached.is_ok(), Ordering::Relaxed);
@@ -63,8 +63,8 @@ impl Sharing {
         self.named("session", id, caller)
     }
 
-    /// The name of a record about a session. Who asks for the session of somebody else asks for
-    /// another name, and finds nothing.
+    /// The name of a record about a session. It depends on the caller, so that other callers do not
+    /// find the record.
     pub(crate) fn named(&self, kind: &str, id: &SessionId, caller: &Caller) -> String {
         let (issuer, subject) = (caller.issuer().as_bytes(), caller.subject().as_bytes());
         self.cluster.seal.name(&[kind.as_bytes(), issuer, subject, id.as_bytes()])
@@ -88,7 +88,7 @@ impl Sharing {
         serde_json::from_slice(&text).map_err(Away::new)
     }
 
-    /// Tells other nodes, if there are any.
+    /// Sends a notice to other nodes, if there is a bus.
     pub(crate) async fn tell(&self, to: To<'_>, notice: &Notice) -> Result<bool, Away> {
         let Some(bus) = &self.cluster.bus else { return Ok(false) };
         bus.send(to, &notice.sealed(&self.cluster.seal)?).await

@@ -1,4 +1,4 @@
-//! A socket that notes when its peer takes nothing, and that is closed so that the peer can still
+//! A socket that notes when its peer reads nothing, and that is closed so that the peer can still
 //! read the last answer.
 
 use std::io::{self, IoSlice};
@@ -29,26 +29,26 @@ pub(crate) struct Socket<S> {
     again: Bytes,
     linger: Option<Linger>,
     head: Head,
-    /// A request of HTTP/1 was answered: no other version may follow.
+    /// A request of HTTP/1 was answered: HTTP/2 may not follow.
     speaks_one: bool,
 }
 
-/// The bytes of a head that has not ended, which take from the memory of the process.
+/// The bytes of a head that is not complete, counted in the memory of the process.
 #[derive(Default)]
 struct Head {
     bytes: usize,
     hold: Option<Hold>,
-    /// Which request was the last to begin.
+    /// The number of the last request that began.
     begun: u32,
 }
 
-/// The part of a head that its connection has paid for, and the most that is counted: bytes that are no
-/// head, such as pings, are not kept.
+/// The part of a head that is counted with its connection, and the maximum that is counted: other
+/// bytes, such as pings, are not kept.
 const PAID: usize = 16 << 10;
 const MAX_HEAD: usize = 256 << 10;
 
-/// The last response is written. Bytes that still arrive are read and dropped: closing a socket with
-/// unread bytes makes the system reset the connection, and the peer loses that response.
+/// The last response is written. Bytes that still arrive are read and dropped: closing a socket
+/// with unread bytes makes the system reset the connection, and the peer loses that response.
 struct Linger {
     end: Pin<Box<Sleep>>,
     bytes_left: usize,
@@ -66,25 +66,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    /// A request was taken in: what follows is the next head.
+    /// A request was read in full: the next head follows.
     pub(crate) fn end_head(&mut self) {
         self.head.bytes = 0;
         self.head.hold = None;
         self.speaks_one = true;
     }
 
-    /// The same, but first it gives what was read before.
+    /// Reads these bytes first, which were read before.
     pub(crate) fn again(self, again: Bytes) -> Self {
         Self { again, ..self }
     }
 
-    /// Whether what was read before can be the beginning of HTTP/2, and of the connection.
+    /// Whether the connection may still turn out to be HTTP/2.
     pub(crate) fn may_speak_two(&self) -> bool {
         let begins = self.again.iter().zip(b"PRI * HTTP/2.0").all(|(read, begun)| read == begun);
         begins && !self.speaks_one
     }
 
-    /// Goes on only if the peer does: where nothing is on its way, there is nothing to wait for.
+    /// Reads and drops bytes while the peer sends; completes at once if none are in flight.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut scratch = [0; 16 << 10];
         loop {
@@ -105,7 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 }
 
 impl Head {
-    /// So many bytes were read. Fails if they are too many for the memory that is left.
+    /// Counts `read` bytes. Fails if there is no memory for them.
     fn note(&mut self, read: usize, activity: &Activity) -> io::Result<()> {
         let begun = activity.begun();
         if begun != self.begun || activity.in_flight() > 0 {
@@ -163,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // A short head and a short body: to copy them is less work than to hand over two pieces.
+        // A short head and a short body: copying them costs less than a vectored write.
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let mut together = [0; TOGETHER];
         let written = match together.get_mut(..length) {
@@ -186,7 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // With TLS, what is written may wait here for a peer that takes nothing.
+        // With TLS, written bytes may wait here for a peer that does not read.
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         self.activity.note_write(flushed)
     }

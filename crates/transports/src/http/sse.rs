@@ -11,7 +11,7 @@ pub(crate) fn write(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
     out.push(b'\n');
 }
 
-/// Appends one event of a kind of its own.
+/// Appends one event with an event type.
 pub(crate) fn write_kind(out: &mut Vec<u8>, kind: &str, data: &[u8]) {
     line(out, b"event: ", kind.as_bytes());
     line(out, b"data: ", data);
@@ -35,8 +35,8 @@ pub(crate) fn keep_alive() -> Bytes {
 
 fn line(out: &mut Vec<u8>, field: &[u8], value: &[u8]) {
     out.extend_from_slice(field);
-    // Our own messages hold no line break, but what a source gave ready-made might: within JSON it
-    // can only be white space.
+    // Our own messages have no line break, but raw JSON of a source may: there it can only be white
+    // space.
     if memchr::memchr2(b'\n', b'\r', value).is_none() {
         out.extend_from_slice(value);
     } else {

@@ -30,7 +30,7 @@ pub(crate) struct ServerState {
     pub(crate) guard: Guard,
     pub(crate) authentication: Authentication,
     pub(crate) table: SessionTable,
-    /// Where sessions are kept beside the table.
+    /// The store of sessions beside the table.
     pub(crate) sharing: Option<Sharing>,
     /// The bounds of the streams of one session.
     pub(crate) bounds: Arc<Bounds>,
@@ -39,7 +39,7 @@ pub(crate) struct ServerState {
     pub(crate) streams: AtomicUsize,
     /// Numbers connections.
     last_connection: AtomicU64,
-    /// Requests that were not let in.
+    /// The log of denied requests.
     pub(crate) denials: Denials,
     /// Addresses that send too many requests.
     pub(crate) floods: Floods,
@@ -70,15 +70,15 @@ impl ServerState {
         }
     }
 
-    /// Records a new connection, which keeps its place until nothing of it is left.
+    /// Records a new connection, which keeps its place until it is dropped.
     pub(crate) fn connect(self: &Arc<Self>, place: Place, peer: Peer) -> Arc<HttpConnection> {
         let activity = Arc::new(Activity::new(self.clock.clone()));
         self.lock().push(Arc::downgrade(&activity));
         HttpConnection::new(self, Some(activity), place, peer)
     }
 
-    /// Closes connections that do nothing, those first that never did anything, so that others find
-    /// room. Whether there were any.
+    /// Closes idle connections to make room, those first that never made a request. Whether there
+    /// were any.
     pub(crate) fn make_room(&self, most: usize) -> bool {
         let mut idle: Vec<_> = self.activities();
         idle.retain(|activity| activity.is_dispensable());
@@ -88,7 +88,7 @@ impl ServerState {
         !idle.is_empty()
     }
 
-    /// All connections that are open; forgets those that are not.
+    /// All open connections; forgets closed ones.
     pub(crate) fn activities(&self) -> Vec<Arc<Activity>> {
         let mut open = Vec::new();
         self.lock().retain(|activity| {
@@ -124,9 +124,9 @@ impl ServerState {
 /// How a body is parsed.
 #[derive(Clone, Copy)]
 pub(crate) struct Parsing {
-    /// How deep it may be nested.
+    /// The maximum nesting.
     pub(crate) depth: usize,
-    /// Whether somebody wants to see it as it arrived.
+    /// Whether a tap records the body.
     pub(crate) keeps_body: bool,
 }
 
@@ -156,7 +156,7 @@ impl HttpConnection {
         let connection = 1 + state.last_connection.fetch_add(1, Ordering::Relaxed);
         let Peer { address, caller: certified } = peer;
         let remote = Arc::new(Remote { connection, address });
-        // Connections have a limit of their own; they are counted so that others get less.
+        // Connections have their own limit; their memory is counted so that messages get less.
         let memory = memory().take_anyway(CONNECTION_MEMORY);
         let state = state.clone();
         Arc::new(Self { state, activity, certified, remote, _place: place, _memory: memory })

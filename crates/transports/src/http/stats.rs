@@ -12,7 +12,7 @@ use super::state::ServerState;
 pub struct Stats {
     /// Open connections.
     pub connections: usize,
-    /// Requests that are not answered in full, streams among them.
+    /// Requests in flight, including streams.
     pub requests: usize,
     /// Open streams of events, and WebSockets.
     pub streams: usize,
@@ -27,7 +27,7 @@ pub struct StoreStats {
     pub answered: u64,
     /// Requests that it has not answered, or refused.
     pub failed: u64,
-    /// How long it took for those that it answered, in all.
+    /// The total time of the answered requests.
     pub time: Duration,
     /// Messages of other nodes.
     pub heard: u64,

@@ -1,13 +1,13 @@
-//! The streams of one legacy session: which message belongs to which, and what a client that lost
-//! its connection has missed.
+//! The streams of one legacy session: assigns each message to a stream, and replays messages to a
+//! client that lost its connection.
 //!
 //! A request that waits has a stream, and so has each GET. Every message goes to exactly one. A
 //! stream outlives the connection that reads it: its messages are numbered and kept, within bounds,
-//! and a client that comes back names the last one that it has seen. No I/O and no clock.
+//! and a client that resumes it names the last one that it has seen. No I/O and no clock.
 
-mod bounds; // how much is kept
+mod bounds; // the limits
 mod event; // the messages of a stream
-mod sharing; // where several nodes serve the session
+mod sharing; // for sessions that nodes share
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,21 +26,21 @@ use super::link::Link;
 pub(crate) struct Streams {
     connection: Connection,
     streams: Vec<Stream>,
-    /// Messages that were just posted, with what was answered so far.
+    /// Posted messages that are being handled, with their answers so far.
     posted: Vec<(StreamId, Vec<Frame>)>,
-    /// Messages that belong to no request, from before a stream was opened.
+    /// Messages that belong to no request, until a stream is opened.
     undelivered: VecDeque<Frame>,
-    /// Numbers streams. By the time that it wraps, the first ones are long gone.
+    /// Numbers streams. When it wraps, the first ones have ended long before.
     last_number: u32,
-    /// One for all sessions.
+    /// Shared by all sessions.
     bounds: Arc<Bounds>,
-    /// The sweeper looks after it.
+    /// The session is in the list of the sweeper.
     is_looked_after: bool,
-    /// What is known of the record of the session, where it has one.
+    /// The link to the record of the session, if it has one.
     pub(crate) link: Option<Box<Link>>,
 }
 
-/// The bytes that a reader gets at once; at least one message.
+/// Bytes that a reader gets at once; at least one message.
 const MAX_READ: usize = 256 << 10;
 
 struct Stream {
@@ -51,26 +51,25 @@ struct Stream {
     last_event: u64,
     /// The last event that a reader took.
     taken: u64,
-    /// Nothing more will be said.
+    /// No message will follow.
     is_ended: bool,
-    /// The number of its reader, so that an old reader knows when it was replaced.
+    /// The number of its reader, so that an old reader notices that it was replaced.
     reader: Option<u64>,
     last_reader: u64,
-    /// Bytes of what no reader took.
+    /// Bytes of messages that no reader took.
     unsent: usize,
-    /// When the last reader left.
+    /// When the last reader disconnected.
     left_at: Option<u64>,
     /// The client has no event id to resume the stream with.
     is_lost: bool,
-    /// The last event that is in the store; one more once it says that nothing follows.
+    /// The last event in the store; plus one once the store has the end of the stream.
     logged: u64,
-    /// Since when somebody might come back who has missed something; while it goes on without a
-    /// reader, that has not begun.
+    /// Since when a complete stream waits for its client to resume it. `None` while its call runs.
     unread_since: Option<u64>,
     news: Arc<Notify>,
 }
 
-/// One who reads a stream.
+/// A reader of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     pub(crate) origin: Origin,
@@ -84,17 +83,17 @@ pub(crate) struct Reader {
 pub(crate) enum ReadResult {
     /// These, and whether they are the last.
     Events(Vec<Event>, bool),
-    /// Nothing yet; the reader is woken later.
+    /// None yet; the reader is woken later.
     Wait(Arc<Notify>, Wait),
-    /// Nothing more, ever.
+    /// None any more.
     End,
 }
 
 /// The result of a posted message.
 pub(crate) enum Posted {
-    /// Everything that will be said about it: mostly one answer, or nothing.
+    /// All messages about it: mostly one answer, or none.
     Done(Vec<Frame>),
-    /// A call has to be waited for.
+    /// A call has to wait; this reader gets its messages.
     Waits(Reader),
 }
 
@@ -121,14 +120,14 @@ impl Streams {
         self.connection.take_work()
     }
 
-    /// Takes in what came of work.
+    /// Handles the result of work.
     pub(crate) fn complete(&mut self, done: Done) {
         self.connection.complete(done);
         self.sort();
     }
 
-    /// Hands a message in, unless too many wait already. [`Streams::finish_post`] tells what came
-    /// of it, once its work was run.
+    /// Hands in a message, unless too many wait already. After its work was run,
+    /// [`Streams::finish_post`] returns the result.
     pub(crate) fn post(
         &mut self,
         receive: impl FnOnce(&mut Connection, StreamId),
@@ -171,22 +170,22 @@ impl Streams {
         Posted::Waits(reader)
     }
 
-    /// Hands a message in whose answers go to the session's only stream.
+    /// Hands in a message whose answers go to the session's only stream.
     pub(crate) fn post_to_only(
         &mut self,
         receive: impl FnOnce(&mut Connection, StreamId),
     ) -> Result<(), Full> {
-        // A client that does not read has no reader that would do so.
+        // A client that does not read has no reader that would handle events.
         self.advance();
         self.check_unsent()?;
         receive(&mut self.connection, StreamId(0));
         self.sort();
-        // The reader must wait for what was begun here, too.
+        // The reader must also wait for the work that began here.
         self.wake_all();
         Ok(())
     }
 
-    /// Opens a stream. `None` if too much is read already.
+    /// Opens a stream. `None` if there are too many readers.
     pub(crate) fn open(&mut self, origin: Origin) -> Option<Reader> {
         if self.readers() >= self.bounds.streams {
             return None;
@@ -200,8 +199,8 @@ impl Streams {
         Some(reader)
     }
 
-    /// Goes on with a stream after the event that the client has seen last; whoever read it before
-    /// reads no more. `None` if it is not kept, or no longer from there.
+    /// Resumes a stream after the last event that the client has seen, and replaces its reader.
+    /// `None` if the stream or the events after that one are no longer kept.
     pub(crate) fn resume(&mut self, last_seen: EventId) -> Option<Reader> {
         let stream = self.streams.iter_mut().find(|stream| stream.number == last_seen.stream)?;
         let first_kept = stream.events.front().map_or(stream.last_event + 1, |e| e.number);
@@ -219,7 +218,7 @@ impl Streams {
 
     /// The next events for `reader`, after all pending events are handled.
     pub(crate) fn read(&mut self, reader: &mut Reader) -> ReadResult {
-        // First the wait, then the look, so that no event in between is missed.
+        // The wait is registered before the check, so that no event in between is missed.
         let wait = self.connection.wait();
         self.advance();
         let Some(stream) = self.streams.iter_mut().find(|s| s.is_read_by(reader)) else {
@@ -249,8 +248,8 @@ impl Streams {
         }
     }
 
-    /// A reader has left. Without `keep` the stream is of no use to anybody any more. Whether
-    /// somebody must be asked to look after the session from now on.
+    /// A reader has disconnected. Without `keep` its client cannot resume the stream. Whether the
+    /// session must be added to the list of the sweeper.
     pub(crate) fn leave(&mut self, reader: &Reader, keep: bool, now: u64) -> bool {
         let found = self.streams.iter_mut().find(|stream| stream.is_read_by(reader));
         if let Some(stream) = found {
@@ -262,7 +261,7 @@ impl Streams {
                 self.streams.retain(|stream| stream.number != reader.stream);
             }
             self.forget_oldest();
-            // The others have to wait for what this one waited for.
+            // The other readers have to wait for the events that this one waited for.
             self.wake_all();
         }
         let needs_care = self.needs_care();
@@ -275,9 +274,9 @@ impl Streams {
         self.sort();
     }
 
-    /// Looks after what nobody reads: stops calls whose client has left for longer than `grace`, and
-    /// if it may come back, than `replay_time`; forgets streams that nobody came back to in time.
-    /// Whether anything is left to look after.
+    /// Looks after streams without a reader. Stops their calls after `grace`, or after
+    /// `replay_time` if the client can resume the stream; forgets complete streams after
+    /// `replay_time`. Whether the session still needs care.
     pub(crate) fn look_after(&mut self, now: u64, replay_time: u64, grace: u64) -> bool {
         self.advance();
         let is_over = |since: u64, time| now.saturating_sub(since) >= time;
@@ -310,7 +309,7 @@ impl Streams {
         is_unread || self.connection.session().running() > 0
     }
 
-    /// Whether it has a reader or a running call.
+    /// Whether the session has a reader or a running call.
     pub(crate) fn is_busy(&self) -> bool {
         self.readers() > 0 || self.connection.session().running() > 0
     }
@@ -325,14 +324,14 @@ impl Streams {
         self.streams.iter().filter(|stream| stream.reader.is_some()).count()
     }
 
-    /// Wakes all who read.
+    /// Wakes all readers.
     pub(crate) fn wake_all(&self) {
         for stream in &self.streams {
             stream.news.notify_one();
         }
     }
 
-    /// Gives back the memory that an idle session does not need.
+    /// Frees the memory that an idle session does not need.
     pub(crate) fn rest(&mut self) {
         self.connection.rest();
         if self.streams.is_empty() && self.posted.is_empty() {
@@ -368,7 +367,7 @@ impl Streams {
         self.end_streams();
     }
 
-    /// Puts a message where it belongs: on exactly one stream.
+    /// Adds a message to the one stream that it belongs to.
     fn deliver(&mut self, frame: Frame) {
         let at = match frame.stream {
             Some(id) => {
@@ -389,7 +388,7 @@ impl Streams {
             let share = self.share();
             self.streams[at].push(frame, &self.bounds, share);
         } else if frame.stream.is_none() && !self.undelivered.contains(&frame) {
-            // That a list has changed need not be announced twice.
+            // The same notification is not announced twice.
             if self.undelivered.len() >= self.bounds.events {
                 self.undelivered.pop_front();
             }
@@ -431,7 +430,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing is awaited that belongs to it.
+    /// Whether no answer will follow on this stream.
     fn is_complete(&self) -> bool {
         self.is_ended || self.origin != Origin::Post
     }

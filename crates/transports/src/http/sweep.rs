@@ -7,16 +7,16 @@ use super::activity::millis;
 use super::state::ServerState;
 use super::{replay, shared};
 
-/// The number of sessions that are checked in one batch, and the pause after it.
-/// Merely to yield would not do: where two threads share a core, the system lets each of them run for
-/// milliseconds.
+/// The number of sessions that are checked in one batch, and the pause after it. Yielding is not
+/// enough: where two threads share a core, the system lets each of them run for milliseconds.
 const BATCH: usize = 128;
 const REST: Duration = Duration::from_millis(1);
 
-/// The sessions whose lives are renewed at once, after the store could not be reached.
+/// The number of sessions whose records are renewed in one sweep, after the store could not be
+/// reached.
 const MAX_DEBTS: usize = 1024;
 
-/// Ends what took too long, as long as the server exists.
+/// Enforces the time limits of connections and sessions, as long as the server exists.
 pub(crate) async fn sweep(state: Weak<ServerState>) {
     let Some(period) = state.upgrade().map(|state| period(&state)) else { return };
     let mut ticks = tokio::time::interval(period);
@@ -48,7 +48,7 @@ async fn look_after(state: &ServerState, now: u64) {
         let mut is_owed = false;
         if let Some(sharing) = &state.sharing {
             replay::log_unread(state, &stored).await;
-            // One after the other, while connections wait to be looked after: not all at once.
+            // Limited, as connections are not checked meanwhile.
             is_owed = debts == 0 || !shared::repay(state, sharing, &stored).await;
             debts = if is_owed { 0 } else { debts - 1 };
         }
@@ -58,7 +58,7 @@ async fn look_after(state: &ServerState, now: u64) {
     }
 }
 
-/// Often enough for the shortest of the limits.
+/// The period of sweeps: a quarter of the shortest limit.
 fn period(state: &ServerState) -> Duration {
     let limits = &state.settings.limits;
     let shortest =

@@ -1,7 +1,7 @@
 //! The legacy sessions of a server: create, look up, end, forget when unused.
 //!
-//! A session that nobody uses is nothing but memory: no task, no timer. One task looks after all
-//! of them, and only at those whose time may have come.
+//! An idle session is only memory: it has no task and no timer. One task checks the sessions that
+//! may have expired.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -30,12 +30,12 @@ pub(crate) struct SessionId([u8; 32]);
 impl SessionId {
     pub(crate) fn random() -> Self {
         let mut id = [b'0'; 32];
-        // As many characters as were asked for, each one byte.
+        // `nanoid!(32)` returns 32 characters of one byte each.
         id.copy_from_slice(nanoid!(32).as_bytes());
         Self(id)
     }
 
-    /// `None` if it cannot be the name of a session.
+    /// `None` if it cannot be the id of a session.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         text.try_into().ok().map(Self)
     }
@@ -50,7 +50,7 @@ impl SessionId {
         words.map(u64::from_le_bytes).fold(0, |file, word| file.rotate_left(7) ^ word)
     }
 
-    /// Takes as long for a name that is nearly right as for any other.
+    /// Compares in constant time.
     fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -59,9 +59,9 @@ impl SessionId {
 /// A session that outlives its connections.
 pub(crate) struct StoredSession {
     pub(crate) id: SessionId,
-    /// The caller who opened it. For all others it does not exist.
+    /// The caller who opened it. For all other callers it does not exist.
     pub(crate) owner: Caller,
-    /// It is of the first revision's transport, and lives as long as its stream.
+    /// It uses the transport of the first revision, and ends with its stream.
     is_old: bool,
     /// When it was last used.
     seen: AtomicU64,
@@ -70,13 +70,13 @@ pub(crate) struct StoredSession {
 }
 
 impl StoredSession {
-    /// Changes the session, then runs what that started, outside of the lock; tasks go on with calls
+    /// Changes the session, then runs the resulting work outside of the lock; tasks take over calls
     /// that have to wait. `None` once the session has ended.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> Option<T> {
         self.with_waiting(change).map(|(changed, _)| changed)
     }
 
-    /// The same, but the caller goes on with calls that have to wait.
+    /// The same, but returns the calls that have to wait.
     pub(crate) fn with_waiting<T>(
         &self,
         change: impl FnOnce(&mut Streams) -> T,
@@ -102,7 +102,7 @@ impl StoredSession {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Streams>> {
-        // A poisoned lock is used: a session is changed step by step.
+        // A poisoned lock is used: the state of a session stays consistent.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,13 +140,13 @@ pub(crate) struct SessionTable {
     clock: Arc<Clock>,
     shares: Mutex<Shares<StoredSession>>,
     memory: Mutex<Hold>,
-    /// When to look at which session.
+    /// When to check which session.
     ages: Mutex<BinaryHeap<Age>>,
     /// Sessions with something to look after: calls or streams without a reader.
     unattended: Mutex<Vec<Weak<StoredSession>>>,
 }
 
-/// When to look at a session. The earliest is the greatest.
+/// When to check a session. The earliest is the greatest.
 struct Age {
     due: u64,
     stored: Weak<StoredSession>,
@@ -188,15 +188,15 @@ impl SessionTable {
         }
     }
 
-    /// Keeps a session. If there are too many, that is ended which was not used for the longest time;
-    /// `None` if all are in use, or there is no memory.
+    /// Adds a session. If there are too many, the least recently used one is ended; `None` if all
+    /// are in use, or there is no memory.
     pub(crate) fn insert(&self, streams: Streams, is_old: bool) -> Option<Arc<StoredSession>> {
         let owner = streams.connection().session().owner().clone();
         self.keep(None, owner, streams, is_old)
     }
 
-    /// The same for a session that was opened elsewhere, and is used by `owner` here. If it is here
-    /// already, that one.
+    /// Adds a session of another node or an earlier process. Returns the existing one if another
+    /// request has added it.
     pub(crate) fn restore(
         &self,
         id: SessionId,
@@ -235,7 +235,7 @@ impl SessionTable {
                     lock(&self.memory).shrink(SESSION_MEMORY);
                     return Some(file.get()).filter(|stored| stored.id.is(&id)).cloned();
                 }
-                // That two are filed alike is as good as impossible; but then another is drawn.
+                // A collision of two keys is nearly impossible; another id is drawn.
                 Entry::Occupied(_) => {}
             }
         };
@@ -252,7 +252,7 @@ impl SessionTable {
         Some(stored)
     }
 
-    /// Ends the session that was not used for the longest time; `None` if all are in use.
+    /// Ends the least recently used session; `None` if all are in use.
     fn end_oldest(&self) -> Option<()> {
         for _ in 0..MAX_LOOKS {
             let age = lock(&self.ages).pop()?;
@@ -267,13 +267,13 @@ impl SessionTable {
         None
     }
 
-    /// When a session has not been used for too long.
+    /// When a session expires if it is not used.
     fn due(&self, stored: &StoredSession, is_ready: bool) -> u64 {
         let time = if is_ready { self.idle } else { self.handshake };
         stored.seen.load(Relaxed).saturating_add(time)
     }
 
-    /// The session of that name, if it is the caller's. It is in use from now on.
+    /// The session with this id, if it belongs to the caller. Marks it as used.
     pub(crate) fn find(
         &self,
         id: &SessionId,
@@ -289,7 +289,7 @@ impl SessionTable {
         Some(stored)
     }
 
-    /// Ends a session; `false` if there is none of that name.
+    /// Ends a session; `false` if there is none with this id.
     pub(crate) fn remove(&self, id: &SessionId) -> bool {
         let removed = self.sessions.remove_if(&id.file(), |_, stored| stored.id.is(id));
         let Some((_, stored)) = removed else { return false };
@@ -319,7 +319,7 @@ impl SessionTable {
         lock(&self.ages).clear();
     }
 
-    /// Ends sessions whose time has come, at most `most` of them. Whether there may be more.
+    /// Checks at most `most` sessions, and ends those that have expired. Whether there may be more.
     pub(crate) fn expire(&self, now: u64, most: usize) -> bool {
         for _ in 0..most {
             let Some(stored) = self.next_due(now) else { return false };
@@ -345,7 +345,7 @@ impl SessionTable {
 
     fn next_due(&self, now: u64) -> Option<Weak<StoredSession>> {
         let mut ages = lock(&self.ages);
-        // Sessions that were ended leave their memory behind, until these outnumber the living.
+        // Entries of ended sessions are removed once they outnumber the others.
         if ages.len() > 2 * self.len() + 1024 {
             ages.retain(|age| age.stored.strong_count() > 0);
         }
@@ -355,7 +355,7 @@ impl SessionTable {
         ages.pop().map(|age| age.stored)
     }
 
-    /// Sessions that need to be looked after, taken off the list.
+    /// Takes all sessions from the list of the sweeper.
     pub(crate) fn unattended(&self) -> Vec<Weak<StoredSession>> {
         std::mem::take(&mut *lock(&self.unattended))
     }

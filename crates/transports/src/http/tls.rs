@@ -3,7 +3,7 @@
 
 pub(crate) mod acme; // certificates from an authority
 mod obtained; // the certificate that was obtained, and those that answer challenges
-mod store; // what is kept of certificates and accounts
+mod store; // the files of certificates and accounts
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ pub struct TlsSettings {
     pub clients: Option<ClientCertificates>,
     /// The time limit for a handshake. At the limit the connection is closed.
     pub handshake_time: Duration,
-    /// Handshakes at once. For one more, the oldest is given up.
+    /// Handshakes at once. For one more, the oldest is aborted.
     pub handshakes: usize,
 }
 
@@ -70,7 +70,8 @@ pub enum ServerCertificate {
         /// The key of the certificate.
         key: PathBuf,
     },
-    /// From an authority, by [`Tls::maintain`]. Until the first one is there, handshakes fail.
+    /// From an authority, by [`Tls::maintain`]. Until the first certificate is obtained, handshakes
+    /// fail.
     Acme(AcmeSettings),
 }
 
@@ -81,8 +82,8 @@ pub struct ClientCertificates {
     pub authorities: PathBuf,
     /// Whether a client without a certificate is refused in the handshake.
     pub is_required: bool,
-    /// Finds whom a certificate identifies. It is signed and valid; a connection with one that
-    /// identifies nobody is closed.
+    /// Finds the caller whom a signed and valid certificate identifies. If it finds none, the
+    /// connection is closed.
     pub caller: Arc<CertificateCaller>,
 }
 
@@ -101,7 +102,7 @@ impl std::fmt::Debug for ClientCertificates {
 /// Why certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or has nothing of the kind.
+    /// A file cannot be read, or lacks the expected item.
     #[error("{}: {source} (expected {expected} in PEM)", path.display())]
     File {
         /// The file.
@@ -112,7 +113,7 @@ pub enum TlsError {
         #[source]
         source: pem::Error,
     },
-    /// The system has no random numbers, or TLS no version that is safe.
+    /// The system has no random numbers, or no safe version of TLS is available.
     #[error("TLS cannot be used: {0}")]
     Unusable(#[source] rustls::Error),
     /// The certificate or the key is invalid, or the two do not belong together.
@@ -137,7 +138,7 @@ pub enum TlsError {
     },
 }
 
-/// The certificates that a server uses. Clones are the same.
+/// The certificates that a server uses. Clones share their state.
 #[derive(Clone)]
 pub struct Tls(Arc<Loaded>);
 
@@ -153,8 +154,8 @@ struct Loaded {
 /// A certificate that is obtained.
 struct Managed {
     acme: Acme,
-    /// For connections of the authority, which checks that a name is ours. Neither does it show a
-    /// certificate of its own, nor does it speak HTTP.
+    /// For connections by which the authority checks our names. They need no client certificate,
+    /// and no HTTP.
     challenges: Arc<ServerConfig>,
 }
 
@@ -171,13 +172,12 @@ impl Tls {
     }
 
     /// Obtains the certificate and renews it before it expires, as long as this is polled. Failures
-    /// are tried again. `None` if the certificate comes from files.
+    /// are retried. `None` if the certificate comes from files.
     pub async fn maintain(&self, report: impl FnMut(&CertificateEvent)) -> Option<Infallible> {
         Some(self.0.acme.as_ref()?.acme.run(report).await)
     }
 
-    /// Reads the files again, for connections from now on. If they cannot be used, those of before
-    /// stay.
+    /// Reads the files again, for new connections. If they cannot be used, the old ones are kept.
     pub fn reload(&self) -> Result<(), TlsError> {
         let Loaded { settings, config: current, obtained, .. } = &*self.0;
         current.store(Arc::new(config(settings, obtained)?));
@@ -200,7 +200,7 @@ impl Tls {
         self.0.settings.clients.as_ref().is_some_and(|clients| clients.is_required)
     }
 
-    /// `None` if the handshake fails, takes too long, or was only to be seen by the authority.
+    /// `None` if the handshake fails, takes too long, or was a check by the authority.
     async fn shake_hands<S>(self, stream: S, peer: Peer) -> Option<(TlsStream<S>, Peer)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -294,7 +294,7 @@ fn config(settings: &TlsSettings, obtained: &Arc<Obtained>) -> Result<ServerConf
         }
     };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    // Clients that come back keep the state of their session: it takes no memory here.
+    // With tickets, the clients keep the state of resumed sessions: it takes no memory here.
     config.ticketer = aws_lc_rs::Ticketer::new().map_err(TlsError::Unusable)?;
     Ok(config)
 }
@@ -334,7 +334,7 @@ pub struct TlsListener<L: Listener> {
     inner: L,
     tls: Tls,
     handshakes: JoinSet<Option<(TlsStream<L::Io>, Peer)>>,
-    /// Those that have not ended, the oldest first.
+    /// Handshakes that have not ended, the oldest first.
     begun: VecDeque<AbortHandle>,
 }
 
@@ -362,7 +362,7 @@ impl<L: Listener> Listener for TlsListener<L> {
     async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
         loop {
             tokio::select! {
-                // First those that are complete, so that they do not pile up.
+                // Complete handshakes first, so that they do not pile up.
                 biased;
                 Some(ended) = self.handshakes.join_next() => {
                     if let Ok(Some(accepted)) = ended {

@@ -1,4 +1,4 @@
-//! WebSocket by upgrade: the handshake, after every check that other requests go through.
+//! WebSocket by upgrade: the handshake, after the checks of every request.
 
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
@@ -39,28 +39,28 @@ pub(crate) fn open(in_flight: InFlight, caller: Caller, head: Parts) -> Result<R
     Ok(reply)
 }
 
-/// A request that should have asked for a WebSocket.
+/// The refusal of a request that does not ask for a WebSocket.
 pub(crate) fn required() -> Refusal {
     Refusal::new(StatusCode::UPGRADE_REQUIRED, "only WebSocket clients are served here")
         .with(header::UPGRADE, HeaderValue::from_static("websocket"))
 }
 
 async fn serve(in_flight: InFlight, caller: Caller, upgrade: OnUpgrade) {
-    // It fails only if the client has gone before it read the response.
+    // It fails only if the client disconnects before it has read the response.
     let Ok(stream) = upgrade.await else { return };
     let open = OpenStream::open(in_flight);
     let settings = open.settings();
     let patience = Patience { ping: settings.ping, message: settings.limits.body_time };
     let serving = ws::serve(open.engine(), caller, TokioIo::new(stream), patience);
     match open.activity() {
-        // The server may end it: the client takes nothing, or the grace period is over.
+        // The server may end it: the client does not read, or the grace period is over.
         Some(activity) => drop(activity.drive(serving, |_| {}).await),
         None => serving.await,
     }
 }
 
-/// The subprotocol to be confirmed. Who names none gets none; who names others only cannot know what
-/// is spoken here.
+/// The subprotocol to confirm; `None` if the client offers none. A client that offers only others
+/// is refused.
 fn subprotocol(headers: &HeaderMap) -> Result<Option<HeaderValue>, Refusal> {
     let mut offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().peekable();
     if offered.peek().is_none() {

@@ -1,4 +1,5 @@
-//! Who calls: sessions belong to their caller, and sources learn of it. Other ways to be reached: a Unix socket, a custom authenticator.
+//! Callers: sessions belong to them, and sources see them. Also a Unix socket and a custom
+//! authenticator.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -118,7 +119,7 @@ async fn an_authenticator_may_take_its_time() {
     assert_eq!(client.send(&who("slow")).await.text(), "slow@https://i");
     assert_eq!(client.send(&who("other")).await.status, 401);
     assert_eq!(client.send(&Request::call(1, "who", json!({}))).await.status, 401);
-    assert_eq!(source.callers.lock().unwrap().len(), 2, "nothing runs for who is not let in");
+    assert_eq!(source.callers.lock().unwrap().len(), 2, "no call runs without a valid token");
     drop((stop, client));
     in_time(serving).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A raw HTTP/1.1 client: it can say anything, and reads what comes back piece by piece.
+//! A raw HTTP/1.1 client: it can send any bytes, and reads responses piece by piece.
 
 use std::net::SocketAddr;
 
@@ -127,7 +127,7 @@ impl Request {
         Self::post(message.to_string())
     }
 
-    /// A modern request with all that belongs to it.
+    /// A modern request with its metadata and headers.
     pub(crate) fn modern(id: impl Into<Value>, method: &str, params: Value) -> Self {
         Self::modern_with(id, method, params, json!({}))
     }
@@ -189,7 +189,7 @@ impl Request {
         self
     }
 
-    /// The same with another value of a header, where it stands.
+    /// The same with another value of a header, at the same place.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         match self.headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
             Some((_, known)) => *known = value.into(),
@@ -221,7 +221,7 @@ impl Client {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    /// A client on a connection that is there.
+    /// A client on an existing connection.
     pub(crate) fn on(stream: S) -> Self {
         Self { stream, unread: Vec::new(), framing: Framing::None }
     }
@@ -348,7 +348,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Whether the other side closes the connection without another word.
+    /// Whether the server closes the connection without sending more.
     pub(crate) async fn is_closed(&mut self) -> bool {
         self.unread.is_empty() && !self.fill().await
     }

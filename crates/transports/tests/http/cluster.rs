@@ -1,4 +1,4 @@
-//! Several nodes that serve the same sessions, and one whose sessions survive it.
+//! Several nodes that share sessions, and one whose sessions survive a restart.
 
 mod changes; // what changes on one node
 mod parked; // calls that are alive on one node
@@ -165,7 +165,7 @@ async fn a_subscription_holds_on_the_node_that_has_the_stream() {
     };
     let subscribed = first.send(&updated("resources/subscribe")).await;
     assert_eq!(subscribed.json()["result"], json!({}));
-    // What the stream says first: it cannot know what its client has missed.
+    // The first events of the stream: it cannot know which changes its client has missed.
     let mut heard = Vec::new();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     while !heard.contains(&"notifications/resources/updated".to_owned()) {
@@ -199,7 +199,7 @@ async fn the_one_stream_of_the_first_revision_hears_what_was_posted_elsewhere() 
 }
 
 #[tokio::test]
-async fn while_the_store_is_away_nobody_is_told_that_a_session_does_not_exist() {
+async fn while_the_store_is_away_no_session_is_answered_404() {
     let hub = Arc::new(Hub::default());
     let nodes = nodes(&hub).await;
     let (mut first, id) = session(&nodes[0], "2025-11-25").await;

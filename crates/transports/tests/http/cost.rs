@@ -1,4 +1,4 @@
-//! What a call costs over WebSocket, beside the same call on a kept-alive HTTP connection.
+//! The cost of a call over WebSocket, beside the same call on a kept-alive HTTP connection.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use crate::client::Request;
 use crate::frames::{Frame, Socket, TEXT};
 use crate::server::{in_time, start};
 
-/// Calls in one measurement, and measurements of each kind. The least of them counts: all others
-/// were disturbed by something. On a busy machine there are more of them.
+/// Calls in one measurement, and measurements of each kind. The lowest counts: all others were
+/// disturbed. On a busy machine there are more measurements.
 const CALLS: usize = 500;
 const ROUNDS: usize = 40;
 const MOST_ROUNDS: usize = 400;
 
-/// A call over WebSocket costs at most so many times as much.
+/// The maximum ratio of the costs.
 const LIMIT: f64 = 1.2;
 
 /// A client that sends the same bytes again and again, and knows how long the answer is: it costs

@@ -52,9 +52,9 @@ async fn many_bad_tokens_are_answered_429_and_a_good_one_goes_on() {
             assert!(answer.header("retry-after").unwrap().parse::<u64>().unwrap() > 0);
             assert_eq!(answer.code(), -32600);
         }
-        assert_eq!(client.send(&echo("a1")).await.text(), "x", "who is known is served");
+        assert_eq!(client.send(&echo("a1")).await.text(), "x", "a known caller is served");
     }
-    // A body that is split: the answer comes when all of it is read.
+    // A split body: the answer is sent when all of it is read.
     let bytes = echo("bad").bytes();
     let mut slow = server.connect().await;
     let (head, rest) = bytes.split_at(bytes.len() - 10);
@@ -68,13 +68,30 @@ async fn many_bad_tokens_are_answered_429_and_a_good_one_goes_on() {
 }
 
 #[tokio::test]
+async fn bad_tokens_of_probes_are_counted_and_probes_without_tokens_are_not() {
+    let server = start(|http| http.limits.refusals = at_most(3)).await;
+    let mut client = server.connect().await;
+    let probe = || Request::new("GET", "/readyz");
+    for _ in 0..5 {
+        assert_eq!(client.send(&probe()).await.status, 200);
+    }
+    for nth in 0..3 {
+        assert_eq!(client.send(&of(probe(), &format!("bad{nth}"))).await.status, 200);
+    }
+    assert_eq!(client.send(&of(probe(), "bad")).await.status, 429);
+    assert_eq!(client.send(&of(probe(), "a1")).await.status, 200);
+    drop(client);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_flood_of_requests_is_answered_429_if_the_operator_says_so() {
     let server = start(|http| http.limits.requests = at_most(3)).await;
     let mut client = server.connect().await;
     for _ in 0..2 {
         assert_eq!(client.send(&echo("a1")).await.text(), "x");
     }
-    // In two pieces it is still one request.
+    // A request in two pieces is counted once.
     let bytes = echo("a1").bytes();
     let (head, rest) = bytes.split_at(bytes.len() - 10);
     client.write(head).await;
@@ -132,7 +149,7 @@ async fn sources_learn_where_a_call_comes_from() {
     assert_eq!(seen, expected.map(|address| address.parse::<IpAddr>().ok()));
 }
 
-/// Accepts nobody, and counts nothing.
+/// Refuses all credentials, and recognizes one of them.
 struct Closed;
 
 impl Authenticate for Closed {
@@ -155,7 +172,7 @@ async fn an_authenticator_says_whom_it_has_seen() {
     let mut client = server.connect().await;
     assert_eq!(client.send(&echo("x")).await.status, 401);
     assert_eq!(client.send(&echo("x")).await.status, 429);
-    assert_eq!(client.send(&echo("seen")).await.status, 401, "it is looked at");
+    assert_eq!(client.send(&echo("seen")).await.status, 401, "it is checked");
     drop(client);
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Deployments that deviate: the systems of the seeds, over real HTTP.
+//! Dialects: the deviations of the seed deployments, over real HTTP.
 
 use sabir_session::{Dialect, MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 use sabir_wire::Revision;
@@ -60,7 +60,7 @@ async fn seed_001_needs_no_session() {
     }
     let unknown = client.send(&Request::legacy(1, "unknown/method", json!({}))).await;
     assert!(unknown.json()["error"]["message"].as_str().unwrap().contains("unknown/method"));
-    // A client that speaks nothing else is not mistaken for a modern one.
+    // A legacy client is not mistaken for a modern one.
     let modern = client.send(&Request::call(1, "echo", json!({}))).await;
     assert_eq!(modern.status, 400);
     server.stop().await;

@@ -13,8 +13,8 @@ use crate::frames::Socket;
 use crate::legacy::{call, get};
 use crate::server::{Running, Wish, in_time};
 
-/// Accepts a token that is the second since 1970 until which it is valid, at any time: so no test
-/// depends on how fast a request is.
+/// Accepts every token that is a number, which is its expiry in seconds since 1970, even in the
+/// past: so no test depends on the speed of a request.
 struct Dated;
 
 impl Authenticate for Dated {
@@ -78,7 +78,7 @@ async fn streams_that_are_listened_to_end_with_the_token() {
         ends(client).await;
     }
     server.until(|stats| stats.streams == 1).await;
-    // The session goes on with a new token.
+    // The session can be used with a new token.
     let echo = dated(call(&id, 1, "echo", json!({ "text": "x" })), 600);
     assert_eq!(old.send(&echo).await.text(), "x");
     drop((modern, lasting, old, oldest));

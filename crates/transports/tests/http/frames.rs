@@ -1,4 +1,4 @@
-//! A raw WebSocket client, which can send every wrong frame.
+//! A raw WebSocket client, which can send every invalid frame.
 
 use std::net::SocketAddr;
 
@@ -23,19 +23,19 @@ const FINAL: u8 = 0x80;
 pub(crate) struct Frame {
     first: u8,
     pub(crate) payload: Vec<u8>,
-    /// What its header says, if that is not the truth.
+    /// The length in its header, if it is not the real one.
     length: u64,
     is_masked: bool,
 }
 
 impl Frame {
-    /// A frame that is a message, or the last part of one.
+    /// A frame that is a whole message, or its last fragment.
     pub(crate) fn new(opcode: u8, payload: &[u8]) -> Self {
         let length = payload.len() as u64;
         Self { first: FINAL | opcode, payload: payload.to_vec(), length, is_masked: true }
     }
 
-    /// A frame after which more will follow.
+    /// A fragment that others follow.
     pub(crate) fn part(opcode: u8, payload: &[u8]) -> Self {
         Self { first: opcode, ..Self::new(opcode, payload) }
     }
@@ -44,7 +44,7 @@ impl Frame {
         Self::new(CLOSE, &[&code.to_be_bytes(), reason].concat())
     }
 
-    /// The header of a frame whose payload never comes.
+    /// The header of a frame whose payload is never sent.
     pub(crate) fn announced(opcode: u8, length: u64) -> Self {
         Self { length, ..Self::new(opcode, b"") }
     }
@@ -104,7 +104,7 @@ impl Socket {
         Self::try_open(address, "/mcp", &[]).await.unwrap()
     }
 
-    /// Opens a socket, or says with which status that was refused.
+    /// Opens a socket, or returns the status of the refusal.
     pub(crate) async fn try_open(
         address: SocketAddr,
         path: &str,
@@ -154,7 +154,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// The connection, on which nothing was said yet.
+    /// The raw connection, before the first frame.
     pub(crate) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
@@ -163,7 +163,7 @@ impl Socket {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Sends a frame. The server may have gone: what it said last is read all the same.
+    /// Sends a frame. Errors are ignored: the last frames of a closed connection can still be read.
     pub(crate) async fn send(&mut self, frame: &Frame) {
         let _ = self.stream.write_all(&frame.to_bytes()).await;
     }
@@ -192,7 +192,7 @@ impl Socket {
         self.frame().await.expect("the server is there").json()
     }
 
-    /// Reads until the server closes, and says with which code; after that nothing comes.
+    /// Reads until the server closes, and returns the code; no frame follows.
     pub(crate) async fn close_code(&mut self) -> Option<u16> {
         loop {
             let frame = self.frame().await.expect("a close frame");

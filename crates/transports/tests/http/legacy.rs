@@ -1,4 +1,4 @@
-//! Legacy clients: sessions. Each test is a rule of the specification's texts.
+//! Legacy clients: sessions. Each test is a rule of the specification.
 
 mod crowding; // how many sessions there may be
 
@@ -38,7 +38,7 @@ pub(crate) fn call(session: &str, id: impl Into<Value>, tool: &str, arguments: V
     Request::legacy(id, "tools/call", params).header("mcp-session-id", session)
 }
 
-/// A call that wants to be told how far it is.
+/// A call that asks for progress.
 fn call_with_progress(session: &str, id: i64, arguments: Value) -> Request {
     let meta = json!({ "progressToken": id });
     let params = json!({ "name": "progress", "arguments": arguments, "_meta": meta });
@@ -87,7 +87,7 @@ async fn r1_the_revision_asked_for_is_spoken_if_it_is_known() {
         let (_, hello) = hello(&mut client, asked).await;
         assert_eq!(hello["result"]["protocolVersion"], answered, "{asked}");
     }
-    // Known, and then behaved: what an older revision cannot say is not said.
+    // An older revision does not get members that it does not have.
     let (mut old, id) = session(&server, "2024-11-05").await;
     let list = in_session(&id, Request::legacy(1, "tools/list", json!({})));
     let tools = old.send(&list).await.json()["result"].clone();
@@ -192,7 +192,7 @@ async fn r6_a_get_stream_hears_what_belongs_to_no_request() {
     let prime = client.event(&mut pending).await.unwrap();
     assert_eq!((prime.data.as_deref(), prime.retry), (Some(""), Some(1000)));
     assert!(prime.id.is_some());
-    // A response is never said there.
+    // A response is never sent on this stream.
     let mut other = server.connect().await;
     assert_eq!(other.send(&call(&id, 1, "echo", json!({}))).await.status, 200);
     server.signals.has_extra.store(true, Ordering::SeqCst);
@@ -235,8 +235,8 @@ async fn r6_each_message_is_said_on_exactly_one_stream() {
     server.signals.handle.lock().unwrap().as_ref().unwrap().updated("test://note");
     server.signals.has_extra.store(true, Ordering::SeqCst);
     server.signals.announce();
-    // Nobody subscribed to the resource, so the tools are all there is; and only the newest
-    // stream hears of them.
+    // The client did not subscribe to the resource, so only the changed tools are announced, and
+    // only on the newest stream.
     let event = second.event(&mut unread_second).await.unwrap();
     assert_eq!(event.method(), "notifications/tools/list_changed");
     let delete = in_session(&id, Request::new("DELETE", "/mcp"));
@@ -260,7 +260,7 @@ async fn r8_cancelling_stops_the_work_and_gets_no_response() {
     server.signals.until(|signals| signals.dropped.load(Ordering::SeqCst) == 1).await;
     let response = client.response().await;
     assert_eq!((response.status, response.body.len()), (200, 0));
-    // A race that was lost is no error, and the id can be used again.
+    // Cancelling a finished call is not an error, and the id can be used again.
     assert_eq!(other.send(&in_session(&id, cancel)).await.status, 202);
     assert_eq!(client.send(&call(&id, 5, "echo", json!({}))).await.status, 200);
     server.stop().await;
@@ -305,14 +305,14 @@ async fn a_call_that_goes_on_after_its_question_is_heard_at_once() {
     other.send(&in_session(&id, Request::message(&answer))).await;
     server.signals.until(|signals| signals.begun.load(Ordering::SeqCst) == 1).await;
     server.signals.gate.0.add_permits(1);
-    // Nothing but the end of the call can wake the reader before a comment is due.
+    // Only the end of the call can wake the reader before a comment is due.
     let result = tokio::time::timeout(Duration::from_secs(5), client.event(&mut pending));
     assert_eq!(result.await.unwrap().unwrap().json()["id"], "q");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn r10_nobody_is_asked_who_cannot_answer() {
+async fn r10_a_client_that_cannot_answer_is_not_asked() {
     let server = start().await;
     let mut client = server.connect().await;
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });

@@ -1,4 +1,4 @@
-//! Bounds, each at its edge, and raw bad input: an answer of HTTP, never a hang, never a crash.
+//! Each limit at its edge, and raw invalid input: an HTTP response, never a hang, never a crash.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ async fn a_body_may_be_as_long_as_the_limit_and_no_longer() {
     assert_eq!(client.send(&sized(100_000)).await.status, 200);
     let response = client.send(&sized(100_001)).await;
     assert_eq!((response.status, response.code()), (413, -32600));
-    // The same without a length that could be believed.
+    // The same without an announced length.
     for (length, status) in [(100_000, 200), (100_001, 413)] {
         let mut client = server.connect().await;
         let request = sized(length).header("transfer-encoding", "chunked");
@@ -41,7 +41,7 @@ async fn a_body_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[tokio::test]
-async fn whoever_sends_far_too_much_still_reads_the_answer() {
+async fn a_client_that_sends_far_too_much_still_reads_the_answer() {
     let wish = Wish::default().engine(|engine| engine.engine_limits.message_size = 1000);
     let server = wish.start().await;
     let mut client = server.connect().await;
@@ -71,7 +71,7 @@ async fn a_head_that_is_too_long_is_431() {
 async fn a_body_that_takes_too_long_is_408() {
     let wish = Wish::default().http(|http| http.limits.body_time = Duration::from_millis(60));
     let server = wish.start().await;
-    // Nothing of the body; a part of it; drop by drop.
+    // No byte of the body; a part of it; one byte at a time.
     for begun in [0, 10, 1] {
         let mut client = server.connect().await;
         let bytes = Request::call(1, "echo", json!({})).bytes();
@@ -80,11 +80,11 @@ async fn a_body_that_takes_too_long_is_408() {
         let mut patience = Duration::from_secs(5);
         if begun == 1 {
             for byte in &bytes[body + begun..body + begun + 50] {
-                // Sooner or later nobody listens any more.
+                // The server closes the connection at some point.
                 drop(tokio::io::AsyncWriteExt::write_all(&mut client.stream, &[*byte]).await);
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            // By then it was refused, though no drop was late.
+            // The body was refused meanwhile, although each byte was in time.
             patience = Duration::from_millis(20);
         }
         let response = tokio::time::timeout(patience, client.response()).await.expect("no answer");
@@ -98,7 +98,7 @@ async fn a_body_that_takes_too_long_is_408() {
 async fn a_connection_without_a_request_is_closed() {
     let wish = Wish::default().http(|http| http.limits.idle = Duration::from_millis(60));
     let server = wish.start().await;
-    // Nothing; half a head; kept alive and never used again.
+    // No request; half a head; one request, and then idle.
     let mut silent = server.connect().await;
     let mut half = server.connect().await;
     half.write(b"POST /mcp HT").await;
@@ -108,7 +108,7 @@ async fn a_connection_without_a_request_is_closed() {
     busy.write(&Request::call(1, "wait", json!({})).bytes()).await;
     assert!(silent.is_closed().await && half.is_closed().await && kept.is_closed().await);
     server.signals.gate.0.add_permits(1);
-    assert_eq!(busy.response().await.text(), "waited", "who waits for an answer is not idle");
+    assert_eq!(busy.response().await.text(), "waited", "a waiting request is not idle");
     server.until(|stats| stats.connections == 0).await;
     server.stop().await;
 }
@@ -189,7 +189,7 @@ async fn a_hundred_thousand_headers_are_431() {
         bytes.extend(format!("x-{nth}: 1\r\n").bytes());
     }
     bytes.extend(b"\r\n");
-    // The server may have heard enough before all is said.
+    // The server may close the connection before everything is sent.
     let (mut read, mut write) = client.stream.into_split();
     let writer = tokio::spawn(async move {
         drop(tokio::io::AsyncWriteExt::write_all(&mut write, &bytes).await);

@@ -1,4 +1,4 @@
-//! Modern clients: one POST, one answer. Each test is a rule of the specification's text.
+//! Modern clients: one POST, one answer. Each test is a rule of the specification.
 
 mod headers; // what is repeated in headers
 mod listening; // listeners, and logs
@@ -114,7 +114,7 @@ async fn r2_a_notification_is_202_without_a_body_and_a_bad_one_is_4xx() {
 }
 
 #[tokio::test]
-async fn r3_what_is_no_request_is_refused_and_no_id_is_invented() {
+async fn r3_an_invalid_message_is_refused_and_no_id_is_invented() {
     let server = start().await;
     let mut client = server.connect().await;
     for (body, code) in [
@@ -187,10 +187,10 @@ async fn a_mismatch_outranks_a_version_that_is_not_served() {
 }
 
 #[tokio::test]
-async fn r6_whoever_goes_away_cancels() {
+async fn r6_a_client_that_disconnects_cancels() {
     let wish = Wish::default().http(|http| http.keep_alive = Duration::from_millis(20));
     let server = wish.start().await;
-    // Before a word was said, and in the middle of a stream.
+    // Before the first message, and in the middle of a stream.
     for (nth, is_streaming) in [(1, false), (2, true)] {
         let mut client = server.connect().await;
         client.write(&Request::call(1, "wait", json!({})).bytes()).await;
@@ -227,7 +227,7 @@ async fn r7_progress_is_told_on_the_stream_of_its_request_only() {
         let mut last = 0.0;
         for note in notes {
             assert_eq!(note.method(), "notifications/progress");
-            assert_eq!(note.id, None, "a modern stream cannot be come back to");
+            assert_eq!(note.id, None, "a modern stream cannot be resumed");
             let params = &note.json()["params"];
             assert_eq!(params["progressToken"], token);
             assert!(params["progress"].as_f64().unwrap() > last);
@@ -346,7 +346,7 @@ async fn r14_an_unknown_method_is_404_and_so_are_those_of_the_legacy_era() {
         assert_eq!((response.status, response.code()), (404, -32601), "{method}");
         assert_eq!(response.json()["id"], "x");
     }
-    // What a call itself finds wrong is no matter of HTTP.
+    // An error of the call itself is not an HTTP error.
     let unknown_tool = client.send(&Request::call(1, "no-such-tool", json!({}))).await;
     assert_eq!((unknown_tool.status, unknown_tool.code()), (200, -32602));
     server.stop().await;

@@ -70,7 +70,7 @@ async fn a_call_that_takes_its_time_is_heard_at_once() {
     assert_eq!(client.send(&post(&path, slow)).await.status, 202);
     server.signals.until(|signals| signals.begun.load(Ordering::SeqCst) == 1).await;
     server.signals.gate.0.add_permits(1);
-    // Nothing but the end of the call can wake the reader before a comment is due.
+    // Only the end of the call can wake the reader before a comment is due.
     let result = tokio::time::timeout(Duration::from_secs(5), stream.event(&mut pending));
     assert_eq!(result.await.unwrap().unwrap().json()["id"], 2);
     server.stop().await;
@@ -85,7 +85,7 @@ async fn the_stream_is_the_session() {
     assert_eq!(client.send(&ping).await.status, 202);
     let id = path.split_once("sessionId=").unwrap().1;
     let elsewhere = Request::legacy(1, "ping", json!({})).header("mcp-session-id", id);
-    assert_eq!(client.send(&elsewhere).await.status, 404, "its session is no other transport's");
+    assert_eq!(client.send(&elsewhere).await.status, 404, "the session of another transport");
     drop(stream);
     server.until(|stats| stats.sessions == 0 && stats.streams == 0).await;
     assert_eq!(client.send(&ping).await.status, 404);
@@ -105,7 +105,7 @@ async fn wrong_posts_are_told_so() {
     assert_eq!(client.send(&form).await.status, 415);
     assert_eq!(client.send(&Request::new("POST", "/sse")).await.status, 405);
     assert_eq!(client.send(&Request::new("GET", "/messages")).await.status, 405);
-    // Nothing of this was said on the stream.
+    // None of this was sent on the stream.
     assert_eq!(client.send(&post(&path, ping)).await.status, 202);
     assert_eq!(stream.event(&mut pending).await.unwrap().json()["id"], 1);
     server.stop().await;

@@ -1,5 +1,5 @@
-//! A connection begins with a reader of our own and goes over to hyper at the first request that is
-//! not plain. Both must hear the same.
+//! A connection begins with our own reader and is handed over to hyper at the first request that is
+//! not plain. Both must read the same requests.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::client::Request;
 use crate::server::{Wish, start, token};
 
-/// What is sent at first: a head, perhaps with something odd about it, and a body.
+/// The first request: a head, possibly with an oddity, and a body.
 #[derive(Clone, Debug)]
 struct Odd {
     target: &'static str,
@@ -23,7 +23,7 @@ struct Odd {
     without: Option<&'static str>,
     is_upper: bool,
     line_end: &'static str,
-    /// What is added to the length that is told.
+    /// Added to the announced length.
     length_off: isize,
     /// Where to pause.
     cut: usize,
@@ -90,7 +90,7 @@ fn requests() -> impl Strategy<Value = Request> {
     select(requests.to_vec())
 }
 
-/// What else may be asked for.
+/// Other request lines.
 const TARGETS: &[&str] = &[
     "POST /mcp HTTP/1.0",
     "GET /mcp HTTP/1.1",
@@ -103,7 +103,7 @@ const TARGETS: &[&str] = &[
     "POST  /mcp  HTTP/1.1",
 ];
 
-/// What else may stand in a head.
+/// Other header lines.
 const LINES: &[&str] = &[
     "connection: keep-alive",
     "Connection: Keep-Alive",
@@ -137,7 +137,7 @@ const LINES: &[&str] = &[
     ": y",
 ];
 
-/// What may be missing from it.
+/// Headers that may be missing.
 const LEFT_OUT: &[&str] =
     &["host", "content-type", "accept", "content-length", "mcp-method", "mcp-name"];
 
@@ -174,7 +174,7 @@ fn compare(odd: &Odd) {
     plain_as_hyper(&[&before, &before, begin, rest, &after]);
 }
 
-/// One odd thing at a time about a request that is plain otherwise.
+/// Requests with one oddity that are plain otherwise.
 fn single() -> Vec<Odd> {
     let plain = Odd {
         target: USUAL,
@@ -257,7 +257,7 @@ async fn a_head_that_is_nearly_the_same_is_read_anew() {
         (echo(1).header("x", "y"), 200),
         (echo(1).without("mcp-name"), 400),
     ] {
-        // After one that was in order, and before another.
+        // After a valid request, and before another.
         let mut client = server.connect().await;
         for _ in 0..2 {
             assert_eq!(client.send(&echo(1)).await.status, 200);

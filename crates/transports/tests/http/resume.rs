@@ -1,4 +1,4 @@
-//! Legacy clients that lose their connection, or are sent away, and come back.
+//! Legacy clients that lose their connection, or whose stream is closed, and resume.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use crate::client::Request;
 use crate::legacy::{call, get, session};
 use crate::server::{Wish, start};
 
-/// A call that says something, waits, and then answers.
+/// A call that reports progress, waits, and then answers.
 fn noisy(session: &str, id: i64) -> Request {
     let meta = json!({ "progressToken": id });
     let arguments = json!({ "steps": 2, "pause": true, "then_wait": true });
@@ -19,7 +19,7 @@ fn noisy(session: &str, id: i64) -> Request {
 }
 
 #[tokio::test]
-async fn r7_a_lost_connection_is_no_cancellation_and_the_rest_is_heard_later() {
+async fn r7_a_lost_connection_does_not_cancel_and_the_rest_is_resumed() {
     let server = start().await;
     let (mut client, id) = session(&server, "2025-11-25").await;
     let mut pending = Vec::new();
@@ -46,7 +46,7 @@ async fn r7_a_lost_connection_is_no_cancellation_and_the_rest_is_heard_later() {
     assert_eq!(messages.len(), 2);
     assert_eq!(messages[0].json()["params"]["progress"], 2);
     assert_eq!(messages[1].json()["id"], 1);
-    // All of it can be heard again from the beginning, with the same ids.
+    // The whole stream can be replayed, with the same ids.
     let again = back.send(&get(&id).header("last-event-id", &prime.id.unwrap())).await;
     let again: Vec<_> = again.events().into_iter().filter(|event| !event.is_comment).collect();
     assert_eq!(again[0], first);
@@ -95,7 +95,7 @@ async fn a_place_that_was_never_given_is_400() {
         let response = client.send(&get(&id).header("last-event-id", place)).await;
         assert_eq!((response.status, response.code()), (400, -32600), "{place}");
     }
-    // The rest of a stream that belongs to no request is as good as a new one.
+    // A new stream takes the place of a GET stream that is no longer kept.
     let head = client.open(&get(&id).header("last-event-id", "g999-3")).await;
     assert_eq!(head.status, 200);
     server.stop().await;
@@ -116,7 +116,7 @@ async fn a_session_belongs_to_its_streams() {
 }
 
 #[tokio::test]
-async fn who_comes_back_takes_over_from_a_connection_that_only_seems_alive() {
+async fn a_client_that_resumes_replaces_its_dead_connection() {
     let server = start().await;
     let (mut stale, id) = session(&server, "2025-11-25").await;
     let (mut unread_stale, mut unread) = (Vec::new(), Vec::new());
@@ -138,7 +138,7 @@ async fn who_comes_back_takes_over_from_a_connection_that_only_seems_alive() {
 }
 
 #[tokio::test]
-async fn what_is_kept_for_those_who_come_back_is_forgotten_in_time() {
+async fn events_kept_for_resumption_are_forgotten_in_time() {
     let wish = Wish::default().http(|http| http.limits.replay_time = Duration::from_millis(50));
     let server = wish.start().await;
     let (mut client, id) = session(&server, "2025-11-25").await;
@@ -176,7 +176,7 @@ async fn a_call_that_takes_long_sends_its_client_away_to_come_back() {
     assert_eq!((events[0].data.as_deref(), events[0].retry), (Some(""), Some(10)));
     assert!(events.iter().all(|event| event.data.as_deref().unwrap_or("").is_empty()));
     let place = events[0].id.clone().unwrap();
-    // Still nothing: it is sent away again.
+    // Still no event: the stream is closed again.
     let response = client.send(&get(&id).header("last-event-id", &place)).await;
     assert!(response.events().iter().all(|event| event.data.is_none()));
     server.signals.gate.0.add_permits(1);
@@ -188,7 +188,7 @@ async fn a_call_that_takes_long_sends_its_client_away_to_come_back() {
         }
     };
     assert_eq!(result.json()["result"]["content"][0]["text"], "waited");
-    // A revision that cannot be told to come back is kept waiting.
+    // The stream of a revision that cannot resume stays open.
     let (mut older, id) = session(&server, "2025-06-18").await;
     older.write(&call(&id, 1, "wait", json!({})).bytes()).await;
     server.signals.until(|signals| signals.begun.load(Ordering::SeqCst) == 2).await;
@@ -207,7 +207,7 @@ async fn a_client_that_vanishes_before_a_word_was_said_leaves_nothing_behind() {
     server.signals.until(|signals| signals.begun.load(Ordering::SeqCst) == 1).await;
     drop(client);
     server.until(|stats| stats.requests == 0 && stats.connections == 0).await;
-    // The call goes on, and with it the session; when the call is over, the session times out.
+    // A running call keeps its session; after its end, the session times out.
     assert_eq!(server.watcher.stats().sessions, 1);
     server.signals.gate.0.add_permits(1);
     server.until(|stats| stats.sessions == 0).await;

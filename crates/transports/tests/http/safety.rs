@@ -1,4 +1,4 @@
-//! Who may call: tokens, pages, public addresses. What is at other paths.
+//! Who may call: tokens, pages, public addresses. Also other paths.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn without_the_token_everything_but_the_health_check_is_401() {
     assert_eq!(client.send(&authorized).await.status, 200);
     assert_eq!(client.send(&Request::new("GET", "/healthz")).await.status, 200);
     let in_query = Request { path: "/mcp?access_token=s3cret".into(), ..requests[0].clone() };
-    assert_eq!(client.send(&in_query).await.status, 401, "a token never stands in the path");
+    assert_eq!(client.send(&in_query).await.status, 401, "a token in the query does not count");
     server.stop().await;
 }
 
@@ -142,7 +142,7 @@ async fn an_address_that_others_can_reach_needs_a_token_and_tls_or_a_word() {
     assert!(matches!(refused, Err(BindError::Public(_))));
     assert!(bind(|settings| settings.allow_public = true).await.is_ok());
     let with_token = |settings: &mut Settings| settings.tokens = token("s3cret");
-    assert!(matches!(bind(with_token).await, Err(BindError::Plain(_))), "it would be in clear");
+    assert!(matches!(bind(with_token).await, Err(BindError::Plain(_))), "without TLS");
     let behind_proxy = |settings: &mut Settings| {
         (settings.tokens, settings.behind_proxy) = (token("s3cret"), true);
     };
@@ -150,7 +150,7 @@ async fn an_address_that_others_can_reach_needs_a_token_and_tls_or_a_word() {
     let both = |settings: &mut Settings| {
         (settings.tokens, settings.allow_public) = (token("s3cret"), true);
     };
-    assert!(bind(both).await.is_err(), "to do without authentication is not to do without TLS");
+    assert!(bind(both).await.is_err(), "`allow_public` does not allow tokens without TLS");
     let taken = start().await;
     let settings = Settings::new(taken.address);
     let second = Server::bind(taken.engine.clone(), settings).await;
@@ -166,14 +166,14 @@ async fn a_header_that_says_who_calls_must_be_there_once() {
         let ping = Request::legacy(1, "ping", json!({})).header(name, "a").header(name, "a");
         let response = client.send(&ping).await;
         assert_eq!(response.status, 400, "{name}");
-        assert!(response.json()["error"]["message"].as_str().unwrap().contains("twice"));
+        assert!(response.json()["error"]["message"].as_str().unwrap().contains("duplicate"));
     }
     server.stop().await;
 }
 
-/// The head comes first, and the body when the refusal may be on its way.
+/// The head is sent first, and the body when the server may have refused the request already.
 #[tokio::test]
-async fn who_is_refused_before_its_body_came_goes_on_or_is_told_that_it_ends() {
+async fn a_refusal_before_the_body_keeps_the_connection_or_announces_its_end() {
     let server = Wish::default().http(|http| http.tokens = token("s3cret")).start().await;
     for (request, status) in [
         (Request::call(1, "echo", json!({ "text": "x" })), 401),

@@ -1,4 +1,4 @@
-//! Many at once, and what they cost. On one thread, so that every byte can be counted.
+//! Many clients at once, and their cost. On one thread, so that every byte can be counted.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ fn ten_thousand_idle_sessions_cost_little_and_all_time_out() {
     let runtime = runtime();
     let server = runtime.block_on(start());
     let mut client = runtime.block_on(server.connect());
-    // What grows once, whoever comes.
+    // Warm up: some tables grow only once.
     runtime.block_on(open_sessions(&mut client, 100));
     let opened = measure(|| {
         drop(runtime.block_on(open_sessions(&mut client, SESSIONS)));
@@ -86,7 +86,7 @@ fn a_session_that_was_busy_gives_back_what_it_needed() {
                 let response = client.send(&call.header("mcp-session-id", &id)).await;
                 assert!(response.events().len() >= 21);
             }
-            // Until nothing is kept for whoever might come back.
+            // Until no events are kept for clients that may resume.
             tokio::time::sleep(Duration::from_millis(60)).await;
         });
     };
@@ -96,20 +96,20 @@ fn a_session_that_was_busy_gives_back_what_it_needed() {
     runtime.block_on(server.stop());
 }
 
-/// Everybody does something else, some of it rude.
+/// Clients that all behave differently, some of them badly.
 async fn crowd(server: &Running) -> Vec<Client> {
     let mut staying = Vec::new();
     for nth in 0..1000 {
         let mut client = server.connect().await;
         match nth % 10 {
-            // Asks for much and reads nothing of it. No answer is so long that the pool writes it:
-            // only this thread is measured.
+            // Requests much and reads nothing. No answer is so long that the pool writes it: only
+            // this thread is measured.
             0 => {
                 let (bytes, times) = if nth % 500 == 0 { (100_000, 50) } else { (100, 5) };
                 let big = Request::call(1, "big", json!({ "bytes": bytes }));
                 client.write(&big.bytes().repeat(times)).await;
             }
-            // Listens, and vanishes.
+            // Listens, and disconnects.
             1 | 2 => {
                 let filter = json!({ "notifications": { "toolsListChanged": true } });
                 let listen = Request::modern(1, "subscriptions/listen", filter);
@@ -122,7 +122,7 @@ async fn crowd(server: &Running) -> Vec<Client> {
                 let listen = Request::modern(1, "subscriptions/listen", filter);
                 assert_eq!(client.open(&listen).await.status, 200);
             }
-            // Waits for a call, and vanishes.
+            // Waits for a call, and disconnects.
             4 => {
                 client.write(&Request::call(1, "wait", json!({})).bytes()).await;
                 server.signals.until(|s| s.begun.load(Ordering::SeqCst) > nth / 10).await;
@@ -130,7 +130,7 @@ async fn crowd(server: &Running) -> Vec<Client> {
             }
             // Stops in the middle of a request.
             5 => client.write(b"POST /mcp HTTP/1.1\r\nhost: local").await,
-            // A session with a stream, from which it vanishes; or with one that it keeps.
+            // Opens a session with a stream, and disconnects or stays.
             6 | 7 => {
                 let (mut client, id) = session(server, "2025-11-25").await;
                 assert_eq!(client.open(&get(&id)).await.status, 200);
@@ -170,7 +170,7 @@ fn a_thousand_clients_slow_and_vanishing_delay_nobody_and_leave_nothing() {
             let crowd = crowd(&server).await;
             let stats = server.watcher.stats();
             assert!(stats.streams >= 200 && stats.connections >= 600, "{stats:?}");
-            // Nobody else is delayed.
+            // Other clients are not delayed.
             let mut client = server.connect().await;
             let mut longest = Duration::ZERO;
             for _ in 0..100 {
@@ -179,8 +179,8 @@ fn a_thousand_clients_slow_and_vanishing_delay_nobody_and_leave_nothing() {
                 assert_eq!(client.send(&echo).await.text(), "x");
                 longest = longest.max(began.elapsed());
             }
-            assert!(longest < Duration::from_millis(250), "somebody waited {longest:?}");
-            // Those who vanished are gone, with all that they had asked for.
+            assert!(longest < Duration::from_millis(250), "a client waited {longest:?}");
+            // The calls and streams of disconnected clients have ended.
             server.signals.until(|s| s.dropped.load(Ordering::SeqCst) == before + 100).await;
             server.until(|stats| stats.streams == 200).await;
             drop((crowd, client));
@@ -197,7 +197,7 @@ fn a_thousand_clients_slow_and_vanishing_delay_nobody_and_leave_nothing() {
     };
     crowded();
     let again = measure(crowded);
-    assert!(again.bytes_current.abs() < 100_000, "memory comes back: {again:?}");
+    assert!(again.bytes_current.abs() < 100_000, "memory is not freed: {again:?}");
     runtime.block_on(server.stop());
 }
 

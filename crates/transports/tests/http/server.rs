@@ -22,7 +22,7 @@ pub(crate) struct Running {
     task: JoinHandle<()>,
 }
 
-/// How a server under test shall behave.
+/// The settings of a server under test.
 pub(crate) struct Wish {
     pub(crate) engine: sabir_engine::Settings,
     pub(crate) http: Settings,
@@ -31,7 +31,7 @@ pub(crate) struct Wish {
 impl Default for Wish {
     fn default() -> Self {
         let mut engine = sabir_engine::Settings::default();
-        // A test that leaves something running shall not wait for it.
+        // A test does not wait for calls that it leaves running.
         engine.limits.grace = Duration::from_millis(500);
         Self { engine, http: Settings::default() }
     }
@@ -78,7 +78,7 @@ impl Running {
         self.task
     }
 
-    /// Stops, and waits until all is over.
+    /// Stops the server, and waits for its end.
     pub(crate) async fn stop(self) {
         let watcher = self.watcher.clone();
         in_time(self.stopping()).await.unwrap();

@@ -1,8 +1,8 @@
-//! A hundred nodes, a store and a clock in one thread: what happens, and when, follows from a seed.
+//! A hundred nodes, a store and a clock in one thread: a seed decides what happens, and when.
 //!
-//! `SABIR_SIMULATION=N cargo test -p sabir-transports --test http simulation` tries N seeds, `M..N` those
-//! from M on. Seed 18 once found a session whose life a node had shortened that did not know yet that its
-//! handshake was complete.
+//! `SABIR_SIMULATION=N cargo test -p sabir-transports --test http simulation` tries N seeds, `M..N`
+//! those from M on. Seed 18 once found a node that shortened the life of a session, because it did
+//! not know that the handshake was complete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,15 +63,15 @@ async fn node(hub: &Arc<Hub>, tokens: &[NamedToken]) -> HttpService {
     HttpService::new(engine, settings)
 }
 
-/// A client of an older revision, and what it knows of its session.
+/// A legacy client, and the state of its session.
 #[derive(Default)]
 struct Client {
     session: Option<String>,
     is_ready: bool,
     /// When it was served last.
     served: Option<Instant>,
-    /// The node that has served it since then while the store was away, and when: it tells the store
-    /// when that is back, if it lives so long.
+    /// The last node that served it while the store was away, and when: the node renews the record
+    /// when the store is back, if the node still lives.
     unsure: Option<(usize, Instant)>,
 }
 
@@ -90,7 +90,7 @@ struct World {
     tokens: Vec<NamedToken>,
     nodes: Vec<HttpService>,
     clients: Vec<Client>,
-    /// Sessions that were ended, and whose they were.
+    /// Ended sessions, with their clients.
     ended: Vec<(usize, String)>,
     /// The store cannot be reached until then.
     away_until: Option<Instant>,
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// The store is back, and nodes tell it which sessions were used, unless it has forgotten them.
+    /// The store is back, and nodes renew the sessions that were used, unless they have expired.
     async fn come_back(&mut self) {
         self.away_until = None;
         self.hub.set_away(false);
@@ -239,7 +239,7 @@ impl World {
         }
     }
 
-    /// A session that was ended is served by nobody.
+    /// No node serves a session that was ended.
     async fn haunt(&mut self) {
         if self.ended.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! What the server under test offers.
+//! The sources of the server under test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,16 +21,16 @@ pub(crate) struct Bazaar {
     pub(crate) signals: Arc<Signals>,
 }
 
-/// How tests and tools tell each other what happens.
+/// Signals between tests and tools.
 #[derive(Default)]
 pub(crate) struct Signals {
     /// Calls of `wait` that began.
     pub(crate) begun: AtomicUsize,
     /// Calls of `wait` that were dropped before they were done.
     pub(crate) dropped: AtomicUsize,
-    /// Something of the above has changed.
+    /// One of these counts has changed.
     pub(crate) moved: Notify,
-    /// Each permit lets one call of `wait` go on.
+    /// Each permit lets one call of `wait` complete.
     pub(crate) gate: Gate,
     pub(crate) handle: std::sync::Mutex<Option<SourceHandle>>,
     /// Whether the tool `extra` is offered.
@@ -70,7 +70,7 @@ impl Signals {
     }
 }
 
-/// Counts a call that nobody waited for.
+/// Counts a call that is dropped before it is done.
 struct Running(Arc<Signals>, bool);
 
 impl Drop for Running {
@@ -205,7 +205,7 @@ fn done(text: impl Into<String>) -> Result<Outcome<ToolReply>, Problem> {
 
 async fn wait(signals: Arc<Signals>, call: ToolCall) -> Result<Outcome<ToolReply>, Problem> {
     let mut running = Running(signals.clone(), false);
-    // The first poll only finds out that it has to wait; the second is in a task.
+    // The first poll is pending; the second is in a task.
     tokio::task::yield_now().await;
     signals.begun.fetch_add(1, Ordering::SeqCst);
     signals.moved.notify_waiters();

@@ -1,4 +1,4 @@
-//! A graceful stop: no more is accepted, what runs may finish, streams end properly.
+//! A graceful stop: no connection is accepted, running calls may finish, streams end properly.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ async fn running_calls_of_both_eras_finish() {
     assert_eq!(idle.send(&Request::new("GET", "/healthz")).await.status, 200);
     let (address, signals) = (server.address, server.signals.clone());
     let stopped = server.stopping();
-    assert!(idle.is_closed().await, "whoever waits for nothing is let go at once");
-    assert!(TcpStream::connect(address).await.is_err(), "nobody else is let in");
+    assert!(idle.is_closed().await, "an idle connection is closed at once");
+    assert!(TcpStream::connect(address).await.is_err(), "no connection is accepted");
     signals.gate.0.add_permits(2);
     assert_eq!(legacy.response().await.text(), "waited");
     assert_eq!(modern.response().await.text(), "waited");
@@ -69,7 +69,7 @@ async fn streams_of_sessions_end() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_read_cannot_hold_up_the_stop() {
+async fn a_client_that_does_not_read_cannot_hold_up_the_stop() {
     let grace = Duration::from_millis(50);
     let server = Wish::default().engine(|engine| engine.limits.grace = grace).start().await;
     let mut client = server.connect().await;

@@ -1,4 +1,4 @@
-//! TLS: all that is served without it, certificates that change, and certificates of clients.
+//! TLS: the same service as without it, certificates that change, and certificates of clients.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -66,7 +66,8 @@ async fn everything_is_served_over_tls() {
     let (_, server) = start(authority.server()).await;
     let port = server.address.port();
 
-    // Our own reader, with answers far longer than a record and than the buffers of TLS, then hyper.
+    // Our own reader, with answers far longer than a record and than the buffers of TLS, then
+    // hyper.
     let stream = authority.connect(port, None, "http/1.1").await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
     let mut client = Client::on(stream);
@@ -103,7 +104,7 @@ async fn everything_is_served_over_tls() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_is_not_served() {
+async fn a_client_without_tls_is_not_served() {
     let authority = Certificates::new();
     let (_, server) = start(authority.server()).await;
     let mut client = server.connect().await;
@@ -170,7 +171,7 @@ async fn a_handshake_has_a_time_limit_and_there_are_not_many_at_once() {
     server.stop().await;
 }
 
-/// Identifies a certificate by what is known of its bytes: its length is not zero.
+/// Identifies every certificate as `ann`.
 fn clients(authority: &Certificates, is_required: bool) -> Option<ClientCertificates> {
     let authorities = authority.path("ca.pem");
     let caller = Arc::new(|der: &[u8]| (!der.is_empty()).then(|| Caller::new("ca", "ann")));
@@ -204,24 +205,24 @@ async fn a_certificate_identifies_its_owner_and_a_token_its_own() {
         let connect = async |name| authority.connect(port, name, "http/1.1").await.map(Client::on);
         let mut ann = connect(Some("ann")).await.unwrap();
         assert_eq!(ann.send(&who).await.text(), "ann@ca");
-        let mut nobody = connect(None).await.unwrap();
+        let mut bare = connect(None).await.unwrap();
         if is_required {
-            assert!(nobody.is_closed().await, "no certificate");
+            assert!(bare.is_closed().await, "no certificate");
         } else {
             assert_eq!(ann.send(&of(who.clone(), "b0b")).await.text(), "bob@token");
             assert_eq!(ann.send(&of(who.clone(), "wrong")).await.status, 401);
-            assert_eq!(nobody.send(&who).await.status, 401);
-            assert_eq!(nobody.send(&of(who.clone(), "b0b")).await.text(), "bob@token");
+            assert_eq!(bare.send(&who).await.status, 401);
+            assert_eq!(bare.send(&of(who.clone(), "b0b")).await.text(), "bob@token");
         }
         let mut eve = connect(Some("eve")).await.unwrap();
         assert!(eve.is_closed().await, "an unknown authority");
-        drop((stop, ann, nobody, eve));
+        drop((stop, ann, bare, eve));
         in_time(serving).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_certificate_that_expires_ends_the_caller_and_one_without_a_name_is_nobody() {
+async fn an_expired_certificate_and_one_without_a_caller_are_refused() {
     let authority = Certificates::new();
     authority.sign("ann", "ann.example");
     let connect = async |caller: fn(&[u8]) -> Option<Caller>| {

@@ -1,4 +1,5 @@
-//! WebSocket: the handshake, both eras, and the rules of RFC 6455 in the manner of Autobahn's cases.
+//! WebSocket: the handshake, both eras, and the rules of RFC 6455 in the manner of Autobahn's
+//! cases.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ fn call(id: u64, tool: &str, arguments: Value) -> String {
     request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
 }
 
-/// What every case ends with: the server still answers others, and nothing is left of the client.
+/// The end of every case: the server still answers others, and nothing is left of the client.
 async fn check_gone(server: Running) {
     server.until(|stats| stats.connections == 0 && stats.streams == 0).await;
     let mut other = Socket::open(server.address).await;
@@ -29,7 +30,7 @@ async fn check_gone(server: Running) {
     server.stop().await;
 }
 
-/// Sends raw frames and expects the connection to be failed with `code`.
+/// Sends raw frames and expects a close frame with `code`.
 async fn check_failed(frames: &[Frame], code: u16) {
     let server = Wish::default().engine(|engine| engine.engine_limits.message_size = 4096);
     let server = server.start().await;
@@ -42,7 +43,7 @@ async fn check_failed(frames: &[Frame], code: u16) {
     check_gone(server).await;
 }
 
-/// Sends raw frames and expects them to be one good request.
+/// Sends raw frames and expects them to be one valid request.
 async fn check_heard(frames: &[Frame]) {
     let server = start().await;
     let mut socket = Socket::open(server.address).await;
@@ -87,7 +88,7 @@ async fn one_socket_serves_both_eras_and_changes() {
     server.signals.has_extra.store(true, std::sync::atomic::Ordering::SeqCst);
     server.signals.announce();
     assert_eq!(socket.json().await["method"], "notifications/tools/list_changed");
-    // What is not JSON-RPC is answered, as on every stream.
+    // An invalid JSON-RPC message is answered, as on every stream.
     socket.text("{").await;
     assert_eq!(socket.json().await["error"]["code"], -32700);
     drop(socket);
@@ -156,9 +157,9 @@ async fn a_message_of_exactly_the_limit_is_heard_and_one_byte_more_is_1009() {
     assert_eq!(socket.close_code().await, Some(1009));
     drop(socket);
     check_gone(server).await;
-    // Announced, and not even sent.
+    // Only announced in the header.
     check_failed(&[Frame::announced(TEXT, 1 << 40)], 1009).await;
-    // In pieces, each of which fits.
+    // In fragments, each within the limit.
     let piece = vec![b' '; 3000];
     check_failed(&[Frame::part(TEXT, &piece), Frame::part(CONTINUATION, &piece)], 1009).await;
 }
@@ -251,7 +252,7 @@ async fn a_close_is_answered_with_its_code() {
         let server = start().await;
         let mut socket = Socket::open(server.address).await;
         socket.send(&frame).await;
-        // What comes behind a close is not heard.
+        // Frames after a close are ignored.
         socket.send(&Frame::new(TEXT, ping(1).as_bytes())).await;
         assert_eq!(socket.close_code().await, code);
         drop(socket);
@@ -393,7 +394,7 @@ async fn a_port_of_its_own_serves_nothing_else() {
     server.stop().await;
 }
 
-/// Pongs between its parts do not buy it more time.
+/// Pongs between its fragments do not extend its time.
 #[tokio::test]
 async fn a_message_that_does_not_come_to_its_end_is_1008() {
     let server = Wish::default().http(|http| {

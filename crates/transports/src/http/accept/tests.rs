@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::check as check_named;
 use super::*;
 
-/// One tool with everything that can be repeated.
+/// One tool with every kind of repeated argument.
 struct Mirror;
 
 impl Source for Mirror {
@@ -62,7 +62,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
     all
 }
 
-/// What is wrong with a call of `mirror`, if anything.
+/// The error of a call of `mirror`, if there is one.
 fn wrong(arguments: Value, mirrored: &[(&str, &str)]) -> Option<String> {
     let asked = asked("tools/call", json!({ "name": "mirror", "arguments": arguments }));
     let standard = [("mcp-method", "tools/call"), ("mcp-name", "mirror")];
@@ -89,7 +89,7 @@ fn the_method_must_be_repeated_exactly() {
         &[("mcp-method", "tools/call")],
         &[("mcp-method", "")],
         &[("mcp-method", "tools/list"), ("mcp-method", "tools/call")],
-        // A second version beside the right one.
+        // A second version beside the correct one.
         &[("mcp-method", "tools/list"), ("mcp-protocol-version", "2025-11-25")],
     ] {
         assert!(check(wrong).is_err(), "{wrong:?}");
@@ -130,7 +130,7 @@ fn the_name_is_needed_by_three_methods_and_may_be_encoded() {
 }
 
 #[test]
-fn the_name_is_compared_even_if_the_params_are_no_good() {
+fn the_name_is_compared_even_if_the_params_are_invalid() {
     let bad = asked("prompts/get", json!({ "name": "p", "arguments": { "a": 1 } }));
     let check = |pairs: &[(&str, &str)]| {
         check(&headers(&[&[("mcp-method", "prompts/get")], pairs].concat()), &bad, &catalog())
@@ -140,12 +140,12 @@ fn the_name_is_compared_even_if_the_params_are_no_good() {
 }
 
 #[test]
-fn what_is_absent_or_null_needs_no_header_and_may_have_none() {
+fn an_absent_or_null_argument_needs_no_header_and_may_have_none() {
     assert_eq!(wrong(json!({}), &[]), None);
     assert_eq!(wrong(json!({ "text": null, "where": {} }), &[]), None);
     assert_eq!(wrong(json!({ "silent": "s" }), &[("mcp-param-silent", "other")]), None);
-    is_wrong(json!({}), &[("mcp-param-text", "x")], "repeats nothing");
-    is_wrong(json!({ "text": null }), &[("mcp-param-text", "null")], "repeats nothing");
+    is_wrong(json!({}), &[("mcp-param-text", "x")], "unexpected header");
+    is_wrong(json!({ "text": null }), &[("mcp-param-text", "null")], "unexpected header");
     is_wrong(json!({ "text": "x" }), &[], "is missing");
     is_wrong(json!({ "where": { "zone": "z" } }), &[], "is missing");
 }
@@ -184,20 +184,20 @@ fn values_are_compared_by_their_type() {
 }
 
 #[test]
-fn what_is_no_base64_of_utf8_is_refused() {
+fn an_invalid_encoding_is_refused() {
     for value in ["=?base64?w6k?=", "=?base64?w6k!?=", "=?base64?/w==?=", "=?base64?w6l=?="] {
-        is_wrong(json!({ "text": "é" }), &[("mcp-param-text", value)], "no Base64 of UTF-8");
+        is_wrong(json!({ "text": "é" }), &[("mcp-param-text", value)], "not valid Base64");
     }
     is_wrong(json!({ "text": "é" }), &[("mcp-param-text", "é")], "characters");
 }
 
 #[test]
-fn of_a_name_that_stands_twice_the_last_counts() {
+fn of_a_duplicate_name_the_last_counts() {
     let params = Raw::parse(r#"{"text":"a","text":"b"}"#).unwrap();
     assert_eq!(value_at(&params, &["text".into()]).unwrap().text(), r#""b""#);
 }
 
-/// As a client must write a value. Spec: "Value Encoding".
+/// Encodes a value as a client must. Spec: "Value Encoding".
 fn encode(value: &str) -> String {
     let is_plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && value.trim_ascii() == value

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use crate::http::headers::Headers;
 
-/// The most headers of a plain request.
+/// The maximum number of headers of a plain request.
 pub(crate) const MAX_HEADERS: usize = 64;
 
 /// Room for the headers of one request.
@@ -20,8 +20,8 @@ pub(crate) struct Head<'h, 'b> {
 }
 
 impl<'h, 'b> Head<'h, 'b> {
-    /// Reads the head of a POST to `endpoint`. `None` if it is not complete, or anything but plain:
-    /// then hyper reads it.
+    /// Parses the head of a POST to `endpoint`. `None` if it is not complete or not plain: then
+    /// hyper reads it.
     pub(crate) fn read(bytes: &'b [u8], endpoint: &str, room: &'h mut Room<'b>) -> Option<Self> {
         let mut request = httparse::Request::new(&mut []);
         let parsed = request.parse_with_uninit_headers(bytes, room);
@@ -38,7 +38,7 @@ impl<'h, 'b> Head<'h, 'b> {
     }
 }
 
-/// There are few, so looking at each of them is cheaper than hashing them.
+/// A linear search: there are few headers, so hashing them would cost more.
 impl Headers for Head<'_, '_> {
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let headers = self.headers.iter();
@@ -50,7 +50,7 @@ impl Headers for Head<'_, '_> {
     }
 }
 
-/// The length of the body, if that is all that the headers say about body and connection.
+/// The length of the body; `None` if a header says anything else about body or connection.
 fn body_length(headers: &[httparse::Header<'_>]) -> Option<usize> {
     /// Headers that are left to hyper. `origin` is one: the response may need CORS headers.
     const OTHERS: &[&str] = &["transfer-encoding", "expect", "upgrade", "origin"];

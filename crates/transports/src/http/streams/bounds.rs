@@ -1,14 +1,14 @@
-//! How much is kept of the streams of a session.
+//! The limits of the streams of a session.
 
 use sabir_budget::{MemoryFull, memory};
 
 /// The bounds of the streams of one session.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    /// Of each stream, messages.
+    /// Messages of each stream.
     pub(crate) events: usize,
-    /// Of all streams that nobody reads, bytes: when it is more, the oldest is forgotten. Of what
-    /// a reader has taken, bytes.
+    /// Bytes of all complete streams without a reader: with more, the oldest stream is forgotten.
+    /// Also bytes of one stream: with more, messages that a reader has taken are dropped.
     pub(crate) bytes: usize,
     /// The number of streams with a reader, and of those without.
     pub(crate) streams: usize,
@@ -16,22 +16,22 @@ pub(crate) struct Bounds {
     pub(crate) unsent: usize,
 }
 
-/// Why a message is not taken in.
+/// Why a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// Too many requests wait, or streams are read.
+    /// There are too many waiting requests and streams.
     Streams,
-    /// Too much was not read.
+    /// The client has too many unread bytes.
     Unsent,
-    /// Some was not read, and the process has no memory for more.
+    /// The client has unread bytes, and the process has no memory for more.
     Memory(MemoryFull),
 }
 
-/// What a client need not have read, even if there is no memory for more.
+/// Unread bytes that a client may have even without memory for more.
 const ALWAYS: usize = 64 << 10;
 
 impl Bounds {
-    /// Whether a client that has not read so many bytes may ask for more.
+    /// Whether a client with `unsent` unread bytes may send another request.
     pub(super) fn check_unsent(&self, unsent: usize, share: u64) -> Result<(), Full> {
         match unsent {
             _ if unsent >= self.unsent => Err(Full::Unsent),

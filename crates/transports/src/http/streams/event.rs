@@ -1,22 +1,22 @@
-//! The messages of a stream, and their places in it.
+//! The messages of a stream, and their numbers.
 
 use sabir_engine::Frame;
 
 /// The request that opened a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A POST: it ends with its answers.
+    /// A POST: the stream ends with its answers.
     Post,
-    /// A GET: it carries messages that belong to no request.
+    /// A GET: the stream carries messages that belong to no request.
     Get,
-    /// The one stream of the first revision's transport: it carries every message.
+    /// The only stream of the first revision's transport: it carries every message.
     Only,
 }
 
 /// A message of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// Its place in the stream, from 1.
+    /// Its number in the stream, from 1.
     pub(crate) number: u64,
     pub(crate) frame: Frame,
 }
@@ -41,7 +41,7 @@ impl Event {
 }
 
 impl EventId {
-    /// Reads `Last-Event-ID`; `None` if it is none of ours.
+    /// Parses `Last-Event-ID`; `None` if it is not one of our ids.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (origin, place) = match text.split_at_checked(1)? {
             ("p", place) => (Origin::Post, place),

@@ -1,32 +1,32 @@
-//! Streams of a session that several nodes serve: their numbers, changes that come from other nodes,
-//! and which events are in the store.
+//! Streams of a session that nodes share: their numbers, changes by other nodes, and the events in
+//! the store.
 
 use sabir_engine::Connection;
 
 use super::{Event, Origin, Streams};
 
-/// What the store does not have of a stream.
+/// The events of a stream that are not in the store.
 pub(crate) struct Unlogged {
     pub(crate) stream: u64,
     pub(crate) events: Vec<Event>,
-    /// Nothing follows.
+    /// No event will follow.
     pub(crate) is_last: bool,
 }
 
 impl Streams {
-    /// The same, whose streams are numbered after `last`.
+    /// Numbers further streams after `last`.
     pub(crate) fn numbered_after(self, last: u32) -> Self {
         Self { last_number: last, ..self }
     }
 
-    /// Changes the connection, by what does not come from the client.
+    /// Changes the connection, for a change that does not come from the client.
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut Connection)) {
         change(&mut self.connection);
         self.sort();
         self.wake_all();
     }
 
-    /// What happened on streams that nobody reads, and whose clients may come back.
+    /// The new events of streams without a reader that clients can resume.
     pub(crate) fn unlogged(&self) -> Vec<Unlogged> {
         let can_be_missed = self.streams.iter().filter(|stream| {
             stream.origin == Origin::Post && stream.reader.is_none() && !stream.is_lost
@@ -40,7 +40,7 @@ impl Streams {
         unlogged.collect()
     }
 
-    /// The events of a stream before this one that the store lacks, because it could not be reached.
+    /// The events before `before` that are not in the store, because it could not be reached.
     pub(crate) fn missed(&self, number: u64, before: u64) -> Vec<Event> {
         let Some(stream) = self.streams.iter().find(|stream| stream.number == number) else {
             return Vec::new();
@@ -49,7 +49,7 @@ impl Streams {
         stream.events.iter().filter(|event| missing.contains(&event.number)).cloned().collect()
     }
 
-    /// The store has the events of a stream up to this one.
+    /// The store has the events of a stream up to `event`.
     pub(crate) fn set_logged(&mut self, number: u64, event: u64, is_last: bool) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.number == number) {
             stream.logged = stream.logged.max(event + u64::from(is_last));

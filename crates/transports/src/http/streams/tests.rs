@@ -25,7 +25,7 @@ fn note(text: &str) -> Frame {
     frame(None, text, MessageKind::Notification)
 }
 
-/// What there is for a reader, as one text.
+/// The new messages for a reader, as one text.
 fn heard(streams: &mut Streams, reader: &mut Reader) -> String {
     match streams.read(reader) {
         ReadResult::Events(events, _) => {
@@ -53,7 +53,7 @@ fn a_message_is_heard_once_and_on_the_newest_stream() {
 }
 
 #[test]
-fn what_comes_before_anybody_listens_is_kept_within_bounds_and_told_once() {
+fn messages_before_the_first_stream_are_kept_within_bounds_and_sent_once() {
     let mut streams = streams();
     for text in ["a", "b", "b", "c", "d"] {
         streams.deliver(note(text));
@@ -63,7 +63,7 @@ fn what_comes_before_anybody_listens_is_kept_within_bounds_and_told_once() {
 }
 
 #[test]
-fn whoever_comes_back_hears_the_rest_of_that_stream_only() {
+fn a_resumed_stream_has_the_rest_of_that_stream_only() {
     let mut streams = streams();
     let mut lost = streams.open(Origin::Get).unwrap();
     streams.deliver(note("a"));
@@ -74,7 +74,7 @@ fn whoever_comes_back_hears_the_rest_of_that_stream_only() {
     let place = EventId { origin: Origin::Get, stream: lost.stream, event: 1 };
     let mut back = streams.resume(place).unwrap();
     assert_eq!(heard(&mut streams, &mut back), "b c");
-    // Not a stream of that number, nor one of another kind, nor a place that never was.
+    // An unknown stream, another origin, and events that do not exist.
     assert!(streams.resume(EventId { stream: 99, ..place }).is_none());
     assert!(streams.resume(EventId { origin: Origin::Post, ..place }).is_none());
     assert!(streams.resume(EventId { event: 4, ..place }).is_none());
@@ -82,7 +82,7 @@ fn whoever_comes_back_hears_the_rest_of_that_stream_only() {
 }
 
 #[test]
-fn who_comes_back_replaces_who_was_there() {
+fn a_reader_that_resumes_replaces_the_old_one() {
     let mut streams = streams();
     let mut old = streams.open(Origin::Get).unwrap();
     let place = EventId { origin: Origin::Get, stream: old.stream, event: 0 };
@@ -90,13 +90,13 @@ fn who_comes_back_replaces_who_was_there() {
     streams.deliver(note("a"));
     assert_eq!(heard(&mut streams, &mut old), "end");
     assert_eq!(heard(&mut streams, &mut new), "a");
-    // The old one leaves late, and takes nothing with it.
+    // The old reader disconnects late, and changes nothing.
     streams.leave(&old, false, 1);
     assert_eq!(heard(&mut streams, &mut new), "…");
 }
 
 #[test]
-fn a_full_stream_drops_what_was_taken_then_notes_and_never_an_answer() {
+fn a_full_stream_drops_taken_messages_then_notifications_and_never_a_question() {
     let mut streams = streams();
     let mut reader = streams.open(Origin::Get).unwrap();
     streams.deliver(note("taken"));
@@ -109,7 +109,7 @@ fn a_full_stream_drops_what_was_taken_then_notes_and_never_an_answer() {
         streams.deliver(frame(None, &format!("q{nth}"), MessageKind::Question));
     }
     assert_eq!(heard(&mut streams, &mut reader), "q0 q1 q2 q3 q4");
-    // What was dropped cannot be come back to.
+    // A stream cannot be resumed at a dropped event.
     let place = EventId { origin: Origin::Get, stream: reader.stream, event: 1 };
     assert!(streams.resume(place).is_none());
 }
@@ -126,7 +126,7 @@ fn bytes_are_bounded_too() {
 }
 
 #[test]
-fn who_has_not_read_so_much_is_told_to_before_it_asks_for_more() {
+fn a_client_with_too_many_unread_bytes_is_refused_until_it_reads() {
     let mut streams = streams();
     let mut reader = streams.open(Origin::Only).unwrap();
     let cost = Event { number: 1, frame: note("") }.cost();
@@ -138,7 +138,7 @@ fn who_has_not_read_so_much_is_told_to_before_it_asks_for_more() {
     assert_eq!(streams.post_to_only(|_, _| {}), Ok(()));
 }
 
-/// Others use the same memory, but not so much of it.
+/// Other tests count in the same memory, but less than this.
 #[test]
 fn short_messages_that_wait_take_memory_too() {
     const MUCH: usize = 64 << 20;
@@ -167,7 +167,7 @@ fn no_more_readers_than_allowed() {
 }
 
 #[test]
-fn no_more_streams_are_kept_than_allowed_that_nobody_reads() {
+fn the_number_of_streams_without_a_reader_is_limited() {
     let mut streams = streams();
     for nth in 0..10 {
         let reader = streams.open(Origin::Get).unwrap();
@@ -177,10 +177,10 @@ fn no_more_streams_are_kept_than_allowed_that_nobody_reads() {
 }
 
 #[test]
-fn streams_that_nobody_comes_back_to_are_forgotten_in_time() {
+fn streams_that_are_not_resumed_in_time_are_forgotten() {
     let mut streams = streams();
     let reader = streams.open(Origin::Get).unwrap();
-    assert!(streams.leave(&reader, true, 10), "somebody must look after it");
+    assert!(streams.leave(&reader, true, 10), "the sweeper must look after it");
     assert!(streams.look_after(19, 10, 5));
     assert_eq!(streams.streams.len(), 1);
     assert!(!streams.look_after(20, 10, 5));

@@ -1,5 +1,5 @@
-//! Certificates from an authority by ACME (RFC 8555). That a name is ours is shown by TLS-ALPN-01
-//! (RFC 8737): the authority connects to the port that we serve.
+//! Certificates from an authority by ACME (RFC 8555). TLS-ALPN-01 (RFC 8737) proves that a name is
+//! ours: the authority connects to the port that we serve.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -32,19 +32,19 @@ pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// The application protocol of an authority that checks a name (RFC 8737).
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
 
-/// Which certificate is obtained, and where. By this the terms of the authority are agreed to.
+/// Which certificate is obtained, and where. Using it agrees to the terms of the authority.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AcmeSettings {
     /// The names of the certificate, in lower case. The authority connects to port 443 of each.
     pub names: Vec<String>,
-    /// Whom the authority may write to, as URLs (`mailto:…`).
+    /// The contacts for the authority, as URLs (`mailto:…`).
     pub contacts: Vec<String>,
-    /// The folder that keeps the certificate, its key, and the account. Others cannot read it.
+    /// The folder with the certificate, its key and the account, readable by its owner only.
     pub cache: PathBuf,
     /// The URL of the authority's directory.
     pub directory: String,
-    /// Certificates that the directory is trusted by, beside those of the system.
+    /// Certificate authorities for the directory itself, beside those of the system.
     pub authorities: Option<PathBuf>,
 }
 
@@ -56,24 +56,24 @@ impl AcmeSettings {
     }
 }
 
-/// What has happened to a certificate that is obtained.
+/// An event of a certificate that is obtained.
 #[derive(Clone, Debug)]
 pub enum CertificateEvent {
-    /// The one in the folder is used.
+    /// The certificate in the folder is used.
     Kept {
         /// When it expires.
         until: SystemTime,
     },
-    /// A new one is used.
+    /// A new certificate is used.
     Obtained {
         /// When it expires.
         until: SystemTime,
     },
-    /// None could be obtained. This is reported once for each reason in a row.
+    /// No certificate could be obtained. The same reason in a row is reported once.
     Failed {
         /// Why.
         reason: String,
-        /// How long until it is tried again.
+        /// How long until the next attempt.
         wait: Duration,
     },
 }
@@ -97,10 +97,14 @@ impl fmt::Display for CertificateEvent {
 }
 
 /// The first wait after a failure; it is doubled six times. An authority that was not reached is
-/// asked sooner than one that refused: those count refusals (Let's Encrypt: five an hour).
+/// asked sooner than one that refused: authorities limit failures (Let's Encrypt: five an hour).
 const UNREACHED: Duration = Duration::from_secs(5);
 const REFUSED: Duration = Duration::from_secs(120);
 const DOUBLINGS: u32 = 6;
+
+/// The error of a nonce that has expired, or that the authority rejects to test its clients. It says
+/// nothing about the names.
+const BAD_NONCE: &str = "badNonce";
 
 /// How long an authority may take to check the names, and to sign.
 const PATIENCE: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(90));
@@ -127,7 +131,7 @@ impl Acme {
         Self { settings, roots, store, obtained }
     }
 
-    /// Uses the certificate that was kept, and obtains a new one whenever it is time.
+    /// Uses the certificate in the folder, and obtains a new one when it is due.
     pub(super) async fn run(&self, mut report: impl FnMut(&CertificateEvent)) -> Infallible {
         let mut renewal = SystemTime::now();
         match self.kept() {
@@ -137,7 +141,7 @@ impl Acme {
                 report(&CertificateEvent::Kept { until: kept.until });
             }
             Ok(None) => {}
-            // A new one takes its place.
+            // A new certificate replaces it.
             Err(reason) => tracing::warn!("the certificate that was kept is not used: {reason}"),
         }
         let mut failures = Failures::default();
@@ -190,18 +194,18 @@ impl Acme {
         if pair.until <= now {
             return Err(Failure::Other("the new certificate has expired already".to_owned()));
         }
-        // Authorities date certificates back. What counts is the time that is left.
+        // Authorities backdate certificates. The renewal depends on the time that is left.
         pair.from = pair.from.max(now);
         self.store.save_certificate(pem.as_bytes())?;
         Ok(pair)
     }
 
-    /// The account of before, or a new one, which is kept before it is used.
+    /// The saved account, or a new one, which is saved before it is used.
     async fn account(&self) -> Result<Account, Failure> {
         let AcmeSettings { directory, contacts, .. } = &self.settings;
         let addresses = match directory == LETS_ENCRYPT {
             true => Addresses::Public,
-            // An authority of one's own may be in the same network.
+            // A private authority may be in the same network.
             false => Addresses::Any,
         };
         let policy = Policy { addresses, roots: self.roots.clone(), ..Policy::trusting() };
@@ -221,7 +225,7 @@ impl Acme {
         Ok(account)
     }
 
-    /// Shows the authority that the names of the order are ours.
+    /// Proves to the authority that the names of the order are ours.
     async fn prove(&self, order: &mut Order) -> Result<(), Failure> {
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
@@ -242,14 +246,15 @@ impl Acme {
         match order.poll_ready(&PATIENCE).await {
             Ok(OrderStatus::Ready) => Ok(()),
             Ok(_) => Err(refusal(order, None).await),
-            Err(Error::Api(problem)) => Err(refusal(order, Some(problem)).await),
+            Err(Error::Api(problem)) if !is(&problem, BAD_NONCE) => {
+                Err(refusal(order, Some(problem)).await)
+            }
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// Why an authority does not believe that a name is ours. The order may not say it, or only that
-/// something is wrong with a name.
+/// Why an authority refuses a name. The order may have no reason, or only an unspecific one.
 async fn refusal(order: &mut Order, problem: Option<Problem>) -> Failure {
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
@@ -266,23 +271,23 @@ async fn refusal(order: &mut Order, problem: Option<Problem>) -> Failure {
 }
 
 enum Failure {
-    /// The authority does not want to.
+    /// The authority refused.
     Refused(String),
-    /// It was not reached, or we cannot go on.
+    /// The authority was not reached, or another error occurred.
     Other(String),
 }
 
 /// The failures in a row.
 #[derive(Default)]
 struct Failures {
-    /// How many of the same kind came before the last one.
+    /// How many failures of the same kind came before the last one.
     count: u32,
     first: Duration,
     reason: String,
 }
 
 impl Failures {
-    /// How long to wait after one more, and what to report, unless that was said before.
+    /// Adds a failure. Returns how long to wait, and the event unless it was reported before.
     fn add(&mut self, failure: Failure) -> (Duration, Option<CertificateEvent>) {
         let (reason, first) = match failure {
             Failure::Refused(reason) => (reason, REFUSED),
@@ -299,6 +304,8 @@ impl Failures {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
+            // The client has repeated the request with other nonces before.
+            Error::Api(problem) if is(&problem, BAD_NONCE) => Self::Other(described(&problem)),
             Error::Api(problem) => Self::Refused(described(&problem)),
             other => Self::Other(other.to_string()),
         }
@@ -345,7 +352,7 @@ impl Pair {
         read().map_err(|error| format!("invalid certificate: {error}"))
     }
 
-    /// When a third of its time is left.
+    /// When a third of the lifetime is left.
     fn renewal(&self) -> SystemTime {
         let lifetime = self.until.duration_since(self.from).unwrap_or_default();
         self.until - lifetime / 3
@@ -382,6 +389,18 @@ impl instant_acme::HttpClient for Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rejected_nonce_is_not_a_refusal_of_the_names() {
+        let problem = |kind: &str| -> Problem {
+            serde_json::from_value(serde_json::json!({"type": kind})).unwrap()
+        };
+        let failure = |kind| Failure::from(Error::Api(problem(kind)));
+        let nonce = failure("urn:ietf:params:acme:error:badNonce");
+        assert_eq!(Failures::default().add(nonce).0, UNREACHED);
+        let refused = failure("urn:ietf:params:acme:error:rejectedIdentifier");
+        assert_eq!(Failures::default().add(refused).0, REFUSED);
+    }
 
     #[test]
     fn waits_grow_and_a_reason_is_said_once() {

@@ -10,7 +10,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-/// What is shown to clients, and to the authority.
+/// The certificates for clients, and for the authority.
 #[derive(Debug, Default)]
 pub(super) struct Obtained {
     /// For clients; without one their handshakes fail.
@@ -24,7 +24,8 @@ impl Obtained {
         self.current.store(Some(Arc::new(certificate)));
     }
 
-    /// Answers the challenge for a name by a certificate with this digest of the key authorization.
+    /// Answers the challenge for a name with a certificate that has this digest of the key
+    /// authorization.
     pub(super) fn answer(&self, name: &str, digest: &[u8]) -> Result<(), String> {
         let answer = answer(name, digest).map_err(|error| error.to_string())?;
         self.lock().insert(name.to_owned(), Arc::new(answer));
@@ -46,7 +47,7 @@ impl ResolvesServerCert for Obtained {
     }
 }
 
-/// Shows only the answers to challenges.
+/// Resolves only the certificates that answer challenges.
 #[derive(Debug)]
 pub(super) struct Challenges(pub(super) Arc<Obtained>);
 
@@ -64,7 +65,7 @@ fn answer(name: &str, digest: &[u8]) -> Result<CertifiedKey, Box<dyn std::error:
     let certificate = params.self_signed(&key)?;
     let key = PrivateKeyDer::try_from(key.serialize_der())?;
     let key = aws_lc_rs::sign::any_supported_type(&key)?;
-    // `from_der` would compare the two, for which it reads the certificate, and it refuses the
-    // critical extension that it does not know.
+    // `from_der` would parse the certificate to compare the two, and refuse its unknown critical
+    // extension.
     Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
 }

@@ -1,4 +1,4 @@
-//! What is kept of certificates and accounts: files that their owner alone may read.
+//! The files of certificates and accounts, readable by their owner only.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -35,7 +35,7 @@ impl Store {
         self.write(&self.account, &text)
     }
 
-    /// For an account that its authority does not know any more.
+    /// Forgets an account that its authority no longer knows.
     pub(super) fn forget_account(&self) -> Result<(), String> {
         fs::remove_file(&self.account).map_err(|error| describe(&self.account, &error))
     }
@@ -55,7 +55,7 @@ impl Store {
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             builder.recursive(true).create(&self.folder)?;
-            // Such a file is readable by its owner only.
+            // A named temporary file is readable by its owner only.
             let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
             file.write_all(text)?;
             file.as_file().sync_all()?;

@@ -1,4 +1,4 @@
-//! What changes on one node is told to listeners on all.
+//! A change on one node is announced to listeners on all nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

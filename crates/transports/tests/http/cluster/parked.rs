@@ -1,4 +1,4 @@
-//! A call that is alive on one node while its client is asked, and a client that answers to another.
+//! A call that is alive on one node while its client is asked, and answers that reach another node.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,12 +18,12 @@ use super::{SECRET, node, stop};
 use crate::client::{Client, Request, Response};
 use crate::server::{Running, Wish, in_time, token};
 
-/// A source whose calls cannot be written down: what is kept only names them.
+/// A source whose calls stay in memory: the state only names them.
 #[derive(Default)]
 struct Held {
     calls: Mutex<HashSet<usize>>,
     last: AtomicUsize,
-    /// Calls that went on.
+    /// Calls that were resumed.
     resumed: AtomicUsize,
     /// A call was dropped while it waited.
     dropped: Arc<Notify>,
@@ -100,7 +100,7 @@ async fn with_held(wish: impl Fn() -> Wish) -> ([Running; 2], Arc<Held>) {
     (nodes, held)
 }
 
-/// A call of the tool, with what the last answer asks for.
+/// A call of the tool, with the answers and the state that the last result asks for.
 fn hold(arguments: Value, asked: Option<&Response>) -> Request {
     let mut params =
         json!({ "name": "hold", "arguments": arguments, "_meta": { "progressToken": 7 } });
@@ -140,7 +140,7 @@ async fn the_answer_reaches_the_node_that_has_the_call_and_the_result_comes_back
         };
         let text = result["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(text.len(), arguments["size"].as_u64().unwrap_or(4) as usize);
-        // It went on once, and does not go on again.
+        // The call was resumed once, and is not resumed again.
         let again = send(&mut second, &hold(arguments, Some(&asked))).await;
         assert_eq!(again.code(), -32602, "{}", again.json());
     }

@@ -1,4 +1,4 @@
-//! A task is one on all nodes.
+//! All nodes see the same tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +47,7 @@ async fn get(client: &mut Client, id: &str) -> Value {
     ask(client, "tasks/get", json!({ "taskId": id })).await
 }
 
-/// Looks until the task is in this state.
+/// Polls until the task is in this state.
 async fn until(client: &mut Client, id: &str, status: &str) -> Value {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
@@ -119,7 +119,7 @@ async fn a_task_whose_node_is_gone_has_failed_for_good() {
     assert_eq!(failed["status"], "failed");
     assert!(failed["error"]["message"].as_str().unwrap().contains("interrupted"), "{failed}");
     assert_eq!(get(&mut second, &done).await["result"]["status"], "completed");
-    // The node was only asleep, and goes on: what was said stays.
+    // The node was only suspended, and continues: the stored outcome stays.
     nodes[0].signals.gate.0.add_permits(1);
     until(&mut first, &lost, "failed").await;
     assert_eq!(get(&mut second, &lost).await["result"], failed);

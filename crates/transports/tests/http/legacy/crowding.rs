@@ -1,4 +1,4 @@
-//! How many sessions there may be, and how long they are kept.
+//! The limits on the number of sessions, and on their time.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn a_session_without_a_handshake_goes_first_and_within_its_time() {
     let server = wish.start().await;
     let (mut client, id) = session(&server, "2025-11-25").await;
     for _ in 0..20 {
-        // A connection each, so that none of them has more than its share.
+        // One connection for each, so that no caller exceeds its share.
         hello(&mut server.connect().await, "2025-11-25").await;
     }
     let ping = in_session(&id, Request::legacy(1, "ping", json!({})));

@@ -1,4 +1,4 @@
-//! Headers that repeat what the body says.
+//! Headers that repeat parts of the body.
 
 use serde_json::json;
 

@@ -28,7 +28,7 @@ async fn r22_a_listener_hears_what_it_asked_for_and_the_end() {
     assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
     let acknowledged = other.event(&mut unread_other).await.unwrap().json();
     assert_eq!(acknowledged["params"]["_meta"][SUBSCRIPTION], 7);
-    // Others are served meanwhile.
+    // Other clients are served meanwhile.
     let mut third = server.connect().await;
     assert_eq!(third.send(&Request::call(1, "echo", json!({}))).await.status, 200);
     server.signals.has_extra.store(true, Ordering::SeqCst);
@@ -40,7 +40,7 @@ async fn r22_a_listener_hears_what_it_asked_for_and_the_end() {
     let updated = other.event(&mut unread_other).await.unwrap().json();
     assert_eq!(updated["method"], "notifications/resources/updated");
     assert_eq!(updated["params"]["_meta"][SUBSCRIPTION], 7);
-    // The end: told as a cancellation of ours, and as the result of the request.
+    // The end: a cancellation by the server, and the result of the request.
     let stopped = server.stopping();
     let cancelled = one.event(&mut unread_one).await.unwrap().json();
     assert_eq!(cancelled["method"], "notifications/cancelled");
