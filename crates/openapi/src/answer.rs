@@ -1,4 +1,4 @@
-//! What a response says: its body by its type, the API's own error message, and the next page.
+//! Reads a response: its body by its type, the API's own error message, and the next page.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::link::next_page;
 use crate::media::{essence, is_json, is_text};
 use crate::words::shortened;
 
-/// The most characters of an error message.
+/// The limit of an error message in characters.
 const MAX_MESSAGE: usize = 2000;
 
 /// The content of a response.
@@ -22,7 +22,7 @@ pub enum Content {
     Bytes(Vec<u8>, String),
 }
 
-/// What a response says.
+/// A parsed response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -31,12 +31,12 @@ pub struct Answer {
     pub error: Option<String>,
     /// The content.
     pub content: Content,
-    /// What the caller should know besides: the next page, where a created thing is.
+    /// Hints for the caller: the next page, the location of a created resource.
     pub notes: Vec<String>,
 }
 
 impl Answer {
-    /// Reads a response. `header` gives the value of a header by its name in lower case.
+    /// Reads a response. `header` returns the value of a header by its name in lower case.
     pub fn read<'h>(
         status: u16,
         header: impl Fn(&str) -> Option<&'h str>,
@@ -110,7 +110,7 @@ fn error(status: u16, content: &Content) -> String {
     let message = match content {
         Content::Empty | Content::Bytes(..) => String::new(),
         Content::Text(text, media) if media.contains("html") => {
-            // A page for people: its title says most.
+            // An HTML page: its title says most.
             let title =
                 text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
             shortened(title.map_or("", |(title, _)| title), 200)

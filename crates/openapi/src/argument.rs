@@ -35,7 +35,7 @@ struct Described<'a, 'd> {
     about: Option<&'d str>,
     required: bool,
     file: bool,
-    /// It is XML, which the caller writes as text.
+    /// The value is XML, which the caller writes as text.
     xml: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn arguments<'d>(
     (arguments, schema)
 }
 
-/// The most entries of `dependentRequired`. With more, the API checks its body itself.
+/// The limit of entries of `dependentRequired`. With more, the API checks its body itself.
 const MAX_TOGETHER: usize = 200;
 
 /// Fields of an optional body that are required as soon as there is a body.
@@ -161,10 +161,10 @@ fn describe<'a, 'd>(
     list
 }
 
-/// The elements that the description of an XML body names.
+/// The limit of elements that the description of an XML body names.
 const MAX_ELEMENTS: usize = 30;
 
-/// The schema of XML: a text, whatever the description says of its elements.
+/// The schema of XML: a text, even if its elements are described.
 fn xml_schema<'d>(one: &Described<'_, 'd>, converter: &mut Converter<'d>) -> Value {
     let described = converter.argument(one.schema.unwrap_or(EMPTY), one.about);
     let about = described.get("description").and_then(Value::as_str);

@@ -67,7 +67,8 @@ impl Description {
         };
         let schema = node.get("schema");
         let kind = self.kind(media, schema);
-        // Most descriptions that do not say so mean it, except where a body is unusual.
+        // Without `required`, most descriptions mean a required body, except for methods that
+        // seldom have one.
         let is_usual = matches!(method, Method::Post | Method::Put | Method::Patch);
         let required = body.flag("required").unwrap_or(is_usual);
         let encoding = node.get("encoding");

@@ -38,7 +38,7 @@ pub(crate) struct Definition {
     pub(crate) schema: Value,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) problems: Vec<String>,
-    /// Whether the budget cost detail.
+    /// Whether detail was left out to fit into the budget.
     pub(crate) shortened: bool,
 }
 

@@ -43,7 +43,7 @@ pub enum ParseError {
     /// Neither JSON nor YAML.
     #[error("neither JSON nor YAML: {0}")]
     Syntax(String),
-    /// Something else.
+    /// Neither OpenAPI nor Swagger.
     #[error(
         "not an OpenAPI description (expected an object with `openapi` or `swagger`, and `paths`)"
     )]
@@ -142,7 +142,7 @@ impl Description {
         Ok(())
     }
 
-    /// Does without a file that it refers to. The operations that need it have the reason.
+    /// Gives up a file that it refers to. The operations that need the file report the reason.
     pub fn give_up(&mut self, uri: &str, reason: impl Into<String>) {
         self.unavailable.insert(uri.to_owned(), reason.into());
     }
@@ -157,7 +157,7 @@ impl Description {
         self.root().get("info")?.text("title")
     }
 
-    /// What the API is for.
+    /// The purpose of the API.
     pub fn summary(&self) -> Option<&str> {
         let info = self.root().get("info")?;
         info.text("summary").or_else(|| info.text("description"))
@@ -220,7 +220,7 @@ fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    // Only what begins like JSON is meant to be JSON.
+    // A text that begins like JSON gets the error of the JSON parser.
     if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
         let flow = std::str::from_utf8(bytes).ok().and_then(|text| yaml::parse(text).ok());
         return flow.ok_or_else(|| ParseError::Syntax(json.to_string()));

@@ -57,12 +57,12 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// Whether it changes nothing.
+    /// Whether its requests change nothing.
     pub fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace | Self::Query)
     }
 
-    /// Whether doing it twice has the effect of doing it once.
+    /// Whether two equal requests have the effect of one.
     pub fn is_idempotent(self) -> bool {
         !matches!(self, Self::Post | Self::Patch)
     }
@@ -105,7 +105,7 @@ impl Entry {
 }
 
 impl Description {
-    /// All operations in the order of the description, and what is wrong with the others.
+    /// All operations in the order of the description, and the problems of the invalid ones.
     pub fn entries(&self) -> (Vec<Entry>, Vec<Problem>) {
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
         let Some(paths) = self.root().get("paths") else { return (entries, problems) };

@@ -3,7 +3,7 @@
 //! A [`Description`] is a set of files. It lists its operations as [`Entry`]s; an [`Operation`] is
 //! read in full when it is needed: the JSON Schema of its arguments (one flat object), and the plan
 //! that turns arguments into a [`Request`]. [`names`] gives each operation a stable name, and an
-//! [`Answer`] is what a response says.
+//! [`Answer`] is a parsed response.
 //!
 //! Real descriptions break the rules of their own format. A mistake costs its operation at most:
 //! it becomes a [`Problem`], never a refusal of the whole description.
@@ -11,7 +11,7 @@
 //! This crate knows nothing of MCP and does no I/O: files that a description refers to are named by
 //! [`Description::missing`] and handed in by the caller.
 
-mod answer; // what a response says
+mod answer; // reads a response
 mod argument; // the flat arguments of an operation
 mod body; // the media types of a request body
 mod definition; // the schema of the arguments, within a budget

@@ -19,11 +19,11 @@ use crate::problem::Problem;
 pub struct ReadOptions {
     /// Replaces the defaults of server variables.
     pub variables: BTreeMap<String, String>,
-    /// The schema of its answers is read, within this many bytes.
+    /// The limit of the schema of its answers in bytes. `None`: it is not read.
     pub output: Option<usize>,
 }
 
-/// An operation: what a model is told of it, and the plan of its requests.
+/// An operation: its definition for a model, and the plan of its requests.
 #[derive(Debug)]
 pub struct Operation {
     /// Its entry in the list.
@@ -38,9 +38,9 @@ pub struct Operation {
     pub servers: Option<Vec<String>>,
     /// The schemes that it needs, as alternatives. Empty: none.
     pub security: Vec<Vec<String>>,
-    /// What is wrong with its description.
+    /// The problems of its description.
     pub problems: Vec<Problem>,
-    /// Whether the budget cost detail.
+    /// Whether detail was left out to fit into the budget.
     pub shortened: bool,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) fields: Vec<Field>,

@@ -83,7 +83,7 @@ pub(crate) struct Parameters<'d> {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Headers that are not arguments: they belong to the client or have an own place.
+/// Headers that are not arguments: they belong to the client or have a place of their own.
 const IGNORED_HEADERS: [&str; 5] =
     ["accept", "content-type", "authorization", "host", "content-length"];
 

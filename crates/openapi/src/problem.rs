@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Problem {
     /// Where it is: an operation such as `GET /pets`, or a place in the file.
     pub place: String,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
 }
 

@@ -12,7 +12,7 @@ use crate::values::{ArgumentError, Kind, kind, text};
 /// that no value can be a relative segment.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
 
-/// In a query everything is encoded except what is never reserved.
+/// In a query everything is encoded except unreserved characters.
 const QUERY: &AsciiSet = &PATH.remove(b'.');
 
 /// With `allowReserved`, reserved characters are kept that do not end the value.

@@ -53,7 +53,7 @@ impl Files for NoFiles {
     }
 }
 
-/// What a call of an operation gives, by the places of a request.
+/// The arguments of a call, by their places in the request.
 struct Given<'a> {
     parameters: Vec<Option<&'a RawValue>>,
     fields: Vec<Option<(&'a str, &'a RawValue)>>,
@@ -192,7 +192,7 @@ impl Operation {
         let value = value.or(parameter.default.as_deref());
         let value = value.ok_or_else(|| ArgumentError::Missing(argument.clone()))?;
         let text = text(&argument, value)?;
-        // A server that decodes before it resolves segments would leave the path that is meant.
+        // A server that decodes before it resolves segments would leave the intended path.
         let is_relative = |segment: &str| segment.is_empty() || segment == "." || segment == "..";
         let is_whole = before.ends_with('/') && (after.is_empty() || after.starts_with('/'));
         if text.is_empty() {

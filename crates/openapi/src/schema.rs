@@ -29,10 +29,10 @@ pub(crate) struct Detail {
     pub(crate) choices: usize,
 }
 
-/// The most values in one result. Schemas beyond become their type.
+/// The limit of values in one result. Further schemas become their type.
 const MAX_VALUES: usize = 12_000;
 
-/// The most bytes of a definition that is repeated instead of referred to.
+/// The limit in bytes of a definition that is repeated instead of referred to.
 const MAX_REPEATED: usize = 80;
 
 /// The direction of a body.
@@ -295,7 +295,7 @@ impl<'d> Converter<'d> {
         let mut all: Vec<Value> = Vec::new();
         for part in node.get("allOf").into_iter().flat_map(Node::items) {
             let mut part = self.convert(part, depth + 1);
-            // What one part refuses, another may allow.
+            // Properties that one part refuses may be allowed by another.
             if let Some(members) = part.as_object_mut()
                 && members.get("additionalProperties") == Some(&Value::Bool(false))
             {

@@ -32,7 +32,7 @@ pub enum ArgumentError {
     File {
         /// The argument.
         name: String,
-        /// What is wrong.
+        /// The mistake.
         what: String,
     },
     /// The request is too large.
@@ -76,7 +76,7 @@ pub(crate) fn text<'a>(name: &str, value: &'a RawValue) -> Result<Cow<'a, str>, 
     }
 }
 
-/// The members of an object in their order. `None` if it is none.
+/// The members of an object in their order. `None` if it is not an object.
 pub(crate) fn members(value: &RawValue) -> Option<Members<'_>> {
     let Object(members) = serde_json::from_str(value.get()).ok()?;
     Some(members)

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
-/// The most values of one document, aliases included. More is an attack.
+/// The limit of values in one document, aliases included. More is an attack.
 const MAX_VALUES: usize = 4_000_000;
 
 /// The deepest nesting of lists and maps: as in `serde_json`.
@@ -123,7 +123,7 @@ impl Builder {
     }
 }
 
-/// Adds the members of merged maps that are not there.
+/// Adds the members of merged maps that are absent.
 fn merge(mut members: Map<String, Value>, merged: Vec<Value>) -> Map<String, Value> {
     let maps = merged.into_iter().flat_map(|value| match value {
         Value::Array(maps) => maps,

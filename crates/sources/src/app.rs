@@ -58,7 +58,7 @@ pub enum Permission {
     Camera,
     /// The microphone.
     Microphone,
-    /// Where the user is.
+    /// The user's position.
     Geolocation,
     /// Writing to the clipboard.
     ClipboardWrite,
@@ -94,8 +94,8 @@ impl Permission {
 }
 
 impl App {
-    /// A view that is this HTML document. Its host lets it load nothing from elsewhere, and send
-    /// nothing, unless the origins are named.
+    /// A view that is this HTML document. The host lets it load from and send to the named origins
+    /// only.
     pub fn html(html: impl Into<Arc<str>>) -> Self {
         Self { html: Some(Html::Text(html.into())), ..Self::default() }
     }
@@ -117,8 +117,8 @@ impl App {
         Self::default()
     }
 
-    /// Sets the URI of the view, which begins with `ui://`. Without, it is `ui://views/` and the name
-    /// of the tool.
+    /// Sets the URI of the view, which begins with `ui://`. The default is `ui://views/` and the
+    /// name of the tool.
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());
         self
@@ -168,13 +168,13 @@ impl App {
         self
     }
 
-    /// Asks for an origin of its own, in the form that the host documents.
+    /// Asks for a separate origin for the view, in the form that the host documents.
     pub fn domain(mut self, domain: impl Into<String>) -> Self {
         self.view.domain = Some(domain.into());
         self
     }
 
-    /// Says whether the host should draw a border around the view. Without, the host decides.
+    /// Says whether the host should draw a border around the view. By default the host decides.
     pub fn border(mut self, border: bool) -> Self {
         self.view.prefers_border = Some(border);
         self
@@ -240,7 +240,7 @@ impl Source for AppSource {
         };
         Box::pin(async move {
             let (contents, cache) = match html {
-                // It does not change before the server is restarted, like the list.
+                // The text is fixed until a restart, so clients may cache it as long as the list.
                 Html::Text(html) => {
                     (ResourceContents::text(&*call.uri, VIEW, &*html), Offer::default().cache)
                 }

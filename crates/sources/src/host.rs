@@ -1,8 +1,9 @@
 //! The process that started us, as a source: an editor that offers its tools over our standard
 //! streams.
 //!
-//! The protocol of the pipe is that of the specification, in which the host is the server. What it
-//! adds is in `docs/editors.md`: notifications of clients that come and go, and of the host's own.
+//! The pipe carries the protocol of the specification, with the host as the server.
+//! `docs/editors.md` describes the additions: notifications about clients that connect and leave,
+//! and those of the host.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 /// The prefix of the notifications that are for us and not for our clients.
 const OWN: &str = "notifications/";
 
-/// A host. Clones of its `Arc` are the same one.
+/// The process that started us: the server at our standard streams.
 pub struct Host {
     client: Client,
     events: Events,
@@ -26,15 +27,15 @@ pub struct Host {
     has_ended: watch::Sender<bool>,
 }
 
-/// Takes what the host tells us and not our clients.
+/// Handles the notifications that are for us and not for our clients.
 type OnOwn = Box<dyn Fn(&str, Option<&Raw>) + Send + Sync>;
 
 impl Host {
     /// A host at the other end of `transport`. Must be called inside a tokio runtime.
     pub fn new(transport: Arc<dyn Transport>) -> Arc<Self> {
-        // A plug-in is written by hand: it is spared the question for its era.
+        // Plug-ins are written by hand and speak the legacy era, so the era is not probed.
         let mut config = ClientConfig { era: Some(Era::Legacy), ..ClientConfig::default() };
-        // A diff stays open as long as its user thinks. The session of the caller has the limit.
+        // A diff may stay open for hours. The caller's session has the time limit.
         (config.limits.call_time, config.limits.call_max) = (None, None);
         let client = Client::without_answers(transport, config);
         let events = client.events();
@@ -47,7 +48,7 @@ impl Host {
         })
     }
 
-    /// Sets who takes the notifications that are for us. Only the first one counts.
+    /// Sets the handler of the notifications that are for us. Only the first call counts.
     pub fn on_own(&self, on_own: impl Fn(&str, Option<&Raw>) + Send + Sync + 'static) {
         let _ = self.on_own.set(Box::new(on_own));
     }
@@ -56,11 +57,11 @@ impl Host {
     /// while it does not read.
     pub fn tell(&self, method: &str, params: Raw) {
         if !self.client.notify(method, Some(params)) {
-            tracing::debug!(method, "the host was not told");
+            tracing::debug!(method, "a notification to the host was dropped");
         }
     }
 
-    /// Waits until the host has completed its handshake, or cannot.
+    /// Waits for the handshake with the host. Returns `false` if it fails.
     pub async fn opened(&self) -> bool {
         self.client.open().await.is_ok()
     }
@@ -80,7 +81,7 @@ impl Host {
         Ok(())
     }
 
-    /// Takes what the host says outside of calls, until it is gone.
+    /// Handles the events of the host outside of calls until its connection closes.
     async fn follow(self: Arc<Self>, handle: SourceHandle) {
         loop {
             match self.events.next().await {
@@ -105,7 +106,7 @@ impl Host {
     }
 }
 
-/// A host as a source: all clones of the `Arc` are the same one.
+/// A host as a source.
 #[derive(Debug, Clone)]
 pub struct HostSource(pub Arc<Host>);
 
@@ -116,7 +117,7 @@ impl Source for HostSource {
 
     fn offer(&self) -> Offer {
         let tools = self.0.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Who may register a tool at any moment promises nothing.
+        // The host may register a tool at any moment, so the list must not be cached.
         let cache = CacheHint { ttl_ms: 0, scope: CacheScope::Private };
         Offer { tools, tolerant: true, changes: true, cache, ..Offer::default() }
     }
@@ -146,7 +147,7 @@ impl Source for HostSource {
             let calling = client.call_tool(&name, arguments);
             tokio::select! {
                 called = calling => called.map(Outcome::Done).map_err(problem),
-                // Dropping the call tells the host.
+                // Dropping the call cancels it at the host.
                 () = context.call.cancelled() => Err(Problem::Internal("cancelled".into())),
             }
         })

@@ -1,8 +1,8 @@
 //! HTTP APIs as tools: one request ([`RequestSource`]), or a whole API ([`ApiSource`]).
 //!
 //! Both send through a [`Sender`]: allowed hosts and addresses, credentials, time and size limits,
-//! repetition of what may be repeated, and the API's wish to wait. The caller's token for Sabir is
-//! never sent on: a [`Sender`] does not know it. A caller may have a token of the API's own
+//! retries of requests that may be repeated, and `Retry-After`. The caller's token for Sabir is
+//! never sent on: a [`Sender`] does not know it. A caller may have a token for the API itself
 //! ([`UserLogin`]).
 
 mod api; // a whole API

@@ -1,5 +1,5 @@
-//! Users who log in at a server that Sabir calls for them: whose credentials a call uses, where they
-//! are kept, and what a caller without any is told.
+//! Users who log in at a server that Sabir calls for them: whose credentials a call uses, where
+//! they are kept, and what a caller without credentials is told.
 //!
 //! The server is an [upstream](crate::upstream) or an [HTTP API](crate::http). A caller's token for
 //! Sabir is never sent to it.

@@ -1,13 +1,13 @@
-//! A folder of skills: each folder with a `SKILL.md` is one. For clients that know the extension as
-//! skills, for all others as resources and prompts, and as a tool where one is wanted.
+//! A folder of skills: each folder with a `SKILL.md` is one. Clients that know the extension get
+//! skills, all others get resources and prompts, and a tool if one is configured.
 //!
 //! The folder is read as a whole into a snapshot, so that digests, sizes and contents always agree.
 //! It is read again when it changes.
 
-mod folder; // what is in a folder of skills
+mod folder; // reads a folder of skills
 mod frontmatter; // the fields at the top of a SKILL.md
 mod tool; // the tool that reads skills
-mod verify; // what a host must check
+mod verify; // the checks of a host
 
 pub use verify::{BadSkillFile, verify};
 
@@ -32,7 +32,7 @@ use self::folder::{Loaded, Snapshot};
 /// How long changes are collected before the folder is read again.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// How long clients may keep what they were told: changes are not announced to all of them.
+/// How long clients may cache lists and contents: changes are not announced to all of them.
 const CACHE: CacheHint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Public };
 
 /// Serves a folder of skills.
@@ -41,7 +41,7 @@ pub struct SkillsSource {
     inner: Arc<Inner>,
     /// The name of the tool that reads skills.
     tool: Option<String>,
-    /// Whether the files are listed as generated ones.
+    /// Whether skills are listed as dynamic, without their files.
     is_dynamic: bool,
 }
 
@@ -50,7 +50,7 @@ struct Inner {
     /// The folder as the operator calls it.
     label: String,
     snapshot: ArcSwap<Snapshot>,
-    /// What the files take of the memory of the process.
+    /// The files' share of the memory budget of the process.
     memory: Mutex<Hold>,
     watcher: Mutex<Option<Debouncer<RecommendedWatcher, NoCache>>>,
     /// Why the folder is not watched.
@@ -74,15 +74,15 @@ impl SkillsSource {
         Self { tool: Some(name.into()), ..self }
     }
 
-    /// Lists the skills as ones whose contents are generated: without their files and digests, which
-    /// would be wrong as soon as a file is written again. Files and folders are read as before.
+    /// Lists the skills as dynamic: without their files and digests, which would be wrong as soon
+    /// as a file changes. Files and folders are read as before.
     pub fn dynamic(self) -> Self {
         Self { is_dynamic: true, ..self }
     }
 }
 
 impl Inner {
-    /// Reads the folder again, and tells if it is another one.
+    /// Reads the folder again, and announces changes.
     fn refresh(&self, handle: &SourceHandle) {
         let read = match Snapshot::read(&self.root) {
             Ok(read) => read,

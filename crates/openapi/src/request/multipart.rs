@@ -61,7 +61,7 @@ impl Multipart {
         let as_json =
             || Part::of(&field.name, Some(media.unwrap_or("application/json")), value.get());
         let kind = kind(argument, value)?;
-        // OpenAPI 3.0 knows styles for forms only, 3.1 here too. What is written is meant.
+        // OpenAPI 3.0 has styles for forms only, 3.1 here too. A written style is always applied.
         if let (Some(format), Kind::List(_) | Kind::Object(_)) = (field.format, &kind)
             && !field.file
         {

@@ -7,7 +7,7 @@ use crate::description::Node;
 /// The longest pattern in bytes. A longer one is left out.
 const MAX_PATTERN: usize = 300;
 
-/// The most repetitions in a pattern. A part with more may be repeated without limit.
+/// The limit of repetitions in a pattern. A larger count becomes unlimited.
 const MAX_COUNT: u32 = 100;
 
 /// The longest default in bytes. A longer one is left out.
@@ -105,7 +105,7 @@ pub(super) fn choices(node: Node<'_>, limit: usize, out: &mut Map<String, Value>
             || kinds.contains(&kind)
             || (kind == "integer" && kinds.contains(&"number"))
     };
-    // YAML reads `enum: [1, 2]` as numbers, whatever the type says.
+    // YAML reads `enum: [1, 2]` as numbers, even if the type is `string`.
     let as_text = |value: &Value| match value {
         Value::Number(_) | Value::Bool(_) if !fits(value) => value.to_string().into(),
         value => value.clone(),
@@ -193,8 +193,8 @@ fn is_pattern(pattern: &str) -> bool {
         && fancy_regex::Regex::new(pattern).is_ok()
 }
 
-/// The pattern without large counts, which take long to compile: `.{0,1024}` becomes `.{0,}`; braces
-/// that are no counts are escaped. `None` if the result would allow less.
+/// The pattern without large counts, which take long to compile: `.{0,1024}` becomes `.{0,}`;
+/// braces that are not counts are escaped. `None` if the result would allow less.
 fn loosened(pattern: &str) -> Option<String> {
     // Braces after these are neither counts nor characters.
     if ["\\p{", "\\P{", "\\u{", "\\x{"].iter().any(|escape| pattern.contains(escape)) {
@@ -231,7 +231,7 @@ fn loosened(pattern: &str) -> Option<String> {
     (!is_changed || !is_inverted).then_some(out)
 }
 
-/// The numbers and the length of a count such as `{1,200}` at the begin of a text.
+/// The numbers and the length of a count such as `{1,200}` at the beginning of a text.
 fn count(text: &str) -> Option<(u32, u32, usize)> {
     let count = text.strip_prefix('{')?.split_once('}')?.0;
     let (least, most) = count.split_once(',').unwrap_or((count, count));
@@ -257,6 +257,6 @@ fn is_positive(number: &Number) -> bool {
 
 fn whole(number: &Number) -> Option<u64> {
     let float = || number.as_f64().filter(|float| float.fract() == 0.0 && *float >= 0.0);
-    // Beyond 2^53 a count is as good as none.
+    // A count beyond 2^53 is dropped.
     number.as_u64().or_else(|| float().filter(|float| *float < 9e15).map(|float| float as u64))
 }

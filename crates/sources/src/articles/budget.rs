@@ -1,14 +1,14 @@
-//! Keeps a result within its length: fewer articles, or a part of a text, and how to go on.
+//! Cuts a result to its limit: fewer articles or a part of a text, and how to go on.
 
 use sabir_articles::{List, Search};
 use serde::Serialize;
 
 use super::text;
 
-/// Room for what stands around the lines of a result: how many there are, and how to go on.
+/// Room for the text around the lines of a result: the count, and how to go on.
 const AROUND: usize = 200;
 
-/// The smallest part of a text that is worth to be shown, in bytes.
+/// The smallest part of a text that is worth showing, in bytes.
 const LEAST_PART: usize = 200;
 
 /// The length of an item in a result: of its line, or of its JSON, which is what models see of a
@@ -42,8 +42,8 @@ pub(super) fn cut_list(list: &mut List, offset: usize, most: usize, structured: 
     }
 }
 
-/// Leaves as many hits as fit, and of their contents what fits then, the best first. A content that is
-/// cut says so.
+/// Leaves as many hits as fit, then as much of their contents as fits, best first. A content that
+/// is cut says so.
 pub(super) fn cut_search(search: &mut Search, most: usize, structured: bool, get: &str) {
     let mut contents: Vec<Option<String>> =
         search.hits.iter_mut().map(|hit| hit.content.take()).collect();

@@ -1,7 +1,7 @@
 //! Vectors of texts, by any endpoint with the embeddings API of OpenAI.
 //!
-//! It is never in the way: a search waits for the vector of its query a moment only, and not at all
-//! while the endpoint is known to be down. Passages get their vectors in the background.
+//! A search waits only briefly for the vector of its query, and not at all while the endpoint is
+//! known to be down. Passages get their vectors in the background.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -26,14 +26,14 @@ const BATCH: usize = 32;
 /// The longest answer in bytes.
 const ANSWER: u64 = 32 << 20;
 
-/// How long the endpoint is left alone after a failure. It doubles with each further one.
+/// How long no request is sent after a failure. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// How often it is looked whether the folder has been read.
+/// How often to check whether the folder has been read.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// How often changes are looked for that were not announced.
+/// How often to check for changes that were not announced.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// An endpoint, and its model.
@@ -47,12 +47,12 @@ pub struct Embeddings {
     breaker: Mutex<Breaker>,
 }
 
-/// Whether the endpoint is asked.
+/// A circuit breaker for the endpoint.
 #[derive(Debug, Default)]
 struct Breaker {
     /// Failures in a row.
     failures: u32,
-    /// It is not asked before.
+    /// No request is sent before.
     not_before: Option<Instant>,
 }
 
@@ -61,7 +61,7 @@ struct Breaker {
 enum Failure {
     /// The endpoint does not take these texts.
     Refused(String),
-    /// It does not answer, or nothing of use.
+    /// The endpoint does not answer, or its answer is unusable.
     Down(String),
 }
 
@@ -105,7 +105,7 @@ impl Embeddings {
         Ok(Self { client, url, model, authorization, breaker })
     }
 
-    /// The vector of a query, if it comes in time.
+    /// The vector of a query, if it arrives in time.
     pub(super) async fn of_query(&self, query: &str) -> Option<Vec<f32>> {
         if !self.may_ask() {
             return None;
@@ -148,14 +148,16 @@ impl Embeddings {
         let embedded = self.embed(&texts, BATCH_TIME).await;
         self.note(&embedded);
         match embedded {
-            Ok(vectors) => keep(store, missing.iter().map(|it| it.key).zip(vectors).collect()),
+            Ok(vectors) => {
+                keep(store, missing.iter().map(|it| it.key).zip(vectors).collect()).await;
+            }
             Err(Failure::Down(_)) => {}
-            // One of them is refused; which one?
+            // One of them is refused: they are sent one by one.
             Err(Failure::Refused(_)) => {
                 for Passage { key, text } in missing {
                     match self.embed(&[&text], BATCH_TIME).await {
                         Ok(vectors) => {
-                            keep(store, vectors.into_iter().map(|it| (key, it)).collect())
+                            keep(store, vectors.into_iter().map(|it| (key, it)).collect()).await
                         }
                         Err(Failure::Refused(reason)) => {
                             tracing::debug!(%reason, "a passage has no vector");
@@ -184,7 +186,7 @@ impl Embeddings {
             });
         }
         let wrong =
-            |reason: String| Failure::Down(format!("not the answer of such an API: {reason}"));
+            |reason: String| Failure::Down(format!("not an answer of an embeddings API: {reason}"));
         let mut answer: Answer =
             serde_json::from_slice(&body).map_err(|error| wrong(error.to_string()))?;
         answer.data.sort_by_key(|datum| datum.index);
@@ -210,8 +212,8 @@ impl Embeddings {
         Ok((status, response.into_body().read().await.map_err(|error| down(&error))?))
     }
 
-    /// Whether the endpoint may be asked now. After a failure, one request at a time finds out whether
-    /// it is back.
+    /// Whether the endpoint may be asked now. After a failure, one request at a time probes whether
+    /// the endpoint answers again.
     fn may_ask(&self) -> bool {
         let mut breaker = self.lock();
         let now = Instant::now();
@@ -249,7 +251,7 @@ impl Embeddings {
         }
     }
 
-    /// How long the endpoint is left alone from now on.
+    /// The current pause after a failure.
     fn pause(&self) -> Duration {
         let until = self.lock().not_before;
         let pause = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -261,9 +263,11 @@ impl Embeddings {
     }
 }
 
-fn keep(store: &Weak<Store>, vectors: Vec<(u64, Vec<f32>)>) {
+async fn keep(store: &Weak<Store>, vectors: Vec<(u64, Vec<f32>)>) {
     let Some(store) = store.upgrade() else { return };
-    if let Err(error) = store.add_vectors(vectors) {
+    let kept = tokio::task::spawn_blocking(move || store.add_vectors(vectors)).await;
+    // The other error is the end of the runtime.
+    if let Ok(Err(error)) = kept {
         tracing::warn!(%error, "cannot keep the vectors of articles on the disk");
     }
 }

@@ -48,7 +48,7 @@ impl Follower {
             if !self.wait_ready() {
                 return;
             }
-            // One change replaces all that were missed.
+            // One change announces all that were missed.
             self.subscription.changes = self.subscription.changes.resubscribe();
             self.announce(&Change { many: true, ..Change::default() });
         }

@@ -11,10 +11,11 @@ use crate::command::{Finish, Program, RunError, run};
 /// How long one run of git may take, its hooks included.
 const TIME: Duration = Duration::from_secs(30);
 
-/// The most output of git that is read.
+/// The limit of git's output in bytes.
 const OUTPUT: usize = 64 << 10;
 
-/// How often git is run again while another process has locked the repository, and after which time.
+/// How often git is run again while another process has locked the repository, and the pause
+/// between.
 const RETRIES: usize = 20;
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -48,7 +49,7 @@ impl Git {
         let mut program = Program::new(program, folder);
         let set = VARIABLES.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
         program.env.extend(set);
-        // Names of files are no patterns, and nobody can be asked.
+        // File names are not patterns, and no prompt can be answered.
         let own = [("GIT_LITERAL_PATHSPECS", "1"), ("GIT_TERMINAL_PROMPT", "0")];
         program.env.extend(own.map(|(name, value)| (name.into(), value.into())));
         program.timeout = TIME;
@@ -60,8 +61,8 @@ impl Git {
         }
     }
 
-    /// Commits these files, relative to the folder, as they are now or as they are not any more. Other
-    /// changes stay as they are. Gives the short name of the commit.
+    /// Commits the current state of these files, relative to the folder; a missing one is removed.
+    /// Other changes stay as they are. Returns the short hash of the commit.
     pub(super) async fn commit(&self, message: &str, files: &[String]) -> Result<String, String> {
         let mut known = Vec::new();
         for file in files {
@@ -76,7 +77,7 @@ impl Git {
         self.run(&["rev-parse", "--short", "HEAD"], &[]).await
     }
 
-    /// Runs git, and gives its output.
+    /// Runs git, and returns its output.
     async fn run(&self, args: &[&str], files: &[String]) -> Result<String, String> {
         let args = args.iter().copied().chain(files.iter().map(String::as_str));
         let args: Vec<OsString> = args.map(Into::into).collect();
@@ -98,7 +99,7 @@ fn is_locked(finish: &Finish) -> bool {
     String::from_utf8_lossy(&finish.stderr).contains("index.lock")
 }
 
-/// What git says, in a line. It says some things on its standard output.
+/// The reason of a failure in one line. Git writes some reasons to standard output.
 fn reason(finish: &Finish) -> String {
     let said = [&finish.stderr, &finish.stdout].map(|bytes| String::from_utf8_lossy(bytes));
     let lines = said.iter().flat_map(|text| text.lines()).map(str::trim);

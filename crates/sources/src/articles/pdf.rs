@@ -13,7 +13,7 @@ use crate::command::{Limit, Limits, Program, RunError, run};
 /// The name of the program, which is part of poppler.
 pub const PDFTOTEXT: &str = "pdftotext";
 
-/// The most time, memory and text of one file.
+/// The limits of time, memory and text for one file.
 const TIME: Duration = Duration::from_secs(30);
 const MEMORY: u64 = 1 << 30;
 const TEXT: usize = 8 << 20;

@@ -14,7 +14,7 @@ use sabir_articles::{ArticleUris, Change, Store, StoreError, Summary};
 use sabir_registry::Offer;
 use sabir_wire::types::{Annotations, CacheHint, Completion, Resource, ResourceTemplate};
 
-/// The most articles that are listed.
+/// The limit of listed articles. With more, none is listed.
 pub(super) const MOST_LISTED: usize = 10_000;
 
 /// The media type of every article.

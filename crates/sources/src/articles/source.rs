@@ -21,7 +21,7 @@ use super::resources::{self, ResourceList};
 use super::tools::{self, Answering, ToolKind};
 use super::writing::{self, WriteKind, Writer};
 
-/// What a folder of articles may be served with besides its store.
+/// Optional services for a folder of articles.
 #[derive(Debug, Default)]
 pub struct Services {
     /// Commits changes; or why changes are not committed, although they should be.
@@ -55,7 +55,7 @@ impl ArticleSource {
         Self::with_services(store, appearance, Services::default())
     }
 
-    /// Serves a store with the help of others.
+    /// Serves a store with optional services.
     pub fn with_services(store: Arc<Store>, appearance: Appearance, services: Services) -> Self {
         let Services { git, embeddings } = services;
         let (git, git_problem) = match git {

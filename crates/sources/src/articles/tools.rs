@@ -30,7 +30,8 @@ const LONGEST_TITLE: usize = 60;
 const LEAST_CHARS: usize = 300;
 pub(super) const MOST_CHARS: usize = 1 << 20;
 
-/// The least content of one result in bytes, however much stands around it: every part goes on.
+/// The shortest content of one result in bytes, however long the text around it: every part makes
+/// progress.
 const LEAST_CONTENT: usize = 50;
 
 /// One of the tools.
@@ -124,7 +125,8 @@ pub(super) fn prefixed(name: &str, appearance: &Appearance) -> String {
     }
 }
 
-/// What is in the folder, for the description of a tool: its own words, and its categories.
+/// The contents of the folder, for the description of a tool: its own description, and its
+/// categories.
 fn contents(store: &Store) -> String {
     let mut text = store.about().map_or_else(String::new, |about| format!(" {about}"));
     let categories = store.category_titles();
@@ -135,7 +137,7 @@ fn contents(store: &Store) -> String {
     text
 }
 
-/// A category with its title, unless that says the same.
+/// A category with its title, unless both are the same.
 fn described(name: String, title: Option<&str>) -> String {
     let letters = |text: &str| -> String {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -146,7 +148,8 @@ fn described(name: String, title: Option<&str>) -> String {
     }
 }
 
-/// What is in the folder, and how a question is answered with the tools.
+/// The instructions for models: the contents of the folder, and how to answer a question with the
+/// tools.
 pub(super) fn instructions(store: &Store, appearance: &Appearance) -> String {
     let about = appearance.about.as_ref().map_or_else(String::new, |it| format!(" about {it}"));
     let how = format!(
@@ -196,7 +199,7 @@ pub(super) fn offer(store: &Store, appearance: &Appearance) -> Vec<Tool> {
         .collect()
 }
 
-/// Only those who write articles need them as they are in their files.
+/// `raw` is offered only where articles may be written.
 fn get_input(appearance: &Appearance) -> Value {
     let mut schema = schema::input::<GetArguments>();
     if !appearance.writes {
@@ -229,7 +232,7 @@ struct ListArguments {
     offset: Option<Number>,
 }
 
-/// What a call needs besides its arguments.
+/// The context of a call.
 pub(super) struct Answering<'a> {
     pub(super) store: &'a Store,
     pub(super) appearance: &'a Appearance,
@@ -278,8 +281,8 @@ impl Answering<'_> {
         };
         let mut article = self.read_article(&slug, &options)?;
         let mut text = text::article(&article, options.offset, most);
-        // The outline and the way to go on belong to the answer, too. A content that is cut for them is
-        // the first to need them, so it takes two rounds.
+        // The outline and the hint how to go on count, too. Cutting the content for them may add
+        // them, so there are two rounds.
         for _ in 0..2 {
             let over = text.len().saturating_sub(most);
             let Some(limit) = options.limit.filter(|_| over > 0) else { break };

@@ -13,7 +13,7 @@ use super::appearance::Appearance;
 use super::git::Git;
 use super::{schema, tools};
 
-/// The most articles that are named because they link to one that was moved.
+/// The limit of named articles that link to a moved one.
 const MOST_LINKING: usize = 20;
 
 /// One of the tools.
@@ -173,7 +173,7 @@ impl Writer {
         tokio::spawn(change).await.map_err(stopped)?
     }
 
-    /// Makes the change. Gives what was done in words, and the articles that link to a moved one.
+    /// Makes the change. Returns a description of it, and the articles that link to a moved one.
     fn change(
         &self,
         kind: WriteKind,
@@ -219,7 +219,7 @@ impl Writer {
             _ => None,
         };
         let mut text = match files.is_empty() {
-            true => format!("`{id}` is so already."),
+            true => format!("`{id}` is unchanged."),
             false => format!("Done: {done}."),
         };
         text.push_str(&format!("\nId: `{id}`\nEtag: `{etag}`"));

@@ -33,7 +33,7 @@ pub(super) struct Capture {
     pipe: Option<pipe::Receiver>,
     chunk: Vec<u8>,
     kept: VecDeque<u8>,
-    /// What is kept of standard output takes from the memory of the process.
+    /// The memory of the kept output, counted in the budget of the process.
     hold: Hold,
     /// There was no memory for more.
     full: Option<MemoryFull>,
@@ -74,8 +74,8 @@ impl Capture {
         self.full
     }
 
-    /// The bytes that were kept: the first of standard output, the last of standard error. And what
-    /// they take from the memory of the process.
+    /// The bytes that were kept: the first of standard output, the last of standard error. And the
+    /// memory that they hold.
     pub(super) fn into_kept(mut self) -> (Vec<u8>, Hold) {
         self.hold.shrink_to(self.kept.len());
         (self.kept.into(), self.hold)

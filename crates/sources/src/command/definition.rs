@@ -8,7 +8,7 @@ use std::fmt;
 pub struct DefinitionError {
     /// Where it is.
     pub location: Location,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
     /// How to correct it.
     pub hint: Option<String>,

@@ -1,14 +1,17 @@
-//! What a call of a program may need besides its arguments: files that the client sends, a file for
-//! the result, a working directory that depends on an argument, and progress from its output.
+//! Optional parts of a call besides its arguments: files that the client sends, a file for the
+//! result, a working directory that depends on an argument, and progress from its output.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use sabir_wire::Raw;
 use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
@@ -91,7 +94,7 @@ impl Scratch {
     pub(super) fn result(&self, max_bytes: usize) -> Option<Result<Vec<u8>, String>> {
         let path = self.output.as_ref()?;
         let mut bytes = Vec::new();
-        let read = File::open(path)
+        let read = open_regular(path)
             .and_then(|file| file.take(max_bytes as u64 + 1).read_to_end(&mut bytes));
         Some(match read {
             Ok(_) if bytes.len() > max_bytes => {
@@ -132,6 +135,19 @@ impl Extras {
         let found = self.progress.as_ref()?.captures(line)?;
         let number = |group: usize| found.get(group)?.as_str().parse::<f64>().ok();
         Some((number(1)?, number(2)))
+    }
+}
+
+/// Opens the file that a program has written. A symbolic link is refused: it would read a file that
+/// the program itself may not. So is a pipe, which would block.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let refused = || io::Error::other("not a regular file");
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(refused()),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Err(refused()),
+        Err(error) => Err(error),
     }
 }
 

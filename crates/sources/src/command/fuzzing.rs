@@ -1,4 +1,5 @@
-//! What fuzzers and property tests run: templates, and the values that are put into them.
+//! The entry points of fuzzers and property tests: templates, and the values that are put into
+//! them.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -28,7 +28,7 @@ pub struct Input {
     defaults: BTreeMap<String, Box<RawValue>>,
 }
 
-/// What is known about an argument.
+/// The known facts about an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Property {
     required: bool,

@@ -43,7 +43,7 @@ pub struct Finish {
     pub limit: Option<Limit>,
     /// Its standard output, at most `max_output` bytes.
     pub stdout: Vec<u8>,
-    /// What that takes from the memory of the process.
+    /// The memory that `stdout` holds.
     pub hold: Hold,
     /// The last 8 KiB of its standard error.
     pub stderr: Vec<u8>,
@@ -73,7 +73,7 @@ pub enum RunError {
     /// It lost its place in the queue to another caller.
     #[error(transparent)]
     Queue(#[from] QueueFull),
-    /// There is no memory for its output.
+    /// The memory budget has no room for its output.
     #[error("the program was stopped: {0}")]
     Memory(#[from] MemoryFull),
     /// The program did not start before its timeout.

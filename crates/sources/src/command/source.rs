@@ -91,7 +91,8 @@ impl CommandSource {
         let (scratch, replaced) = Scratch::new(raw, input, extras).map_err(refused)?.unzip();
         let raw = match &replaced {
             Some(replaced) => {
-                // Duplicate keys are refused; they are gone from what replaces the arguments.
+                // Duplicate keys are refused here: the arguments that replace these no longer have
+                // them.
                 Values::parse(raw, input).map_err(refused)?;
                 replaced.read().map_err(|_| refused(RenderError::NotAnObject))?
             }

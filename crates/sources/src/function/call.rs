@@ -35,7 +35,7 @@ impl<S> Call<'_, S> {
         self.uri
     }
 
-    /// Who makes the call, as the transport has established.
+    /// The caller, as authenticated by the transport.
     pub fn caller(&self) -> &Caller {
         &self.context.caller
     }

@@ -1,4 +1,4 @@
-//! What a handler may report and ask while it works.
+//! The context of a running handler: its reports and questions.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ pub struct Context {
     keep: Mutex<Option<Raw>>,
 }
 
-/// What the user did with a question.
+/// The user's reaction to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elicited<T> {
     /// The user answered.
@@ -68,17 +68,17 @@ impl Context {
         self.call.call.cancelled().await;
     }
 
-    /// Who makes the call, as the transport has established.
+    /// The caller, as authenticated by the transport.
     pub fn caller(&self) -> &Caller {
         &self.call.caller
     }
 
-    /// What the client can be asked, as it has declared.
+    /// The capabilities that the client has declared.
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.call.capabilities
     }
 
-    /// Who the client says it is, as JSON. For display only: nobody has checked it.
+    /// The client's description of itself, as JSON. For display only: it is not verified.
     pub fn client(&self) -> Option<&Raw> {
         self.call.client.as_ref()
     }
@@ -88,7 +88,7 @@ impl Context {
         self.call.meta.as_ref()
     }
 
-    /// Where the request stands in a distributed trace.
+    /// The position of the request in a distributed trace.
     pub fn trace(&self) -> TraceContext {
         self.call.trace()
     }
@@ -121,7 +121,7 @@ impl Context {
         })
     }
 
-    /// Asks the user to visit a web page. What happens there does not pass through the client.
+    /// Asks the user to visit a web page. Nothing that is entered there passes through the client.
     pub fn visit(&self, key: &str, message: &str, url: &str) -> Result<Elicited<()>, Error> {
         let visit = Elicit::url(message, url);
         let elicited: RawElicited = self.ask(key, Question::Elicit(visit))?;
@@ -180,7 +180,7 @@ impl Context {
 
     fn question(&self, questions: Vec<(String, Question)>) -> Error {
         let kept = self.keep.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // What was kept before and not replaced is still wanted.
+        // A value that was kept before and not replaced is kept on.
         let state = kept.or_else(|| self.call.state.clone());
         Error::ask(Ask { questions, state, ..Ask::default() })
     }

@@ -17,7 +17,7 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 /// use sabir_sources::function::Error;
 ///
 /// async fn double(number: String) -> Result<String, Error> {
-///     let number: i64 = number.parse()?;            // the model reads why it is no number
+///     let number: i64 = number.parse()?;            // the model reads why it is not a number
 ///     let double = number.checked_mul(2).ok_or("the number is too large")?;
 ///     std::fs::read("/etc/secret").map_err(Error::internal)?; // only the log says why
 ///     if double == 0 {
@@ -61,7 +61,7 @@ impl Error {
         Self(Kind::Failed(reason.into()))
     }
 
-    /// The handler failed, and why is only written to the log: the model reads "the tool failed".
+    /// The handler failed for a reason that only the log shows: the model reads "the tool failed".
     pub fn internal(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self(Kind::Caused { error: error.into(), is_internal: true })
     }
@@ -71,7 +71,7 @@ impl Error {
         Self::problem(Problem::Chosen(ErrorObject::new(code, message.into())))
     }
 
-    /// There is no resource of this URI.
+    /// The URI names no resource.
     pub fn no_such_resource(uri: impl Into<Box<str>>) -> Self {
         Self::problem(Problem::UnknownResource(uri.into()))
     }
@@ -119,7 +119,7 @@ impl<E: Into<BoxError>> From<E> for Error {
     }
 }
 
-/// What the model would read.
+/// The text that the model would read.
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {

@@ -22,10 +22,10 @@ use crate::function::reply::IntoReply;
             types that implement `FromCall<{S}>`"
 )]
 pub trait Handler<S, Form>: Send + Sync + 'static {
-    /// What it returns, in the end.
+    /// The output of its future.
     type Output;
 
-    /// The call that it makes.
+    /// The future of one call.
     type Future: Future<Output = Self::Output> + Send + 'static;
 
     /// The schema of its arguments; `None` if no parameter takes them.
@@ -71,10 +71,10 @@ handler!(K1 P1, K2 P2, K3 P3, K4 P4);
 handler!(K1 P1, K2 P2, K3 P3, K4 P4, K5 P5);
 handler!(K1 P1, K2 P2, K3 P3, K4 P4, K5 P5, K6 P6);
 
-/// A handler whose type is forgotten.
+/// A type-erased handler.
 pub(crate) type Run<S, T> = Arc<dyn Fn(&Call<'_, S>, &Arc<Function>) -> Pending<T> + Send + Sync>;
 
-/// Forgets the type of a handler.
+/// Erases the type of a handler.
 pub(crate) fn run<S, T, H, Form>(handler: H) -> Run<S, T>
 where
     H: Handler<S, Form, Output: IntoReply<T>>,

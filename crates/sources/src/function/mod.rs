@@ -1,14 +1,14 @@
 //! A Rust function, as a tool, a prompt or a resource.
 //!
-//! Each is a source of its own, so that it can be added and removed while the server runs. The types
-//! of a function are known where it is added and forgotten behind it.
+//! Each is a source of its own, so that it can be added and removed while the server runs. The
+//! types of a function are known where it is added and erased behind it.
 
 mod call; // the parameters of handlers
-mod context; // what a handler may report and ask while it works
+mod context; // reports and questions of a running handler
 mod error; // why a handler gives no result
 mod handler; // which functions can be handlers
 mod prompt; // a function that fills in a prompt
-mod reply; // what handlers may return
+mod reply; // the return types of handlers
 mod resource; // a function that reads resources
 mod schema; // JSON Schemas of Rust types
 mod source; // functions with their state are sources

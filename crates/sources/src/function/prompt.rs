@@ -73,7 +73,7 @@ impl<S> PromptFunction<S> {
         self
     }
 
-    /// Completes an argument, from what was typed of it and from the other arguments.
+    /// Completes an argument from its typed prefix and the other arguments.
     pub fn completed_by(
         mut self,
         argument: impl Into<String>,

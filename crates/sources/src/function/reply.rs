@@ -1,4 +1,4 @@
-//! What handlers may return.
+//! The return types of handlers.
 
 use sabir_wire::types::{Content, PromptReply, ResourceContents, ResourceReply, ToolReply};
 use serde::Serialize;

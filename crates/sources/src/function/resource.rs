@@ -109,7 +109,7 @@ impl<S> ResourceFunction<S> {
         self
     }
 
-    /// Completes a variable of a template, from what was typed of it and from the other variables.
+    /// Completes a variable of a template from its typed prefix and the other variables.
     pub fn completed_by(
         mut self,
         variable: impl Into<String>,

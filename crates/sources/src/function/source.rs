@@ -1,4 +1,4 @@
-//! What a server makes of what it is given: functions get its state and become sources.
+//! Turns everything that is added to a server into sources: functions get its state.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::function::reply::IntoReply;
 use crate::function::schema;
 use crate::function::source::{Bound, IntoSource};
 
-/// A tool that is a Rust function, with more to say about it than its name and description.
+/// A tool that is a Rust function, with optional details besides its name and description.
 ///
 /// ```
 /// use sabir_sources::function::{Json, ToolFunction};
@@ -126,7 +126,7 @@ impl<S> ToolFunction<S> {
     }
 
     /// With [`TaskMode::Auto`], sets how long the client waits for the result before it gets a
-    /// handle. Without, it is the server's time: 10 seconds, unless set otherwise.
+    /// handle. The default is the server's time: 10 seconds, unless set otherwise.
     pub fn task_after(mut self, after: Duration) -> Self {
         self.task.after = Some(after);
         self

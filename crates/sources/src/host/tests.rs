@@ -38,7 +38,7 @@ async fn editor(pipe: DuplexStream, heard: Arc<Mutex<Vec<String>>>) {
     }
 }
 
-/// The clock of the runtime is a fake one: it leaps when nothing else is to be done.
+/// The paused clock advances whenever the runtime is idle.
 #[tokio::test(start_paused = true)]
 async fn a_call_stays_open_for_an_hour() {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
@@ -61,7 +61,7 @@ async fn a_call_stays_open_for_an_hour() {
     assert!(!heard.iter().any(|method| method == "notifications/cancelled"), "{heard:?}");
 }
 
-/// An editor that chatters while it is asked for its tools again, and then dies.
+/// An editor that sends many notifications during its second `tools/list`, and then exits.
 async fn dying_editor(pipe: DuplexStream) {
     let (reader, mut writer) = tokio::io::split(pipe);
     let mut lines = BufReader::new(reader).lines();

@@ -31,7 +31,7 @@ use crate::age::age;
 /// An API.
 #[derive(Debug)]
 pub struct Api {
-    /// What operators call it.
+    /// Its name for operators.
     pub name: String,
     /// Reads its description.
     pub loader: Loader,
@@ -64,7 +64,7 @@ struct Inner {
     refresher: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What was read of the API.
+/// The API as its description says.
 #[derive(Debug, Default)]
 struct State {
     hash: u128,
@@ -107,7 +107,7 @@ impl Source for ApiSource {
         };
         Offer {
             tools: state.tools.clone(),
-            // An offer without anything counts as one of tools that are not there yet.
+            // An empty offer counts as one whose tools are not known yet.
             templates: if state.tools.is_empty() { Vec::new() } else { vec![template] },
             tolerant: true,
             changes: true,
@@ -437,7 +437,7 @@ pub(super) fn annotations(method: Method) -> ToolAnnotations {
     let is_safe = method.is_safe();
     ToolAnnotations {
         read_only_hint: Some(is_safe),
-        // What a POST does is not known; it adds more often than it overwrites.
+        // The effect of a POST is unknown; it adds more often than it overwrites.
         destructive_hint: (!is_safe).then_some(method != Method::Post),
         idempotent_hint: (!is_safe).then_some(method.is_idempotent()),
         open_world_hint: Some(true),

@@ -60,7 +60,7 @@ impl Filter {
 /// Which operations are offered, and under which names.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// What the name of each tool begins with.
+    /// The prefix of each tool's name.
     pub prefix: String,
     /// The methods that are offered.
     pub methods: Vec<Method>,
@@ -139,7 +139,7 @@ pub struct Catalog {
     pub left_out: Vec<LeftOut>,
     /// How they are offered.
     pub offered: Offered,
-    /// What is wrong with the description.
+    /// The mistakes in the description.
     pub problems: Vec<Problem>,
 }
 

@@ -46,7 +46,7 @@ pub enum Credential {
         place: KeyPlace,
         /// The name of the header, parameter or cookie.
         name: String,
-        /// What precedes the secret, such as `Token `.
+        /// The text before the secret, such as `Token `.
         prefix: String,
         /// The secret.
         secret: Secret,
@@ -126,7 +126,7 @@ impl Credential {
                 let token = flow.token(client).await?;
                 set(request, AUTHORIZATION, &bearer(token.reveal()))
             }
-            // It is added where the request is sent.
+            // The token is added where the request is sent.
             Self::User(_) => Ok(()),
             Self::Key { place, name, prefix, secret } => {
                 let value = format!("{prefix}{}", secret.reveal());
@@ -148,7 +148,7 @@ impl Credential {
         }
     }
 
-    /// The logins of users, if it is that.
+    /// The logins of users, if it is [`Credential::User`].
     pub(super) fn login(&self) -> Option<&Arc<UserLogin>> {
         match self {
             Self::User(login) => Some(login),
@@ -156,8 +156,8 @@ impl Credential {
         }
     }
 
-    /// Forgets a token that the API refused, by the header that it was sent in. Whether another
-    /// attempt would have another token.
+    /// Forgets a token that the API refused, by the header that it was sent in. Returns whether
+    /// another attempt would have another token.
     pub(super) async fn forget(&self, refused: &HeaderValue) -> bool {
         let Self::Client(flow) = self else { return false };
         let is_refused = |token: &mut Token| bearer(token.value.reveal()).as_bytes() == refused;

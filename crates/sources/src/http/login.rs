@@ -43,15 +43,15 @@ impl UserLogin {
         Ok(credentials)
     }
 
-    /// What the caller must be asked before the call can be made; `None` if it can be made. The error
-    /// is for the model.
+    /// The questions to the caller that must precede the call; `None` if it can be made now. The
+    /// error is for the model.
     pub(super) async fn ask(
         &self,
         credentials: &Arc<OAuth>,
         context: &Context,
     ) -> Result<Option<Ask>, String> {
         let name = &self.server.name;
-        // Nothing else is ever asked, so that any state is that of this question.
+        // No other question is ever asked, so any state is that of this one.
         let was_asked = context.state.is_some();
         match missing_login(name, &self.auth, credentials, context, was_asked).await {
             None => Ok(None),

@@ -2,7 +2,7 @@
 //!
 //! A request is repeated only if it certainly had no effect, or may have it twice: it was not sent,
 //! its method is idempotent, or it has an `Idempotency-Key`. The API's `Retry-After` is honoured,
-//! also by the calls after it: they wait, or fail at once if their time would not suffice.
+//! also by later calls: they wait, or fail at once if their time is too short.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -32,7 +32,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// How a [`Sender`] behaves.
 #[derive(Clone, Debug)]
 pub struct SenderSettings {
-    /// Who may be reached.
+    /// The hosts and addresses that may be reached.
     pub policy: Policy,
     /// How we authenticate.
     pub auth: Vec<Auth>,
@@ -65,7 +65,7 @@ pub struct Sender {
     client: HttpClient,
     settings: SenderSettings,
     queue: CallQueue,
-    /// The API wants no request before.
+    /// No request is sent before: the API asked to wait.
     not_before: Mutex<Option<Instant>>,
 }
 
@@ -103,7 +103,7 @@ impl Sender {
             return sent.map(Sent::Answered).map_err(|failure| failure.to_string());
         };
         let user = login.credentials(context)?;
-        // A person may take minutes: nobody else waits for them.
+        // A login may take minutes, so it does not hold a place in the queue.
         if let Some(ask) = login.ask(&user, context).await? {
             return Ok(Sent::Asks(ask));
         }
@@ -111,7 +111,7 @@ impl Sender {
         match self.send_in_turn(&sending, &context.caller).await {
             Ok(answer) => Ok(Sent::Answered(answer)),
             Err(Failure::Token(AuthError::LoginNeeded)) => {
-                // The API may want another login, or one for more.
+                // The API may demand a new login, or one with more scopes.
                 let ask = login.ask(&user, context).await?;
                 ask.map(Sent::Asks).ok_or_else(|| login.describe(&AuthError::LoginNeeded))
             }
@@ -244,7 +244,7 @@ impl Sender {
         })
     }
 
-    /// Forgets the tokens that the API refused. Whether another attempt would have others.
+    /// Forgets the tokens that the API refused. Returns whether another attempt would have others.
     async fn forget_tokens(&self, schemes: Option<&[Vec<String>]>, refused: &HeaderValue) -> bool {
         let mut any = false;
         for auth in self.chosen(schemes) {
@@ -266,7 +266,7 @@ impl Sender {
     }
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 pub(super) enum Sent {
     /// The API has answered.
     Answered(Answer),
@@ -283,7 +283,7 @@ struct Sending<'a> {
     user: Option<&'a OAuth>,
 }
 
-/// The reason for which there is no answer.
+/// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The user has no token.

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use sabir_wire::Caller;
 use sabir_wire::types::{Resource, ResourceContents};
 
-/// How many answers are kept. The oldest is dropped when there are more.
+/// How many answers are kept. When there are more, the caller with the most loses its oldest.
 const MAX_ANSWERS: usize = 64;
 
-/// How many bytes all answers have. The oldest are dropped when there are more.
+/// How many bytes all answers have. When there are more, the caller with the most loses its oldest.
 const MAX_BYTES: usize = 64 << 20;
 
 /// The answers of one source, by URI.
@@ -53,7 +53,9 @@ impl Stored {
         answers.push_back(stock);
         let mut total: usize = answers.iter().map(|stock| stock.bytes.len()).sum();
         while answers.len() > MAX_ANSWERS || (total > MAX_BYTES && answers.len() > 1) {
-            total -= answers.pop_front().map_or(0, |oldest| oldest.bytes.len());
+            let at = oldest_of_the_largest(&answers);
+            let dropped = answers.remove(at);
+            total -= dropped.map_or(0, |stock| stock.bytes.len());
         }
         let mime_type = Some(media.to_owned());
         Resource { uri, name: "answer".to_owned(), mime_type, size, ..Resource::default() }
@@ -74,6 +76,18 @@ impl Stored {
     }
 }
 
+/// The place of the oldest answer of the caller that holds the most, so that one caller does not
+/// displace the answers of others. The newest answer is kept in any case.
+fn oldest_of_the_largest(answers: &VecDeque<Stock>) -> usize {
+    let weight = |stock: &Stock| stock.bytes.len() + MAX_BYTES / MAX_ANSWERS;
+    let held = |caller: &Caller| -> usize {
+        answers.iter().filter(|stock| stock.caller.is_same_as(caller)).map(weight).sum()
+    };
+    let older = answers.iter().take(answers.len().saturating_sub(1)).enumerate();
+    // The first of several with the same weight.
+    older.rev().max_by_key(|(_, stock)| held(&stock.caller)).map_or(0, |(at, _)| at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,12 +100,11 @@ mod tests {
         assert!(first.starts_with("api://pets/answers/"));
         assert_eq!(stored.read(&ann, &first).unwrap().body.as_text(), Some("hi"));
         assert!(stored.read(&bob, &first).is_none());
-        for _ in 0..MAX_ANSWERS - 1 {
-            stored.keep(&bob, "text/plain", Vec::new());
-        }
-        assert!(stored.read(&ann, &first).is_some());
-        stored.keep(&bob, "text/plain", Vec::new());
-        assert!(stored.read(&ann, &first).is_none());
+        let bobs: Vec<_> =
+            (0..MAX_ANSWERS).map(|_| stored.keep(&bob, "text/plain", Vec::new()).uri).collect();
+        assert!(stored.read(&ann, &first).is_some(), "another caller displaced it");
+        assert!(stored.read(&bob, &bobs[0]).is_none());
+        assert!(stored.read(&bob, &bobs[1]).is_some());
         let large = stored.keep(&ann, "a/b", vec![0xff; MAX_BYTES]).uri;
         assert!(stored.read(&ann, &large).is_some());
         stored.keep(&ann, "a/b", vec![0; 1]);

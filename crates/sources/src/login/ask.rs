@@ -14,21 +14,21 @@ use super::auth::UserAuth;
 const KEY: &str = "login";
 /// How long a call waits for a person who has agreed to log in.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often it is looked whether the person has done so.
+/// How often to check whether the person has logged in.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What a caller without a login is told.
+/// The response to a caller without a login.
 pub(crate) enum MissingLogin {
     /// The client is asked to open the page.
     Ask(Vec<(String, Question)>),
-    /// The client cannot open pages, or was asked in vain: the link, in words.
+    /// The client cannot open pages, or its user did not log in: a text with the link.
     Words(String),
-    /// There is no page for this caller.
+    /// No page is served for this caller.
     NoPage,
 }
 
-/// What the caller is told before the call can be made to the server of that name; `None` if it can
-/// be made. A caller who `was_asked` and has agreed is waited for.
+/// The response to a caller who must first log in at the server of that name; `None` if the call
+/// can be made. Waits for a caller who `was_asked` and has agreed.
 pub(crate) async fn missing_login(
     name: &str,
     auth: &UserAuth,

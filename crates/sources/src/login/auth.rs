@@ -8,14 +8,14 @@ use sabir_wire::Caller;
 
 use super::vault::Vault;
 
-/// How the access tokens for a server are got, and whose they are.
+/// How the access tokens for a server are obtained, and whose they are.
 #[derive(Clone, Debug)]
 pub struct UserAuth {
-    /// How a token is got.
+    /// How a token is obtained.
     pub settings: OAuthSettings,
     /// Where tokens are kept.
     pub vault: Vault,
-    /// All callers use the credentials of the user who started the process, instead of each his own.
+    /// All callers use the credentials of the user who started the process, instead of their own.
     pub is_shared: bool,
     /// The page on which callers log in, if there is one.
     pub connect: Option<Arc<dyn Connect>>,
@@ -24,7 +24,7 @@ pub struct UserAuth {
 /// A server at which users log in.
 #[derive(Clone, Debug)]
 pub struct LoginServer {
-    /// What users call it.
+    /// Its name for users.
     pub name: String,
     /// Its URL. Credentials are bound to it and to the name.
     pub url: String,
@@ -40,13 +40,13 @@ pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
     /// The URL of a document about us, for authorization servers that read such documents.
     fn document(&self) -> Option<String>;
 
-    /// A link with which this caller, and nobody else, can log in; `None` if a browser cannot prove
-    /// that it is the caller's.
+    /// A link with which only this caller can log in; `None` if a browser cannot prove that it is
+    /// the caller's.
     fn link(&self, caller: &Caller, server: &str, credentials: &Arc<OAuth>) -> Option<String>;
 }
 
-/// Whose credentials are used: the issuer and the name of a caller, and the caller's token if that is
-/// exchanged. What was got for one token is never used for another: it may allow less.
+/// The owner of credentials: the issuer and the name of a caller, and the caller's token if that is
+/// exchanged. Credentials obtained with one token are never used for another, which may allow less.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct User {
     issuer: Box<str>,
@@ -79,8 +79,8 @@ impl std::fmt::Debug for User {
 }
 
 impl UserAuth {
-    /// Whose credentials the calls of a caller use. A caller who is not authenticated has none
-    /// of their own.
+    /// The owner of the credentials that the calls of a caller use. A caller who is not
+    /// authenticated has none of their own.
     pub(crate) fn user(&self, caller: &Caller) -> Result<User, AuthError> {
         if self.settings.grant.exchanges() {
             let token = caller.token().ok_or(AuthError::NoSubject)?;
@@ -127,7 +127,7 @@ impl UserAuth {
         };
         match &user.token {
             Some(token) => settings.subject = Some(token.to_string()),
-            // Nobody calls: what the server offers is listed with our own credentials.
+            // Without a caller, the catalog of the server is listed with our own credentials.
             None if settings.grant.exchanges() => settings.grant = Grant::ClientCredentials,
             None => {}
         }

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 /// How long credentials are kept without being used.
 const LIFE: Duration = Duration::from_secs(90 * 86_400);
 
-/// A lock is free again so long after its node is gone; before, it is renewed this often.
+/// The time after which the lock of a lost node expires, and how often a live node renews it.
 const LOCK_LIFE: Duration = Duration::from_secs(15);
 const RENEW: Duration = Duration::from_secs(5);
 
-/// How often one looks whether a lock is free, and for how long.
+/// How often to check whether a lock is free, and for how long.
 const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -44,7 +44,7 @@ impl SharedSlot {
         serde_json::from_slice(&text).map_err(|error| error.to_string())
     }
 
-    /// To be called with the lock: nobody else writes.
+    /// Must be called with the lock held.
     async fn write(&self, kept: &Kept) -> Result<(), String> {
         let Cluster { store, seal, .. } = &self.cluster;
         let text = serde_json::to_vec(kept).map_err(|error| error.to_string())?;
@@ -59,7 +59,7 @@ impl SharedSlot {
 
     async fn take(&self) -> Result<Locked, String> {
         let Cluster { store, seal, .. } = &self.cluster;
-        // No two seals are the same: it tells our lock from that of others.
+        // Every seal is different, so this one identifies our lock.
         let held = seal.seal(&self.lock_name, b"lock");
         let end = Instant::now() + PATIENCE;
         loop {
@@ -89,7 +89,7 @@ fn away(error: Away) -> String {
     format!("the store of credentials cannot be reached: {error}")
 }
 
-/// A lock that is held. Dropped, it is free.
+/// A held lock. Dropping it releases the lock.
 struct Held {
     cluster: Cluster,
     name: String,
@@ -160,7 +160,7 @@ mod tests {
             parts[nth] = "x";
             assert_eq!(shown(&slot(&store, parts).load().await.unwrap()), "[]");
         }
-        // As many as like count to ten, one after the other.
+        // Ten tasks hold the lock, one after the other.
         let (inside, turns) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let counting = (0..10).map(|_| {
             let (slot, inside, turns) = (slot(&store, ANN), inside.clone(), turns.clone());
@@ -195,7 +195,7 @@ mod tests {
         let waiting = slot(&store, ANN);
         let waiting = tokio::spawn(async move { waiting.lock().await.map(drop) });
         tokio::time::sleep(Duration::from_secs(40)).await;
-        assert!(!waiting.is_finished(), "it is renewed");
+        assert!(!waiting.is_finished(), "the lock is renewed");
         drop(held);
         waiting.await.unwrap().unwrap();
         let dead = slot(&store, ANN);
@@ -205,7 +205,7 @@ mod tests {
         assert!(store.swap(&dead.lock_name, swap).await.unwrap());
         let began = Instant::now();
         slot(&store, ANN).lock().await.unwrap();
-        assert!(began.elapsed() <= LOCK_LIFE + LOOK, "a node that is gone holds it no longer");
+        assert!(began.elapsed() <= LOCK_LIFE + LOOK, "the lock of a lost node expires");
         hub.set_away(true);
         assert!(slot(&store, ANN).load().await.unwrap_err().contains("cannot be reached"));
     }

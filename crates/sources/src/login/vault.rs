@@ -1,8 +1,8 @@
 //! Where credentials are kept: one sealed file for each user of each server, or a record of the store
 //! that the nodes of a cluster share.
 //!
-//! A file is bound to its user, its server and the server's address: copied to the place of
-//! another it does not open. Several processes may share the folder; they take turns at a file.
+//! A file is bound to its user, its server and the server's address: it does not open in the place
+//! of another. Several processes may share the folder; they take turns at a file.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Folder {
 struct Slot {
     folder: Folder,
     path: PathBuf,
-    /// What the seal is bound to.
+    /// The data that the seal is bound to.
     binding: Vec<u8>,
 }
 
@@ -125,7 +125,7 @@ impl Slot {
         if sealed.len() as u64 > MAX_SIZE {
             return Err(io::Error::other(format!("too large (limit {MAX_SIZE} bytes)")));
         }
-        // Such a file is readable by its owner only.
+        // A temporary file is readable by its owner only.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder.path)?;
         file.write_all(&nonce)?;
         file.write_all(&sealed)?;

@@ -1,8 +1,8 @@
-//! What is in a folder of skills.
+//! Reads a folder of skills into a snapshot.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -12,17 +12,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::frontmatter;
 
-/// The most files and bytes of one skill. One with more is not served.
+/// The limits of one skill in files and bytes. A larger one is not served.
 const SKILL_FILES: usize = 512;
 const SKILL_BYTES: usize = 16 << 20;
 
-/// The most files and bytes of all skills of a folder, and the deepest folder. What is beyond is not
+/// The limits of all skills together in files, bytes and folder depth. Files beyond them are not
 /// read.
 const ALL_FILES: usize = 20_000;
 const ALL_BYTES: usize = 256 << 20;
 const DEEPEST: usize = 16;
 
-/// What is not encoded in a segment of a path.
+/// The characters that are not encoded in a path segment.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Everything in a folder of skills, at one moment.
@@ -32,9 +32,9 @@ pub(super) struct Snapshot {
     pub(super) skills: Vec<Loaded>,
     /// The files of all of them, by URI.
     pub(super) files: BTreeMap<String, File>,
-    /// The folders of all of them, by URI, with what is directly in them.
+    /// The folders of all of them, by URI, with their direct contents.
     pub(super) folders: Vec<(String, Vec<Resource>)>,
-    /// What is not served, and why.
+    /// The skills and files that are not served, and why.
     pub(super) problems: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ struct Found {
     files: BTreeMap<String, Vec<u8>>,
     bytes: usize,
     problems: Vec<String>,
-    /// What could not be read. A skill that it belongs to could not be listed as a whole.
+    /// The paths that could not be read. Their skills are incomplete, so they are not served.
     lost: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Snapshot {
         });
         let mains: Vec<String> = mains.map(str::to_owned).collect();
         for folder in mains {
-            // A root that is a skill itself has no path: its name stands for it.
+            // A root that is a skill itself has no path: its name is shown.
             let shown = if folder.is_empty() { own_name.as_deref().unwrap_or("") } else { &folder };
             if let Err(reason) = snapshot.add(&folder, shown, &found) {
                 snapshot.problems.push(format!("{shown}: {reason}"));
@@ -100,7 +100,7 @@ impl Snapshot {
         self.files.values().map(|file| file.bytes.len()).sum()
     }
 
-    /// The URIs whose contents are other ones than in `before`.
+    /// The URIs whose contents differ from those in `before`.
     pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
         let is_changed =
             |(uri, file): &(&String, &File)| before.files.get(*uri).is_some_and(|old| old != *file);
@@ -110,7 +110,8 @@ impl Snapshot {
     fn add(&mut self, folder: &str, shown: &str, found: &Found) -> Result<(), String> {
         let Found { files, lost, .. } = found;
         let beginning = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        if let Some(path) = lost.iter().find(|path| path.starts_with(&beginning)) {
+        if let Some(path) = lost.iter().find(|path| path.starts_with(&beginning) || *path == folder)
+        {
             return Err(format!("the skill is not complete without {path}"));
         }
         let own = files
@@ -167,8 +168,8 @@ impl File {
 }
 
 impl Found {
-    /// Reads the files of a folder, and of those in it. Hidden files and symbolic links are no part of
-    /// a skill.
+    /// Reads the files of a folder and of its subfolders. Hidden files and symbolic links are
+    /// skipped.
     fn walk(&mut self, folder: &Path, path: &str, depth: usize) -> io::Result<()> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
@@ -198,14 +199,16 @@ impl Found {
     }
 
     fn read(&mut self, file: &Path, path: String) {
-        let length = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
-        let is_too_much = length.saturating_add(self.bytes as u64) > ALL_BYTES as u64;
-        if is_too_much || self.files.len() >= ALL_FILES {
-            let limit = format!("limit {ALL_FILES} files and {ALL_BYTES} bytes");
-            return self.lose(path, format!("too many skills ({limit})"));
-        }
-        match std::fs::read(file) {
-            Ok(bytes) => {
+        let left = ALL_BYTES.saturating_sub(self.bytes);
+        let mut bytes = Vec::new();
+        let read = std::fs::File::open(file)
+            .and_then(|file| file.take(left as u64 + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() > left || self.files.len() >= ALL_FILES => {
+                let limit = format!("limit {ALL_FILES} files and {ALL_BYTES} bytes");
+                self.lose(path, format!("too many skills ({limit})"));
+            }
+            Ok(_) => {
                 self.bytes += bytes.len();
                 self.files.insert(path, bytes);
             }

@@ -3,7 +3,7 @@
 use sabir_wire::Raw;
 use serde_json::Value;
 
-/// A `SKILL.md`, taken apart.
+/// A parsed `SKILL.md`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Parsed {
     pub(super) name: String,
@@ -14,10 +14,10 @@ pub(super) struct Parsed {
     pub(super) body: String,
 }
 
-/// The most bytes of fields.
+/// The limit of the fields in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Takes a `SKILL.md` apart, or says what is wrong with it.
+/// Parses a `SKILL.md`. The error is for the operator.
 pub(super) fn parse(text: &str) -> Result<Parsed, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let missing = || "SKILL.md must begin with fields between two lines of `---`".to_owned();

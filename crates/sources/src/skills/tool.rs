@@ -12,8 +12,8 @@ use super::folder::{File, Loaded, Snapshot};
 
 const INPUT: &str = r#"{"type":"object","properties":{"skill":{"type":"string","description":"The name of the skill; without it all skills are listed"},"file":{"type":"string","description":"The path of one of its files; without it the instructions are read"}},"additionalProperties":false}"#;
 
-/// Bytes of the description, which every model reads that may call the tool. Skills that do not fit are
-/// told by a call without arguments.
+/// The limit of the description in bytes: every model that may call the tool reads it. A call
+/// without arguments lists all skills.
 const LONGEST_DESCRIPTION: usize = 8 << 10;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Arguments {
     file: Option<String>,
 }
 
-/// The tool, whose description tells when which skill is wanted.
+/// The tool. Its description says when to use which skill.
 pub(super) fn describe(name: &str, snapshot: &Snapshot) -> Tool {
     let mut description =
         "Reads a skill: instructions for a kind of work, and files that belong to \
@@ -43,7 +43,7 @@ pub(super) fn describe(name: &str, snapshot: &Snapshot) -> Tool {
     Tool { annotations: Some(annotations), ..Tool::new(name, description, input) }
 }
 
-/// What a call reads.
+/// Answers a call.
 pub(super) fn read(snapshot: &Snapshot, arguments: &Raw) -> Result<ToolReply, Problem> {
     let misfit = |error: serde_json::Error| Problem::Arguments(error.to_string().into());
     let Arguments { skill, file } = arguments.read().map_err(misfit)?;

@@ -1,4 +1,4 @@
-//! What a host must check before it uses a file of a skill.
+//! The checks that a host must make before it uses a file of a skill.
 
 use sabir_wire::types::{Skill, SkillFiles};
 use serde_json::Value;
@@ -30,8 +30,8 @@ pub enum BadSkillFile {
     Fields(String),
 }
 
-/// Checks the contents of a file of a skill against the entry that was listed: its size, its digest,
-/// and of the `SKILL.md` that its fields are those of the entry. Contents that fail must not be used.
+/// Checks the contents of a file of a skill against the entry that was listed: its size, its
+/// digest, and the fields of `SKILL.md`. Contents that fail must not be used.
 pub fn verify(skill: &Skill, uri: &str, contents: &[u8]) -> Result<(), BadSkillFile> {
     if let SkillFiles::Listed(files) = &skill.files {
         let listed = files.iter().find(|file| file.uri == uri);

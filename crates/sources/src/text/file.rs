@@ -29,7 +29,7 @@ pub enum BadFile {
     /// It is too large.
     #[error("{} is too large (limit {MAX_FILE} bytes)", .0.display())]
     TooLarge(PathBuf),
-    /// There is no memory for it now.
+    /// The memory budget has no room for it now.
     #[error(transparent)]
     NoMemory(#[from] MemoryFull),
 }
@@ -39,7 +39,7 @@ pub(crate) struct Contents {
     mime_type: String,
     /// Text, or bytes that are not UTF-8.
     body: Result<String, Vec<u8>>,
-    /// Until the result is counted.
+    /// The memory of the contents, held until that of the result is counted.
     _memory: Hold,
 }
 

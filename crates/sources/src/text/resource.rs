@@ -46,7 +46,8 @@ impl Source for TextResource {
                 Holding::Text(text) => {
                     let mime_type = resource.mime_type.unwrap_or_default();
                     let contents = ResourceContents::text(resource.uri, mime_type, text);
-                    // It does not change before the server is restarted, like the list.
+                    // The text is fixed until a restart, so clients may cache it as long as the
+                    // list.
                     ResourceReply { cache: Offer::default().cache, ..contents.into() }
                 }
                 // A file may change at any time.

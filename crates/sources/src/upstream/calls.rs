@@ -13,17 +13,17 @@ use tokio::time::Instant;
 use super::instance::{InUse, Routed};
 use super::tasks::RemoteTask;
 
-/// How long further questions are waited for when there is one: those that are asked at once are
-/// also shown at once.
+/// How long to wait for further questions after the first, so that questions that are asked
+/// together are also shown together.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// A call that is alive at the upstream. Dropping it cancels it and refuses its questions; those that
-/// another call may have asked go to that.
+/// A call in flight at the upstream. Dropping it cancels it and refuses its questions. Questions
+/// that another call may have asked are routed again.
 #[derive(Debug)]
 pub(super) struct LiveCall {
     call: Call,
     pub(super) method: Method,
-    /// What may belong to it.
+    /// Messages of the upstream that name no call and may belong to this one.
     routed: mpsc::Receiver<Routed>,
     caller: Caller,
     /// The questions that its client has not answered, by their keys; whether another call may have
@@ -31,22 +31,22 @@ pub(super) struct LiveCall {
     questions: Vec<(String, Asked, bool)>,
     asked: usize,
     in_use: InUse,
-    /// Told when it ends.
+    /// Reports the end of the call to observers.
     pub(super) outgoing: Outgoing,
-    /// `None` once it was parked: calls that wait for people must not keep others from running.
+    /// `None` once the call was parked: calls that wait for people must not block others.
     permit: Option<RunningCall>,
     /// The task whose result it waits for.
     task: Option<RemoteTask>,
 }
 
-/// How far a call has come.
+/// The state of a call when [`LiveCall::advance`] returns.
 #[derive(Debug)]
 pub(super) enum Step {
     /// It ended.
     Done(Result<Reply, CallError>),
-    /// The upstream asks.
+    /// The upstream has asked questions.
     Asked,
-    /// Its client does not want it any more.
+    /// The client cancelled the call.
     Cancelled,
 }
 
@@ -73,7 +73,7 @@ impl LiveCall {
         }
     }
 
-    /// It waits for the result of a task.
+    /// Sets the task whose result this call waits for.
     pub(super) fn result_of(&mut self, task: RemoteTask) {
         self.task = Some(task);
     }
@@ -141,8 +141,8 @@ impl LiveCall {
     }
 
     fn ask(&mut self, asked: Asked, is_uncertain: bool) {
-        // Servers ask for roots on their own, too, as soon as a session begins. Such a question must
-        // not end a call that only happens to run.
+        // Servers also ask for roots by themselves when a session begins. This must not end a call
+        // that only happens to run.
         let question = asked.question();
         if *question == Question::Roots && !self.in_use.0.can_answer(self.key(), question) {
             let error = ErrorObject::new(Code::METHOD_NOT_FOUND, "the client has no roots");
@@ -177,13 +177,13 @@ impl LiveCall {
         Some(self.questions.swap_remove(at).1)
     }
 
-    /// The call waits for its client: others may run instead.
+    /// Parks the call while its client is asked: other calls may run instead.
     pub(super) fn rest(&mut self) {
         self.permit = None;
         self.in_use.0.set_parked(self.key(), true);
     }
 
-    /// The client has answered.
+    /// Unparks the call: its client has answered.
     pub(super) fn wake(&mut self) {
         self.in_use.0.set_parked(self.key(), false);
     }

@@ -13,11 +13,11 @@ const MAX_ITEMS: usize = 10_000;
 /// Pages of one list. Further ones are not asked for, which is reported.
 const MAX_PAGES: usize = 500;
 
-/// How long a page may take. Without an end, nothing would be listed any more.
+/// The time limit of a page. A listing that never ends would block all later ones.
 const LIST_TIME: Duration = Duration::from_secs(60);
 
-/// Asks for all lists that the server says it has. The second value says what was left out. A list
-/// that the server refuses does not take the others with it: what is `known` of it stays.
+/// Asks for all lists that the server says it has. The second value says what was left out. If the
+/// server refuses one list, its `known` items are kept and the other lists are still read.
 pub(super) async fn list(
     client: &Client,
     server: &ServerInfo,
@@ -39,7 +39,7 @@ pub(super) async fn list(
     if has.tools {
         let tools = all(client, Request::ListTools, &mut left_out).await;
         catalog.tools = match tools {
-            // It may be able to in a moment, and nothing is known of it so far.
+            // Nothing is known of this server yet, and a later attempt may succeed.
             Err(CallError::Rpc(error)) if is_new && error.code != Code::METHOD_NOT_FOUND => {
                 return Err(CallError::Rpc(error));
             }
@@ -68,7 +68,7 @@ pub(super) async fn list(
     Ok((catalog, left_out))
 }
 
-/// A list, or what is known of it if the server refuses it.
+/// A list, or its known items if the server refuses it.
 fn or_known<T: Listed>(
     listed: Result<Vec<T>, CallError>,
     known: Vec<T>,
@@ -103,7 +103,7 @@ async fn all<T: Listed>(
         let reply = client.call(page.with(options)).await?;
         let (page, bad) = ListPage::<T>::read_tolerantly(&reply.raise()?)
             .map_err(|error| CallError::Invalid(error.to_string()))?;
-        // One line is enough to say that there is more.
+        // At most 8 invalid items of a page are reported.
         left_out.extend(bad.iter().take(8).map(|bad| format!("left out: {bad}")));
         let room = MAX_ITEMS - items.len();
         let is_too_long = page.items.len() > room;

@@ -20,8 +20,8 @@ pub struct BadPattern {
 }
 
 impl Filter {
-    /// Passes on names that a pattern of `allow` matches, or any without such patterns, unless a
-    /// pattern of `deny` matches.
+    /// Passes on names that match a pattern of `allow` (`None`: all names) and no pattern of
+    /// `deny`.
     pub fn new(allow: Option<&[String]>, deny: &[String]) -> Result<Self, BadPattern> {
         Ok(Self { allow: allow.map(set).transpose()?, deny: set(deny)? })
     }

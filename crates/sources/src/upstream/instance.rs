@@ -29,7 +29,7 @@ pub(super) struct Instance {
     pub(super) credentials: Option<Arc<OAuth>>,
     /// The credentials are those of one caller.
     is_personal: bool,
-    /// The session of the legacy era that alone uses it.
+    /// The legacy session that the instance belongs to, if any.
     conversation: Option<Weak<Conversation>>,
     state: Mutex<State>,
     has_refused: AtomicBool,
@@ -38,14 +38,15 @@ pub(super) struct Instance {
 #[derive(Debug)]
 struct State {
     calls: BTreeMap<CallKey, Route>,
-    /// Whose calls are being sent. They have no key before, and the upstream may ask at once.
+    /// The clients of calls that are being sent. Such a call has no key yet, but the upstream may
+    /// already ask.
     beginning: Vec<Arc<Whose>>,
-    /// What such a call may have said, at most [`MAX_ROUTED`].
+    /// Messages that may belong to such a call, at most [`MAX_ROUTED`].
     early: Vec<Routed>,
-    /// How many hold it.
+    /// The number of [`InUse`] guards.
     users: usize,
     last_used: Instant,
-    /// The log level that a legacy upstream was told.
+    /// The log level that was set at a legacy upstream.
     level: Option<Level>,
     /// The connection, while it is open.
     link: Option<OpenLink>,
@@ -70,12 +71,12 @@ impl Whose {
     }
 }
 
-/// The way to a call.
+/// How messages reach a call.
 #[derive(Debug)]
 struct Route {
     client: Arc<Whose>,
     capabilities: ClientCapabilities,
-    /// It waits for its client.
+    /// The call waits for its client.
     is_parked: bool,
     sender: mpsc::Sender<Routed>,
 }
@@ -87,7 +88,7 @@ impl Route {
     }
 }
 
-/// Something of the upstream that belongs to no call for certain.
+/// A message of the upstream that does not say which call it belongs to.
 #[derive(Debug)]
 pub(super) enum Routed {
     Question(Asked),
@@ -122,12 +123,12 @@ impl Instance {
         self.is_personal
     }
 
-    /// The task that ends with the instance.
+    /// Sets the task that is aborted with the instance.
     pub(super) fn set_follower(&self, task: AbortHandle) {
         self.lock().follower = Some(task);
     }
 
-    /// Begins a call. A legacy upstream is first told which log messages are wanted.
+    /// Begins a call. The log level of a legacy upstream is set first.
     pub(super) async fn begin(
         self: &Arc<Self>,
         request: CallRequest,
@@ -136,7 +137,7 @@ impl Instance {
     ) -> Result<LiveCall, CallError> {
         let in_use = InUse::new(self);
         if let Some(level) = context.call.log_level() {
-            self.lower_level(level).await;
+            Box::pin(self.lower_level(level)).await;
         }
         let method = request.method();
         let conversation = context.conversation.as_ref().map(|one| one.number);
@@ -151,8 +152,8 @@ impl Instance {
         Ok(LiveCall::new(call, method, routed, context.caller.clone(), in_use, permit))
     }
 
-    /// The level of a legacy upstream is that of the client who wants most; each client gets no more
-    /// than it wants.
+    /// Lowers the log level of a legacy upstream if this client wants more messages. Each client
+    /// still gets only the messages of its own level.
     async fn lower_level(&self, wanted: Level) {
         if self.lock().level.is_some_and(|level| level <= wanted) {
             return;
@@ -167,13 +168,14 @@ impl Instance {
         }
         match self.client.start(Request::SetLevel(wanted)).await {
             Ok(call) => drop(tokio::spawn(call.result())),
-            // It was not told: the next call tries again.
+            // The request was not sent: the next call tries again.
             Err(_) => self.lock().level = None,
         }
     }
 
-    /// Hands something to the call that it may belong to. It must not reach another client: if calls
-    /// of several clients could be meant, a question is refused and all else is dropped.
+    /// Routes a message to the call that it may belong to. It must not reach another client: if
+    /// calls of several clients are candidates, a question is refused and any other message is
+    /// dropped.
     pub(super) fn route(&self, routed: Routed) {
         let mut state = self.lock();
         let place = state.place(&routed);
@@ -194,7 +196,7 @@ impl Instance {
         }
     }
 
-    /// Only the first refusal is a warning: an upstream may ask for ever.
+    /// Only the first refusal is logged as a warning: an upstream may ask again and again.
     fn refuse(&self, routed: Routed, reason: &'static str) {
         match routed {
             Routed::Question(asked) => {
@@ -223,8 +225,8 @@ impl Instance {
         }
     }
 
-    /// The link was opened anew: the upstream knows nothing of what it was told before. Gives whether
-    /// it was open before.
+    /// Notes that the link was opened: the upstream does not know the log level. Returns whether it
+    /// was open before.
     pub(super) fn on_opened(&self, link: OpenLink) -> bool {
         let mut state = self.lock();
         state.level = None;
@@ -235,7 +237,7 @@ impl Instance {
         was_open
     }
 
-    /// The link has ended.
+    /// Notes that the link has ended.
     pub(super) fn on_closed(&self) {
         let ended = self.lock().link.take();
         drop(ended);
@@ -251,7 +253,7 @@ impl Instance {
         self.conversation.as_ref().is_some_and(|one| one.strong_count() == 0)
     }
 
-    /// How long nobody has used it; `None` while somebody does.
+    /// How long the instance has been unused; `None` while it is in use.
     pub(super) fn idle_time(&self) -> Option<Duration> {
         let state = self.lock();
         (state.users == 0).then(|| state.last_used.elapsed())
@@ -262,7 +264,7 @@ impl Instance {
     }
 }
 
-/// Where something belongs that names no call.
+/// The destination of a message that names no call.
 enum Place {
     /// To this call.
     Call(mpsc::Sender<Routed>),
@@ -272,7 +274,7 @@ enum Place {
 }
 
 impl State {
-    /// The call that something may belong to, of the only client that can be meant.
+    /// The call that a message may belong to, if all candidates are calls of one client.
     fn place(&self, routed: &Routed) -> Place {
         let asked = match routed {
             Routed::Question(asked) => Some(asked),
@@ -333,7 +335,7 @@ impl Drop for Instance {
     }
 }
 
-/// Somebody uses an instance: it is not stopped meanwhile.
+/// Keeps an instance from being stopped while it is in use.
 #[derive(Debug)]
 pub(super) struct InUse(pub(super) Arc<Instance>);
 

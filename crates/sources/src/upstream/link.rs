@@ -1,4 +1,4 @@
-//! A connection to an upstream while it is open, for those who watch the server.
+//! An open connection to an upstream, whose end is reported to observers.
 
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ use super::server::Upstream;
 use crate::login::{MissingLogin, missing_login};
 
 impl Upstream {
-    /// What the caller must be asked before the call can be made; `None` if it can be made.
+    /// The questions to the caller that must precede the call; `None` if it can be made now.
     pub(super) async fn ask_login(
         &self,
         instance: &Instance,

@@ -1,4 +1,4 @@
-//! What an upstream offers, under the names that our clients see.
+//! The offer of an upstream, under the names that our clients see.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -68,7 +68,7 @@ impl Mapping {
         self.naming.resources.passes(uri)
     }
 
-    /// What is offered of an upstream's catalog.
+    /// The offer made from an upstream's catalog.
     pub(super) fn apply(&self, catalog: &UpstreamCatalog) -> Mapped {
         let mut mapped = Mapped::default();
         let offer = &mut mapped.offer;
@@ -99,7 +99,7 @@ impl Mapping {
             let markdown = || uri.ends_with(".md").then(|| "text/markdown".to_owned());
             listed.get(uri).map(|kind| (*kind).clone()).or_else(markdown)
         };
-        // The upstream alone knows what is in a skill that it generates.
+        // Only the upstream knows the files of a dynamic skill.
         let is_known = |one: &&Skill| !catalog.reads_folders || one.files != SkillFiles::Dynamic;
         let known: Vec<_> = offer.skills.iter().filter(is_known).cloned().collect();
         offer.folders = Skill::folders(&known, kind);
@@ -165,7 +165,7 @@ impl Mapping {
         ResourceTemplate { uri_template, ..template.clone() }
     }
 
-    /// The entry and its files get the same beginning, so that reads and digests still fit.
+    /// The entry and its files get the same prefix, so that reads and digests still match.
     fn skill(&self, skill: &Skill) -> Skill {
         let outward = |uri: &str| self.uris.outward(uri).into_owned();
         let files = match &skill.files {

@@ -1,5 +1,5 @@
-//! The last known catalog of an upstream, kept on disk: its tools are listed although it is cold or
-//! down.
+//! The last known catalog of an upstream, kept on disk: its tools are listed while it is not
+//! running.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -10,7 +10,7 @@ use sabir_wire::types::{Prompt, Resource, ResourceTemplate, Skill, Tool};
 use sabir_wire::{Raw, ReadJson, Revision, WriteJson};
 use serde::{Deserialize, Serialize};
 
-/// What an upstream offers, under its own names.
+/// The catalog of an upstream, under its own names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct UpstreamCatalog {
     pub(super) tools: Vec<Tool>,
@@ -56,8 +56,8 @@ impl Memory {
     /// A longer file is not read, and not written.
     const MAX_SIZE: u64 = 32 << 20;
 
-    /// The memory of the upstream `name` in `folder`. `target` is how it is reached: another target
-    /// under the same name is not taken for it.
+    /// The memory of the upstream `name` in `folder`. `target` says how it is reached: the same
+    /// name with another target has another file.
     pub fn new(folder: &Path, name: &str, target: &str) -> Self {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let plain: String = name.chars().take(64).map(plain).collect();
@@ -76,8 +76,7 @@ impl Memory {
         Some((stored.read(), age.unwrap_or_default()))
     }
 
-    /// Notes that the upstream is being asked; `false` if that was noted before, and nothing came of
-    /// it.
+    /// Records an attempt to list the upstream; `false` if an earlier attempt has not succeeded.
     pub(super) fn note_attempt(&self) -> bool {
         let note = self.path.with_extension("tried");
         let _ = note.parent().map(fs::create_dir_all);
@@ -99,7 +98,7 @@ impl Memory {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(&text)?;
         file.persist(&self.path)?;
-        // It answers: the next one that asks it without a catalog waits for it again.
+        // The upstream answers: a later start without a catalog waits for it again.
         let _ = fs::remove_file(self.path.with_extension("tried"));
         Ok(())
     }
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_no_catalog() {
+    fn a_broken_file_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let memory = Memory::new(folder.path(), "a", "b");
         for text in ["", "{", "[]", "{\"tools\":[{}]}"] {

@@ -10,14 +10,14 @@ use tokio::task::AbortHandle;
 use super::calls::LiveCall;
 use super::tasks::RemoteTask;
 
-/// What a client keeps for us, sealed, while it is asked.
+/// The state that a client keeps for us, sealed, while it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// The call is alive, under this name.
+    /// The call is parked under this name.
     Parked(String),
-    /// The upstream ended its call with questions; it is called again with the answers to these,
-    /// and with its own state.
+    /// The upstream ended its call with these questions; it is called again with the answers and
+    /// with its own state.
     Repeat { asked: Vec<String>, state: String },
     /// The upstream works on a task of this id.
     Task(Box<str>),
@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-/// What waits for the answers of its client.
+/// A call or a task that waits for the answers of its client.
 #[derive(Debug)]
 pub(super) enum Waiting {
     Call(LiveCall),
@@ -55,7 +55,7 @@ impl Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Parked(Mutex<HashMap<String, (Waiting, Timer)>>);
 
-/// The task that ends a call when its time is over. It is not needed when the call goes on.
+/// The task that ends a parked call at its deadline. Aborted when the call is resumed.
 #[derive(Debug)]
 pub(super) struct Timer(pub(super) AbortHandle);
 
@@ -66,11 +66,11 @@ impl Drop for Timer {
 }
 
 impl Parked {
-    /// One more is refused.
+    /// The limit of parked calls. A further one is refused.
     pub(super) const MAX: usize = 4096;
 
-    /// Keeps a call; gives the name to ask for it. If there are too many, the call ends. `timer` ends
-    /// the call of a name later.
+    /// Parks a call and returns its name. `timer` starts the task that ends the call of that name
+    /// later. If too many are parked, the call ends.
     pub(super) fn insert(
         &self,
         call: Waiting,
@@ -93,7 +93,8 @@ impl Parked {
         if is_theirs { calls.remove(name).map(|(call, _)| call) } else { None }
     }
 
-    /// Ends a call: its questions are refused, and the upstream is told. `false` if it is not there.
+    /// Ends a call: its questions are refused, and it is cancelled at the upstream. `false` if
+    /// there is no such call.
     pub(super) fn end(&self, name: &str) -> bool {
         // Dropped outside of the lock.
         let call = self.lock().remove(name);

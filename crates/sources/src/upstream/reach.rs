@@ -85,7 +85,7 @@ impl Reach {
         }
     }
 
-    /// Tells this server from others, without secrets.
+    /// A text that identifies this server, without secrets.
     pub fn identity(&self) -> String {
         match self {
             Self::Program { program, arguments, cwd, .. } => {
@@ -102,7 +102,7 @@ impl Reach {
         Some(LoginServer { name: name.to_owned(), url, http })
     }
 
-    /// How its access tokens are got; `None` if it needs none.
+    /// How its access tokens are obtained; `None` if it needs none.
     pub(super) fn auth(&self) -> Option<&UserAuth> {
         match self {
             Self::Web(target) => target.auth.as_deref(),
@@ -110,7 +110,7 @@ impl Reach {
         }
     }
 
-    /// Whose credentials the calls of a caller use; `None` if there are none.
+    /// The owner of the credentials that the calls of a caller use; `None` if there are none.
     pub(super) fn user(&self, caller: &Caller) -> Result<Option<User>, AuthError> {
         self.auth().map(|auth| auth.user(caller)).transpose()
     }
@@ -135,7 +135,7 @@ impl Reach {
         find(program, &environment(env), cwd).is_none().then_some(program.as_path())
     }
 
-    /// The way of its messages, as OpenTelemetry names it.
+    /// The transport, by its name in OpenTelemetry.
     pub(super) fn network(&self) -> &'static str {
         match self {
             Self::Program { .. } => "pipe",
@@ -143,8 +143,8 @@ impl Reach {
         }
     }
 
-    /// A transport of its own for each instance. A program that is not there fails when it is
-    /// started: it must not keep others from being served.
+    /// A new transport for one instance. A missing program fails only when it is started, so that
+    /// other sources are still served.
     pub(super) fn transport(
         &self,
         supervisor: &Supervisor,
@@ -175,8 +175,8 @@ fn find(program: &Path, env: &[(OsString, OsString)], cwd: &Path) -> Option<Path
     which::which_in(program, search, cwd).ok()
 }
 
-/// The variables of our own environment that every upstream gets, as other clients of MCP do it, and
-/// what package runners need. No other variable is passed on: it may be a secret.
+/// The variables of our own environment that every upstream gets: those that other MCP clients pass
+/// on, and those that package runners need. No other variable is passed on: it may be a secret.
 const INHERITED: [&str; 13] = [
     "HOME",
     "LOGNAME",

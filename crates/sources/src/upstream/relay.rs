@@ -1,4 +1,4 @@
-//! A call of our client becomes a call of the upstream, and its outcome that of our client's.
+//! Relays the calls of our clients to the upstream.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use super::uris::UriNames;
 /// How often a request that certainly did not arrive is sent again.
 const MAX_RESENDS: usize = 2;
 
-/// A result that is longer is taken apart by the computing pool.
+/// A longer result is parsed in the computing pool.
 const READ_IN_PLACE: usize = 256 << 10;
 
 impl Upstream {
-    /// Makes a request of our client at the upstream.
+    /// Relays a request of our client to the upstream.
     pub(super) fn relay<T: 'static>(
         self: &Arc<Self>,
         request: Request,
@@ -34,13 +34,15 @@ impl Upstream {
         Box::pin(async move { upstream.attempt(request, context).await })
     }
 
+    /// Rare paths are boxed here and below: the future of every call is as large as its largest
+    /// part.
     async fn attempt<T>(self: Arc<Self>, request: Request, context: Context) -> Answer<T> {
         let state = context.state.as_ref();
         let state = state.map(|state| State::read(state).ok_or_else(ended)).transpose()?;
         match state {
             Some(State::Parked(name)) => {
                 match self.parked.take(&name, &context.caller).ok_or_else(ended)? {
-                    Waiting::Task(task) => self.resume_task(task, &context).await,
+                    Waiting::Task(task) => Box::pin(self.resume_task(task, &context)).await,
                     Waiting::Call(mut live) => {
                         live.wake();
                         live.answer(&context.answers, &context.refusals);
@@ -56,7 +58,8 @@ impl Upstream {
             }
             Some(State::Task(id)) => {
                 let instance = self.instance(&context)?;
-                self.follow_task(RemoteTask::known(id, &instance, &context), &context).await
+                let task = RemoteTask::known(id, &instance, &context);
+                Box::pin(self.follow_task(task, &context)).await
             }
             // The upstream has not seen the request.
             login @ Some(State::Login) => self.begin(request, context, login).await,
@@ -81,10 +84,10 @@ impl Upstream {
         }
         drop(instance);
         let mut outgoing = self.outgoing(&request, &context);
-        // To a client without tasks the upstream answers as it does without them.
+        // Tasks are declared to the upstream only if our client knows them.
         let knows_tasks = context.capabilities.has_extension(TASKS);
         let mut request = CallRequest::new(request).with(options(&context, &outgoing, knows_tasks));
-        // Progress begins the time limit again, whether or not the client wants to hear of it.
+        // Progress restarts the time limit, so it is requested even if our client does not want it.
         request.options.progress |= self.settings.timeout.is_some();
         for resends in 0.. {
             let refused = |full: QueueFull| {
@@ -121,13 +124,13 @@ impl Upstream {
             match error {
                 CallError::Unsent(_) if resends < MAX_RESENDS => {}
                 error if is_unknown_header(&error) && resends < 1 => {
-                    // The tool wants arguments repeated that its last known schema did not.
-                    let _ = instance.client.list_tools().await;
+                    // The tool wants arguments in headers that its last known schema did not name.
+                    let _ = Box::pin(instance.client.list_tools()).await;
                 }
                 error => {
                     let revision = instance.client.server().map(|server| server.revision);
                     outgoing.end(revision, Some(&error_type(&error)));
-                    // The upstream may want another login, or one for more.
+                    // The upstream may demand a new login, or one with more scopes.
                     if error.auth() == Some(&AuthError::LoginNeeded)
                         && let Some(ask) =
                             self.ask_login(&instance, &context, state.as_ref()).await?
@@ -141,7 +144,7 @@ impl Upstream {
         Err(cancelled())
     }
 
-    /// Tells those who observe the call of a request to the upstream.
+    /// Reports the request to the upstream to the observers of the call.
     fn outgoing(&self, request: &Request, context: &Context) -> Outgoing {
         let name: Option<&str> = match request {
             Request::CallTool(call) => Some(&call.name),
@@ -163,7 +166,7 @@ impl Upstream {
         self.finish(live, step).await
     }
 
-    /// The same, if the call may have become a task.
+    /// Finishes a call, or follows the task that it has become.
     async fn conclude<T>(
         self: &Arc<Self>,
         mut live: LiveCall,
@@ -178,9 +181,9 @@ impl Upstream {
             Some(task) => {
                 let server = live.in_use().0.client.server();
                 live.outgoing.end(server.map(|server| server.revision), None);
-                // Others may run instead.
+                // Frees the place of the call: others may run instead.
                 drop(live);
-                self.follow_task(task, context).await
+                Box::pin(self.follow_task(task, context)).await
             }
             None => self.finish(live, step).await,
         }
@@ -227,7 +230,7 @@ impl Upstream {
         Ok(Outcome::NeedInput(Ask { questions, state, takes_refusals, only_here: true }))
     }
 
-    /// A call whose client does not answer ends.
+    /// Ends a parked call if its client does not answer in time.
     fn end_later(self: &Arc<Self>, name: String) -> Timer {
         let (upstream, time) = (Arc::downgrade(self), self.settings.question_time);
         let task = tokio::spawn(async move {
@@ -239,7 +242,7 @@ impl Upstream {
         Timer(task.abort_handle())
     }
 
-    /// Takes a result apart; a long one in the computing pool.
+    /// Parses a result; a long one in the computing pool.
     async fn read(self: &Arc<Self>, share: u64, reply: Reply) -> Result<ReadReply, Problem> {
         let failed = |error: &dyn Display| {
             Problem::ToolFailed(format!("upstream `{}`: {error}", self.settings.name).into())
@@ -293,7 +296,7 @@ impl Upstream {
     }
 }
 
-/// What a result says.
+/// A parsed result.
 struct ReadReply {
     is_tool_error: bool,
     /// The result for our client, or questions to it.
@@ -315,12 +318,12 @@ fn repeat(questions: Questions) -> Ask {
     let Questions { questions, state, .. } = questions;
     let asked = questions.iter().map(|(key, _)| key.clone()).collect();
     let state = state.map(|state| State::Repeat { asked, state });
-    // The modern era has no errors among its answers.
+    // In the modern era a client cannot answer with an error.
     Ask { questions, state: state.and_then(|state| state.write()), ..Ask::default() }
 }
 
-/// What the upstream learns of our client: its trace, what it can be asked, what it wants to hear.
-/// Never its credentials.
+/// The options of a relayed call: the trace, capabilities and log level of our client, and whether
+/// it wants progress. Never its credentials.
 pub(super) fn options(context: &Context, outgoing: &Outgoing, with_tasks: bool) -> CallOptions {
     let mut meta = context.meta.clone();
     if let Some(trace) = outgoing.traceparent() {
@@ -338,8 +341,8 @@ pub(super) fn options(context: &Context, outgoing: &Outgoing, with_tasks: bool) 
     }
 }
 
-/// Extensions that change how a call is made end here, but for tasks, which are followed; those of
-/// the client's display pass.
+/// The capabilities that the upstream sees. Of the extensions, only views and (if wanted) tasks are
+/// passed on: others may change how a call is made.
 fn capabilities(own: &ClientCapabilities, with_tasks: bool) -> ClientCapabilities {
     let ui = own.extra.get("extensions").and_then(|all| all.member(UI));
     let mut passed = ClientCapabilities { extra: sabir_wire::Extra::NONE, ..own.clone() };
@@ -349,8 +352,8 @@ fn capabilities(own: &ClientCapabilities, with_tasks: bool) -> ClientCapabilitie
     if with_tasks { passed.with_extension(TASKS, "{}") } else { passed }
 }
 
-/// Changes a call that was refused because it must be a task; `false` if that was not the reason.
-/// Our client waits for the result, if it knows no tasks.
+/// Turns a call that was refused because it must be a task into a task; `false` if that was not the
+/// reason. A client that knows no tasks waits for the result.
 fn demand_task(
     request: &mut CallRequest,
     instance: &Instance,

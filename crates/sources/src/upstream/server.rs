@@ -1,4 +1,4 @@
-//! An upstream server: its instances, what it offers, what it says.
+//! An upstream server: its instances, its catalog, its events.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use super::settings::{SESSION_IDLE, Scope, Settings};
 use crate::age::age;
 use crate::login::User;
 
-/// An upstream, and what is known of it.
+/// An upstream, and its known catalog.
 #[derive(Debug)]
 pub(super) struct Upstream {
     pub(super) settings: Settings,
@@ -36,31 +36,31 @@ pub(super) struct Upstream {
     pub(super) known: Mutex<Known>,
     pub(super) handle: OnceLock<SourceHandle>,
     listing: Mutex<Listing>,
-    /// Told when an attempt to list it has ended.
+    /// Notified when an attempt to list the catalog has ended.
     learned: Notify,
     pub(super) instances: Mutex<HashMap<Option<Session>, Arc<Instance>>>,
     pub(super) parked: Parked,
     pub(super) queue: CallQueue,
-    /// It was asked for its catalog before, by another process, and nothing came of it.
+    /// An earlier process tried to list the catalog, without success.
     pub(super) was_in_vain: bool,
-    /// The URIs that somebody watches, as the upstream knows them.
+    /// The watched URIs, as the upstream knows them.
     pub(super) watched: Mutex<BTreeSet<Box<str>>>,
     /// How often a connection was opened again.
     pub(super) restarts: AtomicU64,
 }
 
-/// Whose instance it is: the caller, and the session of the legacy era.
+/// The owner of an instance: the caller, and the session of the legacy era.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
     user: User,
     conversation: Option<u64>,
 }
 
-/// What is known of the catalog.
+/// The known catalog, and its state.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) catalog: Option<UpstreamCatalog>,
-    /// When it was learned; `None` if it was learned from this process.
+    /// When an earlier process listed it; `None` if this process has.
     pub(super) remembered: Option<SystemTime>,
     /// When it was last listed.
     pub(super) listed: Option<Instant>,
@@ -69,32 +69,32 @@ pub(super) struct Known {
     pub(super) failure: Option<String>,
 }
 
-/// Whether the catalog is being listed, and whether it has changed since that began.
+/// Whether the catalog is being listed, and with what it must be listed again after that.
 #[derive(Debug, Default)]
 struct Listing {
     is_running: bool,
-    is_wanted: bool,
+    next: Option<(Arc<Instance>, Arc<ServerInfo>)>,
 }
 
-/// The least time between two lists.
+/// The shortest time between two listings.
 const LIST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Parts that are left out of a list and named in the log. The console and `sabir check` name all.
+/// How many omissions of a listing are logged. The console and `sabir check` show all.
 const MAX_SAID: usize = 8;
 
 /// Instances of sessions. When full, the one that was idle longest is stopped; if all are in use,
 /// a call of a further session is refused.
 const MAX_INSTANCES: usize = 256;
 
-/// Calls that wait for others. One more displaces the newest call of the caller who has most, or is
-/// refused.
+/// Calls that wait in the queue. When full, a further call displaces the newest one of the caller
+/// with the most waiting calls, or is refused.
 const MAX_WAITING: usize = 1024;
 
-/// How often idle instances are looked for.
+/// How often instances are checked for being idle.
 const IDLE_CHECK: Duration = Duration::from_secs(1);
 
 impl Upstream {
-    /// What it offered the last time is known from the beginning.
+    /// An upstream that is not started. Its last known catalog is loaded.
     pub(super) fn new(settings: Settings, reach: Reach, supervisor: &Supervisor) -> Arc<Self> {
         let mapping = Mapping::new(&settings.name, settings.naming.clone(), settings.task);
         let now = SystemTime::now();
@@ -188,12 +188,12 @@ impl Upstream {
     }
 
     fn connect(&self, credentials: Option<Arc<OAuth>>) -> Client {
-        // A legacy upstream is told once what may be asked: everything. Whether the client of a call
-        // can be asked is found out when it is.
-        // It may offer views to those only who can show them, which our clients may.
+        // A legacy upstream learns our capabilities once, so all are declared; whether the client
+        // of a call can answer is checked for each question. Views are declared because our clients
+        // may show them.
         let capabilities = ClientCapabilities::everything().with_extension(UI, UI_CLIENT);
         let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
-        // The client of each call waits as long as it likes.
+        // The client of each call decides how long to wait.
         config.limits.call_time = self.settings.timeout;
         config.limits.call_max = None;
         config.reconnect.eager = self.settings.eager;
@@ -202,7 +202,7 @@ impl Upstream {
         Client::without_answers(self.reach.transport(&self.supervisor, credentials), config)
     }
 
-    /// Follows an instance as long as it is there: what it offers, what it says, whether it is used.
+    /// Spawns the task that handles the events of an instance, and stops it when it is unused.
     fn follow(self: &Arc<Self>, session: Option<Session>, instance: &Arc<Instance>) {
         let upstream = Arc::downgrade(self);
         let events = instance.client.events();
@@ -227,13 +227,14 @@ impl Upstream {
         instance.set_follower(task.abort_handle());
     }
 
-    /// Stops an instance whose session has ended, or that nobody has used for long.
+    /// Stops an instance whose session has ended or that has been idle for long; `false` if it is
+    /// still wanted.
     fn stop_unused(&self, session: Option<&Session>, instance: &Arc<Instance>) -> bool {
         let mut instances = lock(&self.instances);
         if !instance.is_left() && !self.is_idle(instance) {
             return false;
         }
-        // Another one may have taken its place.
+        // Another instance may have taken its place.
         let key = session.cloned();
         let is_kept = instances.get(&key).is_some_and(|kept| Arc::ptr_eq(kept, instance));
         let removed = is_kept.then(|| instances.remove(&key));
@@ -267,29 +268,37 @@ impl Upstream {
                     tracing::info!("upstream `{}`: opened again", self.settings.name);
                 }
                 instance.client.watch(self.filter(&server));
-                // What a user's own credentials show is for everybody only if nothing else is known.
+                // A catalog that was listed with a user's own credentials is used only if there is
+                // no other.
                 if !instance.is_personal() || lock(&self.known).catalog.is_none() {
                     self.learn(instance, &server);
+                } else {
+                    lock(&self.known).failure = None;
                 }
             }
             ClientEvent::Closed(reason) => {
                 if !self.settings.eager && lock(&self.watched).is_empty() {
-                    // Nobody waits for changes: it is opened again with the next call.
+                    // Nothing is watched: the next call opens the link again.
                     instance.client.watch(SubscriptionFilter::default());
                 }
                 instance.on_closed();
                 let stderr = instance.client.stderr();
                 let failure = with_stderr(&reason.to_string(), &stderr);
-                let before = lock(&self.known).failure.replace(failure.clone());
-                // While it cannot be opened again, the reason is often the same. One that we stopped
-                // ourselves is no longer in the table.
+                let instances: Vec<_> = lock(&self.instances).values().cloned().collect();
+                let is_kept = instances.iter().any(|one| Arc::ptr_eq(one, instance));
+                // The upstream has not failed while another instance is open; this one is not.
+                let is_reached = instances.iter().any(|one| one.client.server().is_some());
+                let is_news = !is_reached
+                    && lock(&self.known).failure.replace(failure.clone()).as_ref()
+                        != Some(&failure);
+                // A repeated reason is not a warning, nor is the end of an instance that we
+                // stopped, which is no longer in the table.
                 let name = &self.settings.name;
-                let is_kept = lock(&self.instances).values().any(|one| Arc::ptr_eq(one, instance));
-                match is_kept && before.as_ref() != Some(&failure) {
+                match is_kept && is_news {
                     true => tracing::warn!("upstream `{name}`: closed: {failure}"),
                     false => tracing::debug!("upstream `{name}`: closed: {failure}"),
                 }
-                // Whoever waits for the first list waits in vain.
+                // Wakes those that wait for the first listing: it has failed.
                 self.learned.notify_waiters();
             }
             ClientEvent::Changed(Topic::Resource(uri)) => {
@@ -311,29 +320,29 @@ impl Upstream {
         }
     }
 
-    /// Lists what the upstream offers, beside everything else. Changes during a list are listed
-    /// together after it, however many there are.
+    /// Lists the catalog in the background. Any number of changes during a listing cause one
+    /// further listing.
     fn learn(self: &Arc<Self>, instance: &Arc<Instance>, server: &Arc<ServerInfo>) {
+        let mut next = Some((instance.clone(), server.clone()));
         {
             let mut listing = lock(&self.listing);
-            let is_running = std::mem::replace(&mut listing.is_running, true);
-            listing.is_wanted |= is_running;
-            if is_running {
+            if std::mem::replace(&mut listing.is_running, true) {
+                listing.next = next;
                 return;
             }
         }
-        let (upstream, instance, server) = (self.clone(), instance.clone(), server.clone());
+        let upstream = self.clone();
         tokio::spawn(async move {
-            loop {
+            while let Some((instance, server)) = next.take() {
                 upstream.list(&instance, &server).await;
                 {
                     let mut listing = lock(&upstream.listing);
-                    listing.is_running = std::mem::take(&mut listing.is_wanted);
-                    if !listing.is_running {
-                        return;
-                    }
+                    next = listing.next.take();
+                    listing.is_running = next.is_some();
                 }
-                tokio::time::sleep(LIST_PAUSE).await;
+                if next.is_some() {
+                    tokio::time::sleep(LIST_PAUSE).await;
+                }
             }
         });
     }
@@ -362,7 +371,7 @@ impl Upstream {
             return;
         }
         let upstream = self.clone();
-        // Checking thousands of schemas takes its time.
+        // Checking thousands of schemas takes long.
         let done = tokio::task::spawn_blocking(move || {
             let name = &upstream.settings.name;
             if let Some(Err(error)) = upstream.handle.get().map(SourceHandle::changed) {
@@ -378,7 +387,7 @@ impl Upstream {
         let _ = done.await;
     }
 
-    /// `false` if the catalog was known to be so.
+    /// Stores a listed catalog; `false` if the same one was listed before.
     fn replace_catalog(&self, catalog: &UpstreamCatalog, left_out: Vec<String>) -> bool {
         let mut known = lock(&self.known);
         let is_new = known.catalog.as_ref() != Some(catalog);
@@ -391,7 +400,7 @@ impl Upstream {
         is_new || is_stale
     }
 
-    /// The changes that the upstream should tell of.
+    /// The changes that we subscribe to.
     fn filter(&self, server: &ServerInfo) -> SubscriptionFilter {
         let has = &server.discovered.capabilities;
         SubscriptionFilter {
@@ -403,7 +412,8 @@ impl Upstream {
         }
     }
 
-    /// What is watched has changed. Whoever watches wants the upstream to run.
+    /// Updates the subscriptions after a change of `watched`. A shared upstream is started if it is
+    /// not running.
     pub(super) fn rewatch(self: &Arc<Self>) {
         let instances: Vec<_> = match self.settings.scope {
             Scope::Shared => self.instance_of(None, None, None).into_iter().collect(),
@@ -436,7 +446,7 @@ impl Upstream {
         text
     }
 
-    /// Starts it, and waits until its catalog is known.
+    /// Starts the upstream, and waits until its catalog is known.
     pub(super) async fn learn_first(self: Arc<Self>) -> Result<(), StartError> {
         let learned = self.learned.notified();
         tokio::pin!(learned);
@@ -453,9 +463,9 @@ impl Upstream {
             return Err(StartError::new(failure));
         }
         match instance.client.server() {
-            // It was opened before, and could not be listed.
+            // The link was opened before, but the listing failed.
             Some(server) => self.learn(&instance, &server),
-            // The follower of the instance lists it when it is open.
+            // The follower of the instance lists the catalog once the link is open.
             None => drop(instance.client.open().await.map_err(|error| {
                 StartError::new(self.describe_failure(&instance, &error.to_string()))
             })?),

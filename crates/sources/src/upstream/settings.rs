@@ -24,17 +24,18 @@ pub struct Settings {
     pub eager: bool,
     /// Who shares an instance of it.
     pub scope: Scope,
-    /// It is stopped when nobody has used it for so long. `None`: never.
+    /// How long the upstream may be idle before it is stopped. `None`: forever.
     pub idle_stop: Option<Duration>,
-    /// Calls at once. Further calls wait.
+    /// The limit of concurrent calls. Further calls wait.
     pub concurrency: usize,
     /// How long a call may go on without progress. `None`: as long as its client waits.
     pub timeout: Option<Duration>,
-    /// How long a call waits for the answers of its client. Then it ends, and the upstream is told.
+    /// How long a call waits for the answers of its client. Then it ends, and is cancelled at the
+    /// upstream.
     pub question_time: Duration,
     /// Whether calls become tasks of ours. `None`: when they are tasks of the upstream.
     pub task: Option<TaskPolicy>,
-    /// Sees every message that passes between us and it.
+    /// Sees every message to and from the upstream.
     pub tap: Option<Arc<Taps>>,
 }
 
@@ -59,14 +60,14 @@ impl Settings {
         }
     }
 
-    /// An instance of a single session is stopped when the session has not used it for a while:
-    /// nobody else ever will.
+    /// How long an instance may be idle. That of a single session always has a limit: no other
+    /// session can use it.
     pub(super) fn idle_time(&self) -> Option<Duration> {
         self.idle_stop.or((self.scope == Scope::Session).then_some(SESSION_IDLE))
     }
 }
 
-/// An instance of one user or session is stopped after so long.
+/// How long an instance of one user or session may be idle.
 pub(super) const SESSION_IDLE: Duration = Duration::from_secs(300);
 
 /// Who shares an instance of an upstream.

@@ -25,8 +25,8 @@ use crate::age::age;
 pub struct UpstreamSource(Arc<Upstream>);
 
 impl UpstreamSource {
-    /// A source for an upstream, which is not started yet. What it offered the last time is offered
-    /// from the beginning.
+    /// A source for an upstream, which is not started yet. Its last known catalog is offered from
+    /// the beginning.
     pub fn new(settings: Settings, reach: Reach, supervisor: &Supervisor) -> Self {
         Self(Upstream::new(settings, reach, supervisor))
     }
@@ -149,7 +149,7 @@ impl Source for UpstreamSource {
         problems.map(|problem| format!("upstream `{name}`: {problem}")).collect()
     }
 
-    /// What it offers, whether it is there, and since when that is known.
+    /// What it offers, when that was listed, and whether it is connected.
     fn condition(&self) -> Option<String> {
         let instances: Vec<_> = lock(&self.0.instances).values().cloned().collect();
         let open: Vec<_> = instances.iter().filter_map(|instance| instance.open_since()).collect();
@@ -202,14 +202,14 @@ impl Source for UpstreamSource {
     }
 }
 
-/// Tries to start an upstream of which nothing is known, again and again.
+/// Tries to start an upstream without a known catalog until it succeeds.
 async fn keep_trying(upstream: Weak<Upstream>) {
     const LONGEST: Duration = Duration::from_secs(300);
     let mut wait = Duration::from_secs(5);
     loop {
         tokio::time::sleep(wait).await;
         let Some(upstream) = upstream.upgrade() else { return };
-        // Whether somebody has logged in is cheap to see.
+        // Checking for a login is cheap: the wait need not grow.
         if !upstream.reach.needs_credentials() {
             wait = (wait * 2).min(LONGEST);
         }

@@ -18,19 +18,19 @@ use super::relay::{cancelled, options};
 use super::server::Upstream;
 use super::settings::Scope;
 
-/// The time between two looks at a task whose server names none, and the bounds of what it may name.
+/// The poll interval of a task whose server names none, and the bounds of a named one.
 const POLL: Duration = Duration::from_secs(1);
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(60);
 
-/// How long one look may take.
+/// The time limit of one poll.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// Looks in a row that may fail before the call does: the upstream may be restarting.
+/// How many polls in a row may fail before the call does: the upstream may be restarting.
 const MAX_FAILED_LOOKS: usize = 5;
 
-/// A task of the upstream. Dropped before it has ended, it is cancelled there, unless it is left to
-/// the next process.
+/// A task of the upstream. Dropping it before the task has ended cancels the task, unless it is
+/// left to the next process.
 #[derive(Debug)]
 pub(super) struct RemoteTask {
     in_use: InUse,
@@ -43,7 +43,7 @@ pub(super) struct RemoteTask {
     has_ended: bool,
 }
 
-/// What the upstream says of a task, in both forms.
+/// The state of a task, in the form of either era.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Seen {
@@ -56,8 +56,12 @@ struct Seen {
 }
 
 impl RemoteTask {
-    /// The task that a call has become, if it has.
+    /// The task that a call has become, if any.
     pub(super) fn of(reply: &Reply, instance: &Arc<Instance>, context: &Context) -> Option<Self> {
+        // Most results do not have the word, and need not be parsed.
+        if !reply.json.text().contains(r#""task""#) {
+            return None;
+        }
         let is_task = |kind: Raw| kind.text() == r#""task""#;
         let task = match reply.revision.features().stateless {
             true if reply.json.member("resultType").is_some_and(is_task) => reply.json.clone(),
@@ -71,7 +75,7 @@ impl RemoteTask {
         Some(task)
     }
 
-    /// The task of this id, which may have been begun by a process before this one.
+    /// The task of this id, which an earlier process may have begun.
     pub(super) fn known(id: Box<str>, instance: &Arc<Instance>, context: &Context) -> Self {
         let options = CallOptions {
             progress: false,
@@ -94,7 +98,7 @@ impl RemoteTask {
         &self.context.caller
     }
 
-    /// It has ended, or nobody can say.
+    /// Marks the task as ended, so that it is not cancelled.
     pub(super) fn set_ended(&mut self) {
         self.has_ended = true;
     }
@@ -103,7 +107,7 @@ impl RemoteTask {
         CallRequest::new(request).with(self.options.clone())
     }
 
-    /// How it is now, and the same as the upstream said it.
+    /// The current state of the task, parsed and as the upstream sent it.
     async fn look(&self) -> Result<(Seen, Raw), CallError> {
         let request = self.request(Request::GetTask(self.id.clone()));
         let Reply { json, .. } = self.in_use.0.client.call(request).await?;
@@ -131,10 +135,10 @@ impl Drop for RemoteTask {
         }
         let request = self.request(Request::CancelTask(self.id.clone()));
         let in_use = InUse::new(&self.in_use.0);
-        // Without a runtime nothing is left that could tell the upstream.
+        // Without a runtime nothing can be sent to the upstream.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // It may have ended meanwhile.
+                // The task may have ended meanwhile.
                 let _ = in_use.0.client.call(request).await;
             });
         }
@@ -182,7 +186,7 @@ impl Upstream {
                 "working" => {}
                 "input_required" => {
                     let questions = self.questions(&json, context)?;
-                    // Those that are answered may still be there for a moment.
+                    // Answered questions may still be listed for a moment.
                     if !questions.is_empty() {
                         task.asked = questions.iter().map(|(key, _)| key.clone()).collect();
                         return self.park(Waiting::Task(task), questions);
@@ -196,14 +200,15 @@ impl Upstream {
         }
     }
 
-    /// The state from which another process can follow a task: a program and its tasks end with us.
+    /// The state from which another process can follow a task. `None` if the task ends with us,
+    /// such as that of a program.
     fn outliving(&self, task: &RemoteTask) -> Option<Raw> {
         let is_remote = matches!(self.reach, Reach::Web(_));
         let state = || State::Task(task.id.clone()).write();
         (is_remote && self.settings.scope == Scope::Shared).then(state).flatten()
     }
 
-    /// Hands over the answers of our client, and goes on.
+    /// Sends the answers of our client, and follows the task further.
     pub(super) async fn resume_task<T>(
         self: &Arc<Self>,
         mut task: RemoteTask,

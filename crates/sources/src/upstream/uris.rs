@@ -1,4 +1,4 @@
-//! URIs of schemes that belong to one server: two upstreams may well use the same.
+//! URIs of schemes that belong to one server: two upstreams may use the same URI.
 //!
 //! `ui://app/page` of the upstream `files` is `ui://files/app/page` to our clients, in lists, in
 //! results and when it is read. The last segments stay, since skills are named by them.
@@ -26,7 +26,7 @@ impl UriNames {
         Self { segment: segment.map(Into::into) }
     }
 
-    /// The beginnings of all rewritten URIs.
+    /// The prefixes of all rewritten URIs.
     pub(super) fn beginnings(&self) -> Vec<String> {
         let segment = self.segment.iter();
         segment.flat_map(|name| SCHEMES.map(|scheme| format!("{scheme}://{name}/"))).collect()
@@ -69,7 +69,7 @@ fn rest(uri: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// Rewrites the strings of those members in valid JSON.
+/// Rewrites the values of [`MEMBERS`] in valid JSON.
 fn rewrite(json: &str, segment: &str) -> String {
     let mut out = String::with_capacity(json.len() + 64);
     let (mut left, mut is_named) = (json, false);
@@ -84,7 +84,8 @@ fn rewrite(json: &str, segment: &str) -> String {
         }
         out.push('"');
         left = &after[1..];
-        // Only a string that is the value itself: anything else has a quote of its own before.
+        // The value itself must be a string: the next string of a list or an object is not the
+        // value.
         let value = left.trim_start().strip_prefix(':').unwrap_or_default();
         is_named = is_name && MEMBERS.contains(&text) && value.trim_start().starts_with('"');
     }
@@ -92,7 +93,7 @@ fn rewrite(json: &str, segment: &str) -> String {
     out
 }
 
-/// Where the string ends whose opening quote is behind.
+/// The offset of the closing quote. `text` begins after the opening one.
 fn string_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -103,7 +104,7 @@ fn string_end(text: &str) -> usize {
         }
         at += 2;
     }
-    // The JSON is valid, so that every string ends.
+    // Not reached in valid JSON, in which every string ends.
     bytes.len().saturating_sub(1)
 }
 

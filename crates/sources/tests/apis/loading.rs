@@ -58,7 +58,7 @@ async fn a_copy_is_used_while_the_server_is_away() {
     assert_eq!(start().await.tools(), ["old"]);
     is_away.store(true, Ordering::Relaxed);
     assert_eq!(start().await.tools(), ["old"]);
-    // The copy is served first; what has changed is offered when it is there.
+    // The copy is served first; changes are offered once they are read.
     is_away.store(false, Ordering::Relaxed);
     version.store(true, Ordering::Relaxed);
     let shop = start().await;

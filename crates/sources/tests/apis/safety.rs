@@ -26,7 +26,7 @@ async fn only_allowed_hosts_and_addresses_are_reached() {
             (shop.text("get", json!({})).await, shop.problems())
         }
     };
-    // The servers of a description are not trusted by themselves; then nothing is.
+    // The servers of a description are not trusted by default: then no host is reached.
     for hosts in [
         |_: &mut Api| {},
         |api: &mut Api| api.sender.policy.hosts = vec![HostPattern::parse("x.test").unwrap()],

@@ -1,4 +1,4 @@
-//! What is sent, and how often.
+//! The requests that are sent, and how often.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ async fn only_what_may_happen_twice_is_sent_twice() {
         let keys: Vec<_> = sent.iter().map(|request| request.header("idempotency-key")).collect();
         assert!(keys.iter().all(|key| *key == keys[0] && key.is_some() == (tool == "keyed")));
     }
-    // A connection that is lost may have brought the request.
+    // A request on a lost connection may have arrived.
     let server = Server::start(|_, _| Answer::Close).await;
     let paths =
         json!({ "/": { "post": { "operationId": "post" }, "get": { "operationId": "get" } } });

@@ -24,7 +24,7 @@ impl Received {
     }
 }
 
-/// What the server sends.
+/// The answer of the server.
 pub(crate) enum Answer {
     /// A status, headers and a body.
     Plain(u16, Vec<(&'static str, String)>, Vec<u8>),

@@ -1,4 +1,4 @@
-//! Changes of the folder, as clients are told of them.
+//! Changes of the folder are announced to clients.
 
 use std::sync::mpsc;
 

@@ -1,4 +1,4 @@
-//! Results as text, which is all that they are by default: short, and with what the next call needs.
+//! Results as text, the default: short, and with everything that the next call needs.
 
 use sabir_sources::articles::Appearance;
 use sabir_wire::types::ResourceBody;

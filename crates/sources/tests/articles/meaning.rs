@@ -24,7 +24,7 @@ fn vector(text: &str) -> Vec<f32> {
     MEANINGS.iter().map(|words| count(words) as f32).chain([0.1]).collect()
 }
 
-/// An endpoint with the API of OpenAI. It refuses texts that it cannot bear.
+/// An endpoint with the API of OpenAI. It refuses texts with the word "unbearable".
 #[derive(Clone, Default)]
 struct Endpoint {
     /// The passages that got vectors, and the requests.
@@ -89,7 +89,7 @@ impl Endpoint {
         }
         let passages = texts.iter().filter(|text| text.contains('\n')).count();
         self.passages.fetch_add(passages, Ordering::SeqCst);
-        // In another order: the index counts.
+        // In another order than the texts: clients must use the index.
         let data: Vec<Value> = (0..texts.len())
             .rev()
             .map(|at| json!({"index": at, "embedding": vector(texts[at])}))
@@ -154,7 +154,7 @@ async fn articles_are_found_by_meaning_and_their_vectors_are_kept() {
     assert!(made >= 3, "{made}");
     drop(shop);
 
-    // Another server has them from the beginning, and asks for those of queries only.
+    // A second server loads the stored vectors, and requests those of queries only.
     let shop = meaning_shop(ready(settings), &url);
     let found = search_until(&shop, "ocean ", |it| it.contains("c/beach")).await;
     assert!(found.contains("\n1. Beach (`c/beach`"), "{found}");
@@ -171,10 +171,10 @@ async fn a_search_does_not_wait_for_an_endpoint_that_is_down() {
         let found = said(&shop, "search_articles", json!({"query": "walrus"})).await;
         assert!(found.contains("\n1. Beach (`c/beach`"), "{found}");
     }
-    // The passages ask, and the first query, which waits; then nobody does for a while.
+    // Requests are made for the passages and the first query; then none for a while.
     let requests = endpoint.requests.load(Ordering::SeqCst);
     assert!(requests <= 6, "{requests} requests for 20 searches");
-    // Nobody is there at all.
+    // No endpoint listens at all.
     let shop = meaning_shop(ready(settings(&home)), "http://127.0.0.1:9/v1");
     let found = said(&shop, "search_articles", json!({"query": "walrus"})).await;
     assert!(found.contains("\n1. Beach (`c/beach`"), "{found}");

@@ -45,7 +45,7 @@ impl Shop {
         let registry = Registry::new(server, 100);
         let source = ArticleSource::with_services(Arc::new(store), appearance, services);
         registry.add(Arc::new(source)).unwrap();
-        // Changes are announced from now on; that the folder was read is not waited for.
+        // Changes are announced from now on. Does not wait until the folder is read.
         drop(registry.start());
         Self { registry }
     }
@@ -87,7 +87,8 @@ impl Shop {
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<ResourceReply, Problem> {
-        let found = self.catalog().resource(uri).unwrap_or_else(|| panic!("{uri} is of no family"));
+        let found =
+            self.catalog().resource(uri).unwrap_or_else(|| panic!("no resource matches {uri}"));
         let variables = found.variables.iter().cloned().collect();
         let template = found.template.clone();
         let call = ResourceCall { uri: uri.into(), template, variables, context: local_context() };

@@ -1,4 +1,4 @@
-//! What a hostile program tries: each attempt succeeds, or the system refuses it.
+//! The attempts of a hostile program: each succeeds, or the system refuses it.
 
 use std::fs::{self, File};
 use std::io;

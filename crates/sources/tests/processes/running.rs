@@ -55,7 +55,7 @@ async fn exact_bytes_reach_the_program_as_input() {
     for bytes in [b"".to_vec(), b"it's \"\0\xff\n".to_vec(), megabyte] {
         let finish = run(&supervisor, &program, vec![], Some(bytes.clone()), None).await.unwrap();
         assert!(finish.success);
-        assert!(finish.stdout == bytes, "{} bytes came out otherwise", bytes.len());
+        assert!(finish.stdout == bytes, "{} bytes were changed", bytes.len());
     }
     // A program need not read its input.
     let unread = Some(vec![b'x'; 1_000_000]);

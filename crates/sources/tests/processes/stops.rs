@@ -33,7 +33,7 @@ fn loudly(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// What programs try to reach.
+/// The targets of the attempts.
 struct Targets {
     folder: tempfile::TempDir,
     supervisor: Supervisor,

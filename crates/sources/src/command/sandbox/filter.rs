@@ -9,7 +9,7 @@ use seccompiler::{
 
 use crate::command::program::{Sandbox, Sockets};
 
-/// Calls that act for or on others, whatever their arguments. `io_uring` would run other calls
+/// Calls that act for or on other processes, with any arguments. `io_uring` would run other calls
 /// past this filter; keys, message queues and shared memory belong to the user, not to a program.
 const SHARED: [libc::c_long; 14] = [
     libc::SYS_io_uring_setup,
@@ -165,7 +165,7 @@ impl Refused {
         Ok(())
     }
 
-    /// Refuses the same call of the x32 interface, whatever its arguments.
+    /// Refuses the same call of the x32 interface, with any arguments.
     fn refuse_x32(&mut self, call: libc::c_long) {
         const X32: libc::c_long = 0x4000_0000;
         if cfg!(target_arch = "x86_64") {

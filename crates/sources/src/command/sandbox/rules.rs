@@ -9,7 +9,7 @@ use landlock::{
 
 use crate::command::program::{Files, Sandbox, Sockets};
 
-/// What every sandbox requires: it has scopes for signals and abstract Unix sockets.
+/// The version that every sandbox requires: it has scopes for signals and abstract Unix sockets.
 const VERSION: ABI = ABI::V6;
 
 /// Paths that programs need in order to start, if they exist.

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::command::template::RunItem;
 
-/// `run` as it stands in a file: strings and inner lists of strings.
+/// `run` as written in a file: strings and inner lists of strings.
 fn line(run: &Value, allow_dash: &[&str]) -> CommandLine {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let items = run.as_array().unwrap().iter().map(|item| match item {
@@ -102,7 +102,7 @@ fn a_value_never_becomes_a_flag_by_accident() {
     refused(json!(["p", "{a}{b}"]), r#"{"a":"","b":"-x"}"#, "a");
     refused(json!(["p", "{a}-x"]), r#"{"a":""}"#, "a");
     refused(json!(["p", ["{a}", "--"]]), r#"{"a":"-x"}"#, "a");
-    // What the author wrote, or allowed, is let through.
+    // A dash that the author wrote or allowed is passed on.
     check(json!(["p", "--", "{a}"]), r#"{"a":"-rf"}"#, &["--", "-rf"]);
     check(json!(["p", "--a={a}", "x{a}"]), r#"{"a":"-rf"}"#, &["--a=-rf", "x-rf"]);
     let allowed = line(&json!(["p", "{a}", "{b}"]), &["a"]);

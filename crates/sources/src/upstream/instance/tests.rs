@@ -1,4 +1,4 @@
-//! Whom something reaches that names no call.
+//! The routing of messages that name no call.
 
 use sabir_client::{ClientConfig, ClientEvent, PipeTransport};
 use sabir_testkit::local_context;
@@ -9,7 +9,7 @@ use tokio::io::{ReadHalf, WriteHalf};
 
 use super::*;
 
-/// A legacy server on a pipe, as the test plays it.
+/// A legacy server on a pipe, played by the test.
 struct Server {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     output: WriteHalf<DuplexStream>,
@@ -65,8 +65,8 @@ fn connected() -> (Client, Server) {
     (client, Server { lines: BufReader::new(input).lines(), output })
 }
 
-/// Ann's call runs, Bob's was sent, and the server asks: what Ann's call is asked, and what the server
-/// hears.
+/// Ann's call runs, the call of `second` is being sent, and the server asks a question. Returns the
+/// question that Ann's call gets, and the next message that the server gets.
 async fn ask(second: &str) -> (Option<Routed>, Value) {
     let (client, mut server) = connected();
     let events = client.events();
@@ -74,7 +74,7 @@ async fn ask(second: &str) -> (Option<Routed>, Value) {
     let first = of("ann");
     let (begun, ()) = tokio::join!(instance.begin(request(), &first, None), server.shake_hands());
     let mut ann = begun.unwrap();
-    // As `begin` does it, up to where the call is not in the table yet.
+    // Like `begin`, up to the moment before the call is in the table.
     let client = Arc::new(Whose { caller: Caller::new("issuer", second), conversation: None });
     let beginning = Beginning::new(&instance, client);
     let _sent = instance.client.start(request()).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_question_is_not_taken_for_that_of_another_client_while_its_own_call_i
     assert!(routed.is_none(), "{routed:?}");
     let reason = heard["error"]["message"].as_str().unwrap_or_default();
     assert!(reason.contains("calls of several callers"), "{heard}");
-    // Another call of the same client harms nobody.
+    // Another call of the same client does not prevent the routing.
     let (routed, heard) = ask("ann").await;
     assert!(matches!(routed, Some(Routed::Question(_))), "{routed:?}");
     assert_eq!(heard["id"], "p", "the question waits: {heard}");
