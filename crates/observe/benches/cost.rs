@@ -1,4 +1,4 @@
-//! What it costs to watch a server: a call over HTTP with nothing on, with metrics, with everything
+//! The cost of observing a server: a call over HTTP with nothing on, with metrics, with everything
 //! (metrics, the console, traces and a line in the log), and with a recording as well.
 //!
 //! Servers take turns, so that load on the machine affects all alike; the medians are compared.
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// What each may add, in percent. A recording costs what the disk costs.
+/// The limit that each may add, in percent. The cost of a recording depends on the disk.
 const LEVELS: [(&str, Option<f64>); 3] =
     [("metrics", Some(3.0)), ("everything", Some(25.0)), ("recording", None)];
 
@@ -77,7 +77,7 @@ fn serve(level: usize, folder: &TempDir) -> u16 {
             let mut settings = HttpSettings::default();
             settings.address.set_port(0);
             let server = Server::bind(engine, settings).await.expect("an address");
-            sender.send(server.address().port()).expect("somebody waits");
+            sender.send(server.address().port()).expect("a receiver");
             server.run(std::future::pending()).await;
         });
     });

@@ -141,7 +141,7 @@ export function callsScreen(server, state) {
     details.querySelector('button')?.focus();
   }
 
-  /** Shows one call, and again when there is more of it. */
+  /** Shows one call, and again when it changes. */
   async function load(number) {
     opened = number;
     progress = stage(number);
@@ -156,7 +156,7 @@ export function callsScreen(server, state) {
     }
   }
 
-  /** Grows with what is known of a call. */
+  /** Grows with every new detail of a call. */
   function stage(number) {
     const call = source.calls.get(number);
     return call && `${call.outcome} ${call.notes.length} ${call.legs.length}`;
@@ -192,7 +192,7 @@ function recorderSwitch(server, state) {
   const words = h('p', { role: 'status', class: 'hint' });
   let recording = state().recording;
   let seen = state();
-  // A state that was asked for before the last answer says what was true before.
+  // A state that was requested before the last answer is outdated.
   let answered = 0;
   const element = h('button', {
     async onclick() {
@@ -224,7 +224,7 @@ function recorderSwitch(server, state) {
   return { element, words, update };
 }
 
-/** What passed between the server and its upstreams for a call, and how it was translated. */
+/** The messages between the server and its upstreams for a call, and how they were translated. */
 function relayed(call) {
   const parts = [];
   let given = null;

@@ -43,7 +43,7 @@ export class Chart {
     this.draw(this.calls);
   }
 
-  /** Moves by a part of what is seen; `null` goes back to the present. */
+  /** Moves by a part of the visible range; `null` returns to the present. */
   move(part) {
     const now = this.now ?? Date.now();
     this.end = part === null ? null : (this.end ?? now) + part * this.span;

@@ -1,4 +1,4 @@
-// Who has called, and why one of them does not see a tool.
+// The clients that have called, and why one of them does not see a tool.
 
 import { h, show, table, time } from './dom.js';
 

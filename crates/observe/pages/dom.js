@@ -56,7 +56,7 @@ export function size(bytes) {
   return `${(bytes / (1 << 20)).toFixed(1)} MB`;
 }
 
-// Made once: to make one costs more than to write a thousand times with it.
+// Made once: to make one costs more than to format a thousand times.
 const CLOCK = new Intl.DateTimeFormat([], { timeStyle: 'medium', hour12: false });
 
 export function time(ms) {

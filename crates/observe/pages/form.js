@@ -1,4 +1,4 @@
-// A form from a JSON Schema: fields for what is simple, JSON for the rest.
+// A form from a JSON Schema: fields for simple types, JSON for the rest.
 
 import { h } from './dom.js';
 

@@ -1,6 +1,6 @@
 // A recording that the user opens: the calls in it, in the form in which the server tells its own.
 
-/** How late a line of standard error may come: it is on another pipe than the answer. */
+/** How long after the answer a line of standard error may arrive: it is on another pipe. */
 const LATE = 50;
 
 /** The calls of a recording, to be shown instead of those of the server. */
@@ -23,7 +23,7 @@ export class Recording {
     this.end = ends.reduce((latest, end) => Math.max(latest, end), this.started);
   }
 
-  /** What `Server.get` gives of one call. */
+  /** The details of one call, as `Server.get` returns them. */
   async get(what) {
     const details = this.details.get(Number(what.split('/')[1]));
     if (!details) throw new Error('that call is not in the recording');
@@ -52,7 +52,7 @@ export class Recording {
     if (event.event === 'stderr' && link) this.wrote(link, event.text, at);
   }
 
-  /** A line of standard error belongs to the calls that the program is asked for meanwhile. */
+  /** A line of standard error belongs to all calls that the program works on at that time. */
   wrote(link, text, at) {
     for (const call of this.details.values()) {
       const isRunning = call.duration === null || call.began + call.duration >= at - LATE;

@@ -1,4 +1,4 @@
-// What the server knows: its state, what it offers, and the calls as they happen.
+// The API of the server: its state, its catalog, and the calls as they happen.
 
 import { events } from './mcp.js';
 
@@ -58,7 +58,7 @@ export class Server {
           onChange();
         }
       } catch {
-        // The server has gone; it may come back.
+        // The server has gone; it may return.
       }
       this.isLive = false;
       onChange();

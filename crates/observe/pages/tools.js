@@ -1,4 +1,4 @@
-// What is offered, and a form to call any tool, with its questions, its progress and its end.
+// The catalog, and a form to call any tool, with its questions, its progress and its end.
 
 import { code, duration, h, show, size } from './dom.js';
 import { fields } from './form.js';
@@ -113,7 +113,7 @@ async function run(tool, values, client, output, signal) {
   }
 }
 
-/** The content of a result. Nothing of it is run, and only images are shown as what they are. */
+/** The content of a result. Nothing in it is run, and only images are rendered. */
 export function content(items) {
   return items.map((item) => {
     if (item.type === 'text') return code(item.text, 'Text');

@@ -1,10 +1,10 @@
 //! The pages that operators look at: `/metrics`, and the console.
 //!
-//! The console calls tools as a client of the endpoint, from the browser. So nothing here acts, except
-//! that recordings are begun and ended: it shows what is known. What it shows is not for everybody: a page of another site, another
-//! user of this machine and a name that was rebound to it get nothing without the token.
+//! The console calls tools as a client of the endpoint, from the browser. The pages here only show
+//! state; their only actions are to begin and to end a recording. They demand a token, so that
+//! pages of other sites, other users of this machine and names that were rebound to it get nothing.
 
-mod api; // what the console asks for
+mod api; // answers to the console
 mod assets; // the files of the console
 
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ use crate::timeline::Timeline;
 #[derive(Clone)]
 pub struct ConsoleToken(pub String);
 
-/// `/metrics` for callers, and the console at `/` for who has the token.
+/// `/metrics` for callers, and the console at `/` for holders of the token.
 pub struct OperatorPages {
     metrics: Arc<Metrics>,
     console: Option<Console>,
@@ -34,16 +34,16 @@ struct Console {
     metrics: Arc<Metrics>,
 }
 
-/// What a console shows, and to whom.
+/// The settings of a console.
 #[derive(Clone, Debug)]
 pub struct ConsoleSettings {
     /// The server.
     pub engine: Weak<Engine>,
     /// The last calls.
     pub timeline: Arc<Timeline>,
-    /// What can be switched on and off.
+    /// Switched on and off by the console.
     pub recorder: Option<Arc<Recorder>>,
-    /// For those who may see it.
+    /// The token that every request must have.
     pub token: ConsoleToken,
     /// The path of the endpoint on this server.
     pub endpoint: String,
@@ -102,7 +102,7 @@ impl Pages for OperatorPages {
     }
 }
 
-/// Nothing is run or loaded but our own files, and nobody may frame them.
+/// Only our own files are run and loaded, and no page may frame them.
 const HEADERS: &[(&str, &str)] = &[
     (
         "content-security-policy",
@@ -136,8 +136,7 @@ impl Console {
     /// Whether a request comes from the console and brings the token.
     fn admits(&self, headers: &HeaderMap) -> Result<(), Page> {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        // Whether the server has a certificate is not seen here: its address is the same with and
-        // without.
+        // The scheme is not compared: whether the server has a certificate is unknown here.
         let origin = text(ORIGIN).and_then(|origin| origin.split_once("://"));
         let is_own = |(scheme, host): (&str, &str)| {
             matches!(scheme, "http" | "https") && Some(host) == text(HOST)

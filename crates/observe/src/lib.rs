@@ -1,7 +1,7 @@
-//! What operators see: metrics for Prometheus, a console in the browser, and recordings.
+//! Observation for operators: metrics for Prometheus, a console in the browser, and recordings.
 //!
-//! [`Metrics`] and [`Timeline`] observe an engine; [`OperatorPages`] serves what they know beside
-//! the endpoint. Neither of them is needed to serve clients.
+//! [`Metrics`] and [`Timeline`] observe an engine; [`OperatorPages`] serves their data beside the
+//! endpoint. None of them is needed to serve clients.
 
 mod console; // the pages that operators look at
 mod mask; // secrets in messages
@@ -9,7 +9,7 @@ mod metrics; // counts and durations, for Prometheus
 mod otlp; // traces and metrics for OpenTelemetry
 mod recorder; // every message, in a file
 mod recording; // a recording that is read
-mod timeline; // the last calls, and what passed for them
+mod timeline; // the last calls and their messages
 
 pub use console::{ConsoleSettings, ConsoleToken, OperatorPages};
 pub use metrics::Metrics;

@@ -7,12 +7,16 @@ use bytes::Bytes;
 use sabir_wire::MASK;
 use serde_json::{Map, Value};
 
-/// Secrets that are remembered, so that they are masked wherever they come up again. For one more
-/// the oldest is forgotten.
+/// Secrets that are remembered, so that they are masked wherever they occur again. When full, the
+/// oldest is forgotten.
 const MAX_SECRETS: usize = 1_000;
 
-/// The shortest secret that is masked in other places than its own: a shorter one would be found in
-/// texts that have nothing to do with it.
+/// The bytes of all remembered secrets. When full, the oldest are forgotten. A single secret with
+/// more bytes is not remembered: it is masked in its own place only.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The shortest secret in bytes that is masked outside of its own place: a shorter one would be
+/// found in unrelated texts.
 const LEAST_LENGTH: usize = 6;
 
 /// How deep a schema is followed.
@@ -52,13 +56,15 @@ impl Masker {
             }
         }
         let mut secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        found.retain(|secret| secret.len() >= LEAST_LENGTH && !secrets.contains(secret));
+        let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
+        found.retain(|secret| is_kept(secret) && !secrets.contains(secret));
         secrets.extend(found);
-        while secrets.len() > MAX_SECRETS {
-            secrets.pop_front();
+        let mut bytes: usize = secrets.iter().map(String::len).sum();
+        while secrets.len() > MAX_SECRETS || bytes > MAX_BYTES {
+            bytes -= secrets.pop_front().map_or(0, |secret| secret.len());
         }
         count += replace(&mut value, &secrets);
-        // What was not changed is kept as it was written.
+        // A message without secrets is kept as it was written, on one line.
         let json = match count {
             0 => String::from_utf8_lossy(message).trim().replace(['\n', '\r'], " "),
             _ => value.to_string(),
@@ -85,8 +91,8 @@ impl Masker {
     }
 }
 
-/// The same JSON without what it may contain, but `Value` cannot: numbers that are too large, and
-/// halves of characters, which are in texts that were cut.
+/// The same JSON without parts that `Value` cannot represent: numbers that are too large, and
+/// unpaired surrogates, which occur in texts that were cut.
 fn readable(json: &[u8]) -> Vec<u8> {
     let code = |at: usize| {
         let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -150,7 +156,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Masks what the schema says is secret. How many values that were.
+    /// Masks the values that the schema marks as secret. Returns their number.
     fn mask(&mut self, value: &mut Value, schema: &Value, depth: usize) -> usize {
         if depth > MAX_DEPTH || *value == MASK {
             return 0;
@@ -282,6 +288,27 @@ mod tests {
             masked(&masker, &call, &schema);
         }
         assert_eq!(masker.0.lock().unwrap().len(), MAX_SECRETS);
+    }
+
+    #[test]
+    fn the_bytes_of_remembered_secrets_are_bounded() {
+        let (masker, schema) =
+            (Masker::default(), json!({ "properties": { "s": { "writeOnly": true } } }));
+        let send = |secret: &str| {
+            let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
+            let shown = masked(&masker, &call, &schema);
+            assert_eq!(shown["params"]["arguments"]["s"], MASK);
+        };
+        send("the first");
+        // One that is too long is not remembered, and no other is forgotten for it.
+        send(&"x".repeat(MAX_BYTES + 1));
+        assert_eq!(*masker.0.lock().unwrap(), ["the first"]);
+        for nth in 0..5 {
+            send(&nth.to_string().repeat(MAX_BYTES / 4));
+        }
+        let secrets = masker.0.lock().unwrap();
+        let starts: String = secrets.iter().map(|secret| &secret[..1]).collect();
+        assert_eq!(starts, "1234");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Counts and durations, with the names and attributes of the OpenTelemetry conventions for MCP in
-//! the form of Prometheus, and what only Sabir knows.
+//! the form of Prometheus, and metrics of Sabir's own.
 
 mod exposition; // the text format
 mod histogram; // durations
@@ -22,7 +22,7 @@ use self::histogram::Histogram;
 pub(crate) use self::series::{ErrorType, network};
 use self::series::{LinkSeries, Measured, OutgoingSeries, Series, Table};
 
-/// Measures something when it is asked for.
+/// A number that is measured on demand.
 struct Measure(Box<dyn Fn() -> usize + Send + Sync>);
 
 impl std::fmt::Debug for Measure {
@@ -39,7 +39,7 @@ pub struct Metrics {
     sessions: Histogram,
     links: Table<LinkSeries>,
     gauges: Mutex<Vec<(Family, Measure)>>,
-    /// When the handshakes of the legacy clients that are there began, by connection.
+    /// When the connected legacy clients began their handshakes, by connection.
     opened: Mutex<FxHashMap<u64, Instant>>,
     engine: OnceLock<Weak<Engine>>,
     servers: Mutex<Vec<Watcher>>,
@@ -111,7 +111,7 @@ impl Metrics {
 
     /// Names the engine, whose sources and catalog are counted too.
     pub fn watch(&self, engine: &Arc<Engine>) {
-        // The first one stays.
+        // Only the first call counts.
         let _ = self.engine.set(Arc::downgrade(engine));
     }
 
@@ -120,7 +120,7 @@ impl Metrics {
         lock(&self.servers).push(server);
     }
 
-    /// Adds a number that only others know.
+    /// Adds a number that another component measures.
     pub fn watch_number(
         &self,
         name: &'static str,
@@ -162,7 +162,7 @@ impl Metrics {
         all
     }
 
-    /// When it began to count.
+    /// The time at which counting began.
     pub(crate) fn started(&self) -> SystemTime {
         self.started
     }
@@ -215,7 +215,7 @@ fn http(stats: Stats) -> [Family; 4] {
     ]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody asks a store so often")]
+#[expect(clippy::cast_precision_loss, reason = "a count of requests stays below 2^52")]
 fn store(stats: StoreStats) -> [Family; 4] {
     let StoreStats { answered, failed, time, heard, gaps } = stats;
     let number = |count: u64| Sample::Number(count as f64);
@@ -254,7 +254,7 @@ fn engine_families(engine: &Engine) -> Vec<Family> {
         Family::gauge("sabir.catalog.items", "", "What is offered."),
         |family, (kind, count)| family.with_labels(vec![("kind", kind.to_owned())], number(count)),
     );
-    // Sources of one name are counted together: a series must not be there twice.
+    // Sources of one name are counted together: a series must not appear twice.
     let mut sources = BTreeMap::<String, (bool, usize)>::new();
     let status = engine.registry().status();
     let figures = process::figures(&status);

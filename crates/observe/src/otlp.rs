@@ -1,9 +1,9 @@
 //! Traces and metrics for a collector of OpenTelemetry, by the standard environment variables.
 //!
-//! What is sent is OTLP over HTTP, as JSON: a document that serde_json writes, where the SDK of
-//! OpenTelemetry would bring some thirty crates.
+//! The format is OTLP over HTTP as JSON, written by serde_json: the SDK of OpenTelemetry would add
+//! some thirty crates.
 
-mod context; // where a request stands in a trace
+mod context; // the position of a request in a trace
 mod encode; // OTLP as JSON
 mod settings; // the environment variables
 mod tracer; // spans
@@ -23,7 +23,7 @@ use self::settings::Signal;
 pub use self::tracer::Tracer;
 use crate::metrics::Metrics;
 
-/// Sends what is observed, until it is stopped.
+/// Sends telemetry until it is stopped.
 #[derive(Debug)]
 pub struct Exporter {
     settings: OtlpSettings,
@@ -32,14 +32,15 @@ pub struct Exporter {
     metrics: Option<Arc<Metrics>>,
 }
 
-/// How long one of several attempts to send waits for the next.
+/// The pause between two attempts to send.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// How often the same thing is sent at most.
+/// The limit of attempts to send one document.
 const ATTEMPTS: usize = 3;
 
 impl Exporter {
-    /// An exporter of what the settings want to be sent. It must be used inside a tokio runtime.
+    /// An exporter of the telemetry that the settings enable. It must be used inside a tokio
+    /// runtime.
     pub fn new(
         settings: OtlpSettings,
         tracer: Option<Arc<Tracer>>,
@@ -57,7 +58,7 @@ impl Exporter {
         Ok(Self { settings, http, tracer, metrics })
     }
 
-    /// Sends until `stop` is `true`, and then what is left.
+    /// Sends until `stop` is `true`, and then the rest.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         let mut traces = tokio::time::interval(self.settings.trace_interval);
         let mut metrics = tokio::time::interval(self.settings.metric_interval);
@@ -93,7 +94,7 @@ impl Exporter {
         }
     }
 
-    /// Sends a document, again if the collector asks for it. What it does not take is lost.
+    /// Sends a document, again if the collector asks for it. A document that it refuses is lost.
     async fn send(&self, signal: &Signal, document: &Value) {
         let body = Bytes::from(document.to_string());
         for attempt in 1..=ATTEMPTS {
@@ -129,7 +130,7 @@ impl Exporter {
     }
 }
 
-/// Completes when it is `true`, or its sender is gone.
+/// Completes when `stop` is `true`, or its sender is gone.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::mask::Masker;
 use crate::recording::FORMAT;
 
-/// Records what passes between us, our clients and our upstreams, while it is told to.
+/// Records the messages of clients and upstreams while it is switched on.
 #[derive(Debug)]
 pub struct Recorder {
     server: String,
@@ -28,10 +28,11 @@ pub struct Recorder {
     reloads: bool,
     /// The bytes of one recording.
     limit: u64,
+    /// Changed only while `output` is locked.
     is_on: AtomicBool,
     output: Mutex<Option<Output>>,
     masker: Masker,
-    /// The links that are open, as a recording that begins tells them.
+    /// The open links, which are the first events of a new recording.
     links: Mutex<BTreeMap<u64, OpenLink>>,
     /// The tools of running calls, by their numbers.
     tools: Mutex<FxHashMap<u64, ByteString>>,
@@ -41,10 +42,11 @@ pub struct Recorder {
 #[derive(Debug)]
 struct Output {
     path: PathBuf,
-    file: File,
+    /// `None` once the recording has ended.
+    file: Option<File>,
     started: Instant,
     written: u64,
-    /// Bytes that may still be written. When a line does not fit, it is the end of the recording.
+    /// Bytes that may still be written. When a line does not fit, the recording ends.
     left: u64,
     is_over: bool,
 }
@@ -55,7 +57,7 @@ pub(crate) struct RecordingState {
     pub(crate) is_on: bool,
     pub(crate) path: PathBuf,
     pub(crate) written: u64,
-    /// It has reached its limit, or cannot be written.
+    /// The recording has reached its limit, or cannot be written.
     pub(crate) is_over: bool,
 }
 
@@ -79,10 +81,19 @@ impl Recorder {
     /// Begins a recording in a file that only its owner can read, in place of one that is being made.
     /// A file that is there is replaced.
     pub fn begin(&self, path: &Path) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        self.begin_with(path, OpenOptions::new().create(true).truncate(true))
+    }
+
+    /// Begins a recording like [`begin`](Self::begin), but fails if the path exists, even as a
+    /// symbolic link.
+    pub(crate) fn begin_new(&self, path: &Path) -> io::Result<()> {
+        self.begin_with(path, OpenOptions::new().create_new(true))
+    }
+
+    fn begin_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<()> {
+        options.write(true);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
         let mut file = options.open(path)?;
         // The mode above is for a new file only.
         #[cfg(unix)]
@@ -98,18 +109,24 @@ impl Recorder {
         file.write_all(head.as_bytes())?;
         let written = head.len() as u64;
         let (path, left) = (path.to_owned(), self.limit.saturating_sub(written));
-        let started = Instant::now();
-        // Links that are opened meanwhile are told once.
+        let (file, started) = (Some(file), Instant::now());
+        // Links that are opened meanwhile are written once.
         let links = lock(&self.links);
-        *lock(&self.output) = Some(Output { path, file, started, written, left, is_over: false });
+        let mut output = lock(&self.output);
+        *output = Some(Output { path, file, started, written, left, is_over: false });
         self.is_on.store(true, Ordering::Release);
+        drop(output);
         links.iter().for_each(|(link, open)| self.write("open", &open.members(*link), None));
         Ok(())
     }
 
-    /// Ends the recording. What is written is there already.
+    /// Ends the recording. All its lines are already in the file.
     pub fn end(&self) {
+        let mut output = lock(&self.output);
         self.is_on.store(false, Ordering::Release);
+        if let Some(output) = output.as_mut() {
+            output.file = None;
+        }
     }
 
     /// The recording that is being made, or the last one.
@@ -125,7 +142,7 @@ impl Recorder {
 
     /// Names the engine, whose tools say which of their arguments are secret.
     pub fn watch(&self, engine: &Arc<Engine>) {
-        // The first one stays.
+        // Only the first call counts.
         let _ = self.engine.set(Arc::downgrade(engine));
     }
 
@@ -147,6 +164,10 @@ impl Recorder {
         if let Some(output) = lock(&self.output).as_mut() {
             let at = output.started.elapsed().as_micros();
             output.write(&format!("{{\"at\":{at},\"event\":\"{event}\"{line}}}\n"), at);
+            if output.is_over {
+                // Later messages are not even looked at.
+                self.is_on.store(false, Ordering::Release);
+            }
         }
     }
 
@@ -231,25 +252,27 @@ fn members(link: u64, call: u64) -> Value {
 }
 
 impl Output {
+    /// Writes a line. The file is closed when the recording is over.
     fn write(&mut self, line: &str, at: u128) {
-        if self.is_over {
-            return;
-        }
+        let Some(file) = &mut self.file else { return };
         // Room for the last line is kept.
         const LAST: u64 = 64;
         let length = line.len() as u64;
         let written = if length + LAST > self.left {
             self.is_over = true;
             tracing::warn!("the recording has reached its limit, and ends");
-            self.file.write_all(format!("{{\"at\":{at},\"event\":\"full\"}}\n").as_bytes())
+            file.write_all(format!("{{\"at\":{at},\"event\":\"full\"}}\n").as_bytes())
         } else {
             self.left -= length;
             self.written += length;
-            self.file.write_all(line.as_bytes())
+            file.write_all(line.as_bytes())
         };
         if let Err(error) = written {
             self.is_over = true;
             tracing::error!("cannot write the recording: {error}");
+        }
+        if self.is_over {
+            self.file = None;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads a recording. `docs/operations.md` has the format.
 
 mod difference; // how two messages differ
-mod story; // a recording, told call by call
+mod story; // a recording as text, call by call
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,8 @@ use serde_json::Value;
 pub use self::difference::{Difference, Rules, differences};
 pub use self::story::stories;
 
-/// The version of the format. It grows when a reader of the older one would misunderstand the newer.
+/// The version of the format. Raised when readers of the older format would misunderstand the newer
+/// one.
 pub(crate) const FORMAT: u64 = 1;
 
 /// A recording that is being read: its events, in their order.
@@ -27,7 +28,7 @@ pub struct Recording {
     number: usize,
 }
 
-/// What was recorded.
+/// The first line of a recording.
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct Head {
@@ -76,7 +77,7 @@ pub struct Event {
     pub transport: Option<String>,
     /// The name of the upstream, the tool, the prompt, or the URI.
     pub name: Option<String>,
-    /// Who calls.
+    /// The caller.
     pub caller: Option<String>,
     /// The client, as it names itself.
     pub client: Option<Value>,
@@ -84,7 +85,7 @@ pub struct Event {
     pub method: Option<String>,
     /// The revision of a call.
     pub revision: Option<String>,
-    /// What came of a call.
+    /// The outcome of a call.
     pub outcome: Option<String>,
     /// The id of the answered request.
     pub id: Option<Value>,

@@ -1,4 +1,4 @@
-//! The last calls, with what was asked and answered on either side. Old ones are forgotten.
+//! The last calls, with their messages to and from clients and upstreams. Old ones are forgotten.
 
 mod entry; // one call
 mod seen; // messages
@@ -19,18 +19,19 @@ use tokio::sync::Notify;
 use self::entry::{Arrived, Entry, Leg, Text};
 use self::seen::Seen;
 
-/// How much is remembered.
+/// The limits of a timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Calls. For one more the oldest is forgotten.
+    /// Calls. When full, the oldest is forgotten.
     pub calls: usize,
     /// Bytes of one message. Of a longer one the beginning is kept.
     pub text: usize,
-    /// Bytes of all messages. For more, those of the oldest calls are forgotten.
+    /// Bytes of all messages, notes and descriptions of requests to upstreams. When full, those of
+    /// the oldest calls are forgotten.
     pub bytes: usize,
-    /// Progress reports and log messages of one call. Further ones are counted.
+    /// Progress reports and log messages of one call. Further and forgotten ones are counted.
     pub notes: usize,
-    /// Requests to upstreams for one call, and messages that pass for it. Further ones are counted.
+    /// Requests to upstreams for one call, and the messages of these. Further ones are counted.
     pub passed: usize,
 }
 
@@ -56,7 +57,7 @@ struct Calls {
     /// By number, without a gap: the first has the number `first`.
     entries: VecDeque<Option<Entry>>,
     first: u64,
-    /// Entries from here on may have texts.
+    /// Entries before this number have no texts.
     first_text: u64,
     bytes: usize,
     /// Counts changes.
@@ -75,11 +76,13 @@ impl Observer for Timeline {
         }
         let request = self.seen().request(call).unwrap_or_else(|| self.request_of(call));
         let mut call = call.clone();
-        // What is kept must not keep the message that it is a part of.
+        // The arguments are a part of the message and would keep all of it in memory.
         call.arguments = None;
         call.meta = None;
-        call.client = call.client.as_ref().map(Raw::compact);
-        call.name = call.name.as_deref().map(Into::into);
+        call.http_trace = None;
+        call.client = call.client.as_ref().map(kept_client);
+        // Names of tools (128 bytes at most) are never cut, so their schemas are still found.
+        call.name = call.name.as_deref().map(|name| cut(name).into());
         let mut calls = self.lock();
         calls.version += 1;
         let entry = Entry {
@@ -119,13 +122,8 @@ impl Observer for Timeline {
         };
         let most = self.bounds.notes;
         self.change(number, |entry| {
-            if entry.notes.len() < most {
-                let text = text[..text.floor_char_boundary(MAX_NOTE)].to_owned();
-                entry.notes.push((now_ms() - entry.began_ms, text));
-            } else {
-                entry.more_notes += 1;
-            }
-            0
+            let at = now_ms() - entry.began_ms;
+            entry.note((at, cut(&text).to_owned()), most)
         });
     }
 
@@ -138,7 +136,7 @@ impl Observer for Timeline {
             return None;
         }
         let OutgoingRequest { upstream, method, name, transport, .. } = *request;
-        let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+        let name = name.map(|name| format!(" {}", cut(name))).unwrap_or_default();
         let text = format!("{}{name} by {transport}", method.name());
         let (timeline, upstream) = (self.this.clone(), upstream.to_owned());
         Some(Box::new(RunningLeg { timeline, number, began_ms: now_ms(), upstream, text }))
@@ -147,7 +145,7 @@ impl Observer for Timeline {
     fn ended(&self, call: &ObservedCall, ending: &Ending<'_>) {
         self.change(call.number, |entry| {
             entry.duration_ms = Some(ending.duration.as_secs_f64() * 1e3);
-            entry.outcome = Some(ending.outcome.text().into_owned());
+            entry.outcome = Some(cut(&ending.outcome.text()).to_owned());
             entry.is_error =
                 matches!(ending.outcome, Ended::ToolError | Ended::Failed(_) | Ended::Aborted);
             entry.result_bytes = ending.bytes;
@@ -185,17 +183,31 @@ impl OutgoingObserver for RunningLeg {
         let text = format!("{text}{}: {}", revision.unwrap_or_default(), error.unwrap_or("ok"));
         let most = timeline.bounds.passed;
         timeline.change(number, |entry| {
-            if entry.legs.len() < most {
-                let (at, took) = (began_ms - entry.began_ms, now_ms() - began_ms);
-                entry.legs.push(Leg { at, took, upstream, text });
-            }
-            0
+            let (at, took) = (began_ms - entry.began_ms, now_ms() - began_ms);
+            entry.leg(Leg { at, took, upstream, text }, most)
         });
     }
 }
 
-/// The longest note that is kept.
-const MAX_NOTE: usize = 1_000;
+/// Bytes of a note, a name, an outcome, and about so many of what a client says about itself. Longer
+/// ones are cut.
+const MAX_TEXT: usize = 1_000;
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
+}
+
+/// A copy of what a client says about itself. Of a long one, the beginning of its name and version.
+fn kept_client(client: &Raw) -> Raw {
+    if client.text().len() <= MAX_TEXT {
+        return client.compact();
+    }
+    let short = |name: &str| {
+        let text: String = client.member(name)?.read().ok()?;
+        Some(text[..text.floor_char_boundary(MAX_TEXT / 4)].to_owned())
+    };
+    json!({ "name": short("name"), "version": short("version") }).into()
+}
 
 impl Calls {
     fn add(&mut self, entry: Entry, bounds: &Bounds) {
@@ -242,7 +254,7 @@ impl Calls {
 }
 
 impl Timeline {
-    /// A timeline that remembers so much, from when it is switched on.
+    /// A timeline with these limits. It remembers nothing until it is switched on.
     pub fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             bounds,
@@ -286,8 +298,8 @@ impl Timeline {
         (changed.into_iter().map(Entry::summary).collect(), last)
     }
 
-    /// All that is known of a call, without its secrets; `None` if it was forgotten. `schema` gives
-    /// the schema of the arguments of a tool.
+    /// The details of a call, without its secrets; `None` if it was forgotten. `schema` gives the
+    /// schema of the arguments of a tool.
     pub(crate) fn call(
         &self,
         number: u64,
@@ -299,7 +311,7 @@ impl Timeline {
         Some(entry.details(schema, seen.lines(entry)))
     }
 
-    /// Who made a call; `None` if it was forgotten.
+    /// The caller of a call; `None` if the call was forgotten.
     pub(crate) fn caller(&self, number: u64) -> Option<Caller> {
         self.lock().get(number).map(|entry| entry.call.caller.clone())
     }

@@ -1,5 +1,7 @@
-//! What the console asks for, as JSON.
+//! The answers to requests of the console, as JSON.
 
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use sabir_wire::{Caller, Raw, Revision};
 use serde_json::{Value, json};
 
 use super::{Console, ConsoleSettings, json as page, problem};
+use crate::recorder::Recorder;
 use crate::timeline::Timeline;
 
 /// How many items of one kind are shown. Further ones are counted.
@@ -24,7 +27,7 @@ const BATCH: usize = 500;
 /// The pause between two messages: a browser draws no faster.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a stream looks whether the server stops.
+/// How often a stream checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Console {
@@ -101,7 +104,7 @@ impl Console {
 const START: &str = "record-start";
 const STOP: &str = "record-stop";
 
-/// Whether it does something, so that a POST asks for it.
+/// Whether it is an action, which needs a POST.
 pub(super) fn is_action(what: &str) -> bool {
     matches!(what, START | STOP)
 }
@@ -122,7 +125,7 @@ impl Console {
         })
     }
 
-    /// Begins or ends a recording, in a file of the folder in which the server was started.
+    /// Begins or ends a recording, in a new file of the folder in which the server was started.
     fn record(&self, is_on: bool) -> Page {
         let Some(recorder) = &self.settings.recorder else {
             return problem(StatusCode::NOT_FOUND, "this server cannot record");
@@ -132,9 +135,9 @@ impl Console {
             return page(StatusCode::OK, &self.recording());
         }
         let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-        let name = format!("recording-{now}.jsonl");
-        let path = std::env::current_dir().map(|folder| folder.join(name));
-        match path.and_then(|path| recorder.begin(&path)) {
+        let stem = format!("recording-{now}");
+        let folder = std::env::current_dir();
+        match folder.and_then(|folder| begin_in(recorder, &folder, &stem)) {
             Ok(()) => page(StatusCode::OK, &self.recording()),
             Err(error) => {
                 let what = format!("cannot write a recording: {error}");
@@ -155,6 +158,21 @@ impl Console {
             })
         })
     }
+}
+
+/// How many names are tried for the file of a recording.
+const MAX_NAMES: usize = 10;
+
+/// Begins a recording in a new file of a folder: `{stem}.jsonl`, or `{stem}-2.jsonl` and so on if
+/// that exists.
+fn begin_in(recorder: &Recorder, folder: &Path, stem: &str) -> io::Result<()> {
+    let first = recorder.begin_new(&folder.join(format!("{stem}.jsonl")));
+    (2..=MAX_NAMES).fold(first, |begun, nth| match begun {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            recorder.begin_new(&folder.join(format!("{stem}-{nth}.jsonl")))
+        }
+        begun => begun,
+    })
 }
 
 /// A parameter of a query.
@@ -230,9 +248,39 @@ fn events(timeline: Arc<Timeline>, engine: Weak<Engine>, after: u64) -> EventStr
                     let event = format!("data: {text}\n\n").into();
                     return Some((event, (None, next, timeline)));
                 }
-                // What has changed in between is found at the next look.
+                // A change in between is found at the next check.
                 let _ = tokio::time::timeout(LOOK, timeline.changed()).await;
             }
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_of_the_console_replaces_no_file_and_follows_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let recorder = Recorder::new("s", false, 1 << 20);
+        let begin = || begin_in(&recorder, folder.path(), "r");
+        begin().unwrap();
+        let first = std::fs::read(file("r.jsonl")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(file("target"), file("r-2.jsonl")).unwrap();
+        #[cfg(not(unix))]
+        std::fs::write(file("r-2.jsonl"), "").unwrap();
+        begin().unwrap();
+        assert_eq!(recorder.state().unwrap().path, file("r-3.jsonl"));
+        assert_eq!(std::fs::read(file("r.jsonl")).unwrap(), first);
+        assert!(!file("target").exists());
+        for _ in 4..=MAX_NAMES {
+            begin().unwrap();
+        }
+        assert_eq!(begin().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        // The recording that is being made goes on.
+        let state = recorder.state().unwrap();
+        assert!(state.is_on && state.path == file(&format!("r-{MAX_NAMES}.jsonl")));
+    }
 }

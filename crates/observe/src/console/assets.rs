@@ -1,4 +1,4 @@
-//! The files of the console. They are what the browser runs: there is no build step.
+//! The files of the console, as the browser runs them: without a build step.
 
 /// The media type and the text of a file; `None` if there is none at that path.
 pub(super) fn find(path: &str) -> Option<(&'static str, &'static str)> {

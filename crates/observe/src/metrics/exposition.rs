@@ -1,4 +1,4 @@
-//! What is measured, in the form of Prometheus: its text format, version 0.0.4.
+//! Metrics in the text format of Prometheus, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
@@ -18,7 +18,7 @@ pub(crate) struct Family {
     pub(crate) samples: Vec<(Labels, Sample)>,
 }
 
-/// The labels of a sample. One without a value is not there.
+/// The labels of a sample. One without a value is left out.
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Family {
     }
 
     /// The same with a number.
-    #[expect(clippy::cast_precision_loss, reason = "nobody has so many of anything")]
+    #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^52")]
     pub(crate) fn with(self, number: usize) -> Self {
         self.with_labels(Vec::new(), Sample::Number(number as f64))
     }

@@ -38,7 +38,7 @@ impl Histogram {
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// What it has counted so far.
+    /// The current counts.
     pub(crate) fn buckets(&self) -> Buckets {
         let buckets = std::array::from_fn(|nth| self.buckets[nth].load(Ordering::Relaxed));
         Buckets { buckets, sum: Duration::from_nanos(self.nanos.load(Ordering::Relaxed)) }

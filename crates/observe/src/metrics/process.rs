@@ -7,7 +7,7 @@ use sabir_registry::{Figure, SourceStatus};
 
 use super::exposition::{Family, Sample};
 
-/// What the process knows of itself.
+/// The metrics of the process.
 pub(super) fn families() -> [Family; 3] {
     let queues = [("calls", queued_calls()), ("computing", computing())];
     let labelled = |queue: &str| vec![("queue", queue.to_owned())];
@@ -26,7 +26,7 @@ pub(super) fn families() -> [Family; 3] {
     [running, waiting, reached]
 }
 
-/// The numbers of all sources. Sources of one name are counted together: a series must not be there
+/// The numbers of all sources. Sources of one name are counted together: a series must not appear
 /// twice.
 pub(super) fn figures(status: &[SourceStatus]) -> Vec<Family> {
     let mut all = BTreeMap::<&str, (Figure, BTreeMap<&str, u64>)>::new();
@@ -48,7 +48,7 @@ pub(super) fn figures(status: &[SourceStatus]) -> Vec<Family> {
     all.into_values().map(family).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has so many of anything")]
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^52")]
 fn number(value: u64) -> Sample {
     Sample::Number(value as f64)
 }

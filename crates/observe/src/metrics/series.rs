@@ -90,7 +90,7 @@ fn bound(name: &mut Option<ByteString>, error: &mut ErrorType, is_full: bool) {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Series {
     pub(super) method: Method,
-    /// Only of what is offered, else clients could make names up.
+    /// Only names that are offered: clients could invent others.
     pub(super) name: Option<ByteString>,
     pub(super) error: ErrorType,
     pub(super) revision: Revision,
@@ -147,7 +147,7 @@ pub(super) struct LinkSeries {
 }
 
 impl Attributes for LinkSeries {
-    /// There are as many as the operator has named, in five revisions.
+    /// Bounded by the upstreams in the configuration and the revisions.
     fn bound(&mut self, _is_full: bool) {}
 
     fn labels(&self) -> Labels {
@@ -208,7 +208,7 @@ pub(crate) enum ErrorType {
     Word(&'static str),
     /// A code of JSON-RPC or of MCP.
     Code(i64),
-    /// A code that a source made up.
+    /// A code of a source's own.
     Other,
 }
 

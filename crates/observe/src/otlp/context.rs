@@ -1,4 +1,4 @@
-//! Where a request stands in a trace, by W3C Trace Context, and whether it is recorded.
+//! The position of a request in a trace, by W3C Trace Context, and whether it is recorded.
 
 use std::fmt::Write as _;
 
@@ -70,9 +70,9 @@ fn random<const N: usize>() -> [u8; N] {
 /// Which traces are recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sampler {
-    /// Do as the caller does, where it says so.
+    /// Follow the decision of the caller, if it has made one.
     pub(crate) follows_parent: bool,
-    /// The part of the other traces, from 0 to 1.
+    /// The share of other traces that is recorded, from 0 to 1.
     pub(crate) ratio: f64,
 }
 

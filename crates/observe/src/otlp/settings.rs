@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use super::context::Sampler;
 
-/// Where telemetry is sent, and which.
+/// Which telemetry is sent, and where.
 #[derive(Clone, Debug)]
 pub struct OtlpSettings {
     pub(super) traces: Option<Signal>,
@@ -23,14 +23,14 @@ pub struct OtlpSettings {
 #[derive(Clone, Debug)]
 pub(super) struct Signal {
     pub(super) url: Uri,
-    /// The URL without what may be secret in it.
+    /// The URL without parts that may be secret.
     pub(super) shown: String,
     pub(super) headers: HeaderMap,
 }
 
 impl OtlpSettings {
-    /// Reads the variables, as `variable` gives them. `None` if nothing is to be sent: without an
-    /// endpoint. `server` is the name of the service where no variable names it.
+    /// Reads the variables, as `variable` gives them. `None` without an endpoint: nothing is sent.
+    /// `server` is the name of the service where no variable names it.
     pub fn read(
         variable: impl Fn(&str) -> Option<String>,
         server: &str,
@@ -80,7 +80,7 @@ impl OtlpSettings {
     }
 }
 
-/// Where one kind of telemetry is sent; a variable of its own comes before that of all.
+/// Where one kind of telemetry is sent; its own variable overrides the common one.
 fn signal(
     variable: &impl Fn(&str) -> Option<String>,
     kind: &str,
@@ -102,12 +102,12 @@ fn signal(
     let Some(url) = variable(&format!("OTEL_EXPORTER_OTLP_{kind}_ENDPOINT")).or(base) else {
         return Ok(None);
     };
-    // Collectors tell the two by the content type.
+    // Both are accepted: collectors tell JSON from protobuf by the content type.
     if let Some(protocol) =
         either("PROTOCOL").filter(|it| it != "http/json" && it != "http/protobuf")
     {
         let what = format!("OTEL_EXPORTER_OTLP_PROTOCOL: `{protocol}`");
-        return Err(format!("{what} (expected http/json, which is what is sent)"));
+        return Err(format!("{what} (expected http/json)"));
     }
     let uri = url
         .parse::<Uri>()
@@ -136,7 +136,7 @@ fn pairs(text: &str) -> impl Iterator<Item = Option<(&str, String)>> {
 fn headers(text: &str) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for pair in pairs(text) {
-        // What is wrong is not shown: it may be a secret.
+        // The invalid part is not shown: it may be a secret.
         let invalid = || "OTEL_EXPORTER_OTLP_HEADERS: invalid (expected NAME=VALUE,…)".to_owned();
         let (name, value) = pair.ok_or_else(invalid)?;
         let name = HeaderName::try_from(name).map_err(|_| invalid())?;

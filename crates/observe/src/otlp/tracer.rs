@@ -40,13 +40,13 @@ pub(crate) struct Span {
     pub(crate) error: Option<String>,
 }
 
-/// Makes spans of what an engine does.
+/// Makes spans of the requests of an engine.
 #[derive(Debug)]
 pub struct Tracer {
     sampler: Sampler,
     /// The spans of running calls, by their numbers; those that are not recorded only have a context.
     running: Mutex<FxHashMap<u64, Running>>,
-    /// For the spans of requests to upstreams, which may end after their calls.
+    /// Shared with the spans of requests to upstreams, which may end after their calls.
     ended: Arc<Mutex<Waiting>>,
 }
 

@@ -50,6 +50,27 @@ fn a_recording_ends_at_its_limit() {
 }
 
 #[test]
+fn a_recorder_at_its_limit_is_off_and_its_file_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("s", false, 500);
+    let begin = || recorder.begin(&folder.path().join("r.jsonl")).unwrap();
+    let taps = Taps::new(vec![recorder.clone()]);
+    let is_open = || lock(&recorder.output).as_ref().unwrap().file.is_some();
+    begin();
+    recorder.wrote(1, "short");
+    assert!(taps.is_on() && is_open());
+    recorder.wrote(1, &"x".repeat(1_000));
+    assert!(!taps.is_on() && !is_open());
+    let state = recorder.state().unwrap();
+    assert!(state.is_over && !state.is_on && state.written > 0);
+    // The user's own file is replaced.
+    begin();
+    assert!(taps.is_on() && is_open() && !recorder.state().unwrap().is_over);
+    recorder.end();
+    assert!(!taps.is_on() && !is_open() && !recorder.state().unwrap().is_over);
+}
+
+#[test]
 fn a_recording_whose_last_line_was_cut_is_read_up_to_it() {
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     let (_folder, path) = recorded(1 << 20, &[ping]);
@@ -58,7 +79,7 @@ fn a_recording_whose_last_line_was_cut_is_read_up_to_it() {
     let told = crate::recording::stories(Recording::open(&path).unwrap(), None).unwrap();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with("ping: ok") && told[1].contains("was cut"), "{told:?}");
-    // In the middle it is a mistake.
+    // A cut line in the middle is an error.
     let broken = [&whole[..whole.len() - 9], b"\n", &whole[whole.len() / 2..]].concat();
     std::fs::write(&path, broken).unwrap();
     assert!(Recording::open(&path).unwrap().any(|event| event.is_err()));

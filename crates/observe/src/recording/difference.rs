@@ -5,7 +5,7 @@ use std::fmt;
 use sabir_wire::MASK;
 use serde_json::Value;
 
-/// What is not compared.
+/// The members that are not compared.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Names of members, or paths such as `result.serverInfo.version`.
@@ -17,16 +17,16 @@ pub struct Rules {
 pub struct Difference {
     /// Where, such as `result.content[0].text`.
     pub path: String,
-    /// What it was; `None` if it was not there.
+    /// The old value; `None` if it is absent.
     pub before: Option<Value>,
-    /// What it is; `None` if it is not there.
+    /// The new value; `None` if it is absent.
     pub after: Option<Value>,
 }
 
-/// The places of one message that are listed. Further ones are not looked for.
+/// The limit of places that are listed for one message.
 const MAX_DIFFERENCES: usize = 20;
 
-/// The places in which `after` differs from `before`. Times are not compared, nor is what was masked.
+/// The places in which `after` differs from `before`. Times and masked values are not compared.
 pub fn differences(before: &Value, after: &Value, rules: &Rules) -> Vec<Difference> {
     let mut found = Vec::new();
     compare(String::new(), before, after, rules, &mut found);

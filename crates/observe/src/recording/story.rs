@@ -1,5 +1,5 @@
-//! A recording, told call by call: who asked what in which revision, what was translated on the way
-//! to an upstream and back, and where the time went.
+//! A recording as text, call by call: each request and its revision, its translation on the way to
+//! an upstream and back, and the time of every step.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -60,15 +60,15 @@ struct Relayed {
     at: u64,
 }
 
-/// A request of a client, and all that came of it.
+/// A request of a client, and its steps.
 struct Request {
     link: u64,
     at: u64,
     message: Value,
     calls: Vec<u64>,
-    /// Microseconds since the request, and what happened.
+    /// Microseconds since the request, and the event.
     steps: Vec<(u64, String)>,
-    /// What an upstream gave.
+    /// The result of an upstream.
     given: Option<Value>,
     outcome: Option<String>,
     answered: Option<u64>,
@@ -101,7 +101,7 @@ impl Teller {
         }
     }
 
-    /// A line is told with all calls that wait for the program which has written it.
+    /// Adds a line to all calls that wait for the program that wrote it.
     fn wrote(&mut self, event: &Event) {
         let line = event.text.as_deref().unwrap_or_default();
         let what = format!("{} writes: {}", self.title(event.link), cut(line));
@@ -237,7 +237,7 @@ impl Teller {
         request.given = Some(message.clone());
     }
 
-    /// A question names no call: it is told where only one call waits.
+    /// A question names no call: it is shown if only one call waits.
     fn upstream_asks(&mut self, event: &Event, message: &Value, _id: &str) {
         let waiting = self.relayed.iter().filter(|((link, _), _)| *link == event.link);
         let waiting: Vec<_> = waiting.map(|(_, relayed)| relayed.request).collect();
@@ -303,7 +303,7 @@ fn millis(micros: u64) -> String {
     format!("{}.{:03} ms", micros / 1000, micros % 1000)
 }
 
-/// The method of a request, and what it names.
+/// The method of a request, and the name in it.
 fn title(message: &Value) -> String {
     let method = message["method"].as_str().unwrap_or("?");
     let params = &message["params"];
@@ -314,7 +314,7 @@ fn title(message: &Value) -> String {
     }
 }
 
-/// What an answer says, in a few words.
+/// A short summary of an answer.
 fn summary(message: &Value) -> String {
     match (&message["error"], &message["result"]) {
         (Value::Object(error), _) => {
@@ -328,7 +328,7 @@ fn summary(message: &Value) -> String {
     }
 }
 
-/// The revision that a message tells.
+/// The revision that a message names.
 fn revision_of(message: &Value) -> Option<&str> {
     let meta = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
     meta.as_str().or_else(|| message["result"]["protocolVersion"].as_str())

@@ -1,4 +1,4 @@
-//! One call, and what is shown of it.
+//! One call, and how it is shown.
 
 use std::sync::Arc;
 
@@ -50,11 +50,11 @@ pub(super) struct Leg {
     pub(super) at: f64,
     pub(super) took: f64,
     pub(super) upstream: String,
-    /// What it is, for people.
+    /// A description for people.
     pub(super) text: String,
 }
 
-/// What passed between us and an upstream for a call.
+/// A message or an HTTP exchange between us and an upstream for a call.
 #[derive(Debug)]
 pub(super) struct Passed {
     /// Milliseconds since the call began.
@@ -101,20 +101,51 @@ fn size(headers: &[(String, String)]) -> usize {
     headers.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
+/// About how many bytes a note takes. Most are so short that the text is the smaller part.
+fn note_size(note: &(f64, String)) -> usize {
+    size_of_val(note) + note.1.len()
+}
+
 impl Entry {
-    /// The bytes of its messages.
+    /// The bytes of its messages, its notes and the descriptions of its legs.
     pub(super) fn texts(&self) -> usize {
         let passed: usize = self.passed.iter().map(|passed| passed.what.size()).sum();
-        self.request.size() + self.response.kept.len() + passed
+        let notes: usize = self.notes.iter().map(note_size).sum();
+        let legs: usize = self.legs.iter().map(|leg| leg.text.len()).sum();
+        self.request.size() + self.response.kept.len() + passed + notes + legs
     }
 
-    /// Forgets its messages.
+    /// Forgets its messages, its notes and the descriptions of its legs.
     pub(super) fn forget_texts(&mut self) {
         self.request.message.kept = Bytes::new();
         self.request.headers = Arc::default();
         self.response.kept = Bytes::new();
         self.more_passed += self.passed.len();
         self.passed = Vec::new();
+        self.more_notes += self.notes.len();
+        self.notes = Vec::new();
+        self.legs.iter_mut().for_each(|leg| leg.text = String::new());
+    }
+
+    /// Adds a note. Returns the bytes that it takes.
+    pub(super) fn note(&mut self, note: (f64, String), most: usize) -> usize {
+        if self.notes.len() >= most {
+            self.more_notes += 1;
+            return 0;
+        }
+        let size = note_size(&note);
+        self.notes.push(note);
+        size
+    }
+
+    /// Adds a leg. Returns the bytes that its description takes.
+    pub(super) fn leg(&mut self, leg: Leg, most: usize) -> usize {
+        if self.legs.len() >= most {
+            return 0;
+        }
+        let size = leg.text.len();
+        self.legs.push(leg);
+        size
     }
 
     /// Whether a request was sent to this upstream for it.
@@ -123,7 +154,7 @@ impl Entry {
             || self.passed.iter().any(|passed| *passed.upstream == *upstream)
     }
 
-    /// Adds what passed. Gives the bytes that it takes.
+    /// Adds a message or an exchange. Returns the bytes that it takes.
     pub(super) fn pass(&mut self, passed: Passed, most: usize) -> usize {
         if self.passed.len() >= most {
             self.more_passed += 1;
@@ -141,7 +172,7 @@ impl Entry {
         (is_named || (self.response.is_whole() && self.response.length > 0)).then_some(is_named)
     }
 
-    /// What the list of calls shows.
+    /// The row of the list of calls.
     pub(super) fn summary(&self) -> Value {
         let call = &self.call;
         let client = call.client.as_ref().and_then(|client| client.read::<Value>().ok());
@@ -170,8 +201,8 @@ impl Entry {
         })
     }
 
-    /// All that is known of it, without its secrets. `schema` gives the schema of the arguments of a
-    /// tool, `stderr` has what programs wrote meanwhile.
+    /// The details of the call, without its secrets. `schema` gives the schema of the arguments of
+    /// a tool, `stderr` has the lines that programs wrote meanwhile.
     pub(super) fn details(
         &self,
         schema: &dyn Fn(&str) -> Option<Value>,
@@ -180,11 +211,11 @@ impl Entry {
         let is_secret = self.call.name.as_deref().and_then(schema).is_some_and(|s| has_secrets(&s));
         let shown = Shown { masker: Masker::default(), schema, entry: self, is_secret };
         let mut details = self.summary();
-        // First the request: its secrets are masked wherever they come up again.
+        // First the request: its secrets are masked wherever they occur again.
         details["request"] = shown.text(&self.request.message);
         details["headers"] = shown.headers(&self.request.headers);
         details["response"] = shown.text(&self.response);
-        // Without the request nobody knows what is secret.
+        // Without the whole request its secrets are not known.
         let is_hidden = is_secret && !self.request.message.is_whole();
         let mask = |text: &str| match is_hidden {
             true => Value::from(MASK),
@@ -215,7 +246,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// The text as JSON, or as text if it was cut or is none.
+    /// The text as JSON, or as text if it was cut or is not JSON.
     fn text(&self, text: &Text) -> Value {
         if text.length == 0 {
             return Value::Null;
@@ -228,7 +259,7 @@ impl Shown<'_> {
         let json = masked.flatten().and_then(|json| serde_json::from_str(&json).ok());
         json.unwrap_or_else(|| {
             let kept = match self.is_secret {
-                // Nobody knows what the rest of it would say.
+                // The text was not parsed, so it may contain a secret.
                 true => MASK.into(),
                 false => String::from_utf8_lossy(&text.kept),
             };

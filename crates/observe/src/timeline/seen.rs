@@ -1,5 +1,5 @@
-//! What a timeline sees of messages: those of clients before their calls begin, those that pass to
-//! and from upstreams, and what the programs of upstreams write to standard error.
+//! The messages that a timeline sees: those of clients before their calls begin, those to and from
+//! upstreams, and the standard error of the programs of upstreams.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 use super::entry::{Arrived, Entry, Passed, Text, What};
 use super::{Timeline, now_ms};
 
-/// Messages of clients whose calls may not have begun, and their bytes. For more, the oldest are
+/// Messages of clients whose calls may not have begun, and their bytes. When full, the oldest are
 /// forgotten: their calls are shown without their headers.
 const MAX_ARRIVED: usize = 256;
 const MAX_ARRIVED_BYTES: usize = 2 << 20;
 
-/// Lines of standard error of all upstreams. For one more the oldest is forgotten.
+/// Lines of standard error of all upstreams. When full, the oldest is forgotten.
 const MAX_LINES: usize = 2_000;
 
-/// The longest line that is kept. Of a longer one the beginning is.
+/// The longest line that is kept. A longer one is cut.
 const MAX_LINE: usize = 1_000;
 
-/// How long after the end of a call a line may come that it is shown with: a program writes it
-/// before its answer, but on another pipe.
+/// How long after the end of a call a line still counts as its own: the program writes the line
+/// before its answer, but to another pipe.
 const LATE_MS: f64 = 50.0;
 
-/// What was seen.
+/// The messages that were seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The names of upstreams, by link.
@@ -94,7 +94,7 @@ impl Timeline {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what passed between us and an upstream for a call.
+    /// Adds a message or an exchange between us and an upstream to a call.
     fn pass(&self, link: u64, call: u64, what: impl FnOnce() -> What) {
         if call == 0 || !self.is_on() {
             return;

@@ -6,21 +6,30 @@ use super::*;
 
 /// The timeline after so many calls with arguments of that length.
 fn after(bounds: Bounds, calls: usize, length: usize) -> Arc<Timeline> {
+    let text = "x".repeat(length);
+    let client = json!({ "name": "c", "version": "1" });
+    let frames: Vec<_> = (0..calls).map(|id| frame(id, "t", &client, &text)).collect();
+    after_frames(bounds, &frames)
+}
+
+/// A call of a tool.
+fn frame(id: usize, name: &str, client: &Value, text: &str) -> String {
+    let params = format!(
+        r#"{{"name":"{name}","arguments":{{"a":"{text}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"{}","io.modelcontextprotocol/clientInfo":{client},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}"#,
+        Revision::NEWEST.date()
+    );
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
+}
+
+fn after_frames(bounds: Bounds, frames: &[String]) -> Arc<Timeline> {
     let timeline = Timeline::new(bounds);
     timeline.switch_on();
     let tap = Some(Taps::new(vec![timeline.clone()]));
     let settings = Settings { tap, ..Settings::default() };
     let engine = Engine::observed(settings, vec![timeline.clone()]);
     let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
-    let text = "x".repeat(length);
-    for id in 0..calls {
-        let params = format!(
-            r#"{{"name":"t","arguments":{{"a":"{text}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"{}","io.modelcontextprotocol/clientInfo":{{"name":"c","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}"#,
-            Revision::NEWEST.date()
-        );
-        let frame =
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
-        connection.receive(StreamId(0), Caller::local(), &frame.into());
+    for frame in frames {
+        connection.receive(StreamId(0), Caller::local(), &frame.clone().into());
         while connection.next_frame().is_some() {}
     }
     timeline
@@ -79,6 +88,55 @@ fn long_texts_are_cut_and_the_oldest_are_forgotten() {
     assert_eq!(timeline.call(1, &|_| None).unwrap()["request"]["cut"], "");
     let kept: usize = timeline.lock().entries.iter().flatten().map(Entry::texts).sum();
     assert_eq!(kept, timeline.lock().bytes);
+}
+
+#[test]
+fn long_names_are_cut() {
+    let long = "é".repeat(10_000);
+    let client = json!({ "name": long, "version": "1", "title": long });
+    let timeline = after_frames(Bounds::default(), &[frame(1, &long, &client, "x")]);
+    let request = OutgoingRequest {
+        upstream: "u",
+        method: &Method::ReadResource,
+        name: Some(&long),
+        transport: "pipe",
+    };
+    timeline.outgoing(1, &request).unwrap().ended(None, None);
+    let call = timeline.call(1, &|_| None).unwrap();
+    assert_eq!(call["name"], long[..1_000]);
+    assert_eq!((&call["client"], &call["clientVersion"]), (&json!(long[..250]), &json!("1")));
+    assert_eq!(call["legs"][0]["text"], format!("resources/read {} by pipe: ok", &long[..1_000]));
+    let calls = timeline.lock();
+    let entry = calls.get(1).unwrap();
+    assert!(entry.call.client.as_ref().unwrap().text().len() <= 1_000);
+    assert!(entry.outcome.as_ref().unwrap().len() <= 1_000);
+}
+
+#[test]
+fn notes_and_legs_count_as_texts_and_are_forgotten() {
+    let timeline = after(Bounds { bytes: 20_000, ..Bounds::default() }, 3, 1);
+    for number in [1, 2, 3] {
+        let name = Some(&*"x".repeat(1_000));
+        let request =
+            OutgoingRequest { upstream: "u", method: &Method::CallTool, name, transport: "pipe" };
+        timeline.outgoing(number, &request).unwrap().ended(None, None);
+        for _ in 0..10 {
+            let message = Some("x".repeat(5_000));
+            timeline
+                .noted(number, &CallNotification::Progress { progress: 1.0, total: None, message });
+        }
+    }
+    let kept: usize = timeline.lock().entries.iter().flatten().map(Entry::texts).sum();
+    assert_eq!(kept, timeline.lock().bytes);
+    assert!((11_000..=20_000).contains(&kept), "{kept}");
+    let call = |number| timeline.call(number, &|_| None).unwrap();
+    let (oldest, newest) = (call(1), call(3));
+    assert_eq!((&oldest["notes"], &oldest["moreNotes"]), (&json!([]), &json!(10)));
+    assert_eq!(
+        (&oldest["legs"][0]["upstream"], &oldest["legs"][0]["text"]),
+        (&json!("u"), &json!(""))
+    );
+    assert_eq!((newest["notes"].as_array().unwrap().len(), &newest["moreNotes"]), (10, &json!(0)));
 }
 
 #[test]
