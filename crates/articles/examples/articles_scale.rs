@@ -29,7 +29,7 @@ const VOCABULARY: usize = 60_000;
 /// The number of measured queries.
 const QUESTIONS: usize = 4_000;
 
-/// How long merging is waited for after a first index.
+/// How long to wait for merging after a first index.
 const MERGING: Duration = Duration::from_secs(60);
 
 type Failure = Box<dyn std::error::Error>;

@@ -25,10 +25,10 @@ const LONGEST_LIST: usize = 1000;
 /// Folders of a list, unless there are more next to each other. Deeper levels are left out for it.
 const MOST_FOLDERS: usize = 40;
 
-/// The most links of each kind in a result.
+/// The limit of links of each kind in a result.
 const MOST_LINKS: usize = 100;
 
-/// The most articles that are looked at for links to another.
+/// The limit of articles that are checked for links to another.
 const MOST_LINKING: usize = 500;
 
 /// A requested limit: at least one, and at most `max`.
@@ -69,7 +69,7 @@ pub(crate) fn summary_of(snapshot: &Snapshot, id: &str) -> Result<Option<Summary
 /// How an article is read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Only this section. Without it, the one that the name has after `#`.
+    /// Only this section. `None`: the one that the name has after `#`, if any.
     pub section: Option<String>,
     /// Where the content starts, in bytes.
     pub offset: usize,
@@ -238,7 +238,8 @@ fn not_found(asked: &str) -> StoreError {
     StoreError::NotFound { asked: asked.to_owned(), suggestions: Vec::new(), indexing: None }
 }
 
-/// Whether there is such a folder. One that is unknown while the folder is read may still come.
+/// Whether there is such a folder. While articles are being indexed, an unknown one may still
+/// appear.
 pub(crate) fn known_folder(
     snapshot: &Snapshot,
     asked: &str,
@@ -250,7 +251,7 @@ pub(crate) fn known_folder(
     }
     let mut categories: Vec<String> =
         listing.categories().map(|(name, _)| name.to_owned()).collect();
-    // Where the beginning is right, what it may go on with.
+    // If the parent exists, its folders are suggested.
     if let Some((parent, _)) = asked.trim_matches('/').rsplit_once('/') {
         categories.extend(listing.folders(parent).into_keys());
     }

@@ -20,10 +20,10 @@ use crate::sections::Outline;
 /// The longest description from a first paragraph, in characters.
 const DESCRIPTION: usize = 300;
 
-/// The most tags of an article. Further ones are dropped.
+/// The limit of tags of an article. Further ones are dropped.
 const MOST_TAGS: usize = 100;
 
-/// The most names of an article. Further ones are dropped.
+/// The limit of names of an article. Further ones are dropped.
 const MOST_NAMES: usize = 32;
 
 /// Why a file is not served.

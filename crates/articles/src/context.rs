@@ -1,4 +1,4 @@
-//! What every part of the worker thread needs.
+//! The context that the parts of the worker thread share.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::snapshot::Shared;
 /// The settings, the folder, and the connection to the store.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
-    /// Replaced when another folder is at its path.
+    /// Replaced when another folder appears at its path.
     pub(crate) folder: Arc<ArcSwap<Folder>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) events: EventSender,

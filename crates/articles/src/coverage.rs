@@ -1,16 +1,17 @@
-//! A query of which an article must carry a part.
+//! A query of which an article must match a part.
 //!
-//! Each clause is a query of tantivy's own. An article must carry three tenths of the weight of all clauses,
-//! where rare words weigh more than common ones, and scores the better the more it carries. So a question
-//! finds articles that lack its filler, and not those that have nothing but its filler.
+//! Each clause is a query of tantivy. An article must match three tenths of the weight of all
+//! clauses, where rare words weigh more than common ones, and scores the better the more it
+//! matches. So a question finds articles without its filler words, and not those with filler words
+//! only.
 //!
-//! The work grows with the rare words only: an article that has none of them carries too little, so the
-//! common ones are looked up only where a rare one was found.
+//! The work grows with the rare words only: an article that has none of them matches too little, so
+//! the common ones are looked up only where a rare one was found.
 
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError};
 
-/// The share of the query's weight that an article must carry.
+/// The share of the query's weight that an article must match.
 const LEAST_SHARE: f32 = 0.3;
 
 /// One clause.
@@ -65,7 +66,7 @@ impl<T> Coverage<T> {
     }
 }
 
-/// The clauses after the leading ones carry too little together.
+/// The number of leading clauses: all others together have too little weight.
 fn leading<T>(parts: &[Part<T>], whole: f32) -> usize {
     if parts.first().is_some_and(|part| part.required) {
         return 1;
@@ -112,7 +113,7 @@ struct CoverageScorer {
 }
 
 impl CoverageScorer {
-    /// Goes on to the first document that carries enough, beginning where the leading clauses are.
+    /// Advances to the first document that matches enough, beginning where the leading clauses are.
     fn find(&mut self) {
         let Coverage { parts, whole, leading } = &mut self.coverage;
         loop {

@@ -30,16 +30,16 @@ pub enum WriteError {
     Name {
         /// The name.
         name: String,
-        /// What was expected.
+        /// The expected form.
         reason: &'static str,
     },
-    /// There is an article, or a file that is not served.
+    /// An article, or a file that is not served, has this name.
     #[error("`{0}` exists already (expected the `etag` of its current content)")]
     Exists(String),
-    /// An article is to be moved to where one is, or a file that is not served.
+    /// The target of a move exists: an article, or a file that is not served.
     #[error("`{0}` exists already (expected a place where no article is)")]
     Taken(String),
-    /// Somebody has changed the article meanwhile.
+    /// The article has changed since it was read.
     #[error("`{0}` has changed since it was read (expected its current `etag`: read it again)")]
     Stale(String),
     /// The file would be too large.
@@ -61,14 +61,14 @@ pub enum WriteError {
     },
 }
 
-/// What a change did.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The id of the article.
     pub id: String,
     /// Identifies its new content.
     pub etag: String,
-    /// The files that changed, relative to the folder. Empty: it was so before.
+    /// The files that changed, relative to the folder. Empty: nothing changed.
     pub files: Vec<String>,
 }
 
@@ -145,8 +145,8 @@ impl Folder {
         })
     }
 
-    /// Changes a file. `expected`: only if this identifies its content. Gives the hash of its new
-    /// content, and whether it is another one.
+    /// Changes a file. `expected`: only if its content has this etag. Returns the hash of its new
+    /// content, and whether that is different.
     pub(crate) fn edit(
         &self,
         path: &str,
@@ -170,7 +170,7 @@ impl Folder {
         })
     }
 
-    /// Moves a file to a place where none is.
+    /// Moves a file to a path where no file is.
     pub(crate) fn rename(
         &self,
         path: &str,
@@ -216,7 +216,8 @@ impl Folder {
     ) -> Result<T, WriteError> {
         let failed = |source| WriteError::Io { path: path.to_owned(), source };
         let root = self.root().map_err(failed)?;
-        // Another handle: a lock excludes other handles only. It ends when the handle is closed.
+        // A separate handle: a lock excludes other handles only, and ends when its handle is
+        // closed.
         let lock = std::fs::File::open(self.path()).map_err(failed)?;
         lock.lock().map_err(failed)?;
         work(root)
@@ -244,7 +245,7 @@ fn refused(path: &str, source: io::Error) -> WriteError {
     }
 }
 
-/// Puts a file to its place. `replaces`: there is one, with these permissions.
+/// Writes a file. `replaces`: the permissions of the file that it replaces.
 fn put(
     root: &Dir,
     path: &str,
@@ -254,7 +255,7 @@ fn put(
     static COUNT: AtomicU64 = AtomicU64::new(0);
     make_parent(root, path)?;
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // It is hidden, so that it is not served if it is left behind.
+    // A hidden name: the file is not served if it is left behind.
     let name = format!(".sabir-{}-{count}.tmp", std::process::id());
     let beside = match path.rsplit_once('/') {
         Some((parent, _)) => format!("{parent}/{name}"),
@@ -279,7 +280,7 @@ fn put(
     written
 }
 
-/// Moves a file to a place where none is: a link can be made there only if so.
+/// Moves a file to a path where no file is: a hard link fails if there is one.
 fn move_new(root: &Dir, from: &str, to: &str) -> io::Result<()> {
     match root.hard_link(from, root, to) {
         Ok(()) => root.remove_file(from),

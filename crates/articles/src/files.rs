@@ -11,7 +11,7 @@ use crate::folder::Folder;
 use crate::format::{Format, media_type};
 use crate::links::join;
 
-/// The most files that are known by name. Further ones are found by their whole path only.
+/// The limit of files that are known by name. Further ones are found by their whole path only.
 const MOST_FILES: usize = 100_000;
 
 /// The files of a folder.
@@ -22,7 +22,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Replaces the files at and below `root` (empty: all). Whether that changes anything.
+    /// Replaces the files at and below `root` (empty: all). Returns `None` if there are none,
+    /// neither before nor after.
     pub(crate) fn replace(&self, root: &str, paths: Vec<Box<str>>) -> Option<Self> {
         let inside = |path: &str| {
             let rest = path.strip_prefix(root);

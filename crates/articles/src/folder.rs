@@ -1,8 +1,9 @@
 //! Scans the folder and reads its files.
 //!
 //! Every path is opened relative to a handle of the folder, and the operating system refuses to
-//! leave it: neither `..`, nor a symbolic link, nor a race leads outside. Links that stay inside are
-//! followed once. Hidden files are ignored, even behind a link, and so is what `ignored` leaves out.
+//! leave it: neither `..`, nor a symbolic link, nor a race leads outside. Links that stay inside
+//! are followed once. Hidden files are ignored, even behind a link, and so are those that `ignored`
+//! leaves out.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
@@ -25,7 +26,7 @@ pub(crate) const DEEPEST: usize = 32;
 /// The largest file in bytes. A larger one is not served, and reported as a problem.
 pub(crate) const LARGEST_FILE: u64 = 8 * 1024 * 1024;
 
-/// Shows whether a file has changed, without reading it.
+/// Tells whether a file has changed, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
@@ -295,7 +296,7 @@ impl Walk<'_> {
         self.ignores.extend(IgnoreFile::read(dir, path));
     }
 
-    /// Enters the folders above a path. Whether none of them is left out.
+    /// Enters the folders above a path. Returns whether none of them is left out.
     fn may_enter(&mut self, path: &str) -> bool {
         path.match_indices('/').all(|(at, _)| {
             let parent = &path[..at];

@@ -109,7 +109,7 @@ fn read(text: &str, language: Language, first_line: usize) -> Option<Frontmatter
     };
     let mut matter = Frontmatter { fields, faults, unclosed: false };
     matter.fields.iter_mut().for_each(|field| field.line += first_line - 1);
-    // The parser places what is missing at the end below the last line.
+    // The parser reports a missing end below the last line.
     let last = text.trim_end().replace("\r\n", "\n").split(['\n', '\r']).count();
     for fault in &mut matter.faults {
         fault.line = fault.line.min(last) + first_line - 1;

@@ -1,4 +1,4 @@
-//! What fuzzers and property tests run: reading of files that anybody may have written.
+//! The entry points of fuzzers and property tests: reading untrusted files.
 
 use crate::format::Format;
 use crate::frontmatter::split;

@@ -1,24 +1,24 @@
 //! HTML as Markdown, written from its tokens.
 //!
 //! No tree is built: the work and the memory grow with the bytes of the file, however deep its
-//! elements are nested and whichever are never closed. What a reader does not read is left out:
-//! scripts, styles, navigation. The title (of a page without a heading), the description and the
-//! language become frontmatter.
+//! elements are nested and even if they are never closed. Parts that readers do not see are left
+//! out: scripts, styles, navigation. The title (of a page without a heading), the description and
+//! the language become frontmatter.
 
 use std::collections::BTreeMap;
 
 use html5gum::{DefaultEmitter, HtmlString, Spanned, Token, Tokenizer};
 
-/// Elements that are left out with all that is in them.
+/// Elements that are left out with their contents.
 const LEFT_OUT: [&str; 11] = [
     "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas",
     "select", "button",
 ];
 
-/// The same, unless nothing else is in the page.
+/// Left out, too, unless the page has nothing else.
 const NAVIGATION: &str = "nav";
 
-/// The most elements of a line that are open at once: emphases and links. Further ones are plain text.
+/// The limit of open emphases and links in a line. Further ones are plain text.
 const MOST_OPEN: usize = 32;
 
 /// The deepest list that is indented. Deeper ones are indented like it.
@@ -79,7 +79,7 @@ struct Page {
 struct Open {
     mark: &'static str,
     address: Option<String>,
-    /// It is written before its first word, so that one without words leaves nothing.
+    /// Written before its first word, so that an element without words leaves nothing.
     is_written: bool,
 }
 
@@ -104,7 +104,7 @@ struct Writer {
     /// Line ends that come before the next word, and whether a space does.
     gap: usize,
     space: bool,
-    /// What the next line starts with.
+    /// The start of the next line.
     marker: String,
 }
 
@@ -254,7 +254,7 @@ impl Writer {
         }
     }
 
-    /// Writes what comes before a word: line ends, the marker of a list, a space, what is opened.
+    /// Writes everything before a word: line ends, the marker of a list, a space, opened elements.
     fn before_word(&mut self) {
         self.break_line();
         let text = &mut self.page.text;
@@ -286,7 +286,7 @@ impl Writer {
         text.push_str(&marker);
     }
 
-    /// Starts a paragraph. In a table there is none.
+    /// Starts a paragraph, except in a table.
     fn block(&mut self) {
         match self.tables {
             0 => self.gap = 2,

@@ -19,7 +19,7 @@ pub(crate) const FILES: [&str; 2] = [".gitignore", ".ignore"];
 /// The largest file with rules, in bytes. The rest of a larger one is not read.
 const LARGEST: u64 = 1 << 20;
 
-/// Folders of other people's files.
+/// Folders of dependencies, whose documents are not the author's.
 const DEPENDENCIES: &str = "node_modules";
 
 /// Which files are left out by the settings. Cheap to clone.
@@ -118,7 +118,7 @@ impl IgnoreFile {
         }
     }
 
-    /// The same of a path from the folder of the rules.
+    /// The same for a path from the folder of the rules.
     fn decides_on(&self, path: &str, is_folder: bool) -> Option<bool> {
         match self.rules.matched(path, is_folder) {
             Match::None => None,
@@ -146,7 +146,7 @@ mod tests {
             let rules = IgnoreFile::above(&folder);
             rules.iter().rev().find_map(|file| file.decides(path, is_folder)).unwrap_or(false)
         };
-        // Without a repository, what is above is somebody else's.
+        // Without a repository, the rules above do not apply.
         assert!(!left_out("build", true));
         fs::create_dir(home.path().join("repo/.git")).unwrap();
         assert!(left_out("build", true) && left_out("x/a.tmp.md", false) && left_out("api", true));

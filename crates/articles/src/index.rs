@@ -58,7 +58,7 @@ pub(crate) struct Fields {
     updated: Field,
     /// Every folder that the file is in.
     pub(crate) folders: Field,
-    /// What the settings say that the article counts.
+    /// The weight of the article, by the settings.
     factor: Field,
     meta: Field,
     frontmatter: Field,
@@ -106,7 +106,7 @@ pub(crate) struct Index {
     index: tantivy::Index,
     reader: IndexReader,
     fields: Fields,
-    /// What the articles of some folders count in the ranking.
+    /// The weights of the articles of some folders in the ranking.
     weights: Vec<FolderWeight>,
 }
 
@@ -121,7 +121,7 @@ impl Index {
         Self { weights: weights.to_vec(), ..self }
     }
 
-    /// What the article of a file counts: by the setting with the longest path.
+    /// The weight of the article of a file: that of the setting with the longest path.
     fn factor(&self, path: &str) -> f32 {
         let under = |weight: &&FolderWeight| {
             let folder = weight.path.trim_matches('/');

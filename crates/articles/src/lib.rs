@@ -38,12 +38,12 @@ mod language; // languages, and how a document names its own
 mod stems; // the stems of words
 mod words; // splits text into words
 
-pub mod fuzzing; // what fuzzers run
+pub mod fuzzing; // the entry points of fuzzers
 
 mod cache; // the index on the disk, and its lock
 mod disk; // the folder of an index on the disk
-mod context; // what the parts of the worker share
-mod events; // what the worker waits for
+mod context; // the context of the worker
+mod events; // the events of the worker
 mod indexer; // keeps the index equal to the folder
 mod reader; // reads many files in parallel
 mod regular; // opens regular files only
@@ -57,7 +57,7 @@ mod rewrite; // links in a text -> ids
 mod passage; // the best passage of an article
 mod plan; // the alternatives of each word
 mod query; // parses a query
-mod coverage; // a query of which an article must carry a part
+mod coverage; // a query of which an article must match a part
 mod rank; // orders the matching articles
 mod results; // results and errors
 mod search; // searches the index

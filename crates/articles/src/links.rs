@@ -1,9 +1,9 @@
 //! Links to articles, as pages and models write them.
 //!
-//! A link is a path (`./x.md`, `../x/`, `/docs/x.html`), a URL of the site, an `article:///` URI, a wiki
-//! link (`[[Note#Heading|text]]`), or a name. What can be told from the page with the link comes first;
-//! then the path from the top of the folder, without the language or section of the site (`/en/docs/x`);
-//! then addresses and aliases in the front matter; then names and titles.
+//! A link is a path (`./x.md`, `../x/`, `/docs/x.html`), a URL of the site, an `article:///` URI, a
+//! wiki link (`[[Note#Heading|text]]`), or a name. The path relative to the page with the link is
+//! tried first; then the path from the top of the folder, without the language or section of the
+//! site (`/en/docs/x`); then addresses and aliases in the front matter; then names and titles.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::format::Format;
 
-/// The files that stand for their folder.
+/// The index files of folders.
 pub(crate) const INDEXES: [&str; 4] = ["index", "_index", "readme", "README"];
 
 /// Endings of the pages that a site generator makes of articles.
@@ -21,7 +21,7 @@ const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".php"];
 /// is looked up.
 const LONGEST_LINK: usize = 4096;
 
-/// A link, parsed.
+/// A parsed link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Link {
     /// The path without the ending of a page, or a name.

@@ -18,10 +18,10 @@ use crate::links::{Addresses, INDEXES, Link};
 use crate::problem::Problem;
 use crate::results::Completion;
 
-/// The most values of a completion, by MCP's limit.
+/// The limit of values of a completion, which is MCP's.
 const MOST_COMPLETIONS: usize = 100;
 
-/// The most choices for an ambiguous name.
+/// The limit of choices for an ambiguous name.
 const MOST_CHOICES: usize = 20;
 
 /// Between the names in a record.
@@ -306,7 +306,7 @@ impl Listing {
         Some(places.filter(inside).collect()).filter(|found: &Vec<_>| !found.is_empty())
     }
 
-    /// The title of the page that stands for a folder.
+    /// The title of the index page of a folder.
     pub(crate) fn title_of(&self, folder: &str) -> Option<&str> {
         let page = INDEXES.iter().find_map(|name| self.article(&format!("{folder}/{name}")))?;
         page.names.first().map(|title| &**title)
@@ -337,7 +337,8 @@ impl Listing {
         folders
     }
 
-    /// The folders in a folder and in those, level by level, as long as there are at most `most`.
+    /// The folders in a folder and their subfolders, level by level, as long as there are at most
+    /// `most`.
     pub(crate) fn tree(&self, folder: &str, most: usize) -> BTreeMap<String, usize> {
         let mut tree = self.folders(folder);
         let mut level: Vec<String> = tree.keys().cloned().collect();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The text with each macro replaced by what it shows: its `text="…"`, or its last quoted argument if it
-/// is inside a sentence. A text of macros only becomes empty.
+/// The text with each macro replaced by the text that it shows: its `text="…"`, or its last quoted
+/// argument if it is inside a sentence. A text of macros only becomes empty.
 pub(crate) fn without_macros(text: &str) -> String {
     if !text.contains("{{") {
         return text.trim().to_owned();
@@ -29,7 +29,7 @@ fn next_macro(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, inside, after))
 }
 
-/// What a macro shows.
+/// The text that a macro shows.
 fn argument(inside: &str) -> &str {
     if let Some((_, rest)) = inside.split_once("text=\"") {
         return rest.split('"').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The best passage of an article: where most of the query is together.
+//! The best passage of an article: the one with most of the query near together.
 //!
 //! The positions of the words tell their passages (see [`PASSAGE`]), so no text is read.
 
@@ -10,7 +10,7 @@ use crate::index::View;
 use crate::plan::Clause;
 use crate::words::PASSAGE;
 
-/// How fast the repetition of a word in a passage stops to count.
+/// How fast the repetitions of a word in a passage stop counting.
 const SATURATION: f32 = 0.6;
 
 /// Words at most this many positions apart are near together.
@@ -19,7 +19,7 @@ const NEAR: u32 = 3;
 /// The value of nearness beside that of the words themselves.
 const NEAR_BONUS: f32 = 1.25;
 
-/// The most positions of one word that are looked at in an article.
+/// The limit of positions of one word in an article that are considered.
 const MOST_POSITIONS: usize = 4096;
 
 /// A passage of an article.
@@ -62,7 +62,7 @@ struct Occurrence {
     clause: usize,
 }
 
-/// What an article has of the query.
+/// The clauses of the query that an article has.
 #[derive(Clone, Debug, Default)]
 struct Found {
     in_text: Vec<Occurrence>,

@@ -10,8 +10,8 @@ use crate::problem::Problem;
 /// The largest PDF file in bytes: most of it is not text.
 pub(crate) const LARGEST_PDF: u64 = 32 * 1024 * 1024;
 
-/// Gives the text of a PDF file, with a form feed after each page, or the reason why it has none. A
-/// program does this, so it belongs to those who run programs. Cheap to clone.
+/// Gives the text of a PDF file, with a form feed after each page, or the reason why it has none.
+/// It runs a program, so it is implemented outside of this crate. Cheap to clone.
 #[derive(Clone)]
 pub struct PdfReader(Arc<dyn Fn(Vec<u8>) -> Result<String, String> + Send + Sync>);
 
@@ -64,7 +64,7 @@ fn markdown(text: &str) -> String {
         }
         out.push_str(&format!("## Page {number}\n\n"));
         for line in page.trim().lines().map(|line| line.trim().replace('\0', "")) {
-            // Otherwise it would be a heading, or make one of the line above.
+            // Escaped: the line would be a heading, or make one of the line above.
             if line.starts_with(['#', '=', '-', '~', '`']) {
                 out.push('\\');
             }
@@ -76,7 +76,7 @@ fn markdown(text: &str) -> String {
     out
 }
 
-/// What the operator can do about PDF files that are not served, if there are any.
+/// The problem of PDF files that are not served, with a hint for the operator.
 pub(crate) fn unread(listing: &Listing) -> Option<Problem> {
     let is_unread = |hidden: Option<Hidden>| hidden == Some(Hidden::NoPdfReader);
     let count = listing.files().iter().filter(|file| is_unread(file.hidden)).count();

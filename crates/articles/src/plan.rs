@@ -1,7 +1,7 @@
-//! What each word of a query may mean, and what it is worth.
+//! The meanings of each word of a query, and their weights.
 //!
-//! A word means itself; if it may be unfinished, also what it begins; if no article has it, what it
-//! may be a misspelling of. A phrase means only itself.
+//! A word means itself; if it may be unfinished, also its completions; if no article has it, its
+//! corrections. A phrase means only itself.
 
 use crate::index::View;
 use crate::language::Language;
@@ -10,17 +10,17 @@ use crate::results::Correction;
 use crate::spelling::{completions, corrections};
 use crate::stems::Stemming;
 
-/// What a completed word is worth beside the word as typed, and when no article has it as typed.
+/// The value of a completed word beside the word as typed, and if no article has it as typed.
 const COMPLETED: f32 = 0.3;
 const ONLY_COMPLETED: f32 = 0.8;
 
 /// The value of two words that are written as one, beside each of them.
 const JOINED: f32 = 0.9;
 
-/// What a word is worth that was taken for another, by the number of typing errors.
+/// The value of a corrected word, by the number of typing errors.
 const CORRECTED: [f32; 3] = [1.0, 0.6, 0.45];
 
-/// One thing that is searched for.
+/// One alternative set of words and phrases that is searched for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Clause {
     /// Stems, and the value of each beside the word that was typed.
@@ -29,13 +29,13 @@ pub(crate) struct Clause {
     pub(crate) phrases: Vec<Phrase>,
     /// The weight of the clause: small if many articles have it.
     pub(crate) weight: f32,
-    /// How sure it is that this was meant, from 0 to 1.
+    /// The probability that this was meant, from 0 to 1.
     pub(crate) certainty: f32,
     /// Whether an article without it does not match.
     pub(crate) required: bool,
 }
 
-/// What a query comes to.
+/// The clauses of a query.
 pub(crate) struct Plan {
     pub(crate) clauses: Vec<Clause>,
     /// The weight of words that no article has.
@@ -131,7 +131,7 @@ fn possible(view: &View, phrases: &[Phrase]) -> tantivy::Result<(Vec<Phrase>, u6
     Ok((possible, articles))
 }
 
-/// What a word may mean.
+/// The meanings of a word.
 #[derive(Default)]
 struct Meaning {
     terms: Vec<(String, f32)>,

@@ -1,7 +1,7 @@
 //! Parses a query into words and phrases.
 //!
-//! There is no query language: no operators, no fields, nothing to escape. `"words in quotes"` must
-//! be adjacent, and everything that is not a word separates words. Only a text without a word and a
+//! A query has no operators, no fields, and nothing to escape. `"words in quotes"` must be
+//! adjacent, and everything that is not a word separates words. Only a text without a word and a
 //! text over the limit are errors.
 //!
 //! Stop words ("how do I …") are left out unless there are no other words.
@@ -15,7 +15,7 @@ use crate::words::{Kind, Piece, Splitter};
 /// The longest query in bytes. A longer one is refused.
 pub(crate) const LONGEST_QUERY: usize = 4096;
 
-/// The most words of a query. Further ones are ignored.
+/// The limit of words in a query. Further ones are ignored.
 pub(crate) const MOST_WORDS: usize = 32;
 
 /// Words and phrases to search for.
@@ -103,7 +103,7 @@ fn parts(text: &str) -> Vec<(&str, bool)> {
 }
 
 impl Stemming<'_> {
-    /// A text as a phrase, in each language in which it is another one.
+    /// A text as a phrase, once for each language in which its stems differ.
     fn phrases(&mut self, text: &str) -> Vec<Phrase> {
         let single = |piece: &Piece| !matches!(piece.kind, Kind::Whole | Kind::Pair);
         let pieces: Vec<Piece> = Splitter::new(text).filter(single).take(MOST_WORDS).collect();

@@ -1,8 +1,9 @@
 //! Which articles match a query, and in what order.
 //!
-//! Each word (with what it may also mean) is one clause of a [`Coverage`], and scores by BM25 in each
-//! field, weighted by the field. The rarity of a word is that of its most frequent field: a verb that
-//! is rare in titles is not a rare word. The best articles are then compared by their best passages.
+//! Each word (with its other meanings) is one clause of a [`Coverage`], and scores by BM25 in each
+//! field, weighted by the field. The rarity of a word is that of its most frequent field: a verb
+//! that is rare in titles is not a rare word. The best articles are then compared by their best
+//! passages.
 //!
 //! Scores that are nearly the same count as the same, and the newer article comes first.
 
@@ -25,10 +26,10 @@ use crate::query::Phrase;
 /// The articles of which the passages are compared.
 const CANDIDATES: usize = 60;
 
-/// The most articles that are put in order. A page of results beyond it is empty.
+/// The limit of articles that are ordered. A page of results beyond it is empty.
 pub(crate) const MOST_RANKED: usize = 1000;
 
-/// What the best passage adds to the score of an article that has the whole query in it.
+/// The bonus of an article whose best passage has the whole query.
 const PASSAGE_BONUS: f32 = 0.75;
 
 /// Scores within two per cent are the same.

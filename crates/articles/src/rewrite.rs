@@ -21,10 +21,10 @@ use crate::uri::ArticleUris;
 const ESCAPED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'(').add(b')').add(b'<').add(b'>').add(b'%').add(b'#');
 
-/// The files of one text that are looked for. Links to further ones stay as they are.
+/// The limit of files that are looked up for one text. Links to further ones stay as they are.
 const MOST_FILES: usize = 100;
 
-/// What links may lead to.
+/// The possible targets of links.
 pub(crate) struct Rewriting<'a> {
     pub(crate) listing: &'a Listing,
     pub(crate) files: &'a Files,

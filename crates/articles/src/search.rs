@@ -19,13 +19,14 @@ use crate::words::MARK;
 const DEFAULT_HITS: usize = 10;
 const MOST_HITS: usize = 100;
 
-/// The most articles that a search by meaning adds, and the best by words that it is put among.
+/// The limit of articles that a search by meaning adds, and of the best by words that they are
+/// merged with.
 const MOST_NEAR: usize = 30;
 
-/// How slowly the value of a rank falls. The usual constant of this method.
+/// The usual constant of reciprocal rank fusion.
 const RANK_CONSTANT: f32 = 60.0;
 
-/// The longest beginning of a text that is shown, in characters.
+/// The length of the beginning of a text that is shown, in characters.
 const BEGINNING: usize = 200;
 
 /// Options of a search.
@@ -123,8 +124,8 @@ fn passage<'a>(
     (Some(section), own_text(sections, text, after - 1))
 }
 
-/// Puts the articles that are near in meaning among those that have the words. What counts is the rank
-/// in each list: scores of words and of vectors cannot be compared.
+/// Merges the articles that are near in meaning with those that have the words, by their ranks in
+/// both lists: scores of words and of vectors cannot be compared.
 fn fused(view: &View, words: Ranking, near: Vec<Near>) -> tantivy::Result<Ranking> {
     if near.is_empty() {
         return Ok(words);

@@ -20,7 +20,7 @@ use crate::words::{MARK, PASSAGE, Splitter};
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
 
-/// The most links of an article that are kept for its backlinks. Further ones are not.
+/// The limit of links of an article that are kept for backlinks. Further ones are not.
 const MOST_LINKS: usize = 1000;
 
 /// The Markdown that is understood.
@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a paragraph is for the program that makes pages of the text: `:toc:`, `.. toctree::`.
+/// Whether a paragraph is a directive of a site generator: `:toc:`, `.. toctree::`.
 fn is_directive(paragraph: &str, format: Format) -> bool {
     let is_field = |line: &str| {
         line.trim().strip_prefix(':').is_some_and(|rest| rest.trim_start_matches('!').contains(':'))

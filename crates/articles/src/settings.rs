@@ -22,7 +22,7 @@ pub struct Settings {
     pub exclude: Vec<String>,
     /// The address of the site that the articles are published at, for links.
     pub site: Option<String>,
-    /// What the articles of some folders count in the ranking of a search.
+    /// The weights of the articles of some folders in the ranking of a search.
     pub weights: Vec<FolderWeight>,
     /// The folder for the indexes of large folders. `None`: all indexes are kept in memory.
     pub cache: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl Settings {
     }
 }
 
-/// What the articles of a folder count in the ranking of a search.
+/// The weight of the articles of a folder in the ranking of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FolderWeight {
     /// The folder, relative to the folder of articles.

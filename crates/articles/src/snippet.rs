@@ -9,13 +9,13 @@ use crate::sections::Outline;
 use crate::stems::Stems;
 use crate::words::{MARK, PASSAGE, Splitter};
 
-/// The most bytes between the first and the last matching word.
+/// The limit of bytes between the first and the last matching word.
 const SPAN: usize = 160;
 
-/// The most bytes before the first and after the last matching word.
+/// The limit of bytes before the first and after the last matching word.
 const AROUND: usize = 60;
 
-/// The most bytes of a text that are searched.
+/// The limit of bytes of a text that are searched.
 const LOOKED_AT: usize = 256 * 1024;
 
 /// A part of a text, with `…` where it was cut.
@@ -70,7 +70,7 @@ impl Cutter {
         let (inside, matches) = matches.split_at(below);
         let (shown, from, to) = match best_span(matches, &self.stems) {
             Some((first, last)) => (&matches[first..=last], matches[first].from, matches[last].to),
-            // A heading that matches stands for the text below it.
+            // If only the heading matches, the text below it is shown.
             None if !text[heading..].trim().is_empty() => {
                 (inside, heading, floor_char_boundary(text, heading + SPAN))
             }

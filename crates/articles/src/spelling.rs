@@ -24,10 +24,10 @@ const FIRST_LETTER: usize = 4;
 /// The shortest prefix, in letters, that is completed.
 const SHORTEST_COMPLETED: usize = 2;
 
-/// The most completions or corrections of a word: the most frequent ones.
+/// The limit of completions or corrections of a word. The most frequent ones are kept.
 const MOST_WORDS: usize = 8;
 
-/// The most words of the dictionary that are considered for a prefix.
+/// The limit of words of the dictionary that are considered for a prefix.
 const MOST_LOOKED_AT: usize = 4096;
 
 /// A word of the dictionary.

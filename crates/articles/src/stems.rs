@@ -1,4 +1,4 @@
-//! The stems of words: what their forms have in common.
+//! The stems of words: the common part of their forms.
 
 use frostem::Stemmer;
 use rustc_hash::FxHashMap;

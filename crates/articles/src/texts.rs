@@ -11,7 +11,7 @@ use crate::words::StemTokenizer;
 /// The weights of a text's title and of its body.
 const WEIGHTS: [f32; 2] = [2.0, 1.0];
 
-/// The most words of a query. Further ones are ignored.
+/// The limit of words in a query. Further ones are ignored.
 const MAX_WORDS: usize = 32;
 
 /// The memory of the one writing thread. The lower bound is tantivy's.

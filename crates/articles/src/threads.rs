@@ -15,7 +15,7 @@ pub(crate) fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -
     })
 }
 
-/// How much less than other threads those of a large build get, in the numbers of `nice`.
+/// The `nice` value of the threads of a large build.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 

@@ -1,12 +1,12 @@
 //! The vectors of passages, for a search by meaning.
 //!
-//! A model of another process makes them; this keeps them, in memory and beside the index, by the hash
-//! of the text that they were made of, so that no text is sent twice. A vector takes a byte for each of
-//! its numbers. The search compares with all of them: ten thousand take a few milliseconds.
+//! A model in another process computes them. They are kept in memory and beside the index, by the
+//! hash of their text, so that no text is sent twice. A vector takes a byte for each of its
+//! numbers. The search compares with all of them: ten thousand take a few milliseconds.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -20,16 +20,16 @@ use crate::results::StoreError;
 use crate::sections::own_text;
 use crate::snapshot::Snapshot;
 
-/// The most vectors. Further passages have none.
+/// The limit of vectors. Further passages have none.
 const MOST_VECTORS: usize = 200_000;
 
-/// The most numbers of a vector. A longer one is refused.
+/// The limit of numbers in a vector. A longer one is refused.
 const MOST_NUMBERS: usize = 8192;
 
-/// The most passages of an article that have vectors: its first ones.
+/// The limit of passages of an article that have vectors: its first ones.
 const MOST_PASSAGES: usize = 24;
 
-/// The articles that are looked at while the lock is held.
+/// The number of articles that are checked while the lock is held.
 const AT_ONCE: usize = 64;
 
 /// The longest text of a passage, in characters.
@@ -46,7 +46,7 @@ const HEAD: &[u8] = b"sabir vectors 1\n";
 pub struct Passage {
     /// Identifies the text.
     pub key: u64,
-    /// What the vector is made of.
+    /// The text that the vector is computed from.
     pub text: String,
 }
 
@@ -63,11 +63,17 @@ struct State {
     length: usize,
     vectors: HashMap<u64, Vector>,
     articles: HashMap<Box<str>, Known>,
-    /// Texts that the model does not take.
+    /// Texts that the model refuses.
     refused: HashSet<u64>,
 }
 
 impl State {
+    fn refuse(&mut self, key: u64) {
+        if self.refused.len() < MOST_VECTORS {
+            self.refused.insert(key);
+        }
+    }
+
     /// Whether all passages of an article have vectors.
     fn is_complete(&self, entry: &Entry) -> bool {
         let known = self.articles.get(&entry.path);
@@ -168,17 +174,15 @@ impl Vectors {
         Ok(missing)
     }
 
-    /// Notes a text that the model does not take.
+    /// Notes a text that the model refuses.
     pub(crate) fn refuse(&self, key: u64) {
-        let state = &mut *self.write();
-        if state.refused.len() < MOST_VECTORS {
-            state.refused.insert(key);
-        }
+        self.write().refuse(key);
     }
 
-    /// Keeps vectors. One that does not fit to the others is refused.
+    /// Keeps vectors. One of another length, or with invalid numbers, is refused. Blocks while the
+    /// file is written; searches go on meanwhile.
     pub(crate) fn add(&self, vectors: Vec<(u64, Vec<f32>)>) -> io::Result<()> {
-        let state = &mut *self.write();
+        let mut state = self.write();
         let mut rows = Vec::new();
         let is_first = state.vectors.is_empty();
         if is_first {
@@ -189,8 +193,8 @@ impl Vectors {
         for (key, numbers) in vectors {
             let is_sound = numbers.iter().all(|number| number.is_finite());
             if numbers.len() != state.length || state.length == 0 || !is_sound {
-                // Otherwise it would be asked for again and again.
-                state.refused.insert(key);
+                // Otherwise its vector would be requested again and again.
+                state.refuse(key);
                 continue;
             }
             let vector = Vector::new(&numbers);
@@ -199,14 +203,15 @@ impl Vectors {
             rows.extend(vector.numbers.iter().map(|number| number.to_le_bytes()[0]));
             state.vectors.insert(key, vector);
         }
+        let head = head(state.length);
+        drop(state);
         let Some(file) = &self.file else { return Ok(()) };
         if let Some(folder) = file.parent() {
             crate::cache::create_private(folder)?;
         }
         // Another process may have begun the file meanwhile.
-        let begun =
-            is_first && fs::read(file).is_ok_and(|old| old.starts_with(&head(state.length)));
-        let rows = if begun { &rows[head(0).len()..] } else { &rows[..] };
+        let begun = is_first && begins_with(file, &head).unwrap_or(false);
+        let rows = if begun { &rows[head.len()..] } else { &rows[..] };
         let mut options = fs::OpenOptions::new();
         match is_first && !begun {
             true => options.create(true).write(true).truncate(true),
@@ -288,12 +293,18 @@ fn passages(stored: &Stored) -> Vec<(usize, Passage)> {
     found
 }
 
+fn begins_with(file: &Path, head: &[u8]) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    fs::File::open(file)?.take(head.len() as u64).read_to_end(&mut begin)?;
+    Ok(begin == head)
+}
+
 /// The beginning of a file of vectors with this many numbers.
 fn head(length: usize) -> Vec<u8> {
     [HEAD, &u32::try_from(length).unwrap_or(0).to_le_bytes()].concat()
 }
 
-/// Reads a file. What is left of a vector that was not written to its end is cut off.
+/// Reads a file. An incomplete vector at its end is cut off.
 fn open_file(file: &Path) -> Option<State> {
     let bytes = fs::read(file).ok()?;
     let (state, read) = read(&bytes)?;

@@ -104,7 +104,7 @@ fn handle(
     events.send(changes);
 }
 
-/// ParsedArticle a file is not a change; we read the files ourselves.
+/// Reading a file is not a change; we read the files ourselves.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,

@@ -11,7 +11,7 @@ use saphyr_parser::{Event, Parser, SpannedEventReceiver};
 
 use crate::value::{Field, Value};
 
-/// The most values that aliases may produce. More is an attack.
+/// The limit of values that aliases may produce. More is an attack.
 const MOST_VALUES: usize = 10_000;
 
 /// The deepest nesting of lists and maps. Deeper ones are refused.

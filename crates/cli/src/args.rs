@@ -340,13 +340,12 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) host: bool,
 
-    /// Serve WebSocket clients on this address, at / and /mcp, and nobody else there; --http serves
-    /// them too, at /mcp
+    /// Serve WebSocket clients only on this address, at / and /mcp; --http serves them too, at /mcp
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) ws: Option<SocketAddr>,
 
     /// Be an editor for Claude Code: serve WebSocket clients on a loopback port with a random token,
-    /// and tell where in a lock file. NAME is what people see there
+    /// and write both to a lock file. NAME is the editor's name in Claude Code
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true,
           default_missing_value = "Sabir")]
     pub(crate) ide: Option<String>,

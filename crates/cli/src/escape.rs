@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Text with its control characters escaped: a terminal would obey them, and the text may come from
-/// anybody's file. Line ends are escaped too, so that no text can pretend to be another message.
+/// an untrusted file. Line ends are escaped too, so that no text can pretend to be another message.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_control(c) || c == '\n')
 }

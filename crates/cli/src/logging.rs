@@ -57,7 +57,7 @@ const PARTS: &[&str] = &[
 ];
 
 impl Log {
-    /// Starts the log. `is_lively` if each call shall be seen by a person who watches the terminal.
+    /// Starts the log. `is_lively`: on a terminal, each call is shown by default.
     pub(crate) fn start(&self, is_lively: bool) {
         let on_terminal = io::stderr().is_terminal();
         let usual = match is_lively && on_terminal {
@@ -85,8 +85,7 @@ fn allows_colors() -> bool {
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// A level for all that is ours. Other crates only warn: what they say beyond that is for their own
-/// developers.
+/// A level for our crates. Other crates only warn: their lower levels are for their own developers.
 fn of_level(level: LevelFilter) -> Targets {
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("sabir", level)
 }

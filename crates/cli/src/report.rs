@@ -100,7 +100,7 @@ pub(crate) fn print(value: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{value:#}");
 }
 
-/// Writes a line to standard error, or several. Errors are ignored: there is nobody to tell.
+/// Writes a line to standard error, or several. Errors are ignored: there is no place to report them.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
 }

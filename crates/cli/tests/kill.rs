@@ -359,7 +359,7 @@ impl Round {
                 kill(pid, Signal::TERM);
                 // At another moment of the stop in every round.
                 std::thread::sleep(Duration::from_millis(self.number as u64 % 30));
-                // It may have exited, but nobody has waited for it.
+                // It may be a zombie: exited, and not waited for.
                 kill(pid, Signal::KILL);
             }
             Way::InterruptTwice => {

@@ -1,7 +1,7 @@
 //! Serve what you have to every MCP client.
 //!
-//! A server is a name and what it offers. It speaks all five revisions of the Model Context
-//! Protocol, to each client its own, and your functions know none of them.
+//! A server has a name and offers tools, prompts and resources. It speaks all five revisions of the
+//! Model Context Protocol, to each client its own; your functions need not know them.
 //!
 //! ```no_run
 //! use sabir::Server;

@@ -137,7 +137,7 @@ fn a_file_is_read_up_to_a_size() {
 
 /// Opening a pipe would wait for its writer, for ever.
 #[test]
-fn what_is_no_file_is_not_opened() {
+fn only_files_are_opened() {
     let (home, folder) = folder(&["a.md"]);
     for name in ["b.md", "c.png", ".gitignore", "d.pdf"] {
         let path = home.path().join("root").join(name);

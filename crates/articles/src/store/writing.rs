@@ -10,14 +10,15 @@ use crate::events::Changes;
 use crate::listing::{Entry, Resolved, id_of};
 use crate::results::StoreError;
 
-/// How long a change waits until it is served. It is made by then, whether or not it is served.
+/// How long to wait until a change is served. It is already made by then.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often that is looked at.
+/// How often to check whether a change is served.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Store {
-    /// Writes an article: a new one, or with its `etag` another content for it. Waits until it is served.
+    /// Writes an article: a new one, or new content for the one with this `etag`. Waits until it is
+    /// served.
     pub fn write(
         &self,
         name: &str,

@@ -53,7 +53,7 @@ fn a_text_is_stemmed_in_its_language() {
     let german = Language::of_tag("de").unwrap();
     assert_eq!(stems(&in_language("Die Häuser", german)), "die@0 haus@1");
     assert_eq!(stems(&in_language("the tools", Language::ENGLISH)), "the@0 tool@1");
-    // A mark without a language is none.
+    // A mark without a language is ignored.
     assert_eq!(stems("\u{1d}\u{1d} tools"), "tool@0");
 }
 

@@ -16,7 +16,7 @@ fn as_json(fields: &[Field]) -> serde_json::Value {
         .into()
 }
 
-/// The fields that are saved from a broken text, and the lines that are blamed.
+/// The fields that are recovered from a broken text, and the lines of the reported faults.
 fn saved(text: &str) -> (serde_json::Value, Vec<usize>) {
     let reading = read(text).unwrap();
     (as_json(&reading.fields), reading.faults.iter().map(|fault| fault.line).collect())

@@ -1,4 +1,4 @@
-//! Files that anybody may have written, as the fuzzers run them.
+//! Untrusted files, as the fuzzers run them.
 
 use std::path::Path;
 

@@ -12,7 +12,7 @@ fn content(store: &Store, id: &str) -> String {
     store.read(id, &options).expect("the article").content
 }
 
-/// Waits for a change that no listener is told: articles are the same.
+/// Waits for a change that is not announced, because no article changes.
 fn eventually(is_so: impl Fn() -> bool) {
     let end = Instant::now() + LONG;
     while !is_so() {

@@ -1,5 +1,5 @@
 //! Reads and writes a client's file: a symbolic link is followed, a backup is made, and the file is
-//! replaced at once.
+//! replaced atomically.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -103,8 +103,8 @@ impl ConfigFile {
         })
     }
 
-    /// After the client itself has removed an entry: if the file says what the backup says, it
-    /// becomes that again, byte for byte.
+    /// After the client itself has removed an entry: if the file means the same as the backup, the
+    /// backup replaces it, byte for byte.
     pub(crate) fn restore(self) -> Result<(), Failure> {
         let backup = backup_of(&self.path);
         let Ok(before) = fs::read_to_string(&backup) else { return Ok(()) };

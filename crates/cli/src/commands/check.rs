@@ -1,5 +1,5 @@
 //! `sabir check`: reads a configuration, starts its sources, and reports what they offer and every
-//! problem. Other servers are started only if that is asked for: they may be anything.
+//! problem. Upstreams are started only with `--start`: they may be any program.
 
 use sabir::Caller;
 use sabir_auth::Grants;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::Opened;
 use super::serve::certificates;
 use crate::args::Check;
-use crate::config::{self, EMPTY, Mistake, Mistakes, NO_SOURCE, Unstarted};
+use crate::config::{self, EMPTY, IDLE_CLUSTER, Mistake, Mistakes, NO_SOURCE, Unstarted};
 use crate::escape::escaped;
 use crate::report::{Failure, print, say};
 
@@ -34,7 +34,12 @@ fn check(args: &Check) -> Result<Report, Failure> {
     let mut settings = config::read_all(&args.paths, args.no_config)?;
     settings.asks_anew = args.start;
     certificates::load(&settings)?;
-    let warnings = std::mem::take(&mut settings.warnings);
+    let mut warnings = std::mem::take(&mut settings.warnings);
+    if let (Some(_), Some(file), false) =
+        (&settings.cluster, &settings.file, settings.serves_http())
+    {
+        warnings.push(Mistake::of_file(file, IDLE_CLUSTER.0).hint(IDLE_CLUSTER.1));
+    }
     let is_empty = args.paths.is_empty() && settings.is_empty();
     let grants = &settings.auth.grants;
     let caller = args.caller.as_ref().map(|caller| with_granted(caller, grants)).transpose()?;
@@ -75,7 +80,7 @@ fn check(args: &Check) -> Result<Report, Failure> {
     })
 }
 
-/// The caller with all scopes that the claims grant: the operator writes what a token would say.
+/// The caller with all scopes that the claims grant. The operator writes the claims of a token.
 fn with_granted(caller: &Caller, grants: &Grants) -> Result<Caller, Failure> {
     let claims = caller.claims().map_or("{}", |claims| claims.text());
     let claims: Map<String, Value> = serde_json::from_str(claims).unwrap_or_default();
@@ -208,7 +213,7 @@ impl Report {
     }
 }
 
-/// The problems of a source that are no errors.
+/// The problems of a source that are not errors.
 fn warnings(source: &SourceStatus) -> impl Iterator<Item = &String> {
     source.problems.iter().filter(|problem| !source.collisions.contains(problem))
 }

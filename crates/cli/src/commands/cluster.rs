@@ -10,7 +10,7 @@ use crate::config::{self, ClusterStore};
 use crate::escape::escaped;
 use crate::report::{Failure, print_text};
 
-/// Prints what each node said last about itself.
+/// Prints the last status of each node.
 pub(crate) fn status(path: Option<&Path>, json: bool) -> Result<(), Failure> {
     let mut settings = config::read(path, false)?;
     if !matches!(settings.cluster, Some(ClusterStore::Redis(..))) {

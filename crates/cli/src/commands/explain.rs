@@ -1,4 +1,4 @@
-//! `sabir explain`: a recording, told call by call.
+//! `sabir explain`: describes a recording call by call.
 
 use std::io::IsTerminal as _;
 use std::path::Path;

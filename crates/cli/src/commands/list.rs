@@ -111,7 +111,7 @@ impl Listed {
     }
 }
 
-/// A server without the ability has nothing of it.
+/// A server without the capability has no items of this kind.
 fn or_none<T>(listed: Result<Vec<T>, CallError>) -> Result<Vec<T>, CallError> {
     match listed {
         Err(CallError::Rpc(error)) if error.code == Code::METHOD_NOT_FOUND => Ok(Vec::new()),

@@ -78,7 +78,7 @@ impl Opened {
         Self::observed(settings, Vec::new()).await
     }
 
-    /// The same, which tells `observers` what happens.
+    /// The same, with observers.
     async fn observed(
         settings: Settings,
         observers: Vec<Arc<dyn Observer>>,

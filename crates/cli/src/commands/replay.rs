@@ -1,7 +1,8 @@
 //! `sabir replay`: plays the clients' side of a recording against a server.
 //!
-//! Each client gets a link of its own. What it said is sent in the order of the recording, and only
-//! after everything that it had been told before has come again: so an answer is never late.
+//! Each client gets a link of its own. Its messages are sent in the order of the recording, each
+//! after everything that the client had received before it has arrived again: so an answer is never
+//! late.
 
 mod played; // one client
 mod renamed; // ids that this server gives out instead of the recorded ones
@@ -113,7 +114,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// What a server says beyond the recording is a difference, too.
+    /// A message of the server that is not in the recording is a difference, too.
     fn leave(&mut self, played: &Played) {
         for (what, difference) in played.unexpected() {
             self.report(&what, &[difference]);

@@ -13,6 +13,18 @@ use crate::report::Failure;
 /// The environment variable that contains a token.
 pub(super) const VARIABLE: &str = "SABIR_TOKEN";
 
+/// The environment variable with the token of the console.
+pub(super) const CONSOLE_VARIABLE: &str = "SABIR_CONSOLE_TOKEN";
+
+/// The variables with secrets that no file names: tokens, and headers for collectors (OTLP).
+const SECRETS: [&str; 5] = [
+    VARIABLE,
+    CONSOLE_VARIABLE,
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+];
+
 /// The largest file that can contain a token, in bytes. A larger one is refused.
 const MAX_FILE: u64 = 4096;
 
@@ -49,13 +61,12 @@ fn read(path: &Path) -> Result<String, Failure> {
 /// Closes this process to the other processes of the user if it has secrets: they can read neither
 /// its memory nor its environment, unless they are root. Without secrets it can be inspected.
 pub(super) fn protect(settings: &Settings, token: Option<&NamedToken>) -> Result<(), Failure> {
-    let introspection = settings.auth.tokens.as_ref().and_then(|auth| auth.introspection.as_ref());
     let has_secrets = token.is_some()
+        || settings.has_secrets
         || !settings.http.tokens.is_empty()
-        || settings.engine.seal_key.is_some()
         || settings.sources.iter().any(|source| source.login().is_some())
-        || introspection.is_some()
-        || settings.tls.is_some();
+        || settings.tls.is_some()
+        || SECRETS.iter().any(|name| std::env::var_os(name).is_some());
     #[cfg(target_os = "linux")]
     if has_secrets {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};

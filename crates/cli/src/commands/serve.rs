@@ -33,7 +33,7 @@ use self::operator::Operator;
 use self::reload::{Reloader, WatchedFiles};
 use super::{Opened, secrets};
 use crate::args::Serve;
-use crate::config::{self, EMPTY, Login, NO_SOURCE, Oversight, Settings};
+use crate::config::{self, EMPTY, IDLE_CLUSTER, Login, NO_SOURCE, Oversight, Settings};
 use crate::escape::escaped;
 use crate::logging::Log;
 use crate::report::{Failure, say};
@@ -41,7 +41,7 @@ use crate::report::{Failure, say};
 /// How long sources may take to become ready before clients are served. Many clients list the tools
 /// only once. Sources that are not ready by then are served as far as they are.
 const HEAD_START: Duration = Duration::from_secs(2);
-/// How often it is looked whether those that are still missing are worth waiting for.
+/// How often the server checks whether a source is still worth waiting for.
 const HEAD_START_CHECK: Duration = Duration::from_millis(5);
 
 /// Opens the file in which tasks survive the process. Only a server does: one process has it open.
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
     settings.connect = connect.clone().map(|pages| pages as Arc<dyn Connect>);
     let server = &settings.engine.server.name;
     let mut operator = Operator::new(args, transports.http.as_mut(), server)?;
-    // On standard input and output, the client starts us anew.
+    // On stdio, the client starts a new process instead.
     let reloads =
         transports.ide.is_none() && (transports.http.is_some() || transports.ws.is_some());
     let recorder = operator::record(args, &mut settings, reloads, operator.as_mut())?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Serve, log: &Log) -> Result<(), Failure> {
         let exporting = operator.as_ref().map(|operator| operator.export(&engine));
         let registry = engine.registry().clone();
         let starting = tokio::spawn(async move { engine.start().await }).map(drop).shared();
-        // A task that is not awaited any more goes on.
+        // After the timeout the task goes on.
         let _ = tokio::time::timeout(HEAD_START, async {
             tokio::select! {
                 () = starting.clone() => {}
@@ -175,8 +175,7 @@ impl Transports {
         let typed = args.stdio || args.http.is_some() || args.ws.is_some() || args.ide.is_some();
         let stdio = args.stdio || (!typed && settings.stdio);
         let ws_address = args.ws.or(settings.ws.filter(|_| !typed));
-        let is_default = !settings.stdio && ws_address.is_none();
-        let listens_http = args.http.is_some() || (!typed && (settings.listens_http || is_default));
+        let listens_http = args.http.is_some() || (!typed && settings.serves_http());
         let mut http = settings.http.clone();
         http.address = args.http.unwrap_or(http.address);
         http.allow_public |= args.allow_public;
@@ -193,7 +192,7 @@ impl Transports {
             true => Some(secrets::VARIABLE.to_owned()),
             false => settings.token_env.clone(),
         };
-        // The client looks whether the editor is alive, which is our parent if that is the host.
+        // The client checks whether the editor is alive, which is our parent if that is the host.
         let pid = match (args.host, rustix::process::getppid()) {
             (true, Some(parent)) => parent.as_raw_nonzero().get().unsigned_abs(),
             _ => std::process::id(),
@@ -253,13 +252,13 @@ fn authenticator(
 /// How many programs are named. The others are counted.
 const NAMED_PROGRAMS: usize = 16;
 
-/// What the user may not know: the file that was found, the programs that it runs, and a token that
-/// others can see.
+/// Notes for the user: the file that was found, the programs that it runs, a `[cluster]` without
+/// effect, and a token that other users can see.
 fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<String> {
     let mut notes = Vec::new();
     // On stdio alone, in the current folder, these lines would only be noise in a client's log.
     if let Some(file) = &settings.found
-        && (!args.paths.is_empty() || transports.http.is_some())
+        && (!args.paths.is_empty() || transports.http.is_some() || transports.ws.is_some())
     {
         notes.push(format!("using {}", escaped(&file.display().to_string())));
         let programs: Vec<_> = settings.sources.iter().filter_map(|s| s.program()).collect();
@@ -272,6 +271,9 @@ fn notes(args: &Serve, settings: &Settings, transports: &Transports) -> Vec<Stri
     let is_empty = args.paths.is_empty() && settings.is_empty();
     if settings.sources.is_empty() && !args.host && transports.http.is_some() {
         notes.push(if is_empty { EMPTY } else { NO_SOURCE }.to_owned());
+    }
+    if settings.cluster.is_some() && transports.http.is_none() {
+        notes.push(format!("warning: {}\n  hint: {}", IDLE_CLUSTER.0, IDLE_CLUSTER.1));
     }
     if args.token.is_some() {
         notes.push("warning: --token is visible in the list of processes".to_owned());
@@ -476,7 +478,7 @@ async fn stop_signal(with_hangup: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits for a signal, for ever if there is none to wait for.
+/// Waits for a signal; never returns without one.
 async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),

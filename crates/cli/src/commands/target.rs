@@ -21,7 +21,7 @@ use crate::report::{Failure, say};
 
 /// How long our own sources may take to become ready. A program may have to be downloaded first.
 const START_TIME: Duration = Duration::from_secs(20);
-/// How often it is looked whether the tool is there.
+/// How often we check whether the tool is listed.
 const START_CHECK: Duration = Duration::from_millis(20);
 
 /// The server, as it was typed.
@@ -41,8 +41,8 @@ pub(super) enum Reached {
 }
 
 impl Reached {
-    /// Finds the server. `headers` are for URLs only. Our own sources are waited for until they are
-    /// ready, or the tool is there that is to be called.
+    /// Finds the server. `headers` are for URLs only. Waits until our own sources are ready, or the
+    /// tool to be called is listed.
     pub(crate) async fn new(
         target: &Target<'_>,
         headers: &[String],
@@ -116,7 +116,7 @@ impl Connected {
             ..ClientCapabilities::default()
         };
         let mut config = ClientConfig { capabilities, ..ClientConfig::default() };
-        // A person sees the failure, and tries again.
+        // The user sees the failure, and can try again.
         config.reconnect.attempts = 1;
         let client = Client::new(reached.transport(), config, answerer);
         let connected = Self { client, reached };
@@ -149,7 +149,7 @@ async fn start(engine: &Arc<Engine>, tool: Option<&str>) {
     while Instant::now() < end {
         let is_over = tokio::time::timeout(START_CHECK, &mut starting).await.is_ok();
         if is_over || tool.is_some_and(|tool| is_ready(engine, tool)) {
-            // The sources go on; what becomes of the others does not concern the user.
+            // The sources go on starting; failures of others do not concern the user.
             return starting.abort();
         }
     }

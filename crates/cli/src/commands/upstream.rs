@@ -59,7 +59,7 @@ async fn login(name: &str, path: Option<&Path>, port: u16, browser: bool) -> Res
         Ok(()) => format!("You are logged in to {name}. You can close this window."),
         Err(error) => format!("Not logged in to {name}: {error}."),
     };
-    // The browser may be gone; what counts is done.
+    // The browser may be gone; the login is complete.
     let _ = respond(&mut stream, "200 OK", &text).await;
     done.map_err(failed)?;
     let tokens = credentials.kept().await.map_err(failed)?;

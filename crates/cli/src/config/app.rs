@@ -93,7 +93,7 @@ fn settle(file: &App, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
     Ok(files.describe(text.place(file.tool.span()), AppSource::new(tool, &view)))
 }
 
-/// What a word stands for.
+/// The choice that a word names.
 fn named<T: Copy>(
     word: &Spanned<String>,
     known: &[(&str, T)],

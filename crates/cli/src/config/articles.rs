@@ -217,7 +217,7 @@ fn language(written: Option<&Spanned<String>>, text: &Text<'_>) -> Result<Langua
     })
 }
 
-/// Whether changes are committed. Only those that may be made can be.
+/// Whether changes are committed, which needs `write`.
 fn commits(file: &Articles, text: &Text<'_>) -> Result<bool, Mistake> {
     match &file.commit {
         Some(commit) if *commit.get_ref() && file.write != Some(true) => {

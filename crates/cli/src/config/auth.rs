@@ -53,7 +53,7 @@ pub(crate) struct AuthSettings {
     pub(crate) tokens: Option<Settings>,
 }
 
-/// Stands for a resource that is not known before the server listens.
+/// The placeholder for a resource that is not known before the server listens.
 const ANYWHERE: &str = "http://localhost/";
 
 /// Settles `[auth]`.

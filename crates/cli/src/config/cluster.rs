@@ -10,6 +10,12 @@ use toml::Spanned;
 use super::expand::expand;
 use super::mistake::{Mistake, Text};
 
+/// The warning for a `[cluster]` that is not used, and a hint.
+pub(crate) const IDLE_CLUSTER: (&str, &str) = (
+    "[cluster] has no effect: it is used only where HTTP is served",
+    "add `http` to [listen], or serve with --http",
+);
+
 /// `[cluster]`, as written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -61,7 +67,7 @@ impl std::fmt::Debug for ClusterStore {
 fn address(file: &ClusterEntry, text: &Text<'_>) -> Result<Option<Box<str>>, Mistake> {
     let Some(written) = &file.address else { return Ok(None) };
     let wrong = |reason: String| text.mistake(written.span(), format!("address: {reason}"));
-    let whole = expand(written.get_ref(), &text.folder()).map_err(wrong)?;
+    let whole = expand(written.get_ref(), text).map_err(wrong)?;
     let whole = whole.trim_end_matches('/');
     let uri: Option<http::Uri> = whole.parse().ok();
     let is_right = uri.is_some_and(|uri| {
@@ -103,7 +109,7 @@ pub(super) fn settle(
         (None, Some(path)) => (path, ClusterStore::File(text.resolve(path.get_ref()))),
         (Some(url), None) => {
             let wrong = |reason: String| text.mistake(url.span(), format!("url: {reason}"));
-            let whole = expand(url.get_ref(), &text.folder()).map_err(wrong)?;
+            let whole = expand(url.get_ref(), text).map_err(wrong)?;
             if Redis::check_url(&whole).is_err() {
                 return Err(text.invalid(url, "URL", "e.g. \"redis://127.0.0.1:6379\""));
             }

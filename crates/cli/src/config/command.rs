@@ -279,7 +279,7 @@ fn timeout(
         if timeout.is_zero() {
             return Err(wrong("timeout must be greater than zero"));
         }
-        // Only who waits for the result is bound by the time of a call.
+        // `call_time` limits only a client that waits for the result.
         let may_be_task =
             file.task.as_ref().is_some_and(|task| task.get_ref().as_str() != Some("never"));
         if let Some(limit) = call_time.filter(|limit| timeout > *limit && !may_be_task) {
@@ -327,7 +327,7 @@ fn variable(
     wrong: impl Fn(&str) -> Mistake,
 ) -> Result<OsString, Mistake> {
     let inherited = |name: &str| {
-        std::env::var_os(name).ok_or_else(|| {
+        text.variable(name).ok_or_else(|| {
             wrong("is not set in the environment of Sabir")
                 .hint("set it, or write a value instead of true")
         })
@@ -342,7 +342,8 @@ fn variable(
         toml::Value::Table(table) => match (table.get("env"), table.get("file"), table.len()) {
             (Some(toml::Value::String(name)), None, 1) => inherited(name),
             (None, Some(toml::Value::String(file)), 1) => {
-                let secret = std::fs::read_to_string(text.resolve(file))
+                let secret = text
+                    .read_secret(file)
                     .map_err(|error| wrong(&format!("cannot be read: {error}")).hint(RELATIVE))?;
                 Ok(secret.trim_end_matches(['\r', '\n']).into())
             }

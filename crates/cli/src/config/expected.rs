@@ -226,7 +226,7 @@ const MORE_EXAMPLES: [(&str, &str); 13] = [
     ("prompt", "messages = [{ text = \"Explain {topic}\" }]"),
 ];
 
-/// What people write who come from other tools.
+/// Keys of other tools, which people may write here.
 const OTHER_WORDS: [(&str, &str); 18] = [
     ("cmd", "run"),
     ("command", "run"),

@@ -32,18 +32,29 @@ const VAGUE: [&str; 9] =
 pub(super) fn settle_folders(paths: &[PathBuf], ignore_found: bool) -> Result<Settings, Mistakes> {
     let checked = paths.iter().map(|path| check(path, ignore_found));
     Mistakes::all(checked)?;
-    let mut names: Vec<String> = Vec::new();
+    let (mut names, mut used) = (Vec::new(), Vec::new());
     let mut file = File::default();
     for path in paths {
         let name = name(path);
-        let others = names.iter().filter(|other| **other == name).count();
-        let unique = if others == 0 { name.clone() } else { format!("{name}_{}", others + 1) };
+        let unique = unique(&name, &used);
+        file.articles.push(Articles::named(&path.to_string_lossy(), unique.clone()));
+        used.push(unique);
         names.push(name);
-        file.articles.push(Articles::named(&path.to_string_lossy(), unique));
     }
     let all = plain(&names.join("-"));
     file.server.name = Some(if all.len() > MAX_SERVER_NAME { "articles".to_owned() } else { all });
     settle(&file, &Text::new(Path::new(FILE_NAME), ""))
+}
+
+/// The name, or the first one with a number that is not used.
+fn unique(name: &str, used: &[String]) -> String {
+    let mut unique = name.to_owned();
+    let mut number = 1;
+    while used.contains(&unique) {
+        number += 1;
+        unique = format!("{name}_{number}");
+    }
+    unique
 }
 
 /// With several paths, each must be a folder of articles.
@@ -65,8 +76,8 @@ fn check(path: &Path, ignore_found: bool) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// A name for tools: the title of the first page, else the name of the folder, or of the one around
-/// it if that says nothing.
+/// A name for tools: the title of the first page, else the name of the folder, or of its parent if
+/// that says nothing.
 fn name(path: &Path) -> String {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let parts = whole.iter().rev().map(|part| part.to_string_lossy().into_owned());
@@ -113,6 +124,20 @@ fn title(folder: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_folders_never_have_the_same_name() {
+        for (names, expected) in [
+            (["notes", "notes", "notes_2"], ["notes", "notes_2", "notes_2_2"]),
+            (["notes_2", "notes", "notes"], ["notes_2", "notes", "notes_3"]),
+        ] {
+            let mut used = Vec::new();
+            for name in names {
+                used.push(unique(name, &used));
+            }
+            assert_eq!(used, expected);
+        }
+    }
 
     #[test]
     fn a_folder_is_named_by_its_title_or_by_a_folder_that_says_something() {

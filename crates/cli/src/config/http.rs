@@ -103,8 +103,8 @@ fn limit(http: &mut HttpSettings, file: &Http, text: &Text<'_>) {
     text.set(&mut limits.refusals, limited(&file.refusals, REFUSALS_AT_ONCE));
 }
 
-/// Clients that log in begin with a request without a token, and a proxy may be many clients: this
-/// times the rate may come at once.
+/// The burst of `refusals`, as a multiple of its rate. Clients that log in begin with a request
+/// without a token, and many clients may share the address of a proxy.
 const REFUSALS_AT_ONCE: u32 = 10;
 
 /// The networks of `trusted_proxies`.
@@ -177,7 +177,7 @@ fn secret(env: &Spanned<String>, text: &Text<'_>) -> Result<Token, Mistake> {
     let hint = "`openssl rand -hex 32` prints a token";
     let secret = variable(env, text).map_err(|mistake| mistake.hint(hint))?;
     if Token::from_hash(&secret).is_some() {
-        // A hash is not secret: taken as the token, it would admit anybody who has read the file.
+        // A hash is not secret: taken as the token, it would admit every reader of the file.
         let what = format!("`{}` has the hash of a token (expected the token)", env.get_ref());
         return Err(text.mistake(env.span(), what).hint("write `hash = \"sha256:…\"` instead"));
     }

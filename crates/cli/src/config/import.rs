@@ -92,9 +92,10 @@ fn entries(members: Map<String, Value>, place: &Range<usize>) -> Option<Entries>
 /// The variables of a file with lines `NAME=value`.
 fn env_file(path: Option<&str>, text: &Text<'_>) -> Result<Map<String, Value>, String> {
     let Some(path) = path else { return Ok(Map::new()) };
-    let path = text.resolve(&super::expand::expand(path, &text.folder())?);
-    let lines = std::fs::read_to_string(&path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let path = super::expand::expand(path, text)?;
+    let lines = text
+        .read_secret(&path)
+        .map_err(|error| format!("cannot read {}: {error}", text.resolve(&path).display()))?;
     let lines = lines.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| {
         let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;

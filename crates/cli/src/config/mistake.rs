@@ -1,6 +1,7 @@
 //! Mistakes in a configuration: what is wrong, where, and a hint.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -45,11 +46,13 @@ pub(crate) struct Text<'a> {
     pub(crate) text: &'a str,
     mistakes: RefCell<Vec<Mistake>>,
     warnings: RefCell<Vec<Mistake>>,
+    has_secrets: Cell<bool>,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(path: &'a Path, text: &'a str) -> Self {
-        Self { path, text, mistakes: RefCell::default(), warnings: RefCell::default() }
+        let (mistakes, warnings) = (RefCell::default(), RefCell::default());
+        Self { path, text, mistakes, warnings, has_secrets: Cell::default() }
     }
 }
 
@@ -62,6 +65,30 @@ impl Text<'_> {
     /// Adds a warning: `sabir check` prints it.
     pub(crate) fn warn(&self, mistake: Mistake) {
         self.warnings.borrow_mut().push(mistake);
+    }
+
+    /// An environment variable of Sabir. Every value may be a secret. No setting reads a variable in
+    /// another way.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        let value = std::env::var_os(name)?;
+        self.has_secrets.set(true);
+        Some(value)
+    }
+
+    /// The text of a file with secrets, by a path that is relative to this file's folder.
+    pub(crate) fn read_secret(&self, written: &str) -> io::Result<String> {
+        self.has_secrets.set(true);
+        std::fs::read_to_string(self.resolve(written))
+    }
+
+    /// Whether values were read that may be secrets.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.has_secrets.get()
+    }
+
+    /// Adds what was found in a file that this one imports.
+    pub(crate) fn include(&self, imported: &Text<'_>) {
+        self.has_secrets.set(self.has_secrets() || imported.has_secrets());
     }
 
     /// The value. A mistake is reported.

@@ -37,7 +37,7 @@ mod values; // durations, sizes and counts, with their places
 
 pub(crate) use articles::holds_markdown;
 pub(crate) use auth::is_plain;
-pub(crate) use cluster::ClusterStore;
+pub(crate) use cluster::{ClusterStore, IDLE_CLUSTER};
 pub(crate) use expected::TEMPLATE;
 pub(crate) use http::{ADDRESSES, TOKEN_CHARACTERS, parse_address};
 pub(crate) use mistake::{Mistake, Mistakes};
@@ -58,11 +58,11 @@ use settle::settle;
 /// The name of the file.
 pub(crate) const FILE_NAME: &str = "sabir.toml";
 
-/// What a person is told who serves nothing.
+/// The note for a server that serves nothing.
 pub(crate) const EMPTY: &str = "warning: nothing is served: there is neither a sabir.toml nor \
      Markdown in this folder\n  hint: name a folder of Markdown, or write a file: sabir init";
 
-/// What a person is told whose file has no source.
+/// The note for a file without sources.
 pub(crate) const NO_SOURCE: &str = "warning: nothing is served: the file has no source\n  hint: for \
      the Markdown of its folder, write `[[articles]]` and below it `path = \".\"`";
 

@@ -1,4 +1,4 @@
-//! `[[limit]]` and `[audit]`: how often callers may call, and what is written down about it.
+//! `[[limit]]` and `[audit]`: how often callers may call, and the audit log.
 
 use sabir_auth::{AuditSettings, Limit, Per};
 use sabir_budget::Rate;
@@ -50,7 +50,7 @@ pub(super) fn settle(
     Oversight { limits, audit: audit.and_then(|file| text.checked(audited(file, text))) }
 }
 
-/// What can share a bucket.
+/// The properties by which calls share a bucket.
 const PER: &str = "\"caller\", \"address\", \"tool\" or \"source\"";
 
 fn limit(written: &Spanned<LimitEntry>, text: &Text<'_>) -> Result<Limit, Mistake> {

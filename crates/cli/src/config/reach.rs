@@ -254,7 +254,7 @@ impl Reach<'_> {
             settings,
             folder: folder.ok_or_else(|| wrong(upstream_auth::NO_FOLDER))?,
             has_folder: file.folder.is_some(),
-            key: upstream_auth::key(self.seal),
+            key: upstream_auth::key(self.seal, text),
             is_shared: file.shared,
             place: text.place(place.clone()),
         };
@@ -267,7 +267,7 @@ impl Reach<'_> {
         match (&auth.env, &auth.file) {
             (Some(name), None) => variable(name, text).map(Some),
             (None, Some(path)) => {
-                let secret = std::fs::read_to_string(text.resolve(path.get_ref()));
+                let secret = text.read_secret(path.get_ref());
                 let secret = secret.map_err(|error| {
                     let what = format!("{owner}: auth: cannot read `{}`: {error}", path.get_ref());
                     text.mistake(path.span(), what).hint(RELATIVE)

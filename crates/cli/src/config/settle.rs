@@ -72,13 +72,20 @@ pub(crate) struct Settings {
     pub(crate) nodes: Option<Cluster>,
     /// Whether upstreams are asked what they offer although it is remembered.
     pub(crate) asks_anew: bool,
-    /// What is probably not meant.
+    /// Warnings about settings that are probably mistakes.
     pub(crate) warnings: Vec<Mistake>,
+    /// Whether it has values of environment variables or of files with secrets.
+    pub(crate) has_secrets: bool,
     /// What the process may use, if the file says so.
     pub(crate) process: ProcessLimits,
 }
 
 impl Settings {
+    /// Whether HTTP is served, unless the command line says otherwise. It is the default.
+    pub(crate) fn serves_http(&self) -> bool {
+        self.listens_http || !(self.stdio || self.ws.is_some())
+    }
+
     /// Whether there is neither a file nor a folder to be served.
     pub(crate) fn is_empty(&self) -> bool {
         self.file.is_none() && self.found.is_none() && self.sources.is_empty()
@@ -142,7 +149,7 @@ impl ProcessLimits {
     }
 }
 
-/// With less, hardly anything could be served.
+/// The least memory budget.
 const LEAST_MEMORY: usize = 16 << 20;
 
 /// Settles a file. Mistakes that were found when it was read are returned, too.
@@ -187,7 +194,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
     let process = text.checked(ProcessLimits::settle(&file.limits, text)).unwrap_or_default();
     let page = text.checked(PageSettings::settle(&file.connect, text)).unwrap_or_default();
     if text.is_refused() {
-        // What would be found when the sources are opened is reported with the rest.
+        // Mistakes that opening the sources would find are reported with the rest.
         for source in &sources {
             text.checked(source.look());
         }
@@ -215,6 +222,7 @@ pub(crate) fn settle(file: &File, text: &Text<'_>) -> Result<Settings, Mistakes>
         asks_anew: false,
         nodes: None,
         warnings,
+        has_secrets: text.has_secrets(),
         process,
     })
 }
@@ -226,7 +234,7 @@ pub(crate) type Tables = BTreeMap<String, String>;
 type Settled = Result<SourceDescription, Mistake>;
 
 /// The tables of a file, as written. Those of sources are taken out, kind by kind. A kind that is not
-/// is never reloaded.
+/// taken out is never reloaded.
 struct Written<'t> {
     file: toml::Table,
     text: &'t str,
@@ -325,7 +333,7 @@ fn imported(
 ) -> Result<Vec<SourceDescription>, Mistake> {
     let Some(file::Import { path }) = &file.import else { return Ok(Vec::new()) };
     let wrong = |reason: String| text.mistake(path.span(), format!("import: {reason}"));
-    let whole = text.resolve(&expand(path.get_ref(), &text.folder()).map_err(wrong)?);
+    let whole = text.resolve(&expand(path.get_ref(), text).map_err(wrong)?);
     let json = std::fs::read_to_string(&whole).map_err(|error| {
         wrong(format!("cannot read {}: {error}", whole.display())).hint(RELATIVE)
     })?;
@@ -333,6 +341,7 @@ fn imported(
     let settled = import::upstreams(&inner).and_then(|upstreams| {
         Mistakes::all(upstream::settle_all(&upstreams, &file.seal, &inner, question_time))
     });
+    text.include(&inner);
     let settled = settled.map(|all| {
         all.into_iter().enumerate().map(|(nth, one)| one.written(format!("{nth} {json}"))).collect()
     });

@@ -34,7 +34,7 @@ pub(crate) struct SourceDescription {
     login: Option<Login>,
     /// What is known of it before it is started, if it is an upstream.
     upstream: Option<Unstarted>,
-    /// Looks for what would be found wrong when it is opened, without opening it.
+    /// Finds the mistakes that opening it would find, without opening it.
     look: Option<Look>,
     open: Box<dyn FnOnce(Arc<OpenContext>) -> Opening + Send>,
 }
@@ -96,13 +96,13 @@ impl SourceDescription {
         self
     }
 
-    /// Says how to find what would be found wrong when the source is opened.
+    /// Sets the function that finds the mistakes which opening the source would find.
     pub(super) fn looks(mut self, look: impl Fn() -> Result<(), Mistake> + Send + 'static) -> Self {
         self.look = Some(Box::new(look));
         self
     }
 
-    /// Looks for what would be found wrong when the source is opened, without opening it.
+    /// Finds the mistakes that opening the source would find, without opening it.
     pub(super) fn look(&self) -> Result<(), Mistake> {
         self.look.as_ref().map_or(Ok(()), |look| look())
     }
@@ -174,8 +174,8 @@ impl SourceDescription {
         Ok(OpenedSources { added: all_written.into_iter().zip(ids).collect(), removed })
     }
 
-    /// Takes out the sources that are served already, as `served` says. Gives those that are served
-    /// and still described, and those that are not any more.
+    /// Takes out the sources that are served already, as `served` says. Returns the served sources
+    /// that are still described, and those that are not.
     pub(crate) fn take_served(
         descriptions: &mut Vec<Self>,
         mut served: ServedSources,
@@ -252,7 +252,7 @@ impl Files {
 pub(crate) struct OpenContext {
     supervisor: Supervisor,
     finder: Mutex<Finder>,
-    /// Sees what passes between us and upstreams.
+    /// Sees the messages between us and upstreams.
     pub(super) tap: Option<Arc<Taps>>,
     /// The longest time that a program has to exit after SIGTERM.
     longest_exit: Mutex<Duration>,

@@ -1,8 +1,8 @@
 //! Files that were found in a folder, not named by the user.
 //!
-//! A folder of articles can come from anybody, and with it a `sabir.toml` that runs programs. Such
-//! a file is used only if nobody else can have written it into the folder, and even then it cannot
-//! open the server to others: the user may not know that it exists.
+//! A folder of articles can come from another user, with a `sabir.toml` that runs programs. Such a
+//! file is used only if no other user can have written it into the folder, and even then it cannot
+//! open the server to other hosts: the user may not know that it exists.
 
 use std::fs::Metadata;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use super::mistake::{Mistake, Text};
 /// The permission bit "others may write".
 const OTHERS_WRITE: u32 = 0o002;
 
-/// Checks that a found file and its folder belong to the user, and that not everybody can write.
+/// Checks that a found file and its folder belong to the user, and are not writable by all users.
 pub(super) fn check_owner(path: &Path, file: &Metadata) -> Result<(), Mistake> {
     let folder = Text::new(path, "").folder();
     let folder = folder.metadata().map_err(|error| Mistake::unreadable(path, &error))?;
@@ -38,10 +38,10 @@ fn distrust(what: &str, metadata: &Metadata, user: u32) -> Option<String> {
     if metadata.uid() != user {
         return Some(format!("{what} belongs to another user (user id {})", metadata.uid()));
     }
-    (metadata.mode() & OTHERS_WRITE != 0).then(|| format!("everybody can write to {what}"))
+    (metadata.mode() & OTHERS_WRITE != 0).then(|| format!("{what} is writable by all users"))
 }
 
-/// Checks that a found file does not open the server to others.
+/// Checks that a found file does not open the server to other hosts.
 pub(super) fn check_settings(file: &File, text: &Text<'_>) -> Result<(), Mistake> {
     match opening(file) {
         None => Ok(()),
@@ -55,12 +55,13 @@ pub(super) fn check_settings(file: &File, text: &Text<'_>) -> Result<(), Mistake
     }
 }
 
-/// The first setting that opens the server to others.
+/// The first setting that opens the server to other hosts.
 fn opening(file: &File) -> Option<(Range<usize>, &'static str)> {
     // An invalid address is reported later.
-    if let Some(written) = &file.listen.http
-        && parse_address(written.get_ref()).is_some_and(|address| !address.ip().is_loopback())
-    {
+    let is_public =
+        |written: &str| parse_address(written).is_some_and(|address| !address.ip().is_loopback());
+    let mut addresses = [&file.listen.http, &file.listen.ws].into_iter().flatten();
+    if let Some(written) = addresses.find(|written| is_public(written.get_ref())) {
         return Some((written.span(), "a public address"));
     }
     let flags =

@@ -178,9 +178,8 @@ pub(crate) const COLLISION: &str = "give one of them a `prefix` of its own, or `
 
 /// How the server is reached.
 fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake> {
-    let folder = text.folder();
     let expanded = |value: &str, place| {
-        expand(value, &folder).map_err(|reason| text.mistake(place, format!("{owner}: {reason}")))
+        expand(value, text).map_err(|reason| text.mistake(place, format!("{owner}: {reason}")))
     };
     match (&file.run, &file.url) {
         (Some(run), None) => {
@@ -193,7 +192,7 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
                 return Err(text.mistake(run.span(), format!("{owner}: `run` is empty")));
             };
             let cwd = match &file.cwd {
-                None => folder.clone(),
+                None => text.folder(),
                 Some(written) => text.resolve(&expanded(written.get_ref(), written.span())?),
             };
             if let Some(written) = file.cwd.as_ref().filter(|_| !cwd.is_dir()) {
@@ -229,22 +228,21 @@ fn misplaced(table: &Entries, key: &str, with: &str, owner: &str, text: &Text<'_
     text.mistake(place, format!("{owner}: `{key}` belongs to `{with}`"))
 }
 
-/// Names and values, with their references replaced. `true` stands for the variable of that name.
+/// Names and values, with their references replaced. `true` means the variable of that name.
 fn pairs(
     table: Option<&Entries>,
     key: &str,
     owner: &str,
     text: &Text<'_>,
 ) -> Result<Vec<(String, String)>, Mistake> {
-    let folder = text.folder();
     let pairs = table.into_iter().flat_map(|table| &table.0).map(|(name, value)| {
         let wrong = |reason: String| {
             let what = format!("{owner}: {key}: `{}`: {reason}", name.get_ref());
             text.mistake(name.span(), what)
         };
         let value = match value {
-            toml::Value::String(value) => expand(value, &folder),
-            toml::Value::Boolean(true) => expand(&format!("${{{}}}", name.get_ref()), &folder),
+            toml::Value::String(value) => expand(value, text),
+            toml::Value::Boolean(true) => expand(&format!("${{{}}}", name.get_ref()), text),
             _ => Err("invalid value (expected a string or true)".to_owned()),
         };
         let value = value.map_err(wrong)?;

@@ -99,7 +99,8 @@ pub(super) fn task(
 
 /// The value of an environment variable.
 pub(super) fn variable(name: &Spanned<String>, text: &Text<'_>) -> Result<String, Mistake> {
-    std::env::var(name.get_ref()).map_err(|_| {
+    let value = text.variable(name.get_ref()).and_then(|value| value.into_string().ok());
+    value.ok_or_else(|| {
         let what = format!("environment variable `{}` is not set", name.get_ref());
         text.mistake(name.span(), what)
     })

@@ -15,7 +15,7 @@ use crate::escape::escaped;
 /// How lines are written.
 pub(super) struct Line {
     pub(super) has_colors: bool,
-    /// A terminal gets the time of day where it stands; others get date and time in UTC.
+    /// A terminal gets the local time of day; others get date and time in UTC.
     pub(super) on_terminal: bool,
 }
 

@@ -370,7 +370,7 @@ fn the_text_of_pdf_files_is_read_by_a_program_with_limits() {
     assert!(text.contains("%PDF-1.4"), "{text}");
 }
 
-/// Runs git, as somebody.
+/// Runs git with a name and an address.
 fn git(folder: &Path, args: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
     let who = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@example.org")];

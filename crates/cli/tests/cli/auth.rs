@@ -145,7 +145,7 @@ fn scopes_decide_what_is_listed_and_called_and_all_of_it_is_logged() {
     server.stop();
 }
 
-/// All that is in the files of a folder.
+/// The contents of all files in a folder.
 fn written(folder: &Path, all: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -45,6 +45,26 @@ fn our_own_sources_are_listed_and_called() {
 }
 
 #[test]
+fn the_team_example_accepts_only_names_inside_its_folder() {
+    let folder = folder_with(include_str!("../../../../examples/team/sabir.toml"));
+    std::fs::create_dir(folder.path().join("notes")).unwrap();
+    std::fs::write(folder.path().join("kept"), "").unwrap();
+    let run = |tool: &str, name: &str| {
+        seen(&sabir(folder.path(), &["call", ".", tool, &format!("name={name}")]))
+    };
+    for name in ["../kept", "../new", "a/../../new", "..", ".", "", "/tmp/new", "a\nb"] {
+        for tool in ["add_note", "delete_note"] {
+            let refused = run(tool, name);
+            assert!(refused.contains("Invalid arguments"), "{tool} {name:?}: {refused}");
+        }
+    }
+    assert!(folder.path().join("kept").exists() && !folder.path().join("new").exists());
+    let note = folder.path().join("notes/todo-2.md");
+    assert!(run("add_note", "todo-2.md").starts_with("exit 0") && note.exists());
+    assert!(run("delete_note", "todo-2.md").starts_with("exit 0") && !note.exists());
+}
+
+#[test]
 fn a_program_is_started_and_stopped() {
     let folder = folder_with(FILE);
     let run = |args: &[&str]| seen(&sabir(folder.path(), args));

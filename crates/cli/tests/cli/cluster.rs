@@ -1,9 +1,11 @@
 //! `[cluster]`: sessions that survive the process, however it ends.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::http::{Server, assert_status};
-use crate::{folder_with, sabir, seen};
+use crate::{command, folder_with, sabir, seen};
 
 const KEY: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
 const FILE: &str = "[seal]\nkey_env = \"CLUSTER_KEY\"\n[cluster]\nfile = \"sessions.redb\"\n\
@@ -94,4 +96,28 @@ fn mistakes_are_reported_with_a_hint() {
         let output = seen(&sabir(folder.path(), &["check"]));
         assert!(output.starts_with("exit 3") && output.contains(expected), "{file}: {output}");
     }
+}
+
+#[test]
+fn a_cluster_without_http_has_no_effect_and_a_warning() {
+    let warning = "warning: [cluster] has no effect: it is used only where HTTP is served";
+    let run = |listen: &str, args: &[&str]| {
+        let folder = folder_with(&format!("[listen]\n{listen}\n{FILE}"));
+        let mut command = command(folder.path(), args);
+        let output = command.env("CLUSTER_KEY", KEY).stdin(Stdio::null()).output().unwrap();
+        assert!(!folder.path().join("sessions.redb").exists());
+        seen(&output)
+    };
+    for (listen, is_idle) in [
+        ("stdio = true", true),
+        ("ws = \"127.0.0.1:0\"", true),
+        ("", false),
+        ("stdio = true\nhttp = \"127.0.0.1:0\"", false),
+    ] {
+        let checked = run(listen, &["check"]);
+        assert_eq!(checked.contains(warning), is_idle, "{listen}: {checked}");
+    }
+    let served = run("http = \"127.0.0.1:0\"", &["serve", "--stdio"]);
+    let hint = "\n  hint: add `http` to [listen], or serve with --http";
+    assert_eq!(served, format!("exit 0\nstderr:\n{warning}{hint}"));
 }

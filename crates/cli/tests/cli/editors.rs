@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{command, folder_with, sabir, seen};
 
-/// A host: the parent of a `sabir serve --host`, which says every answer by hand.
+/// A host: the parent of a `sabir serve --host`, which writes each answer itself.
 struct Host {
     child: Child,
     input: Option<ChildStdin>,
@@ -117,7 +117,7 @@ fn the_tools_of_the_host_are_called_by_a_client_over_websocket() {
     host.answer(&call, &json!({ "content": [{ "type": "text", "text": "done" }] }));
     let output = calling.wait_with_output().unwrap();
     assert_eq!(seen(&output), "exit 0\nstdout:\ndone");
-    // A modern client has no handshake; a legacy one is told of, with its states.
+    // A modern client has no handshake; the host is told of a legacy one, with its states.
     for message in &told {
         assert_eq!(message["method"], "notifications/client/connected", "{message}");
     }

@@ -16,7 +16,10 @@ fn the_result_may_be_in_a_file() {
          output = \"image/png\"\n\
          [[command]]\nname = \"lazy\"\nrun = [\"true\", \"{output_file}\"]\noutput_file = \"r\"\n\
          [[command]]\nname = \"large\"\nrun = [\"cp\", \"/bin/ls\", \"{output_file}\"]\noutput_file = \"r\"\n\
-         max_output = \"1KB\"\n",
+         max_output = \"1KB\"\n\
+         [[command]]\nname = \"link\"\nrun = [\"ln\", \"-s\", \"/etc/passwd\", \"{output_file}\"]\n\
+         output_file = \"r\"\n\
+         [[command]]\nname = \"pipe\"\nrun = [\"mkfifo\", \"{output_file}\"]\noutput_file = \"r\"\n",
     );
     client.initialize();
     let result = client.call("t", json!({"text": "abc"}));
@@ -24,9 +27,12 @@ fn the_result_may_be_in_a_file() {
         result["content"][0],
         json!({"type": "image", "data": "YWJj", "mimeType": "image/png"})
     );
-    for (tool, expected) in
-        [("lazy", "did not write its output file"), ("large", "more than 1024 bytes")]
-    {
+    for (tool, expected) in [
+        ("lazy", "did not write its output file"),
+        ("large", "more than 1024 bytes"),
+        ("link", "not a regular file"),
+        ("pipe", "not a regular file"),
+    ] {
         let result = client.call(tool, json!({}));
         assert_eq!(result["isError"], true);
         assert!(text(&result).contains(expected), "{result}");

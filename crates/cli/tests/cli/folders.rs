@@ -250,7 +250,7 @@ fn a_list_of_a_thousand_articles_fits_and_says_how_to_go_on() {
         let list = said(&mut client, "list_articles", json!({"limit": 1000, "offset": at}));
         assert!(list.len() <= BUDGET, "{}", list.len());
         let shown = list.matches("\n- ").count();
-        // What it says of itself is true.
+        // The numbers in the answer are right.
         let numbers = match at {
             0 => format!("The newest {shown} of 1100 articles."),
             at => format!("Articles {} to {} of 1100, newest first.", at + 1, at + shown),
@@ -394,7 +394,7 @@ fn categories_are_described_by_their_titles() {
         if told.ends_with(expected) {
             break;
         }
-        // What is listed may be a moment older than what is read.
+        // The list may be a moment older than the article.
         assert!(Instant::now() < deadline, "{told}");
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -403,7 +403,7 @@ fn the_console_of_an_open_server_remembers_calls_from_when_it_is_opened() {
     let right = "Authorization: Bearer open-it\r\n";
     let (head, body) = call("hello");
     server.post(&head, &body);
-    // The call before was not remembered, and has a number all the same.
+    // The call before was not remembered, but was counted.
     assert_status(&server.get("/console/api/calls/1", right), 404);
     server.post(&head, &body);
     let second = server.get("/console/api/calls/2", right);

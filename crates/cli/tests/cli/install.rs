@@ -117,7 +117,7 @@ fn several_entries_leave_the_file_as_it_was_too() {
     }
 }
 
-/// A client whose own command writes the file anew, in its own way.
+/// A client whose own command rewrites the whole file in its own format.
 #[test]
 fn what_the_clients_own_command_changed_is_undone() {
     let home = TempDir::new().unwrap();

@@ -113,3 +113,20 @@ fn a_hangup_reloads_a_server_that_has_no_terminal() {
     server.says("reloaded the configuration: 1 source opened, 0 closed");
     server.stop();
 }
+
+#[test]
+fn a_restart_is_asked_for_only_while_the_file_differs_from_what_is_applied() {
+    let server = Server::start(&tool("one"), &[], &[]);
+    let file = format!("{HEAD}{}", tool("one"));
+    let restart = "restart to apply what has changed in [limits]";
+    write(server.folder.path(), &format!("{file}[limits]\ncalls = 7\n"));
+    server.says(restart);
+    // Nothing was applied in the meantime.
+    server.hang_up();
+    server.says(restart);
+    write(server.folder.path(), &file);
+    server.hang_up();
+    server.says("reloaded the configuration");
+    let said = server.stop();
+    assert!(!said.iter().any(|line| line.contains("restart")), "{said:?}");
+}

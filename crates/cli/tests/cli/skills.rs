@@ -146,7 +146,7 @@ fn a_client_that_knows_tools_only_reads_skills_by_a_tool() {
         let refused = read(wrong);
         assert_eq!(refused["isError"], true, "{refused}");
     }
-    // The description tells of a skill that is new.
+    // The description names the new skill.
     write(folder.path(), "skills/three/SKILL.md", &skill("three"));
     wait_until("the new skill is told", PATIENCE, || {
         server.ask("tools/list", json!({})).to_string().contains("About three")

@@ -1,5 +1,4 @@
-//! `task` of a `[[command]]`, and `[tasks]`: tasks of the real binary, and what is left of them after
-//! it was killed.
+//! `task` of a `[[command]]`, and `[tasks]`: tasks of the real binary, also after it was killed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

@@ -2,11 +2,13 @@
 //! secrets that other programs must not read.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
+
+use tempfile::TempDir;
 
 use crate::{command, folder_with, sabir, seen};
 
@@ -41,17 +43,17 @@ fn a_found_file_that_others_can_write_is_not_used() {
     assert_eq!(seen_of(folder.path(), &[path]), offers);
 
     fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
-    assert_eq!(seen_of(folder.path(), &[path]), refused("everybody can write to its folder"));
+    assert_eq!(seen_of(folder.path(), &[path]), refused("its folder is writable by all users"));
     // Without a path it is found, too.
     let here = seen(&sabir(folder.path(), &["check"]));
-    assert!(here.contains("everybody can write to its folder"), "{here}");
+    assert!(here.contains("its folder is writable by all users"), "{here}");
     assert_eq!(seen_of(folder.path(), &[&file]), offers);
     let alone = seen_of(folder.path(), &["--no-config", path]);
     assert!(alone.starts_with("exit 0") && alone.contains("offers 3 tools"), "{alone}");
 
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
-    assert_eq!(seen_of(folder.path(), &[path]), refused("everybody can write to it"));
+    assert_eq!(seen_of(folder.path(), &[path]), refused("it is writable by all users"));
     assert_eq!(
         seen_of(folder.path(), &["--no-config", &file]),
         "exit 3\nstderr:\nerror: --no-config requires a folder of articles\n  --> FOLDER/sabir.toml"
@@ -77,6 +79,8 @@ fn a_found_file_of_another_user_is_not_used() {
 fn a_found_file_cannot_open_the_server_to_others() {
     for (text, key, line) in [
         ("[listen]\nhttp = \"0.0.0.0:7331\"\n", "a public address", 2),
+        ("[listen]\nws = \"0.0.0.0:7332\"\n", "a public address", 2),
+        ("[listen]\nhttp = \"7331\"\nws = \"[::]:7332\"\n", "a public address", 3),
         ("[http]\nallow_public = true\n", "allow_public", 2),
         ("[http]\norigins = [\"*\"]\n", "origins", 2),
         ("[http]\nhosts = [\"evil.example\"]\n", "hosts", 2),
@@ -95,9 +99,10 @@ fn a_found_file_cannot_open_the_server_to_others() {
         let named = seen(&sabir(folder.path(), &["check", "sabir.toml"]));
         assert!(named.starts_with("exit 0"), "{named}");
     }
-    for text in
-        ["[listen]\nhttp = \"[::1]:7331\"\n", "[http]\nallow_public = false\norigins = []\n"]
-    {
+    for text in [
+        "[listen]\nhttp = \"[::1]:7331\"\nws = \"localhost:7332\"\n",
+        "[http]\nallow_public = false\norigins = []\n",
+    ] {
         let seen = seen(&sabir(folder_with(text).path(), &["check"]));
         assert!(seen.starts_with("exit 0"), "{seen}");
     }
@@ -117,7 +122,7 @@ fn a_sandbox_is_checked_when_the_file_is_read() {
         let seen = seen(&sabir(folder.path(), &["check"]));
         assert!(seen.starts_with("exit 3") && seen.contains(expected), "{sandbox}: {seen}");
     }
-    // This kernel may lack what is asked for; then nothing is served.
+    // This kernel may not support the sandbox; then nothing is served.
     for (sandbox, lacking) in [
         ("{}", "the sandbox requires Landlock 6 (Linux 6.12 or newer)"),
         ("{ sockets = true, network = false, read = [\".\"] }", "requires Landlock 6"),
@@ -153,6 +158,13 @@ fn serve_names_the_file_that_it_found_and_its_programs() {
     assert_eq!(lines[3], "  runs sh");
     assert_eq!(lines[4], "  runs /bin/echo");
     assert_eq!(lines[19], "  and 3 more programs");
+
+    // WebSocket clients connect by themselves too: the file in the current folder is named.
+    let args = ["serve", "--ws", "127.0.0.1:0", "--stdio"];
+    let on_websocket = seen(&sabir(folder.path(), &args));
+    assert!(on_websocket.contains("\nusing sabir.toml\n  runs sh\n"), "{on_websocket}");
+    let on_stdio = seen(&sabir(folder.path(), &["serve", "--stdio"]));
+    assert!(!on_stdio.contains("using"), "{on_stdio}");
 
     // The same on stdio; but not for a file that was named.
     let on_stdio = seen(&sabir(Path::new("/"), &["serve", path, "--stdio"]));
@@ -203,27 +215,93 @@ fn a_token_can_be_read_from_a_file() {
     assert!(refused(&["--token-file", "a", "--token", "b"]).starts_with("exit 2"));
 }
 
-/// The server runs as a user without privileges: root can read everything.
+/// A server with secrets, or without. It runs as a user without privileges: root can read everything.
+#[cfg(target_os = "linux")]
+struct Unprivileged {
+    folder: TempDir,
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    user: u32,
+}
+
+#[cfg(target_os = "linux")]
+impl Unprivileged {
+    fn start(file: &str, env: Option<(&str, &str)>) -> Self {
+        let folder = folder_with(file);
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        fs::write(folder.path().join("a.md"), "# A\n").unwrap();
+        let user = if is_root() { NOBODY } else { rustix::process::geteuid().as_raw() };
+        let path = folder.path().join("sabir.toml");
+        let args = ["serve", path.to_str().unwrap(), "--http", "127.0.0.1:0"];
+        let mut serve = command(Path::new("/"), &args);
+        serve.envs(env).env("MARK", "mark").stdin(Stdio::null());
+        let mut child = serve.uid(user).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut server = Self { folder, child, lines, user };
+        server.says("serving");
+        server
+    }
+
+    #[track_caller]
+    fn says(&mut self, what: &str) {
+        assert!(self.lines.any(|line| line.unwrap().starts_with(what)), "never said: {what}");
+    }
+
+    /// Whether another program of its user can read its environment.
+    fn is_readable(&self) -> bool {
+        let environ = format!("/proc/{}/environ", self.child.id());
+        let mut cat = std::process::Command::new("/bin/cat");
+        let read = cat.arg(&environ).uid(self.user).output().unwrap();
+        String::from_utf8_lossy(&read.stdout).contains("MARK=mark")
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Unprivileged {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(target_os = "linux")]
+const UPSTREAM: &str = "[[upstream]]\nname = \"u\"\nurl = \"http://127.0.0.1:1/mcp\"\n";
+
 #[test]
 #[cfg(target_os = "linux")]
-fn other_programs_of_the_user_cannot_read_the_token_of_a_running_server() {
-    let folder = folder_with("");
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    let user = if is_root() { NOBODY } else { rustix::process::geteuid().as_raw() };
-    for (token, is_readable) in [(Some("open-sesame"), false), (None, true)] {
-        let file = folder.path().join("sabir.toml");
-        let args = ["serve", file.to_str().unwrap(), "--http", "127.0.0.1:0"];
-        let mut serve = command(Path::new("/"), &args);
-        serve.envs(token.map(|token| ("SABIR_TOKEN", token))).env("MARK", "mark");
-        let mut child = serve.uid(user).stderr(Stdio::piped()).spawn().unwrap();
-        assert!(said(&mut child, 1)[0].starts_with("serving"));
-        let environ = format!("/proc/{}/environ", child.id());
-        let mut cat = std::process::Command::new("/bin/cat");
-        let read = cat.arg(&environ).uid(user).output().unwrap();
-        let owner = fs::metadata(&environ).unwrap().uid();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let text = String::from_utf8_lossy(&read.stdout).into_owned();
-        assert_eq!(text.contains("MARK=mark"), is_readable, "{text} (of user {owner})");
+fn other_programs_of_the_user_cannot_read_the_secrets_of_a_running_server() {
+    let request = "[[request]]\nname = \"r\"\ndescription = \"R\"\nurl = \"http://127.0.0.1:1/\"\n";
+    let header = format!("{UPSTREAM}headers = {{ Authorization = \"Bearer ${{S}}\" }}\n");
+    let auth = format!("{UPSTREAM}auth = {{ header = \"x-key\", env = \"S\" }}\n");
+    let api = format!("{request}auth = [{{ type = \"bearer\", env = \"S\" }}]\n");
+    let env = format!("{COMMAND}env = {{ S = true }}\n");
+    let embeddings = "[[articles]]\npath = \".\"\n[articles.embeddings]\nmodel = \"m\"\n\
+                      url = \"http://127.0.0.1:1/v1\"\nkey_env = \"S\"\n";
+    for (file, variable) in [
+        ("", "SABIR_TOKEN"),
+        ("", "SABIR_CONSOLE_TOKEN"),
+        ("", "OTEL_EXPORTER_OTLP_HEADERS"),
+        (&header, "S"),
+        (&auth, "S"),
+        (&api, "S"),
+        (&env, "S"),
+        (embeddings, "S"),
+    ] {
+        let server = Unprivileged::start(file, Some((variable, "a=open-sesame")));
+        assert!(!server.is_readable(), "{variable}: {file}");
     }
+    for file in ["", COMMAND, UPSTREAM] {
+        assert!(Unprivileged::start(file, Some(("S", "open-sesame"))).is_readable(), "{file}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn secrets_that_a_reload_adds_are_protected() {
+    let mut server = Unprivileged::start(COMMAND, Some(("S", "open-sesame")));
+    assert!(server.is_readable());
+    let changed = format!("{COMMAND}{UPSTREAM}headers = {{ x-key = \"${{S}}\" }}\n");
+    fs::write(server.folder.path().join("sabir.toml"), changed).unwrap();
+    server.says("reloaded the configuration");
+    assert!(!server.is_readable());
 }

@@ -22,7 +22,7 @@ type Called = (&'static str, Value, &'static str);
 struct Server {
     title: &'static str,
     run: Vec<String>,
-    /// What is added to `run` to serve behind a URL. They all take the port from `PORT`.
+    /// The arguments after `run` to serve behind a URL. All servers take the port from `PORT`.
     at_url: Option<&'static str>,
     tool: Called,
     structured: Called,
@@ -151,7 +151,7 @@ async fn servers_of_others_are_relayed_to_every_client() {
 
 impl Server {
     /// Starts it behind a URL; gives the line of the configuration, too. The port was free a moment
-    /// ago: if somebody else has taken it, the server exits.
+    /// ago: if another process has taken it, the server exits.
     fn serve_http(&self) -> (Option<Process>, String) {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {

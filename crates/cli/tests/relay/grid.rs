@@ -86,7 +86,7 @@ fn page(columns: &[Column]) -> String {
     let dates = Revision::ALL.map(Revision::date).join(", ");
     let mut page = format!(
         "# The grid\n\nWritten by `cargo test -p sabir-cli --test relay grid`; do not edit.\n\n\
-         The real binary stands between a client of each revision and an upstream of each revision, \
+         The real binary relays between a client of each revision and an upstream of each revision, \
          which is a child process or behind a URL. A cell has five marks, for clients of {dates}: \
          `✓` it crosses, `–` one of the two revisions does not have it.\n"
     );

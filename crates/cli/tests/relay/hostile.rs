@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use super::{PATIENCE, Process, Relay, fixture, http_fixture, raw, text, upstream};
 
-/// What each does, and a part of what its caller is told; `None` if the call may end in any way.
+/// How each misbehaves, and a part of its caller's result; `None` if the call may end in any way.
 const MODES: [(&str, Option<&str>); 24] = [
     ("endless-line", None),
     ("huge-result", None),

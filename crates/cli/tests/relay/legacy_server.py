@@ -1,5 +1,4 @@
-"""The server of `examples/relay` as it was before the modern era: the same SDK, which then knows the
-handshake alone."""
+"""The server of `examples/relay` in the legacy era only: the same SDK, limited to the handshake."""
 
 import sys
 from pathlib import Path

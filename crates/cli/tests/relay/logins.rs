@@ -137,7 +137,7 @@ impl Browser {
         format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("me:{token}")))
     }
 
-    /// Gives the token, and says yes to the name that it has.
+    /// Sends the token, and confirms its name.
     fn agree(&self, link: &str) -> Response {
         let password = Self::password(self.token);
         let page = get(link, &password);
@@ -150,7 +150,7 @@ impl Browser {
         let (_, rest) = page.body.split_once("href=\"").unwrap();
         let (path, _) = rest.split_once('"').unwrap();
         let place = format!("{}{path}", &link[..link.find("/connect/").unwrap()]);
-        // Somebody else may have opened that page, and sent the link on.
+        // Another user may have opened that page, and sent the link on.
         let strange = get(&place, &password);
         assert_eq!(strange.status, 403, "another browser: {}", strange.body);
         let cookie = format!("Cookie: {}\r\n", cookie(&page));

@@ -211,7 +211,7 @@ fn raw(value: serde_json::Value) -> Raw {
     Raw::of(&value).unwrap()
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let end = tokio::time::Instant::now() + PATIENCE;
     while !is_so().await {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{FIXTURE, Process, Relay, fixture, raw, text, upstream};
 
-/// Runs `sabir check --start` on a configuration; what it says.
+/// Runs `sabir check --start` on a configuration, and returns its output.
 fn check(file: &str, configuration: &str) -> String {
     check_with(file, configuration, |_| {})
 }
@@ -91,7 +91,7 @@ fn a_collision_names_both() {
     }
 }
 
-/// What a server says that is started twice and ends at once; `None` if it serves.
+/// The output of a server that is started twice and ends at once; `None` if it serves.
 fn start_twice(configuration: &str) -> Option<[String; 2]> {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("sabir.toml"), configuration).unwrap();
@@ -182,7 +182,7 @@ fn without_start_no_upstream_is_started() {
         code == 1 && said.contains("upstream `a`: program `sabir-no-such` not found"),
         "{said}"
     );
-    // What was offered last is listed; what is offered now is asked for.
+    // The last known tools are listed, and the upstream is asked for the current ones.
     let server = folder.path().join("server");
     std::os::unix::fs::symlink(FIXTURE, &server).unwrap();
     let real = fixture("up", Revision::NEWEST).replace(FIXTURE, "./server");

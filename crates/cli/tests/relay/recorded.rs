@@ -1,4 +1,4 @@
-//! A recording of clients of both eras in front of upstreams of both: played again, and told.
+//! A recording of clients of both eras in front of upstreams of both: replayed, and explained.
 
 use std::process::{Command, Output, Stdio};
 
@@ -24,7 +24,7 @@ const SECRET: &str = "xyzzy-4711";
 async fn a_recording_is_played_again_and_told() {
     let (old, new) = (Revision::NEWEST_LEGACY, Revision::NEWEST);
     let configuration = format!("{LOGIN}\n{}{}", fixture("old", old), fixture("new", new));
-    // What is offered is known from the beginning the second time.
+    // The second time, the catalog is known from the beginning.
     let learning = Relay::start(&configuration);
     let (client, _) = learning.client(new).await;
     listed(&client, "old_echo").await;
@@ -56,7 +56,7 @@ async fn a_recording_is_played_again_and_told() {
     assert!(replayed.status.success(), "{seen}{}", String::from_utf8_lossy(&replayed.stderr));
     assert!(seen.contains("requests: no differences"), "{seen}");
 
-    // One field that is not as it was.
+    // One field differs.
     let changed = recording.replace(r#""text":"on purpose""#, r#""text":"by mistake""#);
     std::fs::write(&path, changed).unwrap();
     let replayed = sabir(&relay.folder, &args);
@@ -76,7 +76,7 @@ async fn a_recording_is_played_again_and_told() {
     );
 }
 
-/// The call of an old client to a new upstream has all that a story needs.
+/// The explanation of a call of an old client to a new upstream has all of its parts.
 fn check_story(told: &str, old: Revision, new: Revision) {
     let mut stories = told.split("\n\n");
     let story = stories.find(|story| story.starts_with("tools/call new_elicit: ok"));

@@ -410,7 +410,7 @@ impl Setup {
         expect("notification", seen, Some(expected))
     }
 
-    /// A client that refuses every question, whatever it has declared.
+    /// A client that refuses every question, even those of its declared capabilities.
     fn mute(&self, capabilities: ClientCapabilities) -> Result<Client, String> {
         let config = ClientConfig { capabilities, ..super::config(self.near) };
         let transport = HttpTransport::new(HttpTarget::new(&*self.url).map_err(told)?);

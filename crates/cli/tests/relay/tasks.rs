@@ -1,6 +1,6 @@
 //! Tasks of an upstream, in both forms, for clients of all kinds; and views and skills that cross.
 
-mod killed; // what is left of tasks when the binary is killed
+mod killed; // tasks after the binary was killed
 mod many; // very many tasks
 
 use rustix::process::Signal;
@@ -240,7 +240,7 @@ async fn views_and_skills_of_two_upstreams_cross() {
     }
 }
 
-/// What is in the folders of a generated skill is known to its server only.
+/// Only the server of a dynamic skill knows the contents of its folders.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_folders_of_a_generated_skill_are_read_at_the_upstream() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -15,7 +15,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const HTTP_PARENT: &str = "00-11111111111111111111111111111111-2222222222222222-01";
 
-/// Prints where it stands in a trace.
+/// Prints its position in a trace.
 const WHERE: &str = "[[command]]\nname = \"where\"\nrun = [\"printenv\", \"TRACEPARENT\"]\n";
 
 /// A collector: keeps all that it is sent, by path.
@@ -29,7 +29,7 @@ impl Collector {
         let collector = Self::default();
         let kept = collector.clone();
         std::thread::spawn(move || {
-            // A connection that breaks is none of our business.
+            // A broken connection is ignored.
             listener.incoming().flatten().for_each(|stream| drop(kept.take(&stream)));
         });
         (collector, url)
@@ -119,7 +119,7 @@ async fn a_trace_goes_through_the_relay_in_both_eras() {
             listed(&client, &tool).await;
             let reply = client.call_tool_with(&tool, raw(json!({})), options()).await.unwrap();
             let seen: Value = serde_json::from_str(&text(&reply)).unwrap();
-            // What the upstream saw is our request to it, which is a part of the client's request.
+            // The upstream's parent span is our request to it, whose parent is the client's request.
             let (trace, sent) = ids(seen["traceparent"].as_str().unwrap());
             assert_eq!(trace, TRACE);
             let outgoing = collector.span(sent).await;

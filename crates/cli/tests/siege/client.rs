@@ -1,4 +1,4 @@
-//! A client that says whatever it likes, and need not read.
+//! A client that can send any bytes, and need not read.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

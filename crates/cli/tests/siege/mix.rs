@@ -39,7 +39,7 @@ input_schema = { type = "object", properties = { list = { type = "array", unique
 
 type Attack = fn(SocketAddr);
 
-/// Each does its worst once, and leaves.
+/// Each attacks once, and leaves.
 const ATTACKS: &[(&str, Attack)] = &[
     ("half a body", |address| {
         let mut client = Client::connect(address);
@@ -161,7 +161,7 @@ fn misspelt(word: &str) -> String {
     letters.into_iter().collect()
 }
 
-/// Somebody who only wants to read a small text, in both eras. Every answer is checked.
+/// A normal client that reads a small text, in both eras. Every answer is checked.
 fn normal(address: SocketAddr, is_over: &AtomicBool, answers: &AtomicU64) -> Duration {
     let mut slowest = Duration::ZERO;
     while !is_over.load(Ordering::Relaxed) {
@@ -193,7 +193,7 @@ fn seconds() -> u64 {
 fn all_attacks_together_leave_normal_clients_alone_and_nothing_behind() {
     let mut server = Server::start(CONFIGURATION);
     let address = server.address;
-    // What is started once: threads, children that supervise.
+    // A first round starts the threads and the supervisor, which stay.
     for (_, attack) in ATTACKS {
         attack(address);
     }

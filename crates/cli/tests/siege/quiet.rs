@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::server::Server;
 
-/// How long a quiet client may wait while an attack goes on, on a machine that does much else, and
-/// in a binary that is not optimized.
+/// How long a quiet client may wait while an attack goes on, on a busy machine, with a binary that is
+/// not optimized.
 const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 
 /// What 99 of 100 requests stay below, unless three times the wait without an attack is longer.

@@ -94,12 +94,12 @@ fn an_old_client_that_does_not_read_is_told_to() {
     };
     // 503 if the answers on their way have used up the memory before.
     let is_refusal = |status: u16| matches!(status, 429 | 503);
-    // At first what it is sent goes to the buffers of the system. When those are full it stays so.
+    // The first answers fill the buffers of the system; then the memory of the server stays in use.
     let end = Instant::now() + Duration::from_secs(50);
     let mut row = 0;
     while row < 20 {
         let status = ask();
-        assert!(Instant::now() < end, "it was never told, but {status}");
+        assert!(Instant::now() < end, "never refused: the last status was {status}");
         row = if is_refusal(status) { row + 1 } else { 0 };
     }
     let refused = (0..200).filter(|_| is_refusal(ask())).count();
@@ -176,7 +176,7 @@ fn half_sent_bodies_take_what_the_budget_has_and_no_more() {
             let head = client.head("/mcp", "", 16_000_000);
             client.say(head.as_bytes());
             client.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
-            // Who is refused finds its connection closed.
+            // The connection of a refused client is closed.
             let _sent = (0..12).all(|_| client.say(&piece));
             clients.push(client);
         }
@@ -229,7 +229,7 @@ fn half_sent_heads_take_what_the_budget_has_and_no_more() {
         let head = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: {}", "a".repeat(60_000));
         for _ in 0..3000 {
             let Ok(mut client) = Client::try_connect(address) else { break };
-            // Who is refused finds its connection closed.
+            // The connection of a refused client is closed.
             let _sent = client.say(head.as_bytes());
             clients.push(client);
         }
@@ -254,7 +254,7 @@ fn half_sent_websocket_messages_take_what_the_budget_has_and_no_more() {
             let mut client = Client::websocket(address).unwrap();
             client.say(&message_head(16_000_000));
             client.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
-            // Who is refused finds its connection closed.
+            // The connection of a refused client is closed.
             let _sent = (0..12).all(|_| client.say(&piece));
             clients.push(client);
         }
@@ -332,7 +332,7 @@ fn a_pipe_that_nobody_reads_stops_the_work() {
     });
     thread::sleep(Duration::from_secs(8));
     let most = memory(child.id(), "VmHWM");
-    println!("a pipe that nobody reads: {} MB at the most", most / MB);
+    println!("a pipe without a reader: {} MB at the most", most / MB);
     assert_eq!(child.try_wait().unwrap(), None);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -367,7 +367,7 @@ fn two_callers(tool: &str) -> String {
     )
 }
 
-/// One call beside forty of somebody else.
+/// One call beside forty of another caller.
 fn call_beside_others(server: &Server, tool: &str, arguments: &Value) {
     let call = |token| {
         let mut client = Client::connect(server.address);
@@ -390,7 +390,7 @@ fn call_beside_others(server: &Server, tool: &str, arguments: &Value) {
     let began = Instant::now();
     let answer = call("bob-token").response().unwrap().json();
     assert!(is_served(&answer), "{answer}");
-    println!("{tool}: one call beside 40 of somebody else: {:?}", began.elapsed());
+    println!("{tool}: one call beside 40 of another caller: {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     drop(greedy);
 }

@@ -17,7 +17,7 @@ pub(crate) const MB: u64 = 1 << 20;
 /// The memory that the servers under attack may use for requests and answers.
 pub(crate) const BUDGET: u64 = 96 * MB;
 
-/// What a server may need beyond that, and keep a minute later.
+/// The memory that a server may need beyond that, and keep a minute later.
 pub(crate) const SLACK: u64 = 64 * MB;
 
 /// The size of the resource `file:///big`.
@@ -88,12 +88,12 @@ impl Server {
         Self::start_with(&format!("{limits}{configuration}"), None)
     }
 
-    /// What it wrote to standard error.
+    /// The standard error of the server.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    /// What [`Server::check_peak`] checks begins now.
+    /// Begins the period that [`Server::check_peak`] checks.
     pub(crate) fn forget_peak(&self) {
         // Resets `VmHWM` (proc_pid_clear_refs(5)).
         fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();

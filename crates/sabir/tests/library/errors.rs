@@ -16,8 +16,8 @@ thread_local! {
 struct Log;
 
 impl Log {
-    /// Logs for the whole process: a logger of one thread would race with the tests beside it,
-    /// where tracing remembers which events nobody wants.
+    /// Logs for the whole process: a logger of one thread would race with other tests, because
+    /// tracing caches which events have no subscriber.
     fn start() {
         static STARTED: Once = Once::new();
         STARTED.call_once(|| tracing_subscriber::fmt().with_writer(|| Log).init());
@@ -102,7 +102,7 @@ async fn the_model_reads_the_message_and_the_log_the_causes() {
     for name in ["tool `with_anyhow`", "tool `with_ours`", "tool `internal`", "prompt `prompt`"] {
         assert!(Log::text().contains(&format!("{name} {causes}")), "{name}: {}", Log::text());
     }
-    // What the handler itself says to the model is no warning.
+    // A message that the handler writes for the model is not logged as a warning.
     assert_eq!(Log::text().matches("WARN").count(), 6, "{}", Log::text());
 }
 

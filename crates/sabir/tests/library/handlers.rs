@@ -119,7 +119,7 @@ async fn an_extractor_of_ones_own_may_refuse_the_call() {
         fn from_call(call: &Call<'_, S>) -> Result<Self, Error> {
             let caller = call.caller();
             if !caller.has_scope("admin") {
-                return Err(Error::failed(format!("{caller} is no admin")));
+                return Err(Error::failed(format!("{caller} is not an admin")));
             }
             Ok(Self(caller.subject().to_owned()))
         }
@@ -127,7 +127,7 @@ async fn an_extractor_of_ones_own_may_refuse_the_call() {
     let build = || server().tool("who", "", async |Admin(name): Admin| name);
     let reply = connect(build()).call_tool("who", json!({})).await.unwrap();
     assert!(reply.is_error());
-    assert_eq!(reply.text(), "local is no admin");
+    assert_eq!(reply.text(), "local is not an admin");
     let ann = Caller::new("https://login.example", "ann").with_scopes(["admin"]);
     let reply = connect(build()).caller(ann).call_tool("who", json!({})).await.unwrap();
     assert_eq!(reply.text(), "ann");

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-mod errors; // what becomes of a handler's error
+mod errors; // the errors of handlers
 mod handlers; // which functions can be handlers
 mod kinds; // prompts and resources
 mod serving; // the life of a server

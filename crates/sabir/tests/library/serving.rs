@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::{connect, server};
 
-/// Writes down what happens to it.
+/// Records the calls of its methods.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<&'static str>>>);
 
@@ -105,7 +105,7 @@ async fn a_server_serves_a_listener_until_its_shutdown() -> io::Result<()> {
     assert!(reply.contains("done"), "{reply}");
     serving.await?.unwrap();
     assert_eq!(diary.entries(), ["started", "closed"]);
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).await.is_err(), "the server still listens");
     Ok(())
 }
 

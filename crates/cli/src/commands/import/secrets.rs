@@ -17,7 +17,7 @@ const WORDS: [&str; 11] = [
     "token",
 ];
 
-/// Last parts of names whose values only say where a secret is.
+/// Last parts of names whose values are only the location of a secret.
 const PLACES: [&str; 6] = ["file", "path", "dir", "folder", "url", "uri"];
 
 /// The beginnings of the tokens that well-known services issue.
@@ -41,7 +41,7 @@ const PREFIXES: [&str; 14] = [
 /// The shortest token of these services.
 const LEAST_LENGTH: usize = 16;
 
-/// The secrets of all servers, and the variables that stand for them.
+/// The secrets of all servers, and the variables that replace them.
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     values: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ impl Secrets {
         self.found.clear();
     }
 
-    /// The variables that stand for secrets of this server.
+    /// The variables that replace secrets of this server.
     pub(super) fn found(&self) -> &[String] {
         &self.found
     }
@@ -164,7 +164,7 @@ impl Secrets {
     }
 }
 
-/// Whether a value is there, and no reference already.
+/// Whether a value is neither empty nor a reference.
 fn is_plain(value: &str) -> bool {
     !value.is_empty() && !value.contains("${")
 }

@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use super::renamed::Renamed;
 
-/// A client, and what it has been told.
+/// A client, and the messages that it has received.
 pub(super) struct Played {
     number: u64,
     link: RawLink,
-    /// What has arrived and was not expected yet.
+    /// Messages that arrived before they were expected.
     arrived: Vec<Value>,
     /// The requests without an answer, for people, by id.
     requests: HashMap<String, String>,
@@ -58,7 +58,7 @@ impl Played {
         }
     }
 
-    /// Says what the client said. Whether it was a request.
+    /// Sends a message of the client. Returns whether it was a request.
     pub(super) fn send(&mut self, event: &Event, renamed: &Renamed) -> bool {
         let raw = match (&event.message, &event.text) {
             (Some(message), _) => message.text().to_owned(),
@@ -84,7 +84,7 @@ impl Played {
         is_request && id.is_some()
     }
 
-    /// What HTTP repeats of a message.
+    /// The headers that repeat parts of a message.
     fn head(&self, message: &Value, event: &Event) -> Head {
         let params = &message["params"];
         let own = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
@@ -105,8 +105,8 @@ impl Played {
         }
     }
 
-    /// Waits for what the server said, and compares it. `None` for what is not compared: the number
-    /// of notifications depends on time.
+    /// Waits for a message of the server, and compares it with the recorded one. `None` for a
+    /// notification: their number depends on time.
     pub(super) async fn expect(
         &mut self,
         event: &Event,
@@ -175,8 +175,8 @@ impl Played {
         }
     }
 
-    /// What the server said beyond the recording. A request whose answer was not recorded is none of
-    /// it: its client had left, or cancelled it.
+    /// Messages of the server that are not in the recording. An answer to a request whose answer was
+    /// not recorded does not count: its client had left, or cancelled it.
     pub(super) fn unexpected(&self) -> impl Iterator<Item = (String, Difference)> {
         let is_open = |message: &Value| self.requests.contains_key(&message["id"].to_string());
         let is_unwanted = move |message: &&Value| {
@@ -201,7 +201,7 @@ impl Played {
     }
 }
 
-/// Whether a message is the one that the recorded message stands for.
+/// Whether a message corresponds to the recorded message.
 fn is_counterpart(recorded: &Value, now: &Value) -> bool {
     match kind(recorded) {
         Kind::Answer if recorded.is_array() => now.is_array(),

@@ -1,5 +1,5 @@
-//! Ids that a server draws at random. What it gave out when it was recorded is not what it gives out
-//! now: a client that repeats the one must repeat the other.
+//! Ids that a server generates at random. They differ from those of the recording: where a client
+//! repeated the recorded id, the new one is sent.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(super) const VOLATILE: &[&str] = &["elicitationId", "nextCursor", "requestSt
 /// The shortest id that is looked for inside of other texts.
 const LEAST_LENGTH: usize = 8;
 
-/// The ids of now, by those of the recording.
+/// The new ids, by those of the recording.
 #[derive(Debug, Default)]
 pub(super) struct Renamed(HashMap<String, String>);
 
@@ -39,7 +39,7 @@ impl Renamed {
         }
     }
 
-    /// Replaces ids of the recording by those of now. Whether there were any.
+    /// Replaces ids of the recording by the new ones. Returns whether there were any.
     pub(super) fn apply(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => {

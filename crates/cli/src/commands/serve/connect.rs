@@ -2,9 +2,9 @@
 //!
 //! A link is for one caller and one upstream. Before the browser is sent to the upstream's
 //! authorization server, it proves that its user is the caller: with the caller's static token, or by
-//! a login at the caller's own issuer. Else somebody could have another's account at the upstream
-//! stored as his own. Who gives a token also says yes to its name, because a link can bring a token
-//! with it. A cookie ties the steps to one browser.
+//! a login at the caller's own issuer. Otherwise a caller could get another user's account at the
+//! upstream by sending the link to that user. A user with a token also confirms its name, because a
+//! link can contain a token. A cookie ties the steps to one browser.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ const CALLBACK: &str = "/connect/callback";
 const PROOF: &str = "/connect/proof";
 /// The query of a link that was agreed to.
 const CONSENT: &str = "consent=";
-/// Who we are, for authorization servers that read such documents.
+/// The document about us, for authorization servers that read such documents.
 const DOCUMENT: &str = "/connect/client.json";
 /// How long a link can be used.
 const LINK_TIME: Duration = Duration::from_secs(900);
@@ -64,9 +64,9 @@ struct Link {
     upstream: String,
     credentials: Arc<OAuth>,
     made: Instant,
-    /// What the cookie of the browser says.
+    /// The cookie of the browser.
     browser: Option<String>,
-    /// What a browser with the caller's token must bring back to go on.
+    /// The secret that a browser with the caller's token must send to go on.
     consent: Option<String>,
     /// The login at the caller's own issuer.
     proof: Option<Login>,
@@ -112,7 +112,7 @@ impl ConnectPages {
     /// The server listens there.
     pub(super) fn set_address(&self, scheme: &str, address: SocketAddr) {
         if address.ip().is_loopback() {
-            // What the file says goes first.
+            // The file overrides the address.
             let _ = self.base.set(format!("{scheme}://{address}"));
         }
     }
@@ -186,7 +186,7 @@ impl ConnectPages {
         }
     }
 
-    /// Tells the person at the browser whose token it has: the link may have brought it.
+    /// Tells the user whose token the browser has: the link may contain one.
     fn ask_consent(&self, id: &str, link: &Link) -> Page {
         let (browser, consent) = (nanoid!(32), nanoid!(32));
         let (name, upstream) = (html(link.caller.subject()), html(&link.upstream));
@@ -194,7 +194,7 @@ impl ConnectPages {
             "<!doctype html><title>Log in to {upstream}</title><p>The account with which you log in \
              to {upstream} will be used for the calls of <b>{name}</b> here.</p><p><a \
              href=\"{PREFIX}{id}?{CONSENT}{consent}\">I am {name}: log in to {upstream}</a></p><p>If \
-             you are somebody else, close this window.</p>"
+             you are not {name}, close this window.</p>"
         );
         let Ok(cookie) = HeaderValue::try_from(self.cookie(id, &browser)) else { return expired() };
         self.change(id, |link| {
@@ -215,7 +215,7 @@ impl ConnectPages {
         self.tokens.iter().any(|known| *known.name == *name && known.token.is_same_as(&token))
     }
 
-    /// The browser comes back from the caller's own issuer.
+    /// The browser was redirected from the caller's own issuer.
     async fn prove(self: Arc<Self>, query: String, headers: HeaderMap) -> Page {
         let found = self.find_state(state(&query), |link| link.proof.as_ref());
         let Some((id, link)) = found else { return expired() };
@@ -240,7 +240,7 @@ impl ConnectPages {
                 self.visit(&id, &link, browser).await
             }
             _ => {
-                let text = "This link is for somebody else: you are logged in as another user.";
+                let text = "This link is for another user than the one who is logged in.";
                 message(StatusCode::FORBIDDEN, text)
             }
         }
@@ -264,7 +264,7 @@ impl ConnectPages {
         }
     }
 
-    /// The browser comes back from the upstream's authorization server.
+    /// The browser was redirected from the upstream's authorization server.
     async fn finish(self: Arc<Self>, query: String, headers: HeaderMap) -> Page {
         let found = self.find_state(state(&query), |link| link.login.as_ref());
         let Some((id, link)) = found else { return expired() };
@@ -286,7 +286,7 @@ impl ConnectPages {
         }
     }
 
-    /// Who we are: what else a registration says. Spec: OAuth Client ID Metadata Document.
+    /// The document about us, like a registration. Spec: OAuth Client ID Metadata Document.
     fn about(&self) -> Page {
         let Some(client_id) = document(self.base(), self.has_document) else { return expired() };
         let base = self.base();

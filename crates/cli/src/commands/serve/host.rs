@@ -35,7 +35,7 @@ pub(super) fn tell(host: &Host, event: ClientEvent) {
     tell_json(host, &format!("notifications/client/{method}"), &params);
 }
 
-/// Tells the host where we listen, as soon as it can be told; and takes what it tells us.
+/// Tells the host where we listen, as soon as it is ready; and handles its notifications.
 pub(super) fn introduce(host: &Arc<Host>, url: &str, lock: Option<&Arc<LockFile>>) {
     let listening = json!({ "url": url, "lockFile": lock.map(|lock| lock.path()) });
     let told = host.clone();
@@ -64,7 +64,7 @@ pub(super) fn introduce(host: &Arc<Host>, url: &str, lock: Option<&Arc<LockFile>
 }
 
 fn tell_json(host: &Host, method: &str, params: &serde_json::Value) {
-    // JSON that we have just made is JSON.
+    // We have just serialized this JSON.
     if let Ok(params) = Raw::of(params) {
         host.tell(method, params);
     }

@@ -40,7 +40,7 @@ impl Ide {
         Ok(Self { name: name.to_owned(), folders, pid, token: nanoid::nanoid!(43) })
     }
 
-    /// Lets only clients in who know the token, which are on this machine.
+    /// Admits only clients on this machine that know the token.
     pub(super) fn guard(&self, settings: &mut HttpSettings) -> Result<(), Failure> {
         if !settings.address.ip().is_loopback() {
             let address = settings.address;
@@ -203,6 +203,6 @@ pub(in crate::commands) fn stale_locks() -> Vec<PathBuf> {
 
 fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    // A process of somebody else is alive, too.
+    // A process of another user (`EPERM`) is alive, too.
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }

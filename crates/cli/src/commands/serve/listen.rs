@@ -11,7 +11,7 @@ use crate::config;
 use crate::report::{Failure, say};
 use crate::shell;
 
-/// Whether anybody who reaches the server is served.
+/// Whether the server needs no authentication.
 pub(super) fn is_open(settings: &HttpSettings) -> bool {
     settings.tokens.is_empty() && settings.authenticate.is_none()
 }

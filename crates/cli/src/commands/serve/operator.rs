@@ -21,11 +21,9 @@ use tokio::task::JoinSet;
 use super::listen::is_open;
 use crate::args::{ConsolePlace, Serve};
 use crate::clients::{Client, Entry};
+use crate::commands::secrets::CONSOLE_VARIABLE;
 use crate::config::{OpenContext, Settings, TOKEN_CHARACTERS};
 use crate::report::{Failure, say};
-
-/// The environment variable with the token of the console. Without it one is drawn.
-const VARIABLE: &str = "SABIR_CONSOLE_TOKEN";
 
 /// Begins a recording if one is wanted, and lets the console begin one. Without either there is no
 /// recorder.
@@ -98,7 +96,7 @@ impl Operator {
     ) -> Result<Option<Self>, Failure> {
         let (metrics_file, has_http) = (args.metrics_file.clone(), http.is_some());
         let read = OtlpSettings::read(|name| std::env::var(name).ok(), server);
-        // The variables are there for every program: what is wrong with them stops none.
+        // The variables are for every program of the user: a mistake in them stops none.
         let otlp = read.unwrap_or_else(|reason| {
             say(&format!("warning: no telemetry is sent: {reason}"));
             None
@@ -232,8 +230,7 @@ impl Operator {
         self.metrics.watch_server(server.watcher());
     }
 
-    /// Where the console is. The token is in the part of the address that browsers keep to
-    /// themselves.
+    /// Where the console is. The token is in the part of the address that browsers do not send.
     pub(super) fn address(&self, scheme: &str, server: SocketAddr) -> Option<String> {
         let console = self.console.as_ref().filter(|console| console.own.is_none())?;
         Some(console.address(scheme, server))
@@ -269,8 +266,7 @@ impl Console {
     }
 }
 
-/// Writes the metrics to a file every now and then, and at the end. Who reads it meanwhile sees it
-/// whole.
+/// Writes the metrics to a file at an interval, and at the end. The file is always complete.
 async fn write_metrics(metrics: Arc<Metrics>, path: PathBuf, mut stop: watch::Receiver<bool>) {
     const PAUSE: Duration = Duration::from_secs(15);
     let mut new = path.clone().into_os_string();
@@ -287,13 +283,14 @@ async fn write_metrics(metrics: Arc<Metrics>, path: PathBuf, mut stop: watch::Re
 
 fn console_token(secret: &str) -> Result<Token, Failure> {
     Token::new(secret).ok_or_else(|| {
-        Failure::new(format!("invalid token in {VARIABLE} (expected {TOKEN_CHARACTERS})"))
+        Failure::new(format!("invalid token in {CONSOLE_VARIABLE} (expected {TOKEN_CHARACTERS})"))
     })
 }
 
-/// Draws the token of a console on the server of the HTTP clients, or on one of its own.
+/// Creates the token of a console on the server of the HTTP clients, or on one of its own. Without
+/// the variable, a random one is used.
 fn open(http: Option<&mut HttpSettings>, own: Option<SocketAddr>) -> Result<Console, Failure> {
-    let secret = match std::env::var(VARIABLE) {
+    let secret = match std::env::var(CONSOLE_VARIABLE) {
         Ok(secret) if !secret.is_empty() => secret,
         _ => nanoid!(32),
     };

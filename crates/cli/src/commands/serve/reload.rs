@@ -1,5 +1,5 @@
-//! A configuration that changes while it is served. Sources that are written anew are opened, those
-//! that are not written any more are closed, and the others are left alone. Clients stay connected.
+//! A configuration that changes while it is served. Sources that are new in the file are opened,
+//! those that were removed from it are closed, and the others keep running. Clients stay connected.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -15,11 +15,10 @@ use tokio::task::JoinSet;
 
 use super::{Opened, Serve, received};
 use crate::commands::check::count;
-use crate::config::{
-    self, Mistakes, OpenContext, ServedSources, Settings, SourceDescription, Tables,
-};
+use crate::commands::secrets;
+use crate::config::{self, OpenContext, ServedSources, Settings, SourceDescription, Tables};
 use crate::escape::escaped;
-use crate::report::say;
+use crate::report::{Failure, say, show};
 
 /// How often the file is looked at. It is read when it was the same twice: an editor may be writing.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -29,6 +28,7 @@ pub(super) struct Reloader {
     paths: Vec<PathBuf>,
     no_config: bool,
     file: Option<WatchedFiles>,
+    /// The tables that are applied: those that were read at the start.
     tables: Tables,
     engine: Arc<Engine>,
     context: Arc<OpenContext>,
@@ -66,15 +66,16 @@ impl Reloader {
                 () = changed(self.file.as_mut()) => {}
                 () = received(&mut self.hangups) => {}
             }
-            if let Err(mistakes) = self.reload().await {
-                say(&mistakes.to_string());
+            if let Err(failure) = self.reload().await {
+                show(&failure);
                 say("the configuration was not reloaded: the old one is still served");
             }
         }
     }
 
-    async fn reload(&mut self) -> Result<(), Mistakes> {
+    async fn reload(&mut self) -> Result<(), Failure> {
         let settings = config::read_all(&self.paths, self.no_config)?;
+        secrets::protect(&settings, None)?;
         for warning in &settings.warnings {
             say(&warning.labelled("warning"));
         }
@@ -93,7 +94,6 @@ impl Reloader {
         }
         tokio::spawn(start(self.engine.clone(), opened.added.clone()));
         tokio::spawn(close(opened.removed, self.engine.settings().limits.grace));
-        self.tables = tables;
         self.sources = kept.into_iter().chain(opened.added).collect();
         Ok(())
     }
@@ -124,7 +124,7 @@ async fn close(removed: Vec<Arc<dyn Source>>, grace: Duration) {
     }
 }
 
-/// SIGHUP. At a terminal it says that the terminal is closed, which ends the process as usual.
+/// SIGHUP. At a terminal it means that the terminal was closed, which ends the process as usual.
 fn hangups() -> Option<Signal> {
     let is_interactive = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
     (!is_interactive).then(|| signal(SignalKind::hangup()).ok()).flatten()

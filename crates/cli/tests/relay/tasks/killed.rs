@@ -40,7 +40,7 @@ concurrency = 64
 task = "always"
 "#;
 
-/// A task of a round, and what it was like before the kill.
+/// A task of a round, and its state before the kill.
 struct Left {
     kind: &'static str,
     id: Box<str>,
@@ -93,7 +93,7 @@ async fn leave(client: &Client, round: usize, each: usize, token: &str) -> Vec<L
     left
 }
 
-/// What another caller can do with a task: nothing.
+/// Checks that another caller can do nothing with a task.
 async fn refuses(other: &Client, id: &str) {
     let answers = vec![("who".to_owned(), raw(json!({ "action": "decline" })))];
     for request in [
@@ -106,7 +106,7 @@ async fn refuses(other: &Client, id: &str) {
     }
 }
 
-/// Looks at a task after the restart. Gives how it has ended.
+/// Checks a task after the restart, and returns how it has ended.
 async fn check(client: &Client, left: &Left) -> Value {
     let Left { kind, id, seen } = left;
     let now = get(client, id).await;

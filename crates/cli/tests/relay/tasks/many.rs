@@ -30,8 +30,8 @@ async fn brief(client: &Client) -> Box<str> {
     created["task"]["taskId"].as_str().unwrap().into()
 }
 
-/// Watches a task that was created between two moments until it is gone. A task that is there a second
-/// after its time, or gone before it, is not kept as was promised.
+/// Watches a task that was created between two moments until it is gone. It must not expire early,
+/// nor be there a second after its time.
 async fn watch(client: &Client, id: &str, created: (Duration, Duration)) {
     loop {
         let asked = now();
