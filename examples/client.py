@@ -48,7 +48,7 @@ class Server:
         self.process.stdin.flush()
 
     def receive(self):
-        """The next message, whatever it is."""
+        """The next message of any kind."""
         line = self.process.stdout.readline()
         if not line:
             raise AssertionError("the server has left")

@@ -1,4 +1,4 @@
-//! The fuzz targets. `SABIR_FUZZ_TARGET` says which one runs; all others are libFuzzer's options.
+//! The fuzz targets. `SABIR_FUZZ_TARGET` says which one runs; the arguments are libFuzzer's options.
 #![no_main]
 
 use std::path::Path;

@@ -23,7 +23,7 @@ const [port, directory, management, dns, control] = [
 ];
 const children = [];
 
-/// Starts a program; gives what it has said so far, and how to stop it.
+/// Starts a program; returns its output so far, and a function that stops it.
 function start(program, args, env = {}) {
   const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const started = { said: "" };
@@ -67,7 +67,7 @@ async function call(ca) {
 
 async function pebble() {
   const args = ["-config", `${folder}/pebble.json`, "-dnsserver", `127.0.0.1:${dns}`, "-strict"];
-  const started = start("pebble", args, { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "30" });
+  const started = start("pebble", args, { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "15" });
   const own = readFileSync(`${folder}/pebble.pem`);
   const isUp = async () => get(`https://127.0.0.1:${directory}/dir`, own).catch(() => undefined);
   await until(isUp, () => `pebble does not listen: ${started.said}`);
@@ -125,7 +125,7 @@ run = ["echo", "the notes"]
   await says(server, "tls: obtained a certificate, which is valid until ");
   const first = await call(authority.root);
 
-  // Whoever offers the protocol of the challenge is not served.
+  // A client that offers the protocol of the challenge is not served.
   const stale = tls.connect({ port, servername: NAME, ALPNProtocols: ["acme-tls/1"], rejectUnauthorized: false });
   await assert.rejects(new Promise((done, failed) => stale.on("secureConnect", done).on("error", failed)));
 
@@ -134,7 +134,7 @@ run = ["echo", "the notes"]
   const kept = readdirSync(`${folder}/kept`);
   for (const file of kept) assert.equal(statSync(`${folder}/kept/${file}`).mode & 0o777, 0o600);
 
-  // What was kept is used without the authority.
+  // The stored certificate is used without the authority.
   await authority.stop();
   server = serve();
   await says(server, "tls: the certificate is valid until ");

@@ -1,5 +1,5 @@
-"""A second authorization server, of other makers: authlib. It writes `aud` as it is told, not as it is
-asked: it does not know `resource` (RFC 8707)."""
+"""A second authorization server, of other makers: authlib. It writes a configured `aud`: it does not
+know `resource` (RFC 8707)."""
 
 import secrets
 import threading
@@ -71,7 +71,7 @@ class Code(AuthorizationCodeMixin):
 
 
 class Issuer:
-    """Issues tokens for `audience` to whoever asks, as the person in the parameter `user`."""
+    """Issues tokens for `audience` to every client, for the user in the parameter `user`."""
 
     def __init__(self, audience: str):
         app = Flask("issuer")

@@ -51,9 +51,9 @@ ${entry("jag", `${exchange}, provider = ${provider}`)}`;
     assert.ok(forAnn, "ann is asked to log in");
     const wrong = await new Browser("bob").visit(forAnn);
     assert.deepEqual([wrong.status, new URL(wrong.url).pathname], [403, "/connect/proof"], wrong.text);
-    assert.match(wrong.text, /for somebody else/);
+    assert.match(wrong.text, /for another user/);
     assert.ok(await link(ann), "nothing is stored for ann");
-    // What one browser has begun, another cannot end.
+    // A login that one browser began cannot be finished by another.
     const isProof = (url) => url.pathname === "/connect/proof";
     const { url: proof } = await new Browser("ann").visit(forAnn, isProof);
     assert.ok(proof.searchParams.get("code"));

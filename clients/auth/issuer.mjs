@@ -78,7 +78,7 @@ export async function machineToken(issuer, resource, scope) {
   return answer.access_token;
 }
 
-/// A port of this machine that nobody listens on.
+/// A free port of this machine.
 export async function freePort() {
   const server = net.createServer();
   await new Promise((done) => server.listen(0, "127.0.0.1", done));

@@ -90,7 +90,7 @@ async function asClient() {
   await client.close();
 }
 
-/// The audit log has the address of the client, whatever the client says.
+/// The audit log has the real address of the client, not one that the client claims.
 async function addresses(url, provider, ca) {
   const token = await machineToken(provider, url, "notes:read");
   const { headers: usual, body } = modern("read");

@@ -26,7 +26,7 @@ CALLBACK = "http://127.0.0.1:8457/callback"
 
 
 class Storage:
-    """Keeps what the SDK wants kept."""
+    """The storage of the SDK."""
 
     tokens = client = None
 
@@ -44,7 +44,7 @@ class Storage:
 
 
 async def call(url: str, person: str) -> tuple[list[str], str, str]:
-    """What a person sees: the tools, what a call says; and the token."""
+    """The tools that a person sees, the result of a call, and the token."""
     answered: dict[str, str] = {}
 
     async def visit(link: str) -> None:

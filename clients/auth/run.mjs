@@ -1,4 +1,4 @@
-// Logs in to a real authorization server and calls the real binary with what it issued.
+// Logs in to a real authorization server and calls the real binary with its tokens.
 //
 // node run.mjs SABIR FOLDER: the binary, and a folder for its configuration.
 
@@ -70,7 +70,7 @@ async function machines() {
   assert.match(forged.challenge, /signature is wrong/);
 }
 
-/// A token that is good here goes nowhere else.
+/// A valid token is not passed on to upstreams.
 async function relayed() {
   const token = await machineToken(first, url, "notes:write");
   let said;

@@ -18,7 +18,7 @@ run = ["echo", "written"]
 scopes = ["notes:write"]
 `;
 
-/// Waits until something is so; `what` says what happened instead.
+/// Waits until a condition is true; `what` says what happened instead.
 export async function until(isSo, what) {
   for (let tries = 0; !(await isSo()); tries++) {
     if (tries > 600) throw new Error(what());

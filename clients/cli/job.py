@@ -18,7 +18,7 @@ SECONDS = int(os.environ.get("SABIR_JOB_SECONDS", "45"))
 
 
 class Failed(Exception):
-    """The client did not do what was asked; the text says what it said."""
+    """The client failed; the text is its output."""
 
 
 def script(see: Callable[[dict], dict]) -> None:

@@ -18,14 +18,14 @@ from pathlib import Path
 
 GRACE = 5.0  # seconds that a server has to follow its client
 
-# A proxy that nobody serves: a request that would leave the machine fails at once.
+# A proxy that does not exist: a request that would leave the machine fails at once.
 NOWHERE = "http://127.0.0.1:9"
 LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 @dataclass
 class Ended:
-    """How a run came to its end."""
+    """How a run ended."""
 
     code: int | None  # None: it was ended when its time was up
     stdout: str
@@ -48,7 +48,7 @@ class Sandbox:
             "PATH": os.pathsep.join([*map(str, path), "/usr/local/bin", "/usr/bin", "/bin"]),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
-            "PYTHONDONTWRITEBYTECODE": "1",  # the scripts stand in the repository
+            "PYTHONDONTWRITEBYTECODE": "1",  # the scripts are in the repository
             **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE),
             **dict.fromkeys(("NO_PROXY", "no_proxy"), LOOPBACK),
         }
@@ -63,7 +63,7 @@ class Sandbox:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def run(self, command: list[str], seconds: float) -> Ended:
-        """Runs `command` to its end, or ends it; then sees what it left behind."""
+        """Runs `command` to its end, or ends it; then looks for leftover processes."""
         start = time.monotonic()
         # Files and not pipes: a process that outlives the client may hold its
         # output open, and a pipe would then be waited for to the time limit.
@@ -87,7 +87,7 @@ class Sandbox:
             return Ended(code, _text(stdout), _text(stderr), taken, left_behind)
 
     def end(self) -> None:
-        """Ends at once whatever runs here, and sees it gone."""
+        """Ends all processes in this sandbox at once, and waits for them."""
         deadline = time.monotonic() + GRACE
         while (pids := _pids_at_home(self.home)) and time.monotonic() < deadline:
             for pid in pids:
@@ -95,7 +95,7 @@ class Sandbox:
             _wait_for_end(pids, deadline)
 
     def _left_behind(self) -> list[str]:
-        """Waits for what the client started to go, and ends what does not."""
+        """Waits until the client's processes have exited, and ends the others."""
         deadline = time.monotonic() + GRACE
         while (pids := _pids_at_home(self.home)) and time.monotonic() < deadline:
             _wait_for_end(pids, deadline)
@@ -108,13 +108,13 @@ _open: set[Sandbox] = set()
 
 
 def end_all() -> None:
-    """Ends what runs in any sandbox; for the driver's own sudden end."""
+    """Ends the processes of all sandboxes, when the driver itself is interrupted."""
     for box in list(_open):
         box.end()
 
 
 def end_group(process: subprocess.Popen) -> None:
-    """Asks a process that leads its own group to stop, then insists."""
+    """Stops a process that leads its own group: SIGTERM, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -141,7 +141,7 @@ def _pids_at_home(home: Path) -> list[int]:
 
 
 def _environment(process: Path) -> bytes:
-    """What a process was given, read when it has it.
+    """The environment of a process, once it has one.
 
     In the middle of an `exec` the new program does not have its environment
     yet: it reads as empty, and the process would not be found. So an empty one

@@ -32,7 +32,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Client:
-    """A script, which is given the job and tells what it saw, and its modes."""
+    """A script, which gets the job and prints its observations, and its modes."""
 
     name: str
     needs: str  # the install without which it cannot run
@@ -43,7 +43,7 @@ class Client:
 
 @dataclass
 class Places:
-    """Where the installs are; a missing one is told instead."""
+    """Where the installs are, or why one is missing."""
 
     node: Path | None = None
     npm: Path | None = None
@@ -128,7 +128,7 @@ def clients() -> list[Client]:
 
 
 def judge(mode: Mode, seen: dict, expected: dict) -> str | None:
-    """Why what was seen is not right; None if it is.
+    """Why the observations are wrong; None if they are right.
 
     `expected`: `tool`, `text`, `structured` (None if the tool has no such
     thing), and `any_revision`.

@@ -2,7 +2,7 @@
 //
 // A script is given one argument, a job as JSON:
 //   { mode, stdio: [command, ...args] | http: url | sse: url, tool, args, follow }
-// and prints one line of JSON, what it saw:
+// and prints one line of JSON, its observations:
 //   { revision, tools: [names], text, structured }
 // It judges nothing: the driver compares the answer with what was expected.
 

@@ -12,7 +12,7 @@ import { call, job, ME, report, textOf, toolNames } from './job.mjs';
 await report(async () => {
   const transport = transportFor(job);
 
-  // v1 tells the agreed revision to the transport and to nobody else.
+  // v1 tells the agreed revision to the transport only.
   let revision;
   const agreed = transport.setProtocolVersion?.bind(transport);
   transport.setProtocolVersion = (version) => {

@@ -25,7 +25,7 @@ MODELLED = ("2025-11-25", "2026-07-28")  # what `mcp-types` has models of its ow
 
 
 class Wrong(Exception):
-    """A message is not as its revision wants it; the text says where and why."""
+    """A message breaks the schema of its revision; the text says where and why."""
 
 
 class Unchecked(Exception):

@@ -22,7 +22,7 @@ ROUNDS = 5  # questions in one call
 META = "io.modelcontextprotocol/"
 ME = {"name": "sabir-walk", "version": "1.0.0"}
 
-# What we answer when the server asks: something valid and dull.
+# Our answers to the server's questions: valid and simple.
 ANSWERS = {
     "ping": {},
     "roots/list": {"roots": [{"uri": "file:///walk", "name": "walk"}]},
@@ -66,7 +66,7 @@ class Conversation:
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise Failed(f"{self.revision}: still there {SECONDS} s after the end of its input") from None
-        self._reader.join(SECONDS)  # its last words belong to the record
+        self._reader.join(SECONDS)  # its last messages belong to the record
 
     def notify(self, method: str, params: dict) -> None:
         self._send(method, {"jsonrpc": "2.0", "method": method, "params": params})
@@ -78,12 +78,12 @@ class Conversation:
         return id_
 
     def ask(self, method: str, params: dict) -> dict:
-        """A request and its answer; what comes in between is answered or noted."""
+        """A request and its answer; messages in between are answered or noted."""
         id_ = self.send(method, params)
         return self.wait(lambda message: message.get("id") == id_ and "method" not in message)
 
     def say(self, line: str) -> None:
-        """Bytes that are no message. An answer cannot name what it answers, so none is awaited."""
+        """Bytes that are not a message. An answer to them has no id, so none is awaited."""
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 

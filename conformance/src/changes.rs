@@ -1,4 +1,4 @@
-//! Tools that change what is offered, so that whoever listens is told.
+//! Tools that change the offer, so that listeners are notified.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

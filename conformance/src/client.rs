@@ -1,6 +1,5 @@
 //! The client that the official suite drives: `conformance-client URL`, with the scenario in the
-//! environment. It does what the scenario's mock server waits for, with the client that everybody
-//! has.
+//! environment. It does what the scenario's mock server expects, with the published client library.
 
 mod login; // how it gets its tokens
 

@@ -74,7 +74,7 @@ async fn with_logging(_: Nothing, context: Context) -> &'static str {
     "logged"
 }
 
-/// Long enough that the client's stream is closed before the answer, and it must come back for it.
+/// Takes so long that the client's stream is closed before the answer, and the client must resume it.
 async fn slowly(_: Nothing) -> &'static str {
     tokio::time::sleep(2 * STREAM_TIME).await;
     "Reconnection test completed"

@@ -1,5 +1,5 @@
 //! The server that the official conformance suite drives: everything that its scenarios call by
-//! name, written with the library as anybody would.
+//! name, written with the public library.
 //!
 //! `fixture 127.0.0.1:PORT` serves HTTP, `fixture --stdio` the client that started it.
 
@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
 /// The skills that it serves.
 const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
 
-/// How long a legacy client may wait on one connection before it is told to come back.
+/// How long a legacy client may wait on one connection before it is told to reconnect.
 const STREAM_TIME: Duration = Duration::from_millis(700);
 
 async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
@@ -58,7 +58,7 @@ async fn serve_http(handle: &Handle, address: &str) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// A tool without arguments comes first: one scenario calls whatever is listed first.
+/// A tool without arguments is the first: one scenario calls the first tool of the list.
 fn offer() -> Result<Handle, BadOffer> {
     let handle = Server::new("sabir-conformance", env!("CARGO_PKG_VERSION")).handle()?;
     content::offer(&handle)?;
@@ -77,7 +77,7 @@ fn failed(reason: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-#[expect(clippy::print_stderr, reason = "for whoever started it")]
+#[expect(clippy::print_stderr, reason = "for the user who started it")]
 fn say(text: &str) {
     eprintln!("fixture: {text}");
 }

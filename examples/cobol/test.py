@@ -47,7 +47,7 @@ class Lifecycle(unittest.TestCase):
 
     def test_the_initialized_notification_produces_no_output(self):
         self.server.notify("notifications/initialized")
-        # The next thing that is said answers the next thing that is asked.
+        # The next answer is for the next request.
         self.server.send('{"jsonrpc":"2.0","id":"after","method":"ping"}')
         self.assertEqual(self.server.receive()["id"], "after")
 

@@ -19,7 +19,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent))
 from client import Server  # noqa: E402
 
-# The system's own programs, whatever else is installed here.
+# The system's own programs only.
 ENV = {"PATH": "/usr/bin:/bin"}
 
 

@@ -1,4 +1,4 @@
-"""What this example promises: the mixed relay in both eras, and the sessions of `sessions.toml` over
+"""The promises of this example: the mixed relay in both eras, and the sessions of `sessions.toml` over
 real HTTP.
 
 `SABIR=… python3 examples/relay/test.py`, with `mcp-server-everything`, `sabir` and a `python3` that has

@@ -1,4 +1,4 @@
-"""What each kind of request is answered while Redis is away: the table of docs/cluster.md, row by row.
+"""The answer to each kind of request while Redis is away: the table of docs/cluster.md, row by row.
 
     away.py
 
@@ -48,7 +48,7 @@ run = ["%s", "stdio", "2025-11-25"]
 
 
 class Session:
-    """A client of an older revision, which talks to the nodes as it likes."""
+    """A client of an older revision, which chooses the node of each request."""
 
     def __init__(self, cluster):
         self.cluster, self.id = cluster, None
@@ -81,7 +81,7 @@ class Session:
 
 
 def refused(response, what):
-    """503 with a time to come back after; never 404, which would end the session for its client."""
+    """503 with `Retry-After`; never 404, which would end the session for its client."""
     body = response.read()
     check(response.status == 503, f"{what}: {response.status} {body[:200]} (expected 503)")
     check(response.headers["retry-after"], f"{what}: no Retry-After")
@@ -160,7 +160,7 @@ def main():
             cluster.start_node(number)
         for port in cluster.node_ports:
             wait_for("a node is not ready", lambda port=port: is_ready(port))
-        # Nodes say every five seconds that they are there.
+        # Nodes report every five seconds that they run.
         time.sleep(6)
         check(known.begin(0).status == 200, "initialize")
         task = user.task(0, "task")

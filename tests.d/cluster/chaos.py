@@ -130,7 +130,7 @@ class Linked(Cluster):
 
     def start(self):
         command, env = [os.environ["FIXTURE"], "http", "2025-11-25"], {**self.env, "PORT": str(self.upstream)}
-        # It ends when nobody writes to it any more.
+        # It exits when its standard input is closed.
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         self.processes["upstream"] = subprocess.Popen(command, env=env, stdin=pipe, stdout=null, stderr=null)
         wait_for("the upstream does not listen", lambda: listens(self.upstream))
@@ -235,7 +235,7 @@ EVERYWHERE = ("store", "stall", "reload")
 
 
 def commit(cluster, kind, number):
-    """Does what is to be survived."""
+    """Causes a fault."""
     node, link = f"node{number + 1}", f"link{number + 1}"
     if kind == "store":
         cluster.end("redis")
@@ -296,7 +296,7 @@ def write(cluster, config, version):
 
 
 def check_changes(chaos, listeners):
-    """Everybody hears of a change before the next one, whatever happens meanwhile."""
+    """Every listener is notified of a change before the next one, in spite of faults."""
     ends = [*chaos.changes[1:], chaos.changes[-1] + HEARD]
     for begun, end in zip(chaos.changes, ends):
         for listener in listeners:
@@ -329,7 +329,7 @@ def redis(cluster, *words):
 
 
 def check_left(chaos, cluster, linger):
-    """Nothing stays: no program of a call that nobody wants, no connection of a client that has gone."""
+    """Nothing stays: no program of a cancelled call, no connection of a client that has gone."""
 
     def files(name):
         return len(os.listdir(f"/proc/{cluster.processes[name].pid}/fd"))
@@ -358,7 +358,7 @@ def check_store(chaos, cluster):
 
 
 def compare(chaos, truth):
-    """The history of the clients and what really ran."""
+    """The history of the clients and the calls that really ran."""
     ran = {}
     for line in truth.read_text().split():
         ran[int(line)] = ran.get(int(line), 0) + 1

@@ -1,4 +1,4 @@
-"""The clients of chaos.py. Each is one user, does one thing after the other, and reports what must not be."""
+"""The clients of chaos.py. Each is one user, does one thing after the other, and reports broken rules."""
 
 import http.client
 import json
@@ -8,7 +8,7 @@ import time
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = "2026-07-28"
-PATIENCE = 60  # s; nothing takes so long, whatever happens
+PATIENCE = 60  # s; nothing takes so long, even with faults
 KEPT = 40  # s; less than `replay_time`
 
 # Faults that keep a node from the store, and those that a request to any node may notice.
@@ -17,13 +17,13 @@ LOSS = ("kill", "drain", "freeze", "clock", "reload", "together")
 
 
 class Broken(Exception):
-    """The connection broke, or nothing came in time: nobody knows what became of the request."""
+    """The connection broke, or no answer came in time: the fate of the request is unknown."""
 
 
 class Client:
     """One user."""
 
-    # The rule that is broken if what it does never ends.
+    # The rule that is broken if one of its steps never ends.
     rule = 12
 
     def __init__(self, chaos, cluster, name):
@@ -104,7 +104,7 @@ class Legacy(Client):
     rule = 4
     session = None
     last_id = 0
-    # A DELETE was sent, and nobody knows what became of it.
+    # A DELETE was sent, and its result is unknown.
     may_have_ended = False
     # The last stream whose result was heard: its session, first event, number and time.
     finished = None
@@ -176,7 +176,7 @@ class Legacy(Client):
         check_result(self.chaos, messages[-1], number, began)
 
     def ask(self):
-        """A call that asks; the answer goes to whatever node is next."""
+        """A call that asks; the answer goes to the next node."""
         if self.revision < "2025-06-18":
             return
         began, name = time.monotonic(), f"{self.name}-{self.chaos.number()}"
@@ -212,7 +212,7 @@ class Legacy(Client):
             self.chaos.violate(6, "a call that asks was not answered")
 
     def stream(self):
-        """A call whose stream is cut, and resumed on whatever node is next."""
+        """A call whose stream is cut, and resumed on the next node."""
         number, began, heard = self.chaos.number(), time.monotonic(), []
         params = {"name": "count", "arguments": {"number": number}, "_meta": {"progressToken": number}}
         message = {"jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params}
@@ -278,7 +278,7 @@ class Legacy(Client):
         check_counted(self.chaos, json.loads(heard[-1][1]), number, began)
 
     def again(self):
-        """A result that was heard can be heard again, on whatever node."""
+        """A result that was received can be replayed by any node."""
         session, heard, number, when = self.finished or (None, [], 0, 0)
         if session != self.session or time.monotonic() > when + KEPT or len(heard) < 2:
             return
@@ -300,7 +300,7 @@ class Legacy(Client):
         return response.status == 200 and self.chaos.is_disturbed(time.monotonic() - 10)
 
     def cancel(self):
-        """A call is cancelled by a request to whatever node is next."""
+        """A call is cancelled by a request to the next node."""
         began = time.monotonic()
         params = {"name": "linger", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params}

@@ -12,7 +12,7 @@ class Caller(Client):
     """Calls tools in the newest revision."""
 
     def call(self, tool, arguments, **more):
-        """The message that answers, or `None` if a balancer or a node says to come back later."""
+        """The answer, or `None` if a balancer or a node says to try again later."""
         capabilities = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
         params = {"name": tool, "arguments": arguments, "_meta": {**META, **capabilities}, **more}
         headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tool}
@@ -22,8 +22,8 @@ class Caller(Client):
 
 
 class Parked(Caller):
-    """Calls an upstream that asks while the call is alive there. The answer goes to whatever node is
-    next, and two of three times to one that does not have the call."""
+    """Calls an upstream that asks while the call is alive there. The answer goes to the next node,
+    which in two of three cases does not have the call."""
 
     rule = 6
 

@@ -1,4 +1,4 @@
-"""What a session and a call of an older client cost with Redis, beside one node without (docs/scale.md).
+"""The cost of a session and of a call of an older client with Redis, and on one node without (docs/scale.md).
 
     SABIR=… measure.py [CALLS] [SESSIONS]
 

@@ -41,7 +41,7 @@ auth = {{ kind = "oauth", issuer = "{origin}", shared = true }}
 
 
 class Provider(ThreadingHTTPServer):
-    """A server with one tool, for who has a token of its own."""
+    """A server with one tool, for clients with a token of its own."""
 
     daemon_threads = True
 
@@ -50,7 +50,7 @@ class Provider(ThreadingHTTPServer):
         self.origin = f"http://127.0.0.1:{self.server_port}"
         self.lock = threading.Lock()
         self.access, self.refresh = {}, set()
-        # When tokens were renewed, and how often somebody came with a refresh token that was spent.
+        # When tokens were renewed, and how often a spent refresh token was used.
         self.renewed, self.spent = [], 0
 
     def issue(self):
@@ -73,7 +73,7 @@ class Provider(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
-        """Nothing is said about each request."""
+        """Requests are not logged."""
 
     def reply(self, status, body=None, **headers):
         text = json.dumps(body).encode() if body is not None else b""
@@ -199,7 +199,7 @@ def main():
         is_over.set()
         for thread in threads:
             thread.join()
-        # A token is renewed in the last quarter of its life. Before that nobody may ask.
+        # A token is renewed in the last quarter of its life, and not before.
         pauses = [after - before for before, after in zip(provider.renewed, provider.renewed[1:])]
         early = [f"{pause:.2f} s" for pause in pauses if pause < LIFE / 2]
         if early or provider.spent:

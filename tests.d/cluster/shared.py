@@ -132,7 +132,7 @@ def check_tasks(ann, bob):
     result = ann.until(1, task, "completed")
     check("done" in json.dumps(result["result"]), f"the result is {result}")
     check(ann.get(2, task)["result"] == result, "another node says something else")
-    check("error" in bob.get(1, task), "somebody else sees the task")
+    check("error" in bob.get(1, task), "another caller sees the task")
     stopped = ann.task(0, "endless")
     check("result" in ann.ask(1, "tasks/cancel", {"taskId": stopped}, stopped), "not cancelled")
     for node in range(2):
@@ -141,7 +141,7 @@ def check_tasks(ann, bob):
 
 
 def park(user, node, word):
-    """Makes a call that is alive at its upstream while the client is asked. Gives what answers it."""
+    """Makes a call that is alive at its upstream while the client is asked. Returns its answer request."""
     asked = user.call(node, "legacy_elicit", arguments={"word": word})["result"]
     check(asked.get("resultType") == "input_required", f"the call did not ask: {asked}")
     answer = {"action": "accept", "content": {"name": word}}
@@ -152,7 +152,7 @@ def park(user, node, word):
 def check_parked(ann, bob):
     answer = park(ann, 0, "anna")
     stolen = bob.call(1, "legacy_elicit", **answer)
-    check("error" in stolen, f"somebody else answers: {stolen}")
+    check("error" in stolen, f"another caller answers: {stolen}")
     answered = ann.call(1, "legacy_elicit", **answer)
     check("anna" in json.dumps(answered.get("result")), f"the call did not go on: {answered}")
     again = ann.call(2, "legacy_elicit", **answer)

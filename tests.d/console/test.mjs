@@ -19,7 +19,7 @@ const { CHROMIUM, FIXTURE, SABIR, SCRATCH, SHOTS } = process.env;
 const PATIENCE = 60_000;
 
 const REVISION = '2026-07-28';
-// A header that nobody may see.
+// A header that must not be shown.
 const SECRET = 'hidden-4711';
 const HTML = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
@@ -149,7 +149,7 @@ async function checkGuards(server) {
   assert.match(page.headers['content-security-policy'], /default-src 'none'; script-src 'self';/);
   assert.ok(!page.text.includes(server.token));
   assert.equal((await request(server, '/console/nothing')).status, 404);
-  // What does something needs a POST, and the same proofs.
+  // Actions need a POST, with the same checks.
   const record = '/console/api/record-start';
   const posted = async (headers) => (await request(server, record, headers, 'POST')).status;
   assert.equal(await status(right, record), 405);
@@ -261,7 +261,7 @@ async function thousand(server, page, empty) {
 
 async function checkCalls(server, page) {
   const empty = await page.context().browser().newPage();
-  // What else runs here delays frames, too: of three attempts one must do.
+  // Other programs delay frames, too: one of three attempts must succeed.
   const late = [];
   do {
     const [longest, idle] = await thousand(server, page, empty);

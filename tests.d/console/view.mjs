@@ -45,7 +45,7 @@ tool = "count"
 file = "own.html"
 `;
 
-// A page that somebody has written for the server alone: it knows no prefix.
+// A page that was written for the upstream alone: it knows no prefix.
 const OWN = `<!DOCTYPE html>
 <title>Own</title>
 <p id="said">waiting</p>
@@ -58,7 +58,7 @@ addEventListener('message', ({ data }) => {
 ask(1, 'ui/initialize', { appInfo: { name: 'own', version: '1' }, appCapabilities: {}, protocolVersion: '2026-01-26' });
 </script>`;
 
-// What a host does, and nothing more.
+// A minimal host.
 const HOST = `<!DOCTYPE html><title>Host</title><script>
 window.show = (html, result) => {
   document.body.replaceChildren();

@@ -16,7 +16,7 @@ const { getHttpOperationsFromSpec } = require('@stoplight/prism-http');
 const { createServer } = require('@stoplight/prism-http-server');
 
 const say = value => process.stdout.write(`${JSON.stringify(value)}\n`);
-// A rejection that nobody handles would leave its request without an answer.
+// An unhandled rejection would leave its request without an answer.
 let last;
 subscribe('http.server.request.start', ({ response }) => (last = response));
 process.on('unhandledRejection', reason => {

@@ -31,8 +31,8 @@ CASES = [
     "3.0/json/parameters-style.json", "3.0/json/polymorphism.json", "3.0/json/security-multiple.json",
     "3.1/json/schema-encoding-style.json", "3.1/json/train-travel.json",
 ]
-# What Prism refuses although the request is as the description says: the pattern of its message, a
-# text that the description must have, and the reason.
+# Valid requests that Prism refuses: the pattern of its message, a text that the description must
+# have, and the reason.
 FAULTS = [
     (r"^TypeError: ", "", "Prism itself fails: lists in a path, absent lists in headers"),
     (r"delimited style is only applicable to array", "elimited", "Prism does not know objects in delimited styles"),

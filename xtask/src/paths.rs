@@ -52,7 +52,7 @@ pub(crate) fn beginning_with<'t>(tokens: &'t [Token], heads: &[&str]) -> Vec<(us
         let is_head = token.kind == Kind::Word && heads.contains(&token.text.as_str());
         let goes_on = tokens.get(at + 1).is_some_and(|t| t.is("::"));
         let before = |n: usize| at.checked_sub(n).map(|at| &tokens[at]);
-        // `a::std::b` is no path into `std`; `::std::b` is.
+        // `a::std::b` is not a path into `std`; `::std::b` is.
         let in_midst = before(1).is_some_and(|t| t.is("::"))
             && before(2).is_some_and(|t| t.kind == Kind::Word && !t.is("use"));
         if is_head && goes_on && !in_midst {

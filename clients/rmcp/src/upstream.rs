@@ -148,7 +148,7 @@ impl ServerHandler for Upstream {
                 for step in 1..=3 {
                     if let Some(token) = context.meta.get_progress_token() {
                         let progress = ProgressNotificationParam::new(token, f64::from(step));
-                        // Whoever asked may have left.
+                        // The receiver may be gone.
                         let _ = context.peer.notify_progress(progress).await;
                     }
                 }

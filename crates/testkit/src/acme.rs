@@ -103,8 +103,8 @@ impl AcmeAuthority {
         &self.0.authority
     }
 
-    /// Names are checked on this port of this machine, as others check them on port 443, and not
-    /// before it is known.
+    /// Sets the port of this machine on which names are checked, instead of 443. Checks wait until it
+    /// is set.
     pub fn check_port(&self, port: u16) {
         self.lock().port = port;
     }

@@ -46,7 +46,7 @@ impl Authority {
     /// common name is `name`.
     ///
     /// # Panics
-    /// If the host is no name or a file cannot be written.
+    /// If the host is not a valid name or a file cannot be written.
     pub fn sign(&self, name: &str, host: &str) {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new(vec![host.to_owned()]).expect("a host name");
@@ -56,10 +56,10 @@ impl Authority {
         write(&self.path(&format!("{name}.key")), "PRIVATE KEY", &key.serialize_der());
     }
 
-    /// Signs a certificate for the key of somebody else (P-256), valid from now on for so long.
+    /// Signs a certificate for a public key of another owner (P-256), valid from now on for so long.
     ///
     /// # Panics
-    /// If the names are no host names.
+    /// If the names are not host names.
     #[cfg(feature = "acme")]
     pub fn certify(&self, key: Vec<u8>, names: Vec<String>, lifetime: Duration) -> String {
         struct Foreign(Vec<u8>);
@@ -79,7 +79,7 @@ impl Authority {
         pem("CERTIFICATE", certificate.der())
     }
 
-    /// Writes a certificate of somebody else to a file.
+    /// Writes a certificate of another authority to a file.
     ///
     /// # Panics
     /// If the folder cannot be written to.
@@ -99,7 +99,7 @@ impl Authority {
     /// application protocol, and may have a certificate.
     ///
     /// # Panics
-    /// If nobody listens, or the client's certificate is invalid.
+    /// If the port is closed, or the client's certificate is invalid.
     pub async fn connect(
         &self,
         port: u16,

@@ -44,7 +44,7 @@ impl ConnectionPlayer {
         &self.connection
     }
 
-    /// Lets everything happen that can happen without time passing.
+    /// Runs everything that can run without time passing.
     pub fn settle(&mut self) {
         let connection = &mut self.connection;
         self.house.block_on(async {
@@ -68,7 +68,7 @@ impl ConnectionPlayer {
     }
 }
 
-/// After so many rounds in which nothing happened, nothing will.
+/// After so many rounds without an event, the engine is idle.
 pub(crate) const QUIET: usize = 12;
 
 impl Housed for ConnectionPlayer {

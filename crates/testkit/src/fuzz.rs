@@ -1,7 +1,7 @@
-//! What fuzzers and property tests run: the same functions, whoever makes the bytes.
+//! The functions that both the fuzzers and the property tests run.
 //!
-//! Each takes arbitrary bytes and panics where a promise is broken. The bytes that once found
-//! something, or that are worth to begin from, are in `fuzz/corpus`.
+//! Each takes arbitrary bytes and panics where a promise is broken. Inputs that once found a bug, and
+//! seeds, are in `fuzz/corpus`.
 
 mod operations;
 mod schema;
@@ -20,7 +20,7 @@ pub use session::{client_words, session};
 /// How deep a message may be nested here.
 const DEPTH: usize = 16;
 
-/// Any bytes are a message, or say why not; and what must not be answered is known for what it is.
+/// Any bytes are a message or a parse error; and messages that must not be answered are recognized.
 pub fn envelope(bytes: &[u8]) {
     let decoded = decode(&Bytes::copy_from_slice(bytes), DEPTH);
     let text = std::str::from_utf8(bytes);
@@ -43,8 +43,8 @@ pub fn envelope(bytes: &[u8]) {
     }
 }
 
-/// What the reader of plain requests reads, the full parser reads in the same way. The first byte says
-/// how deep the message may be nested.
+/// A request that the reader of plain requests accepts is parsed in the same way by the full parser.
+/// The first byte is the limit of the nesting.
 pub fn parsed_request(bytes: &[u8]) {
     let [depth, frame @ ..] = bytes else { return };
     let (depth, frame) = (usize::from(depth % 32), Bytes::copy_from_slice(frame));
@@ -69,7 +69,7 @@ fn check_message(message: &Message) {
 }
 
 fn check_raw(raw: &Raw) {
-    assert!(raw.read::<IgnoredAny>().is_ok(), "{raw:?} is no JSON");
+    assert!(raw.read::<IgnoredAny>().is_ok(), "invalid JSON: {raw:?}");
     assert!(!raw.text().contains(['\n', '\r']), "{raw:?} breaks its line");
 }
 
@@ -84,9 +84,9 @@ fn check_refusal(value: &Value, malformed: &Malformed) {
     }
 }
 
-/// However a stream is cut, its lines are the same, and none costs more memory than the limit.
+/// The lines of a stream do not depend on how it is split, and none takes more memory than the limit.
 ///
-/// The first byte is the limit, the second how the rest is cut.
+/// The first byte is the limit, the second how the rest is split.
 pub fn lines(bytes: &[u8]) {
     let [limit, cut, stream @ ..] = bytes else { return };
     let (limit, cut) = (usize::from(*limit), usize::from(*cut).max(1));
@@ -103,7 +103,7 @@ pub fn lines(bytes: &[u8]) {
     assert_eq!(found, plain_lines(stream, limit));
 }
 
-/// The same, without cunning.
+/// The same, in the simplest way.
 fn plain_lines(stream: &[u8], limit: usize) -> Vec<Line> {
     let lines = stream.split(|byte| *byte == b'\n').map(|line| match line {
         [line @ .., b'\r'] => line,

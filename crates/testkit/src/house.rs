@@ -1,4 +1,4 @@
-//! A server whose source is a script, and a runtime whose clock stands still.
+//! A server whose source is a script, in a runtime with a paused clock.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ impl House {
     /// A house with these sources; its script has nothing to end.
     ///
     /// # Panics
-    /// If a source's offer is no good.
+    /// If a source's offer is invalid.
     pub fn of(settings: Settings, sources: Vec<Arc<dyn Source>>) -> Self {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.expect("a runtime");
@@ -113,12 +113,12 @@ impl House {
         Settings { server, ..Settings::default() }
     }
 
-    /// Runs something to its end.
+    /// Runs a future to its end.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 
-    /// Whatever is called inside may start tasks.
+    /// Enters the runtime: code inside may spawn tasks.
     pub(crate) fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
         self.runtime.enter()
     }
@@ -127,7 +127,7 @@ impl House {
         self.runtime.spawn(future);
     }
 
-    /// What the source was told of a call that has begun.
+    /// A call that has begun, with its context.
     pub fn called(&self, call: CallNumber) -> Option<&Called> {
         self.seen.get(&call.0)
     }
@@ -143,7 +143,7 @@ impl House {
             self.seen.insert(begun.number, begun.called.clone());
             self.running.insert(begun.number, begun);
         }
-        // They stay to be ended late, which must harm nobody.
+        // They are kept, so that a script can end them late, which must have no effect.
         let is_unwanted = |begun: &Begun| begun.called.handle().is_cancelled();
         let unwanted = self.running.values().filter(|begun| is_unwanted(begun));
         let unwanted: BTreeSet<u64> = unwanted.map(|begun| begun.number).collect();
@@ -173,7 +173,7 @@ impl House {
         }
     }
 
-    /// Lets the source tell of a change. A list changes by one thing more, named by a count.
+    /// Lets the source report a change. A list grows by one item, named by a count.
     pub(crate) fn change(&self, topic: Topic) {
         let mut offer = self.source.current();
         match topic {

@@ -1,4 +1,4 @@
-//! Players whose server is a [`House`]: they differ in how a client's words get there and back.
+//! Players whose server is a [`House`]: they differ in how messages are transported.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::player::{CallNumber, Ending, Event, Player};
 
 /// A client of a house.
 pub trait Housed {
-    /// The client says something: one frame, without its newline.
+    /// The client sends one frame, without its newline.
     fn send_frame(&mut self, frame: &[u8]);
 
-    /// The client says no more.
+    /// The client closes its input.
     fn close_input(&mut self);
 
-    /// Lets everything happen that can happen without time passing.
+    /// Runs everything that can run without time passing.
     fn settle(&mut self);
 
-    /// The server, and what it said and nobody has taken.
+    /// The server, and the frames that it sent and the script has not taken.
     fn parts(&mut self) -> (&mut House, &mut VecDeque<Bytes>);
 
-    /// What the server said after the last whole frame.
+    /// The bytes that the server sent after the last whole frame.
     fn rest(&mut self) -> Option<Bytes> {
         None
     }

@@ -1,20 +1,20 @@
-//! What is left of processes that should be gone.
+//! Finds processes that should be gone.
 
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 
-/// Makes this process the parent of whatever its descendants leave behind: "nothing is left" is then
-/// the kernel's word, zombies included.
+/// Makes this process the parent of its orphaned descendants (a subreaper), so that the kernel reports
+/// whether one is left, zombies included.
 ///
 /// # Panics
-/// If the kernel has no such thing.
+/// If the kernel has no subreapers.
 pub fn adopt_orphans() {
     set_child_subreaper(Some(rustix::process::getpid())).expect("a kernel with subreapers");
 }
 
-/// Waits until this process has no child any more, whoever started it.
+/// Waits until this process has no child, adopted ones included.
 ///
 /// # Panics
 /// If that takes longer than `limit`.
@@ -33,7 +33,7 @@ pub fn wait_until_childless(when: &str, limit: Duration) {
     });
 }
 
-/// Waits for something that will be so, and says for what if it is not.
+/// Waits until a condition is true. The failure names the condition.
 ///
 /// # Panics
 /// If that takes longer than `limit`.

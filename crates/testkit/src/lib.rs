@@ -1,24 +1,24 @@
-//! Transcripts and who plays them; fakes of a source and of the clock. For tests only.
+//! Transcripts and their players; fakes of a source and of the clock. For tests only.
 //!
 //! A protocol test reads as a connection ([`Transcript`]). The same text is played against the
 //! state machine alone ([`SessionPlayer`]), the engine without I/O ([`ConnectionPlayer`]), a
 //! client and a server joined in memory ([`Pair`]), and a program over a pipe ([`Program`]).
 //!
-//! Nothing here waits in real time, but for a program that has not answered yet, or is not gone.
+//! Nothing here waits in real time, except for a program that has not answered or exited yet.
 
 #[cfg(feature = "acme")]
 mod acme; // an authority that issues certificates by ACME
 mod call; // the context of a call without an engine
 mod connection; // the engine, without I/O
-pub mod fuzz; // what fuzzers and property tests run
+pub mod fuzz; // the functions of fuzzers and property tests
 mod house; // a server whose source is a script
 mod housed; // players whose server is a house
 #[cfg(target_os = "linux")]
 pub mod leftovers; // processes that should be gone
-mod matching; // is it what was expected, and if not, where
+mod matching; // compares a value with the expected one
 mod pair; // a client and a server in memory
 mod play; // a transcript against a player
-mod player; // what a player can do
+mod player; // the interface of a player
 mod program; // a program over a pipe
 #[cfg(feature = "provider")]
 mod provider; // a server that demands tokens, and issues them
@@ -32,7 +32,7 @@ mod stand_in; // a source that offers one of everything
 mod authority; // signs certificates
 #[cfg(feature = "tls")]
 mod tls; // TLS before a server that has none
-mod transcript; // the text of a connection, taken apart
+mod transcript; // parses the text of a transcript
 
 #[cfg(feature = "acme")]
 pub use acme::{AcmeAuthority, Order};

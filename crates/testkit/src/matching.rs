@@ -1,11 +1,11 @@
-//! Is it what was expected, and if not, where.
+//! Compares a value with the expected one, and finds the first difference.
 
 use serde_json::Value;
 
-/// Stands for any value, and as a key (`"…":"…"`) for any further members.
+/// Matches any value, and as a key (`"…":"…"`) any further members.
 const ANYTHING: &str = "…";
 
-/// Where `found` is not what was `expected`; `None` if it is.
+/// Where `found` differs from `expected`; `None` if it matches.
 pub fn difference(expected: &Value, found: &Value) -> Option<String> {
     compare("$", expected, found)
 }

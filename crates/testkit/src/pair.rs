@@ -27,7 +27,7 @@ pub struct Pair {
     is_over: bool,
 }
 
-/// How many bytes are under way at most, in each direction.
+/// The limit of bytes in flight, in each direction.
 const PIPE: usize = 64 << 10;
 
 impl Pair {
@@ -72,7 +72,7 @@ impl Pair {
         self.settle();
     }
 
-    /// The client is gone, from one moment to the next.
+    /// The client disconnects without a warning.
     pub fn vanish(&mut self) {
         let (client, _) = tokio::io::duplex(1);
         (self.from_server, self.to_server) = tokio::io::split(client);
@@ -84,7 +84,7 @@ impl Pair {
         self.is_reading = is_reading;
     }
 
-    /// Lets everything happen that can happen without time passing.
+    /// Runs everything that can run without time passing.
     pub fn settle(&mut self) {
         let Self { house, from_server, unread, is_reading, is_over, .. } = self;
         house.block_on(async {

@@ -12,7 +12,7 @@ use crate::transcript::{Step, Transcript};
 /// Plays a script to its end.
 ///
 /// # Panics
-/// If the connection goes another way, with all of it up to there and the difference.
+/// If the connection differs from the script, with the connection up to there and the difference.
 #[track_caller]
 pub fn play(player: &mut dyn Player, script: &str) {
     play_with(player, &Transcript::parse(script));
@@ -21,7 +21,7 @@ pub fn play(player: &mut dyn Player, script: &str) {
 /// Plays a transcript to its end.
 ///
 /// # Panics
-/// If the connection goes another way, with all of it up to there and the difference.
+/// If the connection differs from it, with the connection up to there and the difference.
 #[track_caller]
 pub fn play_with(player: &mut dyn Player, transcript: &Transcript) {
     let mut names = Names::default();

@@ -1,4 +1,5 @@
-//! What a player can do: take what the client says, and tell what the server says and wants done.
+//! The interface of a player: it takes the client's messages, and returns those of the server and the
+//! events inside it.
 
 use std::time::Duration;
 
@@ -7,24 +8,24 @@ use sabir_session::CallNotification;
 use sabir_wire::Raw;
 use sabir_wire::types::Topic;
 
-/// A server, at some level of the house, that a transcript can be played against.
+/// A server, at some level of the architecture, that a transcript can be played against.
 pub trait Player {
-    /// The client says something: one frame, without its newline.
+    /// The client sends one frame, without its newline.
     fn say(&mut self, frame: &[u8]);
 
-    /// The client says no more.
+    /// The client closes its input.
     fn end_input(&mut self);
 
-    /// What the server says next; `None` if it says nothing more by itself.
+    /// The next frame of the server; `None` if it sends no more by itself.
     fn hear(&mut self) -> Option<Bytes>;
 
-    /// What happens next inside the server; `None` if nothing more does by itself.
+    /// The next event inside the server; `None` if there are no more by themselves.
     fn event(&mut self) -> Option<Event>;
 
     /// Ends a call.
     fn finish(&mut self, call: CallNumber, ending: Ending);
 
-    /// A running call has something to say.
+    /// A running call reports something.
     fn note(&mut self, call: CallNumber, note: CallNotification);
 
     /// Something that is offered changed.
@@ -33,10 +34,10 @@ pub trait Player {
     /// Time passes.
     fn pass(&mut self, time: Duration);
 
-    /// What was said before the script said that it would be, without waiting for more.
+    /// The frames that arrived before the script expects them, without waiting for more.
     fn said_too_much(&mut self) -> Option<Bytes>;
 
-    /// The script is over: whatever the server still has to say.
+    /// The script is over: the remaining frames of the server.
     fn leave(&mut self) -> Vec<Bytes>;
 
     /// Whether this player sees calls begin and end. A program over a pipe does not.
@@ -54,7 +55,7 @@ pub struct CallNumber(pub u64);
 pub enum Event {
     /// A call began, or began again.
     Start(CallNumber),
-    /// Nobody wants this call any more.
+    /// The call was cancelled.
     Abort(CallNumber),
     /// A handshake is complete.
     Ready,

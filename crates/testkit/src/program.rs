@@ -1,4 +1,4 @@
-//! A program over a pipe: what a client really starts.
+//! A program over a pipe, as a client starts it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub struct Program {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Program {
-    /// Starts a program. What it writes to its standard error is the test's.
+    /// Starts a program, which shares the standard error of the test.
     ///
     /// # Panics
     /// If there is no such program.
@@ -103,7 +103,7 @@ impl Player for Program {
         self.line(PATIENCE)
     }
 
-    /// The one thing to be seen from outside is that it ends.
+    /// The only event that is visible from outside is its end.
     fn event(&mut self) -> Option<Event> {
         if self.has_closed || self.to_server.is_some() {
             return None;

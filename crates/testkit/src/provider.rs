@@ -1,8 +1,8 @@
 //! An MCP server and an HTTP API that demand tokens, and the authorization server that issues them,
 //! on one port.
 //!
-//! It rotates refresh tokens and takes each once, and it notes every misdeed: a token of one user in
-//! a call for another, a token of somebody else's, a refresh token that is used again, or too early.
+//! It rotates refresh tokens and accepts each once, and it counts every violation: a token of one user
+//! in a call for another, a token of another issuer, a refresh token that is used again, or too early.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub struct Provider {
     state: Arc<Mutex<State>>,
 }
 
-/// What was issued, and what was done with it.
+/// The tokens that were issued, and how they were used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Issued {
     /// Clients that registered.
@@ -40,7 +40,7 @@ pub struct Issued {
     pub exchanges: usize,
     /// Calls with a valid token.
     pub calls: usize,
-    /// Calls with the token of somebody else.
+    /// Calls with the token of another user.
     pub mixed_up: usize,
     /// Requests with a token that had expired or was revoked.
     pub refused: usize,
@@ -99,7 +99,7 @@ impl Provider {
         Ok(provider)
     }
 
-    /// What was issued so far.
+    /// The counters so far.
     pub fn issued(&self) -> Issued {
         self.lock().issued.clone()
     }

@@ -69,7 +69,7 @@ impl Script {
     }
 
     /// Starts a program that serves its standard streams with the settings of this script, as
-    /// `PROGRAM serve FILE --stdio` and whatever is to follow. The file is written to `folder`.
+    /// `PROGRAM serve FILE --stdio` with further arguments. The file is written to `folder`.
     ///
     /// # Panics
     /// If the file cannot be written, or the program does not exist.
@@ -89,7 +89,7 @@ impl Script {
     fn settings_file(&self) -> String {
         let server = "server.name = \"s\"\nserver.version = \"1\"\n";
         let own = self.transcript.settings.iter();
-        // What the script says itself stands instead of what is the same for all.
+        // The settings of the script override the common ones.
         let says = |key: &str| self.transcript.settings.iter().any(|line| line.starts_with(key));
         let shared =
             server.lines().filter(|line| !says(line.split(' ').next().unwrap_or_default()));
@@ -98,11 +98,11 @@ impl Script {
     }
 }
 
-/// Plays all scripts that `wanted` picks, each with a player of its own, and names those that went
-/// another way together.
+/// Plays all scripts that `wanted` picks, each with a player of its own, and reports all failures
+/// together.
 ///
 /// # Panics
-/// If one did, or if none was picked.
+/// If one failed, or if none was picked.
 pub fn play_scripts(wanted: impl Fn(&Script) -> bool, player: impl Fn(&Script) -> Box<dyn Player>) {
     let mut failed = Vec::new();
     let mut scripts = all_scripts();

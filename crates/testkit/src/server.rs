@@ -58,7 +58,7 @@ impl StandInServer {
         tokio::io::split(client)
     }
 
-    /// Serves HTTP for those who bring this token. Gives the address.
+    /// Serves HTTP for clients with this token. Returns the address.
     ///
     /// # Panics
     /// If no port is free.
@@ -67,7 +67,7 @@ impl StandInServer {
         self.http(|settings| settings.tokens.extend(token)).await
     }
 
-    /// Serves HTTP on this machine. Gives the address.
+    /// Serves HTTP on this machine. Returns the address.
     ///
     /// # Panics
     /// If no port is free.

@@ -1,7 +1,7 @@
-//! The state machine alone: no engine, no runtime, and a clock that moves when it is told to.
+//! The state machine alone: no engine, no runtime, and a clock that the script moves.
 //!
-//! What the engine would answer at once (`initialize`, `ping`, `logging/setLevel`, subscriptions,
-//! `server/discover`) is answered here at once. Everything else waits for the script.
+//! Requests that the engine answers at once (`initialize`, `ping`, `logging/setLevel`, subscriptions,
+//! `server/discover`) are answered here at once. All others wait for the script.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::source::{ask, completion, read, tool_reply};
 pub struct SessionPlayer {
     /// The state machine.
     pub session: Session,
-    /// What `initialize` and `server/discover` say is offered.
+    /// The capabilities in `initialize` and `server/discover`.
     pub offered: ServerCapabilities,
     now: Instant,
     calls: HashMap<CallKey, Call>,
@@ -41,7 +41,7 @@ pub struct SessionPlayer {
 const DEPTH: usize = 32;
 
 impl SessionPlayer {
-    /// A connection in which nothing was said yet, with a client on a pipe.
+    /// A new connection of a client on a pipe.
     pub fn new(config: SessionConfig) -> Self {
         Self::of_kind(config, SessionKind::Stream)
     }
@@ -86,13 +86,13 @@ impl SessionPlayer {
         self.session = Session::resume(self.config.clone(), record, self.now);
     }
 
-    /// The client says something on one of its streams.
+    /// The client sends a frame on one of its streams.
     pub fn say_on(&mut self, stream: StreamId, frame: &[u8]) {
         let frame = decode(&Bytes::copy_from_slice(frame), DEPTH);
         self.handle(Input::Received { stream, caller: Caller::local(), frame });
     }
 
-    /// What the server says next, and where.
+    /// The next frame of the server, and its stream.
     pub fn hear_on(&mut self) -> Option<(Option<StreamId>, Bytes)> {
         self.heard.pop_front()
     }
@@ -175,7 +175,7 @@ impl SessionPlayer {
             }),
             Ending::Asks(json) => {
                 let Ask { questions, state, takes_refusals, .. } = ask(&json);
-                // The engine has sealed it; here whatever the script says is the seal.
+                // The engine seals the state; here the text of the script is used as it is.
                 let sealed = |state: Raw| state.read().unwrap_or_else(|_| state.text().to_owned());
                 let state = state.map(sealed);
                 let questions = Questions { questions, state, ..Questions::default() };
@@ -221,7 +221,7 @@ impl Player for SessionPlayer {
         self.handle(Input::Changed(topic));
     }
 
-    /// The session is woken exactly when it asked to be: a wrong wish is a lost deadline.
+    /// Wakes the session exactly at its deadline: a wrong deadline shows as a missed one.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(at) = self.session.wake_at().filter(|at| *at <= end) {

@@ -1,12 +1,12 @@
-//! The settings of a script: lines of TOML as they would stand in a `sabir.toml`, as far as scripts
-//! need them. The program reads the same lines by itself.
+//! The settings of a script: lines of TOML as in a `sabir.toml`, as far as scripts need them. The
+//! program reads the same lines by itself.
 
 use sabir_engine::Settings;
 use sabir_session::{MissingMethod, NullId, RequireReady, ToolFailure, UnknownTool};
 use sabir_wire::Revision;
 use serde_json::Value;
 
-/// A setting that no script can have.
+/// A setting that is unknown or invalid in a script.
 #[derive(Debug)]
 pub struct BadSetting(pub String);
 

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::player::Ending;
 
-/// A source that offers what it is told to, and lets each call wait for its ending.
+/// A source with a given offer, whose calls wait until the script ends them.
 #[derive(Default)]
 pub struct ScriptedSource {
     offer: Mutex<Offer>,
@@ -37,7 +37,7 @@ pub(crate) struct Begun {
     end: oneshot::Sender<Ending>,
 }
 
-/// What was called.
+/// The item that was called.
 #[derive(Clone, Debug)]
 pub enum Called {
     /// A tool.
@@ -51,7 +51,7 @@ pub enum Called {
 }
 
 impl Called {
-    /// What the source gets to know of the call.
+    /// The context of the call.
     pub fn context(&self) -> &Context {
         match self {
             Self::Tool(call) => &call.context,
@@ -76,13 +76,13 @@ impl ScriptedSource {
     /// Changes the offer, and tells the registry.
     ///
     /// # Panics
-    /// If the new offer is no good.
+    /// If the new offer is invalid.
     pub fn become_offer(&self, offer: Offer) {
         *lock(&self.offer) = offer;
         self.handle().changed().expect("the script's offer is good");
     }
 
-    /// How the source tells of changes.
+    /// The handle by which the source reports changes.
     ///
     /// # Panics
     /// If the source was added to no registry.
@@ -90,7 +90,7 @@ impl ScriptedSource {
         self.handle.get().expect("the source was added to a registry")
     }
 
-    /// What it offers now.
+    /// The current offer.
     pub fn current(&self) -> Offer {
         lock(&self.offer).clone()
     }
@@ -127,7 +127,7 @@ impl ScriptedSource {
 }
 
 impl Begun {
-    /// Ends it. Nobody may be listening any more; that is no failure.
+    /// Ends the call. The receiver may be gone, which is not a failure.
     pub(crate) fn finish(self, ending: Ending) {
         let _ = self.end.send(ending);
     }
@@ -143,10 +143,10 @@ fn answer<T>(ending: Ending, read: fn(&Raw) -> T) -> Answer<T> {
     }
 }
 
-/// Reads what a script says.
+/// Parses a value of a script.
 ///
 /// # Panics
-/// If the script says something else.
+/// If the script has another type of value.
 pub(crate) fn read<T: ReadJson>(json: &Raw) -> T {
     T::read_json(json).unwrap_or_else(|error| panic!("the script has {json:?}: {error}"))
 }

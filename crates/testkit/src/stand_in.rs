@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use crate::house::House;
 
-/// One of everything. What its tools do is said where they are listed.
+/// One of everything. The descriptions of its tools say what they do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StandIn;
 
 impl StandIn {
-    /// How it looks.
+    /// An icon.
     pub fn icons() -> Vec<Icon> {
         vec![icon()]
     }
@@ -221,7 +221,7 @@ fn ask_name(context: &Context) -> Answer<ToolReply> {
     Ok(Outcome::Done(ToolReply::text(format!("hello {name}"))))
 }
 
-/// Asks the user, then the model and for the roots at once, and keeps something meanwhile.
+/// Asks the user, then the model and for the roots at once, and keeps state meanwhile.
 fn ask_all(context: &Context) -> Answer<ToolReply> {
     if context.answer("name").is_none() {
         return ask(vec![("name", name_form())], Some(json!({ "round": 1 })));
@@ -240,7 +240,7 @@ fn ask_all(context: &Context) -> Answer<ToolReply> {
     Ok(Outcome::Done(ToolReply::text(format!("{said}, {roots} roots, kept {kept}"))))
 }
 
-/// What every revision can be asked, with all that can be said of it.
+/// Asks the model and for the roots, with every field that all revisions have.
 fn ask_model(context: &Context) -> Answer<ToolReply> {
     if context.answer("model").is_some() {
         return Ok(Outcome::Done(ToolReply::text("thank you")));

@@ -1,4 +1,4 @@
-//! TLS before a server that has none.
+//! TLS in front of a server without TLS.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A port of this machine that ends TLS and hands the rest to a server.
+/// A port of this machine that terminates TLS in front of a server.
 #[derive(Clone, Debug)]
 pub struct TlsFront {
     /// Its port.
@@ -46,7 +46,7 @@ impl TlsFront {
     }
 }
 
-/// Whoever does not trust the certificate is dropped.
+/// A client that does not trust the certificate is disconnected.
 async fn forward(acceptor: TlsAcceptor, client: TcpStream, server: SocketAddr) {
     let Ok(mut client) = acceptor.accept(client).await else { return };
     let Ok(mut server) = TcpStream::connect(server).await else { return };

@@ -15,9 +15,9 @@
 //!
 //! A call is known by the name that its `! start` gives it, by custom the id of its request.
 //!
-//! Three words stand for what would be long: `@modern` is the `_meta` of a modern request whose
-//! client can do nothing, `@able` of one that can do everything (both may be followed by `+{…}` with
-//! more), and `@server` the `_meta` of a modern result.
+//! There are three abbreviations: `@modern` is the `_meta` of a modern request whose client has no
+//! capabilities, `@able` of one that has all (both may be followed by `+{…}` with more), and
+//! `@server` the `_meta` of a modern result.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use crate::player::Ending;
 pub struct Transcript {
     /// Lines of settings, each valid TOML.
     pub settings: Vec<String>,
-    /// What is said and done, in order, each with its line.
+    /// The steps in order, each with its line.
     pub steps: Vec<(usize, Step)>,
     /// The text, line by line, for reports.
     pub lines: Vec<String>,
@@ -42,21 +42,21 @@ pub struct Transcript {
 /// One step of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// The client says.
+    /// The client sends.
     Say(Vec<u8>),
-    /// The client says no more.
+    /// The client closes its input.
     EndInput,
-    /// We say.
+    /// We send.
     Hear(Value),
     /// A call begins, and is given a name.
     Start(String),
-    /// A call is no longer wanted.
+    /// A call is cancelled.
     Abort(String),
     /// A handshake is complete.
     Ready,
     /// The connection is over.
     Close,
-    /// A running call says something.
+    /// A running call reports something.
     Notify(String, CallNotification),
     /// A call ends.
     Finish(String, Ending),
@@ -96,14 +96,14 @@ impl Transcript {
     pub fn looks_inside(&self) -> bool {
         let outside = |step: &Step| {
             let said = matches!(step, Step::Say(_) | Step::EndInput | Step::Hear(_));
-            // That a client is ready is believed where it cannot be seen.
+            // Players that cannot see whether a client is ready skip this step.
             said || matches!(step, Step::Ready | Step::Close)
         };
         !self.steps.iter().all(|(_, step)| outside(step))
     }
 }
 
-/// Replaces the words that stand for something longer.
+/// Replaces the abbreviations.
 fn expand(line: &str) -> String {
     let modern = |capabilities: &str| {
         let key = |name: &str| format!("\"io.modelcontextprotocol/{name}\"");

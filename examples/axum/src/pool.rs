@@ -72,7 +72,7 @@ impl std::fmt::Display for Closed {
 
 impl std::error::Error for Closed {}
 
-/// A connection that somebody uses.
+/// A connection in use.
 #[derive(Debug)]
 pub struct Connection {
     pool: Pool,

@@ -1,7 +1,7 @@
 *> validate-date <YYYYMMDD>: whether there is such a day in the Gregorian calendar.
 *>
-*> The date comes in angle brackets: COBOL fills up its fields with blanks, and without an end
-*> mark nobody could tell a date from the same with a blank behind it.
+*> The date is in angle brackets: COBOL fills up its fields with blanks, so without an end mark a
+*> date with a blank behind it would look the same.
 IDENTIFICATION DIVISION.
 PROGRAM-ID. VALIDATE-DATE.
 

@@ -163,7 +163,7 @@ class Editor:
 
 
 class Client:
-    """A client that has connected, and says what it likes."""
+    """A connected client, which can send any message."""
 
     def __init__(self, port: int, headers: dict, protocols, **options):
         self.socket = connect(

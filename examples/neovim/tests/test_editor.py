@@ -1,4 +1,4 @@
-"""The tools, the notifications, and what happens when somebody goes away: real Neovim, real client."""
+"""The tools, the notifications, and the ends of clients and editors: real Neovim, real client."""
 
 import os
 import signal

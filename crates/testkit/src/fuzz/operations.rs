@@ -1,4 +1,4 @@
-//! Bytes as operations on a session: what a client says, and what becomes of its calls.
+//! Bytes as operations on a session: the messages of a client, and the ends of its calls.
 
 use sabir_session::{CallNotification, Outcome};
 use sabir_wire::types::{
@@ -154,7 +154,7 @@ fn questions(choices: &mut Choices<'_>) -> Questions {
     Questions { questions, state: Some("s".into()), ..Questions::default() }
 }
 
-/// What a running call says.
+/// A report of a running call.
 pub(super) fn note(choices: &mut Choices<'_>) -> CallNotification {
     let levels = [Level::Debug, Level::Info, Level::Emergency];
     match choices.byte() % 2 {

@@ -1,11 +1,11 @@
-//! Our checker of schemas beside the library that is the authority on them.
+//! Our schema checker compared with the library jsonschema.
 
 use sabir_registry::Checker;
 use sabir_wire::Raw;
 use serde_json::Value;
 
-/// A schema on the first line, a value on the second: the checker, which answers for plain schemas
-/// itself, says what jsonschema says.
+/// A schema on the first line, a value on the second: the checker, which checks plain schemas itself,
+/// agrees with jsonschema.
 pub fn schema(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (schema, value) = text.split_once('\n').unwrap_or((text, "{}"));

@@ -1,4 +1,4 @@
-//! Arbitrary operations on a session, and an observer who believes only the specification.
+//! Arbitrary operations on a session, and an observer that checks the rules of the specification.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use super::DEPTH;
 use super::operations::{Choices, frame, note, outcome, topic};
 
-/// Bytes are operations; whatever they are, the rules of JSON-RPC hold, and a session that is saved and
-/// resumed before each of them does the same as one that lives on. The first bytes choose how the
-/// session is set up.
+/// Bytes are operations. For any operations the rules of JSON-RPC hold, and a session that is saved and
+/// resumed before each of them behaves as one that is not. The first bytes choose how the session is
+/// set up.
 pub fn session(bytes: &[u8]) {
     assert_eq!(run(bytes, true), run(bytes, false), "a resumed session does something else");
 }
 
-/// Runs the operations; what the session did after each.
+/// Runs the operations, and returns the outputs of the session after each.
 fn run(bytes: &[u8], is_resumed: bool) -> Vec<String> {
     let mut choices = Choices(bytes);
     let rules = rules(&mut choices);
@@ -40,9 +40,8 @@ fn run(bytes: &[u8], is_resumed: bool) -> Vec<String> {
     observer.done
 }
 
-/// Words of a client, one per line, in the places where clients put words of their own: names,
-/// versions, ids, tokens, URIs. Whatever they are, the rules of JSON-RPC hold, a session can be
-/// saved and resumed, and it stays small.
+/// Texts of a client, one per line, where clients choose the text: names, versions, ids, tokens, URIs.
+/// For any texts the rules of JSON-RPC hold, a session can be saved and resumed, and it stays small.
 pub fn client_words(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut words = text.lines().map(Value::from);
@@ -91,7 +90,7 @@ pub fn client_words(bytes: &[u8]) {
     assert!(size <= MAX_RECORD, "a session keeps {size} bytes of its client's words");
 }
 
-/// What a session may keep of a client's words here, as JSON.
+/// The bytes of a client's texts that a session may keep here, as JSON.
 const MAX_RECORD: usize = 8 << 10;
 
 const MAX_CALLS: usize = 3;
@@ -123,17 +122,17 @@ struct Observer {
     session: Session,
     /// It is saved and resumed before each input.
     is_resumed: bool,
-    /// What it did after each, and when it wants to be woken.
+    /// Its outputs after each, and its next deadline.
     done: Vec<String>,
     began: Instant,
-    /// What the session said is watched.
+    /// The resources that the session has reported as watched.
     watched: Vec<Box<str>>,
     now: Instant,
     /// Requests that were not answered, by the text of their ids.
     open: HashMap<String, usize>,
-    /// How many answers without an id the frame at hand may have.
+    /// How many answers without an id the current frame may have.
     nameless: usize,
-    /// How many the batches that are under way may have.
+    /// How many of them the batches in flight may have.
     batched: usize,
     /// Calls that were started and have not ended, and the last progress of each.
     running: BTreeMap<CallKey, f64>,
@@ -168,7 +167,7 @@ impl Observer {
                 self.running.remove(&call);
                 self.handle(Input::Finished { call, outcome: outcome(choices) });
             }
-            // Also late, or of a call that never was.
+            // Also late, or for an unknown call.
             4 | 5 => {
                 let call = CallKey(u64::from(choices.byte() % 8));
                 self.handle(Input::Finished { call, outcome: outcome(choices) });
@@ -231,7 +230,7 @@ impl Observer {
         self.nameless = 0;
     }
 
-    /// What may be answered, and with which id. Responses and notifications may not.
+    /// Notes the requests that may be answered, with their ids. Responses and notifications may not.
     fn expect(&mut self, message: Result<&Message, &Malformed>) {
         let id = match message {
             Ok(Message::Request { id, .. }) => Some(id),
@@ -239,13 +238,13 @@ impl Observer {
             _ => return,
         };
         match id {
-            // Where a dialect lets them in, nobody can tell them apart.
+            // Where a dialect accepts null ids, their answers cannot be told apart.
             Some(id) if id.is_null() => *self.open.entry(id.to_string()).or_default() += 1,
-            // Not one more: two requests of one id are one too many, and one answer is enough.
+            // A second request with the same id is refused, so one answer is expected.
             Some(id) => drop(self.open.insert(id.to_string(), 1)),
             None => {}
         }
-        // Where there is no id, or it is in use, the answer goes without.
+        // Without an id, or with one in use, the answer has no id.
         self.nameless += 1;
     }
 
@@ -265,7 +264,7 @@ impl Observer {
         assert!(out.len() <= 1);
     }
 
-    /// The session is woken when it asked to be, and not before.
+    /// Wakes the session at its deadline, and not before.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(at) = self.session.wake_at().filter(|at| *at <= end) {
@@ -345,6 +344,6 @@ fn check_kind(kind: MessageKind, message: &Value) {
 }
 
 fn read(frame: &Bytes) -> Value {
-    assert!(!frame.contains(&b'\n') && !frame.contains(&b'\r'), "{frame:?} is no line");
+    assert!(!frame.contains(&b'\n') && !frame.contains(&b'\r'), "line break in {frame:?}");
     serde_json::from_slice(frame).unwrap_or_else(|error| panic!("{frame:?}: {error}"))
 }

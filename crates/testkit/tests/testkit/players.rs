@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sabir_testkit::{ConnectionPlayer, House, Pair, Player, play};
 
-/// What a script that goes another way is told.
+/// The failure of a script that differs from the connection.
 fn failure(player: &mut dyn Player, script: &str) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| play(player, script))).expect_err("it played");
     panic.downcast_ref::<String>().cloned().expect("a report")

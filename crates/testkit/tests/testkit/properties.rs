@@ -92,7 +92,7 @@ fn nearly_a_message() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A word that a client may have thought of.
+/// A text that a client may send.
 fn client_word() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),

@@ -60,7 +60,7 @@ fn check(revision: Revision) {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What kind of message it is, in a word.
+/// The kind of a message, in a word.
 fn kind(asked: Option<&str>, message: &Value) -> String {
     let method = message["method"].as_str();
     match (asked, message["error"]["code"].as_i64(), method) {
@@ -75,7 +75,7 @@ fn kind(asked: Option<&str>, message: &Value) -> String {
     }
 }
 
-/// What a broad connection in a revision consists of, at least.
+/// The least content of a broad connection in a revision.
 fn expected(revision: Revision) -> impl Iterator<Item = &'static str> {
     const BOTH: &[&str] = &[
         "result of tools/list",
@@ -193,7 +193,7 @@ fn what_a_schema_does_not_allow_is_found() {
         ),
         (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"m"}}"#),
         (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m"}}"#),
-        // Something that nobody says.
+        // Messages that a modern server never sends.
         (&new, "tools/call", r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#),
         (
             &new,

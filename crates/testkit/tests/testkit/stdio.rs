@@ -1,4 +1,4 @@
-//! The standard streams, whatever they are: a pipe, a file, a socket.
+//! The standard streams as a pipe, a file and a socket.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -61,7 +61,7 @@ fn a_client_that_closes_its_end_without_reading_ends_the_program() {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut input = child.stdin.take().unwrap();
-    // The input stays open: it is the output that tells.
+    // The input stays open: the server notices the closed output.
     let _ = input.write_all(PING.as_bytes());
     assert!(child.wait().unwrap().success());
 }

@@ -100,8 +100,7 @@ fn many_requests_in_one_write_are_all_answered() {
     }
 }
 
-/// A client that has asked for more than may wait for it, and does not listen, while the calls 1 and
-/// 2 are running.
+/// A client whose unread answers have reached the limit, while the calls 1 and 2 are running.
 fn deaf(change: impl FnOnce(&mut Settings)) -> Pair {
     let mut settings = House::settings();
     change(&mut settings);
@@ -138,7 +137,7 @@ fn a_client_that_does_not_listen_is_made_to_wait_and_nothing_grows() {
         let frame: Value = serde_json::from_slice(&frame).unwrap();
         heard.push(frame["id"].as_u64().or(frame["params"]["progress"].as_u64()).unwrap());
     }
-    // All that was asked is answered. Of what the call had to say, four notes were kept.
+    // All requests are answered. Of the notifications of the call, four were kept.
     heard.sort_unstable();
     assert_eq!(heard, (1..=4).chain(10..30).collect::<Vec<_>>());
     line.progress(101.0, None, None);
@@ -206,7 +205,7 @@ impl AsyncRead for Flood {
         if self.reads == 50 {
             self.engine.stop();
         }
-        assert!(self.reads < 10_000, "nobody noticed that the server stops");
+        assert!(self.reads < 10_000, "the server does not stop");
         buffer.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
         Poll::Ready(Ok(()))
     }

@@ -1,4 +1,4 @@
---- What is selected: read, remembered, and told to clients.
+--- The selection: read, remembered, and sent to clients.
 local pipe = require("sabir.pipe")
 local position = require("sabir.position")
 
@@ -86,7 +86,7 @@ function M.track(group, delay)
     { "CursorMoved", "CursorMovedI", "ModeChanged", "BufEnter", "TextChanged" },
     { group = group, callback = debounced(delay, M.tell) }
   )
-  -- Who has just come knows nothing.
+  -- A new client knows no selection yet.
   vim.api.nvim_create_autocmd("User", {
     group = group,
     pattern = "ClaudeCodeClientConnected",

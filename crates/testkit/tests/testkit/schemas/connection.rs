@@ -11,13 +11,13 @@ use sabir_wire::types::{Resource, Tool, Topic};
 use sabir_wire::{Raw, Revision};
 use serde_json::{Value, json};
 
-/// All that we said, each with the method of the request that it answers.
+/// All messages that we sent, each with the method of the request that it answers.
 pub(crate) struct Recording {
     pub(crate) said: Vec<(Option<String>, Value)>,
     player: ConnectionPlayer,
     asked: HashMap<String, String>,
     next_id: u64,
-    /// What is added to the params of each request.
+    /// The members that are added to the params of each request.
     meta: Option<Value>,
 }
 
@@ -78,7 +78,7 @@ impl Recording {
         recording
     }
 
-    /// With a modern client, sometimes of one ability and sometimes of another.
+    /// With a modern client, whose capabilities change between requests.
     pub(crate) fn modern() -> Self {
         let meta = |abilities: Value| {
             json!({
@@ -169,7 +169,7 @@ impl Recording {
         }
     }
 
-    /// A client that says no, and one that says nothing: we withdraw what we asked.
+    /// A client that refuses a question, and one that does not answer: the question is cancelled.
     fn refused_and_forgotten_questions(&mut self) {
         for waits in [false, true] {
             self.request("tools/call", json!({ "name": "ask_model" }));
@@ -199,7 +199,7 @@ impl Recording {
         self.hear();
     }
 
-    /// Asks, answers whatever is asked back, and gives the answer.
+    /// Sends a request, answers the questions that it causes, and returns its answer.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut id = self.request(method, params.clone());
         self.hear();
@@ -226,7 +226,7 @@ impl Recording {
         }
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     fn request(&mut self, method: &str, mut params: Value) -> String {
         self.next_id += 1;
         let id = format!("r{}", self.next_id);
@@ -265,7 +265,7 @@ fn is_question(message: &Value) -> bool {
     message.get("method").is_some() && message.get("id").is_some()
 }
 
-/// What a client answers.
+/// The client's answer to a question.
 fn answer(method: &str) -> Value {
     match method {
         "elicitation/create" => json!({ "action": "accept", "content": { "name": "Ada" } }),
@@ -281,7 +281,7 @@ fn reply(question: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer })
 }
 
-/// The same request with the answers to what is asked; `None` if nothing is.
+/// The same request with the answers to its questions; `None` without questions.
 fn retry(params: &Value, message: &Value) -> Option<Value> {
     let result = &message["result"];
     if result["resultType"] != "input_required" {

@@ -17,7 +17,7 @@ pub(crate) struct Definitions {
     compiled: RefCell<HashMap<String, Rc<Validator>>>,
 }
 
-/// What may have further members, by the schema's own words or by its nature.
+/// Definitions that may have further members, by the schema's own words or by their nature.
 const OPEN: &[&str] = &[
     // Bases, which everything else extends.
     "Request",
@@ -81,8 +81,8 @@ impl Definitions {
     fn error(&self, message: &Value) -> Vec<String> {
         let has_optional_id = self.revision >= Revision::V2025_11_25;
         let name = if has_optional_id { "JSONRPCErrorResponse" } else { "JSONRPCError" };
-        // Up to 2025-06-18 the schema has no way to say what JSON-RPC demands: an error that answers
-        // nothing in particular has the id `null`.
+        // Up to 2025-06-18 the schema cannot express a rule of JSON-RPC: an error that answers no
+        // particular request has the id `null`.
         let mut message = message.clone();
         if !has_optional_id && message["id"].is_null() && message.get("id").is_some() {
             message["id"] = json!(0);
