@@ -18,8 +18,6 @@ const MOST_PATHS: usize = 4096;
 pub(crate) enum Changes {
     Paths(BTreeSet<String>),
     Everything,
-    /// Not of the folder: the index cannot be read any more.
-    Damage,
 }
 
 impl Changes {
@@ -29,7 +27,6 @@ impl Changes {
                 paths.extend(more);
                 if paths.len() > MOST_PATHS { Self::Everything } else { Self::Paths(paths) }
             }
-            (Self::Damage, _) | (_, Self::Damage) => Self::Damage,
             _ => Self::Everything,
         }
     }
@@ -70,16 +67,15 @@ impl EventSender {
         let _ = self.queue.send(changes);
     }
 
-    /// Tells the worker that the index is damaged. If the queue is full, the next question tells it again.
-    pub(crate) fn report_damage(&self) {
-        let _ = self.queue.try_send(Changes::Damage);
+    /// Wakes the worker. If the queue is full, the worker is awake.
+    pub(crate) fn wake(&self) {
+        let _ = self.queue.try_send(Changes::Paths(BTreeSet::new()));
     }
 
     /// Asks the worker to stop as soon as possible.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        // Wakes the worker. If the queue is full, it is awake.
-        let _ = self.queue.try_send(Changes::Paths(BTreeSet::new()));
+        self.wake();
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

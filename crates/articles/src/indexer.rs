@@ -34,10 +34,10 @@ const LARGEST_BATCH: u64 = 32 << 20;
 /// From this number of files on, several threads read them.
 const MANY_FILES: usize = 200;
 
-/// The most threads that read files.
+/// The limit of threads that read files.
 const MOST_THREADS: usize = 4;
 
-/// How often a watched folder is compared with the one at its path.
+/// How often to check whether another folder is at the path of the watched one.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The commit payload that says that the whole folder is indexed.
@@ -49,6 +49,7 @@ pub(crate) struct Indexer<'a> {
     events: &'a Events,
     watcher: Watcher,
     index: Index,
+    generation: u64,
     writer: Option<IndexWriter>,
     view: View,
     /// Problems of the cache, of the last scans, and of each file.
@@ -104,6 +105,7 @@ impl<'a> Indexer<'a> {
             watcher,
             view: index.reload()?,
             index,
+            generation: context.shared.next_generation(),
             writer: None,
             cache_problems,
             scan_problems: Vec::new(),
@@ -193,9 +195,11 @@ impl<'a> Indexer<'a> {
     }
 
     fn update(&mut self, changes: Changes) -> tantivy::Result<()> {
+        if self.context.shared.is_damaged(self.generation) {
+            return Err(damaged("a question could not be answered".to_owned()));
+        }
         match changes {
             Changes::Everything => self.compare(BTreeSet::from([String::new()]), false),
-            Changes::Damage => Err(damaged("a question could not be answered".to_owned())),
             Changes::Paths(paths) if paths.is_empty() => Ok(()),
             Changes::Paths(paths) => self.compare(paths, false),
         }
@@ -272,12 +276,11 @@ impl<'a> Indexer<'a> {
             if rest.is_empty() || self.context.events.is_stopped() {
                 return Ok(());
             }
-            // A long build must not keep old states of files that change meanwhile.
+            // A long build must not serve old states of files that change meanwhile.
             match self.events.pending() {
                 Some(Changes::Paths(paths)) if paths.len() < MANY_FILES => {
                     self.update(Changes::Paths(paths))?;
                 }
-                Some(Changes::Damage) => self.update(Changes::Damage)?,
                 Some(_) => _ = self.held.insert(String::new(), Instant::now()),
                 None => {}
             }
@@ -338,7 +341,14 @@ impl<'a> Indexer<'a> {
         problems.sort_unstable();
         problems.dedup();
         let (view, files) = (Some(self.view.clone()), Arc::clone(&self.files));
-        let snapshot = Snapshot { listing, view, problems, ignored: self.ignored, files };
+        let snapshot = Snapshot {
+            listing,
+            view,
+            generation: self.generation,
+            problems,
+            ignored: self.ignored,
+            files,
+        };
         self.context.shared.publish(snapshot, change);
     }
 

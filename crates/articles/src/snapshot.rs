@@ -3,7 +3,7 @@
 //! The indexer replaces the snapshot. A question takes the snapshot once and keeps it to the end, so
 //! that it never waits for the indexer and never sees half a change.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::results::{Change, Indexing};
 /// listener learns that it missed some.
 const LISTENER_QUEUE: usize = 64;
 
-/// The most ids in one change. If there are more, `many` is set instead.
+/// The limit of ids in one change. If there are more, `many` is set instead.
 pub(crate) const MOST_NAMED: usize = 1000;
 
 /// The articles, and the index with their texts.
@@ -29,6 +29,8 @@ pub(crate) struct Snapshot {
     pub(crate) listing: Arc<Listing>,
     /// `None` before the first commit.
     pub(crate) view: Option<View>,
+    /// The number of the index that `view` reads; 0 for an index of another process.
+    pub(crate) generation: u64,
     pub(crate) problems: Vec<Problem>,
     /// Articles and folders that rules leave out.
     pub(crate) ignored: usize,
@@ -46,6 +48,10 @@ pub(crate) struct Shared {
     /// Files read since the store was opened.
     pub(crate) files_read: AtomicUsize,
     pub(crate) on_disk: AtomicBool,
+    /// Indexes that the worker has opened.
+    generations: AtomicU64,
+    /// The newest index that a question could not read.
+    damaged: AtomicU64,
 }
 
 impl Shared {
@@ -57,6 +63,8 @@ impl Shared {
             finished: Condvar::new(),
             files_read: AtomicUsize::new(0),
             on_disk: AtomicBool::new(false),
+            generations: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
         }
     }
 
@@ -64,13 +72,13 @@ impl Shared {
         self.current.load_full()
     }
 
-    /// Replaces the snapshot, and announces what changed, if anything did.
+    /// Replaces the snapshot, and announces the change, unless it is empty.
     pub(crate) fn publish(&self, snapshot: Snapshot, change: Change) {
         self.current.store(Arc::new(snapshot));
         self.announce(change);
     }
 
-    /// Announces what changed, if anything did.
+    /// Announces the change, unless it is empty.
     pub(crate) fn announce(&self, change: Change) {
         if change != Change::default() {
             // There may be no listener.
@@ -80,6 +88,22 @@ impl Shared {
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Change>> {
         self.changes.subscribe()
+    }
+
+    /// The number of an index that is opened now.
+    pub(crate) fn next_generation(&self) -> u64 {
+        self.generations.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Notes that a question could not read the index with this number.
+    pub(crate) fn report_damage(&self, generation: u64) {
+        self.damaged.fetch_max(generation, Ordering::Release);
+    }
+
+    /// Whether a question could not read the index with this number. Questions to older ones do not
+    /// count.
+    pub(crate) fn is_damaged(&self, generation: u64) -> bool {
+        self.damaged.load(Ordering::Acquire) >= generation
     }
 
     /// The progress of the first indexing; `None` when the folder is indexed.

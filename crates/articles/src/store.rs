@@ -153,8 +153,7 @@ impl Store {
         limit: Option<i64>,
         offset: usize,
     ) -> Result<List, StoreError> {
-        let snapshot = self.shared.snapshot();
-        self.guarded(|| answer::list(&snapshot, category, limit, offset, self.indexing()))
+        self.guarded(|snapshot| answer::list(snapshot, category, limit, offset, self.indexing()))
     }
 
     /// The ids of all articles, in order.
@@ -165,7 +164,7 @@ impl Store {
 
     /// The summary of the article with exactly this id.
     pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
-        self.guarded(|| answer::summary_of(&self.shared.snapshot(), id))
+        self.guarded(|snapshot| answer::summary_of(snapshot, id))
     }
 
     /// An article by the last parts of its id or by a link, as a whole or one section.
@@ -177,7 +176,7 @@ impl Store {
     /// An article by the last parts of its id or by a link, read as the options say.
     pub fn read(&self, name: &str, options: &ReadOptions) -> Result<Article, StoreError> {
         let (site, folder) = (self.site.as_deref(), self.folder.load());
-        let article = || answer::article(&self.shared.snapshot(), name, options, site, &folder);
+        let article = |snapshot: &Snapshot| answer::article(snapshot, name, options, site, &folder);
         self.guarded(article).map_err(|error| match error {
             StoreError::NotFound { asked, .. } => self.unknown(&asked),
             other => other,
@@ -210,26 +209,26 @@ impl Store {
     /// The articles that match a query best.
     pub fn search(&self, query: &str, options: SearchOptions) -> Result<Search, StoreError> {
         let vectors = self.vectors.as_ref();
-        let snapshot = self.shared.snapshot();
-        let search = || search(&snapshot, query, &options, vectors, self.indexing());
-        let mut found = self.guarded(search)?;
-        if let Some(uris) = options.uris.as_ref().filter(|_| options.include_content) {
-            let (Snapshot { listing, files, .. }, folder) = (&*snapshot, self.folder.load());
-            let rewriting =
-                Rewriting { listing, files, site: self.site.as_deref(), folder: &folder, uris };
-            for Hit { summary, content, .. } in &mut found.hits {
-                if let (Some(content), Some(entry)) = (content, listing.article(&summary.id)) {
-                    *content = rewriting.text(content, entry);
+        self.guarded(|snapshot| {
+            let mut found = search(snapshot, query, &options, vectors, self.indexing())?;
+            if let Some(uris) = options.uris.as_ref().filter(|_| options.include_content) {
+                let (Snapshot { listing, files, .. }, folder) = (snapshot, self.folder.load());
+                let rewriting =
+                    Rewriting { listing, files, site: self.site.as_deref(), folder: &folder, uris };
+                for Hit { summary, content, .. } in &mut found.hits {
+                    if let (Some(content), Some(entry)) = (content, listing.article(&summary.id)) {
+                        *content = rewriting.text(content, entry);
+                    }
                 }
             }
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
-    /// Up to `most` passages that have no vectors yet. Reads articles: not for a thread in a hurry.
+    /// Up to `most` passages that have no vectors yet. Reads articles, so it may block.
     pub fn missing_vectors(&self, most: usize) -> Result<Vec<Passage>, StoreError> {
         let Some(vectors) = &self.vectors else { return Ok(Vec::new()) };
-        self.guarded(|| vectors.missing(&self.shared.snapshot(), most))
+        self.guarded(|snapshot| vectors.missing(snapshot, most))
     }
 
     /// Keeps the vectors of passages, by their keys. The error is that of writing them to the disk.
@@ -250,7 +249,7 @@ impl Store {
         snapshot.listing.categories().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    /// The categories by name, with the titles of the pages that stand for them.
+    /// The categories by name, with the titles of their index pages.
     pub fn category_titles(&self) -> Vec<(String, Option<String>)> {
         let listing = &self.shared.snapshot().listing;
         let titled =
@@ -263,7 +262,7 @@ impl Store {
         self.shared.snapshot().listing.folders(folder)
     }
 
-    /// What the folder says of itself: the title and the description of its README or index.
+    /// The folder's own description: the title and the description of its README or index.
     pub fn about(&self) -> Option<String> {
         let snapshot = self.shared.snapshot();
         let names = ["README", "readme", "index", "_index", "Home"];
@@ -311,12 +310,17 @@ impl Store {
     }
 
     /// Answers a question. If the index cannot be read, it is built again.
-    fn guarded<T>(&self, answer: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn guarded<T>(
+        &self,
+        answer: impl FnOnce(&Snapshot) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let snapshot = self.shared.snapshot();
         let panicked = |_| Err(StoreError::from(damaged("reading it panicked".to_owned())));
         // A snapshot never changes, so a panic leaves nothing half done.
-        let result = catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(panicked);
+        let result = catch_unwind(AssertUnwindSafe(|| answer(&snapshot))).unwrap_or_else(panicked);
         if result.as_ref().is_err_and(StoreError::is_internal) {
-            self.events.report_damage();
+            self.shared.report_damage(snapshot.generation);
+            self.events.wake();
         }
         result
     }

@@ -22,7 +22,7 @@ use crate::results::Change;
 use crate::snapshot::{Snapshot, change_between};
 use crate::watcher::Watcher;
 
-/// How often the commits of another process are looked for.
+/// How often to check for commits of another process.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A folder that is watched, and a scan of it that was made afterwards, so that no change is missed.
@@ -84,7 +84,7 @@ fn serve_from_cache(
     })
 }
 
-/// Makes an error of a panic: tantivy panics on some damages.
+/// Turns a panic into an error: tantivy panics on some damaged files.
 fn caught(work: impl FnOnce() -> tantivy::Result<()>) -> tantivy::Result<()> {
     let panicked = |_| Err(damaged("reading it panicked".to_owned()));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked)
@@ -105,7 +105,8 @@ fn serve(
     indexer.follow()
 }
 
-/// Serves what another process writes, until the lock is free. `None` if the store was closed.
+/// Serves the index that another process writes, until the lock is free. `None` if the store was
+/// closed.
 fn follow(
     context: &Context,
     events: &Events,
@@ -160,10 +161,11 @@ impl Follower {
         problems.extend_from_slice(listing.shadowed());
         problems.sort_unstable();
         shared.publish(
-            // Only the process that reads the folder knows what is left out.
+            // Only the process that reads the folder knows the ignored files.
             Snapshot {
                 listing,
                 view: Some(view),
+                generation: 0,
                 problems,
                 ignored: 0,
                 files: Arc::clone(&self.files),
