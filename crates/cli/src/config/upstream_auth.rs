@@ -84,9 +84,9 @@ pub(super) fn settle(
     if let Some(header) = &table.header {
         let env = table.env.as_deref().filter(|_| table.kind.is_none());
         let env = env.ok_or_else(|| wrong("`header` without `env` (expected both)".into()))?;
-        return Ok(Settled::Header(header.clone(), secret(env).map_err(wrong)?));
+        return Ok(Settled::Header(header.clone(), secret(env, text).map_err(wrong)?));
     }
-    let grant = grant(&table).map_err(wrong)?;
+    let grant = grant(&table, text).map_err(wrong)?;
     let mut settings = OAuthSettings::new(grant.clone());
     settings.subject_type = subject_type(&table).map_err(wrong)?;
     settings.audience.clone_from(&table.audience);
@@ -94,23 +94,29 @@ pub(super) fn settle(
     settings.scopes.clone_from(&table.scopes);
     if let Some(env) = &table.private_key_env {
         let algorithm = table.algorithm.as_deref().unwrap_or("ES256");
-        let pem = secret(env).map_err(wrong)?;
+        let pem = secret(env, text).map_err(wrong)?;
         settings.key = Some(ClientKey::from_pem(&pem, algorithm).map_err(wrong)?);
     }
-    let client_secret = table.client_secret_env.as_deref().map(secret).transpose();
+    let client_secret = table.client_secret_env.as_deref();
+    let client_secret = client_secret.map(|name| secret(name, text)).transpose();
     let client_secret = client_secret.map_err(wrong)?;
+    // A secret is for one authorization server: the upstream must not choose which.
+    if (client_secret.is_some() || grant == Grant::Assertion) && table.issuer.is_none() {
+        let expected = "the authorization server that may see the secret";
+        return Err(wrong(format!("no `issuer` (expected {expected})")));
+    }
     settings.client = table.client_id.map(|id| Registration::new(id, client_secret));
     if grant == Grant::Assertion {
         let env =
             table.env.as_deref().ok_or_else(|| wrong("no `env` with the assertion".into()))?;
-        settings.subject = Some(secret(env).map_err(wrong)?);
+        settings.subject = Some(secret(env, text).map_err(wrong)?);
     }
     Ok(Settled::Tokens(Box::new(AuthPlan {
         settings,
         folder: folder(table.folder.as_deref(), text).ok_or_else(|| wrong(NO_FOLDER.into()))?,
         has_folder: table.folder.is_some(),
-        key: key(seal),
-        // Our own credentials are the same for everybody.
+        key: key(seal, text),
+        // Our own credentials are the same for all callers.
         is_shared: table.shared || !(grant == Grant::Code || grant.exchanges()),
         place: text.place(written.span()),
     })))
@@ -119,19 +125,21 @@ pub(super) fn settle(
 /// The mistake without a folder for credentials.
 pub(super) const NO_FOLDER: &str = "no home folder for credentials (expected `folder`)";
 
-fn secret(name: &str) -> Result<String, String> {
-    std::env::var(name).map_err(|_| format!("environment variable `{name}` is not set"))
+fn secret(name: &str, text: &Text<'_>) -> Result<String, String> {
+    let value = text.variable(name).and_then(|value| value.into_string().ok());
+    value.ok_or_else(|| format!("environment variable `{name}` is not set"))
 }
 
 /// What `kind` says.
-fn grant(table: &Table) -> Result<Grant, String> {
+fn grant(table: &Table, text: &Text<'_>) -> Result<Grant, String> {
     let grant = match (table.kind.as_deref(), &table.provider) {
         (Some("oauth"), None) => Grant::Code,
         (Some("client_credentials"), None) => Grant::ClientCredentials,
         (Some("assertion"), None) => Grant::Assertion,
         (Some("exchange"), None) => Grant::Exchange,
         (Some("exchange"), Some(Provider { token_url, client_id, client_secret_env })) => {
-            let client_secret = client_secret_env.as_deref().map(secret).transpose()?;
+            let client_secret = client_secret_env.as_deref();
+            let client_secret = client_secret.map(|name| secret(name, text)).transpose()?;
             let client = Registration::new(client_id, client_secret);
             Grant::Enterprise { token_endpoint: token_url.clone(), client }
         }
@@ -184,8 +192,8 @@ pub(super) fn data_folder(written: Option<&str>, name: &str, text: &Text<'_>) ->
 }
 
 /// The key of `[seal]`, if there is one. If it is wrong, that is reported where it is settled.
-pub(super) fn key(seal: &Seal) -> Option<[u8; 32]> {
-    let value = std::env::var(seal.key_env.as_ref()?.get_ref()).ok()?;
+pub(super) fn key(seal: &Seal, text: &Text<'_>) -> Option<[u8; 32]> {
+    let value = text.variable(seal.key_env.as_ref()?.get_ref())?.into_string().ok()?;
     STANDARD.decode(value.trim()).ok()?.try_into().ok()
 }
 

@@ -41,6 +41,11 @@ const KEYS: &[Row] = &[
         &["did you mean `run`? Write e.g. `run = [\"npx\", \"-y\""],
     ),
     ("[[upstream]]\nname = \"a\"", 2, &["either `run` or `url`", "`url = \"https://"]),
+    (
+        "[[upstream]]\nname = \"a\"\nurl = \"https://a.example/mcp\"\nauth = { kind = \"client_credentials\", client_id = \"b\", client_secret_env = \"PATH\" }",
+        4,
+        &["no `issuer` (expected the authorization server that may see the secret)"],
+    ),
     ("[cluster]\nstore = \"x\"", 2, &["`store` is a key of [tasks]; the keys here are "]),
     ("[[limit]]\nper = [\"caller\"]", 1, &["neither `rate` nor `quota`", "`rate = \"10/s\"`"]),
     ("[dialect]\nrevison = \"x\"", 2, &["did you mean `revision`?", "`revision = \"2025-11-25\"`"]),
