@@ -1,5 +1,5 @@
-//! The cost of observing a server: a call over HTTP with nothing on, with metrics, with everything
-//! (metrics, the console, traces and a line in the log), and with a recording as well.
+//! The cost of observing a server: a call over HTTP with nothing on, with each part (metrics, a line in
+//! the log, the console, traces), with all of them, and with a recording as well.
 //!
 //! Servers take turns, so that load on the machine affects all alike; the medians are compared.
 //! `cargo bench -p sabir-observe --bench cost`, with the number of calls as an optional argument.
@@ -23,9 +23,24 @@ use tempfile::TempDir;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// The limit that each may add, in percent. The cost of a recording depends on the disk.
-const LEVELS: [(&str, Option<f64>); 3] =
-    [("metrics", Some(3.0)), ("everything", Some(25.0)), ("recording", None)];
+/// The parts that can be on.
+const METRICS: u8 = 1;
+const LOG: u8 = 2;
+const CONSOLE: u8 = 4;
+const TRACES: u8 = 8;
+const RECORDING: u8 = 16;
+const EVERYTHING: u8 = METRICS | LOG | CONSOLE | TRACES;
+
+/// What is on, and the limit that it may add, in percent. The cost of a recording depends on the disk.
+const LEVELS: [(&str, u8, Option<f64>); 7] = [
+    ("nothing", 0, None),
+    ("metrics", METRICS, Some(3.0)),
+    ("log", LOG, None),
+    ("console", CONSOLE, None),
+    ("traces", TRACES, None),
+    ("everything", EVERYTHING, Some(25.0)),
+    ("recording", EVERYTHING | RECORDING, None),
+];
 
 /// How many calls one server answers before it is the turn of the next.
 const TURN: usize = 50;
@@ -35,10 +50,10 @@ const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"n
 fn main() -> ExitCode {
     let calls = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(20_000);
     let folder = TempDir::new().expect("a folder");
-    let servers = [0, 1, 2, 3].map(|level| serve(level, &folder));
+    let servers = LEVELS.map(|(_, parts, _)| serve(parts, &folder));
     let mut links = servers.map(|port| TcpStream::connect(("127.0.0.1", port)).expect("a server"));
     links.iter().for_each(|link| link.set_nodelay(true).expect("a socket"));
-    let mut times = [const { Vec::new() }; 4];
+    let mut times = [const { Vec::new() }; LEVELS.len()];
     for round in 0..=calls / TURN {
         for (link, times) in links.iter_mut().zip(&mut times) {
             for _ in 0..TURN {
@@ -49,30 +64,29 @@ fn main() -> ExitCode {
             }
         }
     }
-    let [nothing, more @ ..] = times.map(median);
+    let times = times.map(|times| median(times).as_secs_f64() * 1e6);
     println!("a call of a tool over HTTP, {calls} times each, medians:");
-    println!("{:>12}  {:>6.1} µs", "nothing", nothing.as_secs_f64() * 1e6);
     let mut is_kept = true;
-    for (time, (name, most)) in more.into_iter().zip(LEVELS) {
-        let added = (time.as_secs_f64() / nothing.as_secs_f64() - 1.0) * 100.0;
+    for (time, (name, _, most)) in times.into_iter().zip(LEVELS) {
+        let added = (time / times[0] - 1.0) * 100.0;
         let bound = most.map(|most| format!(" (at most {most} %)")).unwrap_or_default();
-        println!("{name:>12}  {:>6.1} µs  {added:+.1} %{bound}", time.as_secs_f64() * 1e6);
+        println!("{name:>12}  {time:>6.1} µs  {added:+.1} %{bound}");
         is_kept &= most.is_none_or(|most| added <= most);
     }
     ExitCode::from(u8::from(!is_kept))
 }
 
-/// A server with a thread of its own. Only those with everything have a log.
-fn serve(level: usize, folder: &TempDir) -> u16 {
+/// A server with a thread of its own.
+fn serve(parts: u8, folder: &TempDir) -> u16 {
     let path = folder.path().join("recording.jsonl");
     let (sender, port) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let line = fmt::layer().with_writer(std::io::sink);
         let log = tracing_subscriber::registry().with(line);
-        let _log = (level >= 2).then(|| tracing::subscriber::set_default(log));
+        let _log = (parts & LOG != 0).then(|| tracing::subscriber::set_default(log));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
-            let engine = engine(level, &path);
+            let engine = engine(parts, &path);
             engine.registry().add(Arc::new(Echo)).expect("a source");
             let mut settings = HttpSettings::default();
             settings.address.set_port(0);
@@ -84,34 +98,37 @@ fn serve(level: usize, folder: &TempDir) -> u16 {
     port.recv().expect("a port")
 }
 
-fn engine(level: usize, path: &std::path::Path) -> Arc<Engine> {
+fn engine(parts: u8, path: &std::path::Path) -> Arc<Engine> {
+    let has = |part: u8| parts & part != 0;
     let mut settings = Settings::default();
-    if level == 0 {
-        return Engine::new(settings);
-    }
-    let metrics = Metrics::new();
-    let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
-    if level >= 2 {
+    let mut observers: Vec<Arc<dyn Observer>> = Vec::new();
+    let metrics = has(METRICS).then(Metrics::new);
+    observers.extend(metrics.clone().map(|metrics| metrics as Arc<dyn Observer>));
+    if has(CONSOLE) {
         let timeline = Timeline::new(Bounds::default());
         timeline.switch_on();
         // With the console there always is a recorder, which is switched on or off.
         let recorder = Recorder::new("bench", false, 1 << 30);
-        if level == 3 {
+        if has(RECORDING) {
             recorder.begin(path).expect("a file");
         }
         let taps: Vec<Arc<dyn Tap>> = vec![recorder.clone(), timeline.clone()];
         settings.tap = Some(Taps::new(taps));
+        observers.push(timeline);
+        observers.push(recorder);
+    }
+    if has(TRACES) {
         let endpoint = |name: &str| match name {
             "OTEL_EXPORTER_OTLP_ENDPOINT" => Some("http://127.0.0.1:9".to_owned()),
             _ => None,
         };
         let otlp = OtlpSettings::read(endpoint, "bench").expect("settings").expect("an endpoint");
-        observers.push(timeline);
-        observers.push(recorder);
         observers.push(Tracer::new(&otlp).expect("a tracer"));
     }
     let engine = Engine::observed(settings, observers);
-    metrics.watch(&engine);
+    if let Some(metrics) = metrics {
+        metrics.watch(&engine);
+    }
     engine
 }
 

@@ -1,7 +1,5 @@
 //! The position of a request in a trace, by W3C Trace Context, and whether it is recorded.
 
-use std::fmt::Write as _;
-
 /// A span, as `traceparent` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpanContext {
@@ -51,11 +49,8 @@ fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// An id that is not zero, which means none.

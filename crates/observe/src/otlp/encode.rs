@@ -52,7 +52,7 @@ pub(super) fn metrics(
     let metrics = families.iter().map(|family| {
         let points = family.samples.iter().map(|(labels, sample)| {
             let labels = labels.iter().filter(|(_, value)| !value.is_empty());
-            let labels = labels.map(|(name, value)| attribute(name, &value.as_str().into()));
+            let labels = labels.map(|(name, value)| attribute(name, value));
             let mut point = json!({
                 "attributes": labels.collect::<Value>(),
                 "timeUnixNano": nanos(now),
@@ -103,17 +103,11 @@ fn scope() -> Value {
 }
 
 fn texts(pairs: &[(String, String)]) -> Value {
-    pairs.iter().map(|(name, value)| attribute(name, &value.as_str().into())).collect()
+    pairs.iter().map(|(name, value)| attribute(name, value)).collect()
 }
 
-fn attribute(name: &str, value: &Value) -> Value {
-    let value = match value {
-        Value::String(text) => json!({ "stringValue": text }),
-        Value::Bool(is) => json!({ "boolValue": is }),
-        Value::Number(number) => json!({ "intValue": number.to_string() }),
-        other => json!({ "stringValue": other.to_string() }),
-    };
-    json!({ "key": name, "value": value })
+fn attribute(name: &str, value: &str) -> Value {
+    json!({ "key": name, "value": { "stringValue": value } })
 }
 
 fn nanos(time: SystemTime) -> String {

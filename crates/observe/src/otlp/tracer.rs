@@ -1,6 +1,7 @@
 //! One span per request of a client, and one per request to an upstream that is made for it, by the
 //! conventions of OpenTelemetry for MCP.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -9,7 +10,6 @@ use rustc_hash::FxHashMap;
 use sabir_engine::{Ended, Ending, ObservedCall, Observer};
 use sabir_registry::{OutgoingObserver, OutgoingRequest};
 use sabir_wire::{Method, Revision, TraceContext};
-use serde_json::Value;
 
 use super::OtlpSettings;
 use super::context::{Sampler, SpanContext};
@@ -35,7 +35,7 @@ pub(crate) struct Span {
     pub(crate) name: String,
     pub(crate) began: SystemTime,
     pub(crate) duration: Duration,
-    pub(crate) attributes: Vec<(&'static str, Value)>,
+    pub(crate) attributes: Vec<(&'static str, Cow<'static, str>)>,
     /// The reason of a failure.
     pub(crate) error: Option<String>,
 }
@@ -120,7 +120,7 @@ impl Observer for Tracer {
         let OutgoingRequest { upstream, method, name, transport, .. } = *request;
         let mut attributes = operation(method, name);
         attributes.push(("network.transport", transport.into()));
-        attributes.push(("sabir.upstream", upstream.into()));
+        attributes.push(("sabir.upstream", upstream.to_owned().into()));
         Some(Box::new(OutgoingSpan {
             span: Span {
                 context: parent.child(),
@@ -195,7 +195,7 @@ impl OutgoingObserver for OutgoingSpan {
             span.attributes.push(("mcp.protocol.version", revision.date().into()));
         }
         if let Some(error) = error {
-            span.attributes.push(("error.type", error.into()));
+            span.attributes.push(("error.type", error.to_owned().into()));
             span.error = Some(error.to_owned());
         }
         lock(&ended).push(span);
@@ -210,8 +210,8 @@ fn title(method: &Method, name: Option<&str>) -> String {
     }
 }
 
-fn operation(method: &Method, name: Option<&str>) -> Vec<(&'static str, Value)> {
-    let mut attributes = vec![("mcp.method.name", Value::from(method.name()))];
+fn operation(method: &Method, name: Option<&str>) -> Vec<(&'static str, Cow<'static, str>)> {
+    let mut attributes = vec![("mcp.method.name", method.name().to_owned().into())];
     let named = match method {
         Method::CallTool => {
             attributes.push(("gen_ai.operation.name", "execute_tool".into()));
@@ -221,7 +221,8 @@ fn operation(method: &Method, name: Option<&str>) -> Vec<(&'static str, Value)> 
         Method::ReadResource => Some("mcp.resource.uri"),
         _ => None,
     };
-    attributes.extend(named.zip(name).map(|(attribute, name)| (attribute, cut(name).into())));
+    attributes
+        .extend(named.zip(name).map(|(attribute, name)| (attribute, cut(name).to_owned().into())));
     attributes
 }
 
