@@ -36,7 +36,7 @@ use crate::words::{SpellingTokenizer, StemTokenizer, in_language};
 
 /// The version of the fields, the records and the tokenizers. An index with another version is not
 /// used.
-pub(crate) const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 6;
 
 /// The searched fields, and their weights, chosen by `cargo xtask search-quality`.
 pub(crate) const WEIGHTS: [(&str, f32); 5] =

@@ -202,9 +202,12 @@ impl<'a> Reader<'a> {
                 }
                 self.in_image = true;
             }
+            // In a list without blank lines, nothing else ends the text in front of these.
             Tag::BlockQuote(_) | Tag::List(_) | Tag::Table(_) | Tag::FootnoteDefinition(_) => {
-                self.depth += 1
+                self.break_line();
+                self.depth += 1;
             }
+            Tag::Item | Tag::CodeBlock(_) | Tag::HtmlBlock => self.break_line(),
             _ => {}
         }
     }

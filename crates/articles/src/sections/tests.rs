@@ -98,6 +98,20 @@ fn plain_text_has_no_markup() {
 }
 
 #[test]
+fn blocks_in_a_tight_list_are_lines_of_their_own() {
+    for (text, plain) in [
+        ("- one\n  - two\n    - three\n  - four\n", "one\ntwo\nthree\nfour\n"),
+        ("1. one\n   - two\n2. three\n", "one\ntwo\nthree\n"),
+        ("- one\n  ```\n  two\n  ```\n", "one\ntwo\n"),
+        ("- one\n  > two\n", "one\ntwo\n"),
+        ("- one\n  | a | b |\n  |---|---|\n  | c | d |\n", "one\na b \nc d \n"),
+        ("- one\n  <div>two</div>\n", "one\ntwo\n"),
+    ] {
+        assert_eq!(markdown(text).plain, plain, "{text}");
+    }
+}
+
+#[test]
 fn passages_are_numbered_as_in_the_index() {
     let long = "word ".repeat(PASSAGE + 1);
     let text = format!("before\n# A\nalpha\n## B\n{long}\n# \n# C\ngamma\n");
