@@ -122,17 +122,18 @@ pub(crate) fn article(
         }
     };
     let mut hash = entry.hash;
-    let mut content =
-        text[section.map_or(0..text.len(), |section| section.range.clone())].to_owned();
-    if options.raw {
+    let part = section.map_or(0..text.len(), |section| section.range.clone());
+    let content = if options.raw {
         let bytes = folder.read_file(&entry.path).map_err(|_| not_found(asked))?;
         hash = xxh3_64(&bytes);
-        content = String::from_utf8_lossy(&bytes).into_owned();
+        String::from_utf8_lossy(&bytes).into_owned()
     } else if let Some(uris) = &options.uris {
         let Snapshot { listing, files, .. } = snapshot;
-        content = Rewriting { listing, files, site, folder, uris }.text(&content, entry);
-    }
-    let (range, next_offset) = part(&content, options);
+        Rewriting { listing, files, site, folder, uris }.text(&text, part, entry)
+    } else {
+        text[part].to_owned()
+    };
+    let (range, next_offset) = cut(&content, options);
     Ok(Article {
         frontmatter,
         summary: summarize(entry, meta, size),
@@ -146,7 +147,7 @@ pub(crate) fn article(
 }
 
 /// The part of a content that is returned, which ends between lines, and where it goes on.
-fn part(content: &str, options: &ReadOptions) -> (Range<usize>, Option<usize>) {
+fn cut(content: &str, options: &ReadOptions) -> (Range<usize>, Option<usize>) {
     let boundary =
         |at: usize| (0..=at.min(content.len())).rfind(|&at| content.is_char_boundary(at));
     let start = boundary(options.offset).unwrap_or(0);

@@ -1,7 +1,8 @@
 //! Rewrites the links in a text to the ids of the articles that they lead to, and to the URIs of files.
 //!
 //! A relative link means nothing without its page; an id and a URI can be asked for. Links to other
-//! places, and those that lead to several articles, stay as they are.
+//! places, and those that lead to several articles, stay as they are. A link by reference
+//! (`[text][name]`) gets its address, because its definition may be outside of what is returned.
 
 use std::ops::Range;
 
@@ -34,35 +35,36 @@ pub(crate) struct Rewriting<'a> {
 }
 
 impl Rewriting<'_> {
-    /// A text of an article with its links as ids.
-    pub(crate) fn text(&self, text: &str, entry: &Entry) -> String {
+    /// A part of the text of an article with its links as ids.
+    pub(crate) fn text(&self, text: &str, part: Range<usize>, entry: &Entry) -> String {
         if !Format::of(&entry.path).is_some_and(Format::is_markdown) {
-            return text.to_owned();
+            return text[part].to_owned();
         }
         let mut pass =
             Pass { rewriting: self, text, from: entry.id(), files: 0, changes: Vec::new() };
         let mut code = Vec::new();
         let parser = Parser::new_ext(text, options());
         for (_, definition) in parser.reference_definitions().iter() {
-            pass.address(definition.span.clone(), &definition.dest);
+            if is_in(&part, &definition.span) {
+                pass.address(definition.span.clone(), &definition.dest);
+            }
         }
         for (event, range) in parser.into_offset_iter() {
+            if !is_in(&part, &range) {
+                continue;
+            }
             match event {
                 Event::Start(
-                    Tag::Link { link_type: LinkType::Inline, dest_url, .. }
-                    | Tag::Image { link_type: LinkType::Inline, dest_url, .. },
-                ) => pass.address(range, &dest_url),
-                Event::Start(
-                    Tag::Link { link_type: LinkType::WikiLink { .. }, dest_url, .. }
-                    | Tag::Image { link_type: LinkType::WikiLink { .. }, dest_url, .. },
-                ) => pass.wiki_link(range, &dest_url),
+                    Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. },
+                ) => pass.link(link_type, range, &dest_url),
                 Event::Html(_) | Event::InlineHtml(_) => pass.html(range),
                 Event::Code(_) | Event::Start(Tag::CodeBlock(_)) => code.push(range),
                 _ => {}
             }
         }
-        references(text, &code).into_iter().for_each(|range| pass.replace(range));
-        applied(text, pass.changes)
+        let macros = references(text, &code).into_iter().filter(|range| is_in(&part, range));
+        macros.for_each(|range| pass.replace(range));
+        applied(text, part, pass.changes)
     }
 
     /// The article that a link leads to, and the section.
@@ -84,6 +86,38 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    fn link(&mut self, link_type: LinkType, range: Range<usize>, address: &str) {
+        match link_type {
+            LinkType::Inline => self.address(range, address),
+            LinkType::WikiLink { .. } => self.wiki_link(range, address),
+            LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut => {
+                self.reference(link_type, range, address);
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes the address into a link by reference: `[text][name]`, `[text][]`, `[text]`.
+    fn reference(&mut self, link_type: LinkType, range: Range<usize>, address: &str) {
+        let name = match link_type {
+            LinkType::Shortcut => range.end..range.end,
+            // The range of a collapsed link may end in front of its `[]`.
+            LinkType::Collapsed if self.text[range.end..].starts_with("[]") => {
+                range.end..range.end + 2
+            }
+            // The text may have brackets, a name has none.
+            _ => match self.text[range.clone()].rfind("][") {
+                Some(at) => range.start + at + 1..range.end,
+                None => return,
+            },
+        };
+        let target = self.target(address).unwrap_or_else(|| {
+            let is_plain = !address.contains([' ', '(', ')', '<', '>']);
+            if is_plain { address.to_owned() } else { format!("<{address}>") }
+        });
+        self.changes.push((name, format!("({target})")));
+    }
+
     /// Rewrites the address of a link in Markdown.
     fn address(&mut self, range: Range<usize>, written: &str) {
         // The text and the title of a link may be the same as its address.
@@ -122,12 +156,17 @@ impl Pass<'_> {
         if written.is_empty() {
             return;
         }
-        let target = self.rewriting.article(written, self.from).map(|(id, section)| {
+        let target = self.target(written).filter(|target| target != written);
+        self.changes.extend(target.map(|target| (range, target)));
+    }
+
+    /// The id or the URI that a link leads to.
+    fn target(&mut self, written: &str) -> Option<String> {
+        let article = self.rewriting.article(written, self.from).map(|(id, section)| {
             let section = section.map(|it| format!("#{}", utf8_percent_encode(&it, ESCAPED)));
             format!("{}{}", utf8_percent_encode(id, ESCAPED), section.unwrap_or_default())
         });
-        let target = target.or_else(|| self.file(written)).filter(|target| target != written);
-        self.changes.extend(target.map(|target| (range, target)));
+        article.or_else(|| self.file(written))
     }
 
     /// Makes an id of the name in a wiki link, and an image of one that embeds a file.
@@ -162,11 +201,15 @@ impl Pass<'_> {
     }
 }
 
-/// The text with these parts of it changed.
-fn applied(text: &str, mut changes: Vec<(Range<usize>, String)>) -> String {
+fn is_in(part: &Range<usize>, range: &Range<usize>) -> bool {
+    part.start <= range.start && range.end <= part.end
+}
+
+/// A part of a text with these places in it changed.
+fn applied(text: &str, part: Range<usize>, mut changes: Vec<(Range<usize>, String)>) -> String {
     changes.sort_by_key(|(range, _)| range.start);
-    let mut out = String::with_capacity(text.len());
-    let mut end = 0;
+    let mut out = String::with_capacity(part.len());
+    let mut end = part.start;
     for (range, target) in changes {
         if range.start >= end {
             out.push_str(&text[end..range.start]);
@@ -174,6 +217,6 @@ fn applied(text: &str, mut changes: Vec<(Range<usize>, String)>) -> String {
             end = range.end;
         }
     }
-    out.push_str(&text[end..]);
+    out.push_str(&text[end..part.end]);
     out
 }

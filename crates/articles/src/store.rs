@@ -217,7 +217,7 @@ impl Store {
                     Rewriting { listing, files, site: self.site.as_deref(), folder: &folder, uris };
                 for Hit { summary, content, .. } in &mut found.hits {
                     if let (Some(content), Some(entry)) = (content, listing.article(&summary.id)) {
-                        *content = rewriting.text(content, entry);
+                        *content = rewriting.text(content, 0..content.len(), entry);
                     }
                 }
             }

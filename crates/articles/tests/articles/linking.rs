@@ -91,6 +91,28 @@ fn a_wiki_link_has_the_id_of_its_article() {
 }
 
 #[test]
+fn a_link_by_reference_has_its_address_without_its_definition() {
+    let definitions = "[other]: Other%20note.md#below\n[cat]: Big%20Cat.jpg\n[Twin]: ../b/Twin.md\n\
+                       [away]: <https://example.org/a (b)> \"Away\"\n";
+    for (written, returned) in [
+        ("[a [b] c][other].", "[a [b] c](Notes/Other%20note#below)."),
+        ("[Twin][] and [twin]", "[Twin](b/Twin) and [twin](b/Twin)"),
+        ("![x][cat]", "![x](article:///Attachments/Big%20Cat.jpg)"),
+        ("[![x][cat]][Twin]", "[![x](article:///Attachments/Big%20Cat.jpg)](b/Twin)"),
+        ("[*x*][away]", "[*x*](<https://example.org/a (b)>)"),
+        ("[nothing][here] and `[x][other]`", "[nothing][here] and `[x][other]`"),
+    ] {
+        let home = vault(&format!("# Page\n\n## One\n\n{written}\n\n## Two\n\n{definitions}"));
+        let store = home.store();
+        let text = content(&store, "Notes/Page#one");
+        assert_eq!(text, format!("## One\n\n{returned}\n\n"));
+        let whole = content(&store, "Notes/Page");
+        assert!(whole.starts_with(&format!("# Page\n\n{text}")), "{whole}");
+        assert!(whole.contains("[other]: Notes/Other%20note#below\n"), "{whole}");
+    }
+}
+
+#[test]
 fn an_embedded_note_is_followed_and_counted() {
     let home = vault("![[Other note#Some heading#Below]] [x]({{< ref \"b/Twin\" >}})\n");
     let store = home.store();
