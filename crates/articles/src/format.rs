@@ -5,7 +5,7 @@
 pub(crate) enum Format {
     Markdown,
     Mdx,
-    /// Its underlined headings are also those of Markdown.
+    /// Its headings are underlined.
     ReStructured,
     /// Its headings are lines that begin with `=`.
     AsciiDoc,

@@ -26,6 +26,8 @@ mod notebook; // Jupyter notebooks -> Markdown
 mod pdf; // PDF -> Markdown, by a program
 mod macros; // macros of site generators
 mod problem; // problems for the author
+mod markup; // other markups as Markdown
+mod restructured; // the headings of reStructuredText
 mod sections; // the outline, and the plain text
 mod value; // values in a frontmatter
 mod yaml; // YAML, valid or not

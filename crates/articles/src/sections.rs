@@ -9,12 +9,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 
 use crate::fold::fold;
 use crate::format::Format;
 use crate::macros::{references, without_macros};
+use crate::markup::Prepared;
+use crate::restructured;
 use crate::words::{MARK, PASSAGE, Splitter};
 
 /// The id and title of the text above the first heading.
@@ -68,6 +70,8 @@ fn section_named<'a>(sections: &'a [Section], asked: &str) -> Option<&'a Section
     find(&|section| section.id == asked)
         .or_else(|| find(&|section| fold(&section.title) == fold(asked)))
         .or_else(|| find(&|section| section.id == anchor(asked)))
+        // A heading with an id of its own is also known by its title.
+        .or_else(|| find(&|section| !asked.is_empty() && anchor(&section.title) == anchor(asked)))
 }
 
 /// The outline of a text.
@@ -90,6 +94,10 @@ impl Outline {
     pub(crate) fn read(text: &str, format: Format) -> Self {
         match format {
             Format::Text => plain_text(text),
+            Format::ReStructured => {
+                let Prepared { text, headings, .. } = restructured::prepared(text);
+                Reader { headings, ..Reader::new(&text, format) }.read()
+            }
             Format::AsciiDoc => Reader::new(&with_hashes(text), format).read(),
             _ => Reader::new(text, format).read(),
         }
@@ -122,11 +130,14 @@ struct Reader<'a> {
     text: &'a str,
     format: Format,
     outline: Outline,
+    /// The levels of headings and the ids that the file gives them, by the place where they start, in
+    /// a text that is not Markdown itself.
+    headings: HashMap<usize, (u8, Option<String>)>,
     /// The ids so far, each with the number that its next duplicate gets.
     ids: HashMap<String, usize>,
     /// The number of quotes, lists and tables around the current event.
     depth: usize,
-    heading: Option<(HeadingLevel, String, Option<String>)>,
+    heading: Option<(u8, String, Option<String>)>,
     paragraph: Option<String>,
     in_image: bool,
     skipping: bool,
@@ -138,6 +149,7 @@ impl<'a> Reader<'a> {
             text,
             format,
             outline: Outline::default(),
+            headings: HashMap::new(),
             ids: HashMap::new(),
             depth: 0,
             heading: None,
@@ -175,11 +187,13 @@ impl<'a> Reader<'a> {
         match tag {
             Tag::Heading { level, id, .. } if self.depth == 0 => {
                 self.intro(range.start);
-                self.heading = Some((level, String::new(), id.map(|id| id.to_string())));
+                let markdown = (level as u8, id.map(|id| id.to_string()));
+                let (level, id) = self.headings.remove(&range.start).unwrap_or(markdown);
+                self.heading = Some((level, String::new(), id));
                 let section = Section {
                     id: String::new(),
                     title: String::new(),
-                    level: level as u8,
+                    level,
                     range: range.start..0,
                     passage: 0,
                 };
@@ -255,7 +269,7 @@ impl<'a> Reader<'a> {
         let Some((level, title, id)) = self.heading.take() else { return self.break_line() };
         let title = title.trim().to_owned();
         let id = self.unique(id.unwrap_or_else(|| anchor(&title)));
-        if self.outline.heading.is_none() && level == HeadingLevel::H1 {
+        if self.outline.heading.is_none() && level == 1 {
             self.outline.heading = Some(without_macros(&title)).filter(|title| !title.is_empty());
         }
         self.break_line();
