@@ -7,7 +7,7 @@ pub(crate) enum Format {
     Mdx,
     /// Its headings are underlined.
     ReStructured,
-    /// Its headings are lines that begin with `=`.
+    /// Its headings begin with `=`, or are underlined.
     AsciiDoc,
     /// Converted to Markdown when it is read.
     Notebook,

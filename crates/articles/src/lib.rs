@@ -27,6 +27,7 @@ mod pdf; // PDF -> Markdown, by a program
 mod macros; // macros of site generators
 mod problem; // problems for the author
 mod markup; // other markups as Markdown
+mod asciidoc; // the headings of AsciiDoc
 mod restructured; // the headings of reStructuredText
 mod sections; // the outline, and the plain text
 mod value; // values in a frontmatter

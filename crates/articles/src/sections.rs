@@ -12,6 +12,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 
+use crate::asciidoc;
 use crate::fold::fold;
 use crate::format::Format;
 use crate::macros::{references, without_macros};
@@ -94,13 +95,14 @@ impl Outline {
     pub(crate) fn read(text: &str, format: Format) -> Self {
         match format {
             Format::Text => plain_text(text),
-            Format::ReStructured => {
-                let Prepared { text, headings, .. } = restructured::prepared(text);
-                Reader { headings, ..Reader::new(&text, format) }.read()
-            }
-            Format::AsciiDoc => Reader::new(&with_hashes(text), format).read(),
+            Format::ReStructured => Self::prepared(restructured::prepared(text), format),
+            Format::AsciiDoc => Self::prepared(asciidoc::prepared(text), format),
             _ => Reader::new(text, format).read(),
         }
+    }
+
+    fn prepared(Prepared { text, headings, .. }: Prepared, format: Format) -> Self {
+        Reader { headings, ..Reader::new(&text, format) }.read()
     }
 
     /// Numbers the passages as the index does. A section without words has the number of the next.
@@ -352,16 +354,26 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a paragraph is a directive of a site generator: `:toc:`, `.. toctree::`.
+/// Whether a paragraph is a directive of a site generator: `:toc:`, `.. toctree::`, `include::x[]`.
 fn is_directive(paragraph: &str, format: Format) -> bool {
     let is_field = |line: &str| {
         line.trim().strip_prefix(':').is_some_and(|rest| rest.trim_start_matches('!').contains(':'))
     };
     match format {
-        Format::AsciiDoc => paragraph.lines().all(is_field),
+        Format::AsciiDoc => paragraph.lines().all(|line| is_field(line) || is_block_macro(line)),
         Format::ReStructured => paragraph.starts_with(".. ") || paragraph.lines().all(is_field),
         _ => false,
     }
+}
+
+/// `include::x.adoc[]`, `image::x.png[]`, or the title of a block: `.Example`.
+fn is_block_macro(line: &str) -> bool {
+    let name = line.split_once("::").map(|(name, _)| name);
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(char::is_alphanumeric);
+    let is_title = |line: &str| {
+        line.strip_prefix('.').is_some_and(|title| title.starts_with(char::is_alphanumeric))
+    };
+    (name.is_some_and(is_name) && line.trim_end().ends_with(']')) || is_title(line)
 }
 
 /// The anchor of a heading, as on web sites: `Why it matters!` becomes `why-it-matters`.
@@ -369,21 +381,6 @@ fn anchor(title: &str) -> String {
     let lower = title.trim().to_lowercase();
     let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-/// The text with the headings of Markdown in place of those of AsciiDoc, at the same positions.
-fn with_hashes(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let level = line.bytes().take_while(|&byte| byte == b'=').count();
-        if (1..=6).contains(&level) && line[level..].starts_with(' ') {
-            out.extend(std::iter::repeat_n('#', level));
-            out.push_str(&line[level..]);
-        } else {
-            out.push_str(line);
-        }
-    }
-    out
 }
 
 /// Removes tags and comments from HTML.
