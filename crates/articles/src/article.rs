@@ -15,6 +15,7 @@ use crate::html;
 use crate::language::Language;
 use crate::notebook;
 use crate::problem::Problem;
+use crate::roles::LABEL;
 use crate::sections::Outline;
 
 /// The longest description from a first paragraph, in characters.
@@ -25,6 +26,9 @@ const MOST_TAGS: usize = 100;
 
 /// The limit of names of an article. Further ones are dropped.
 const MOST_NAMES: usize = 32;
+
+/// The limit of labels of an article. Further ones are dropped.
+const MOST_LABELS: usize = 100;
 
 /// Why a file is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +92,7 @@ pub(crate) struct ParsedArticle {
     pub(crate) tags: Vec<String>,
     /// Other titles: `aliases`, `short-title`, `sidebar_label`, …
     pub(crate) names: Vec<String>,
-    /// The addresses of the page on its site: `permalink`, `url`, `slug`, and aliases.
+    /// The addresses of the page on its site: `permalink`, `url`, `slug`, and aliases. Also its labels.
     pub(crate) addresses: Vec<String>,
     pub(crate) status: Option<String>,
     /// The language that it names.
@@ -147,10 +151,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
             &matter,
             &["aliases", "alias", "shorttitle", "sidebarlabel", "linktitle", "navtitle"],
         ),
-        addresses: named(
-            &matter,
-            &["permalink", "url", "slug", "aliases", "alias", "redirectfrom"],
-        ),
+        addresses: addresses(&matter, &outline, format),
         status,
         language: first(&["lang", "language", "locale"])
             .and_then(|tag| Language::of_tag(&tag))
@@ -256,6 +257,17 @@ fn named(matter: &Frontmatter, fields: &[&str]) -> Vec<String> {
         }
     }
     names
+}
+
+/// The addresses in the frontmatter, and the labels that links of reStructuredText use.
+fn addresses(matter: &Frontmatter, outline: &Outline, format: Format) -> Vec<String> {
+    let mut all = named(matter, &["permalink", "url", "slug", "aliases", "alias", "redirectfrom"]);
+    if format == Format::ReStructured {
+        let mut labels = outline.labels.clone();
+        labels.sort_unstable();
+        all.extend(labels.iter().take(MOST_LABELS).map(|label| format!("{LABEL}{label}")));
+    }
+    all
 }
 
 /// The status as written, and why the article is not visible.

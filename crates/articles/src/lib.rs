@@ -35,6 +35,7 @@ mod yaml; // YAML, valid or not
 
 mod index; // the search index
 mod links; // links as pages and models write them
+mod roles; // links of AsciiDoc and reStructuredText
 mod listing; // all files, in memory
 mod fold; // words without case and accents
 mod language; // languages, and how a document names its own

@@ -1,7 +1,7 @@
 //! Links to articles, as pages and models write them.
 //!
 //! A link is a path (`./x.md`, `../x/`, `/docs/x.html`), a URL of the site, an `article:///` URI, a
-//! wiki link (`[[Note#Heading|text]]`), or a name. The path relative to the page with the link is
+//! wiki link (`[[Note#Heading|text]]`), a link of another markup (`xref:x.adoc[text]`), or a name. The path relative to the page with the link is
 //! tried first; then the path from the top of the folder, without the language or section of the
 //! site (`/en/docs/x`); then addresses and aliases in the front matter; then names and titles.
 
@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use percent_encoding::percent_decode_str;
 
 use crate::format::Format;
+use crate::roles;
 
 /// The index files of folders.
 pub(crate) const INDEXES: [&str; 4] = ["index", "_index", "readme", "README"];
@@ -38,6 +39,8 @@ impl Link {
         if text.len() > LONGEST_LINK {
             return None;
         }
+        let other = roles::address_in(text);
+        text = other.as_deref().unwrap_or(text);
         text = text.strip_prefix('!').unwrap_or(text);
         if let Some(inside) = text.strip_prefix("[[").and_then(|text| text.strip_suffix("]]")) {
             text = inside.split(['|', '\n']).next().unwrap_or(inside).trim_end_matches('\\');
@@ -255,6 +258,9 @@ mod tests {
             ("<a b.md>", "a b"),
             ("{{< ref \"docs/x.md\" >}}", "docs/x"),
             ("#only-a-section", " # only-a-section"),
+            ("xref:second.adoc#conf[x]", "second # conf"),
+            (":doc:`the other <../other>`", "../other"),
+            ("`t <other.html>`_", "other"),
         ] {
             assert_eq!(parsed(written), wanted, "{written}");
         }

@@ -17,6 +17,7 @@ use crate::language::Language;
 use crate::links::{Addresses, INDEXES, Link};
 use crate::problem::Problem;
 use crate::results::Completion;
+use crate::roles::has_backquotes;
 
 /// The limit of values of a completion, which is MCP's.
 const MOST_COMPLETIONS: usize = 100;
@@ -227,7 +228,7 @@ impl Listing {
         site: Option<&str>,
     ) -> (Resolved<'_>, Option<String>) {
         // Models copy the backquotes, in which answers put ids.
-        let asked = asked.trim_matches('`');
+        let asked = if has_backquotes(asked) { asked } else { asked.trim_matches('`') };
         if let Some(entry) = self.article(asked) {
             return (Resolved::One(entry), None);
         }

@@ -62,7 +62,11 @@ pub(crate) fn find_section<'a>(sections: &'a [Section], asked: &str) -> Option<&
     let below =
         || asked.rsplit_once('#').and_then(|(_, last)| section_named(sections, last.trim()));
     let page = || section_named(sections, &asked.replace('=', "-"));
-    found.or_else(below).or_else(page)
+    // AsciiDoc's own ids: `_the_heading`.
+    let underscored = || {
+        asked.strip_prefix('_').and_then(|rest| section_named(sections, &rest.replace('_', "-")))
+    };
+    found.or_else(below).or_else(page).or_else(underscored)
 }
 
 fn section_named<'a>(sections: &'a [Section], asked: &str) -> Option<&'a Section> {
@@ -87,6 +91,8 @@ pub(crate) struct Outline {
     pub(crate) paragraph: Option<String>,
     /// The addresses of its links, as written.
     pub(crate) links: Vec<String>,
+    /// The ids that the file gives to its headings, in a markup other than Markdown.
+    pub(crate) labels: Vec<String>,
     /// Positions in `plain` at which sections start, and their indices.
     starts: Vec<(usize, usize)>,
 }
@@ -102,7 +108,9 @@ impl Outline {
     }
 
     fn prepared(Prepared { text, headings, .. }: Prepared, format: Format) -> Self {
-        Reader { headings, ..Reader::new(&text, format) }.read()
+        let labels = headings.values().filter_map(|(_, id)| id.clone()).collect();
+        let outline = Reader { headings, ..Reader::new(&text, format) }.read();
+        Self { labels, ..outline }
     }
 
     /// Numbers the passages as the index does. A section without words has the number of the next.

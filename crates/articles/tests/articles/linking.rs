@@ -113,6 +113,31 @@ fn a_link_by_reference_has_its_address_without_its_definition() {
 }
 
 #[test]
+fn a_link_of_another_markup_is_followed_as_it_is_written() {
+    let home = Home::new(&[
+        (
+            "a/second.adoc",
+            "= Second\n\n[#conf]\n== The settings\n\nSet.\n\n== Other words\n\nOther.\n",
+        ),
+        ("b/other.rst", "Other\n=====\n\n.. _My_Label:\n\nBelow it\n--------\n\nLabelled.\n"),
+    ]);
+    let store = home.store();
+    for (written, returned) in [
+        ("xref:second.adoc#conf[x]", "== The settings\n\nSet.\n\n"),
+        ("xref:second.adoc#_other_words[x]", "== Other words\n\nOther.\n"),
+        ("link:second.html#the-settings[y]", "== The settings\n\nSet.\n\n"),
+        (":ref:`My_Label`", "Below it\n--------\n\nLabelled.\n"),
+        (":ref:`text <my_label>`", "Below it\n--------\n\nLabelled.\n"),
+        ("`t <other.html#below-it>`_", "Below it\n--------\n\nLabelled.\n"),
+    ] {
+        assert_eq!(content(&store, written), returned, "{written}");
+    }
+    for written in [":doc:`other`", ":doc:`text </b/other>`", "`t <other.html>`_"] {
+        assert!(content(&store, written).starts_with("Other\n===="), "{written}");
+    }
+}
+
+#[test]
 fn an_embedded_note_is_followed_and_counted() {
     let home = vault("![[Other note#Some heading#Below]] [x]({{< ref \"b/Twin\" >}})\n");
     let store = home.store();
