@@ -29,6 +29,8 @@ pub(crate) struct Link {
     pub(crate) path: String,
     /// The part after `#`.
     pub(crate) section: Option<String>,
+    /// The folder in an `article://folder/` URI, empty in `article:///`.
+    pub(crate) folder: Option<String>,
 }
 
 impl Link {
@@ -47,7 +49,8 @@ impl Link {
             // A name, in which `?` and `%` are letters.
             let (path, section) = text.split_once('#').unwrap_or((text, ""));
             let section = Some(section.trim().to_owned()).filter(|section| !section.is_empty());
-            return Some(Self { path: without_ending(path.trim()).to_owned(), section });
+            let path = without_ending(path.trim()).to_owned();
+            return Some(Self { path, section, folder: None });
         } else if let Some((_, address)) =
             text.strip_suffix(')').and_then(|text| text.split_once("]("))
         {
@@ -59,6 +62,7 @@ impl Link {
             // A macro of the site generator: `{{< ref "x.md" >}}`.
             text = text.split('"').nth(1)?;
         }
+        let mut folder = None;
         let at_site = site.map(|site| site.trim_end_matches('/')).and_then(|site| {
             text.strip_prefix(site)
                 .filter(|rest| rest.is_empty() || rest.starts_with(['/', '#', '?']))
@@ -67,7 +71,10 @@ impl Link {
             text = if rest.is_empty() { "/" } else { rest };
         } else if let Some((scheme, rest)) = text.split_once(':') {
             match scheme {
-                "article" => text = rest.strip_prefix("//")?.split_once('/')?.1,
+                "article" => {
+                    let (name, path) = rest.strip_prefix("//")?.split_once('/')?;
+                    (folder, text) = (Some(name.to_owned()), path);
+                }
                 _ if rest.starts_with("//")
                     || matches!(scheme, "mailto" | "tel" | "data" | "javascript") =>
                 {
@@ -85,7 +92,7 @@ impl Link {
         let path = path.split('?').next().unwrap_or(path);
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let section = section.map(decoded).filter(|section| !section.is_empty());
-        Some(Self { path: without_ending(&decoded(path)).to_owned(), section })
+        Some(Self { path: without_ending(&decoded(path)).to_owned(), section, folder })
     }
 }
 
@@ -229,8 +236,8 @@ mod tests {
     fn parsed(text: &str) -> String {
         match Link::parse(text, Some("https://docs.example.org/")) {
             None => "elsewhere".to_owned(),
-            Some(Link { path, section: None }) => path,
-            Some(Link { path, section: Some(section) }) => format!("{path} # {section}"),
+            Some(Link { path, section: None, .. }) => path,
+            Some(Link { path, section: Some(section), .. }) => format!("{path} # {section}"),
         }
     }
 

@@ -69,6 +69,9 @@ impl Rewriting<'_> {
 
     /// The article that a link leads to, and the section.
     fn article(&self, written: &str, from: &str) -> Option<(&str, Option<String>)> {
+        if self.uris.other_folder(written).is_some() {
+            return None;
+        }
         let link = Link::parse(written, self.site).filter(|link| !link.path.is_empty())?;
         Some((self.listing.linked(&link, from)?.id(), link.section))
     }

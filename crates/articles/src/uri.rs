@@ -2,6 +2,8 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::links::Link;
+
 /// The characters that are escaped: all but letters, digits, `/`, and the unreserved characters of
 /// RFC 3986.
 const ESCAPED: &AsciiSet =
@@ -40,6 +42,13 @@ impl ArticleUris {
         let id = percent_decode_str(uri.strip_prefix(&self.prefix)?).decode_utf8().ok()?;
         (!id.is_empty()).then(|| id.into_owned())
     }
+
+    /// The name of the folder that a link with a URI leads to, if it is another one. The name may be
+    /// empty.
+    pub fn other_folder(&self, link: &str) -> Option<String> {
+        let folder = Link::parse(link.trim_matches('`'), None)?.folder;
+        folder.filter(|name| self.prefix != Self::new(Some(name)).prefix)
+    }
 }
 
 #[cfg(test)]
@@ -54,6 +63,16 @@ mod tests {
         assert_eq!(named.id_in("article://wiki/a%20b/c").as_deref(), Some("a b/c"));
         assert_eq!(named.id_in("article:///a%20b/c"), None);
         assert_eq!(plain.id_in("article://wiki/a%20b/c"), None);
+        for (uris, link, other) in [
+            (&plain, "article://wiki/a", Some("wiki")),
+            (&plain, "[x](article://wiki/a#b)", Some("wiki")),
+            (&plain, "article:///a", None),
+            (&named, "`article:///a`", Some("")),
+            (&named, "article://wiki/a", None),
+            (&named, "../a.md", None),
+        ] {
+            assert_eq!(uris.other_folder(link).as_deref(), other, "{link}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod budget; // keeps results within their length
 mod embeddings; // vectors of texts, for a search by meaning
 mod follow; // announces changes to clients
 mod git; // commits changes
+mod mistakes; // questions that cannot be answered
 mod plain; // `search` and `fetch`
 mod pdf; // the text of PDF files, by a program
 mod resources; // articles as resources

@@ -6,6 +6,7 @@ use sabir_wire::{Problem, Raw};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::mistakes::refuse_other_folder;
 use super::tools::{Answering, MOST_CHARS, failed, read, structured};
 
 #[derive(Deserialize, JsonSchema)]
@@ -66,6 +67,7 @@ impl Answering<'_> {
 
     pub(super) fn plain_fetch(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
         let PlainFetchArguments { id } = read(arguments)?;
+        refuse_other_folder(&id, self.uris, "get_article")?;
         let (limit, uris) = (Some(MOST_CHARS), Some(self.uris.clone()));
         let options = ReadOptions { limit, uris, ..ReadOptions::default() };
         let article = self.store.read(&id, &options).map_err(failed)?;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
 use super::appearance::{Appearance, NotFound};
+use super::mistakes::refuse_other_folder;
 use super::plain::{PlainArticle, PlainFetchArguments, PlainHits, PlainSearchArguments};
 use super::{budget, resources, schema, text};
 
@@ -296,6 +297,7 @@ impl Answering<'_> {
     }
 
     fn read_article(&self, slug: &str, options: &ReadOptions) -> Result<Article, Problem> {
+        refuse_other_folder(slug, self.uris, "get_article")?;
         self.store.read(slug, options).map_err(|error| {
             let is_unknown = matches!(error, StoreError::NotFound { .. });
             let named = self.uris.id_in(slug).unwrap_or_else(|| slug.to_owned());

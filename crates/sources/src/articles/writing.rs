@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use super::appearance::Appearance;
 use super::git::Git;
+use super::mistakes::refuse_other_folder;
 use super::{schema, tools};
 
 /// The limit of named articles that link to a moved one.
@@ -34,14 +35,16 @@ impl WriteKind {
     }
 
     fn name(self, appearance: &Appearance) -> String {
-        tools::prefixed(
-            match self {
-                Self::Write => "write_article",
-                Self::Append => "append_to_article",
-                Self::Move => "move_article",
-            },
-            appearance,
-        )
+        tools::prefixed(self.bare_name(), appearance)
+    }
+
+    /// The name in a folder without a name.
+    fn bare_name(self) -> &'static str {
+        match self {
+            Self::Write => "write_article",
+            Self::Append => "append_to_article",
+            Self::Move => "move_article",
+        }
     }
 
     fn describe(self, get: &str) -> (&'static str, String) {
@@ -180,18 +183,22 @@ impl Writer {
         arguments: &Raw,
     ) -> Result<(String, Written, Vec<String>), Problem> {
         let store = &self.store;
+        let check = |slug: &str| refuse_other_folder(slug, &self.uris, kind.bare_name());
         let mut linked_from = Vec::new();
         let (verb, written) = match kind {
             WriteKind::Write => {
                 let WriteArguments { slug, content, etag } = tools::read(arguments)?;
+                check(&slug)?;
                 ("Write", store.write(&slug, &content, etag.as_deref()))
             }
             WriteKind::Append => {
                 let AppendArguments { slug, content, etag } = tools::read(arguments)?;
+                check(&slug)?;
                 ("Append to", store.append(&slug, &content, etag.as_deref()))
             }
             WriteKind::Move => {
                 let MoveArguments { slug, to, etag } = tools::read(arguments)?;
+                check(&slug)?;
                 let options = ReadOptions { links: true, limit: Some(1), ..ReadOptions::default() };
                 let links = store.read(&slug, &options).ok().and_then(|article| article.links);
                 linked_from = links.map_or_else(Vec::new, |links| links.from);

@@ -3,6 +3,7 @@
 
 mod announcing;
 mod answering;
+mod mistaking;
 mod meaning;
 mod serving;
 mod shop;

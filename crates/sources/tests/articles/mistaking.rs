@@ -1,0 +1,28 @@
+//! Calls that are slightly wrong, as models make them: each is understood, or told what to do instead.
+
+use sabir_sources::articles::Appearance;
+use serde_json::json;
+
+use crate::shop::{Shop, home, said};
+
+#[tokio::test]
+async fn a_uri_of_another_folder_is_refused() {
+    let home = home();
+    let appearance = Appearance { name: Some("one".into()), writes: true, ..Appearance::default() };
+    let shop = Shop::with(home.store(), appearance);
+    let own = said(&shop, "one_get_article", json!({"slug": "article://one/concepts/eras"})).await;
+    assert!(own.starts_with("Two eras"), "{own}");
+    let other = json!({"slug": "article://two/concepts/eras", "content": "x"});
+    for (tool, its) in
+        [("one_get_article", "two_get_article"), ("one_append_to_article", "two_append_to_article")]
+    {
+        assert_eq!(
+            said(&shop, tool, other.clone()).await,
+            format!(
+                "failed: `article://two/concepts/eras` belongs to another folder, `two` (use its `{its}`)"
+            )
+        );
+    }
+    let other = said(&shop, "one_get_article", json!({"slug": "article:///concepts/eras"})).await;
+    assert!(other.contains("(the articles of this one begin with `article://one/`)"), "{other}");
+}
