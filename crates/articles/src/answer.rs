@@ -100,7 +100,7 @@ pub(crate) fn article(
             let choices = choices.into_iter().map(str::to_owned).collect();
             return Err(StoreError::Ambiguous { asked: asked.to_owned(), choices });
         }
-        Resolved::Nothing => return Err(not_found(asked)),
+        Resolved::Nothing => return Err(nothing(asked, site)),
     };
     let stored = stored(snapshot, entry)?;
     let frontmatter = stored.frontmatter()?;
@@ -233,6 +233,16 @@ pub(crate) fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, Store
     let view: &View = snapshot.view.as_ref().ok_or_else(lost)?;
     let address = view.find(&entry.path)?.ok_or_else(lost)?;
     Ok(view.read(address)?)
+}
+
+/// The error of a name that no article has.
+fn nothing(asked: &str, site: Option<&str>) -> StoreError {
+    match Link::parse(asked, site) {
+        Some(Link { path, section: Some(section), .. }) if path.is_empty() => {
+            StoreError::OnlySection { asked: asked.to_owned(), section }
+        }
+        _ => not_found(asked),
+    }
 }
 
 fn not_found(asked: &str) -> StoreError {

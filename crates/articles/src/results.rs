@@ -247,6 +247,16 @@ pub enum StoreError {
         /// The folder is still being indexed.
         indexing: Option<Indexing>,
     },
+    /// A section is named without its article.
+    #[error(
+        "`{asked}` is a section without its article (expected the id of the article as `slug`, and `{section}` as `section`)"
+    )]
+    OnlySection {
+        /// The name.
+        asked: String,
+        /// The section.
+        section: String,
+    },
     /// Several articles have this name.
     #[error("`{asked}` is ambiguous (expected one of: {})", .choices.join(", "))]
     Ambiguous {

@@ -72,8 +72,13 @@ impl Rewriting<'_> {
         if self.uris.other_folder(written).is_some() {
             return None;
         }
-        let link = Link::parse(written, self.site).filter(|link| !link.path.is_empty())?;
-        Some((self.listing.linked(&link, from)?.id(), link.section))
+        let link = Link::parse(written, self.site)?;
+        let entry = match link.path.is_empty() {
+            // A section of the same page.
+            true => self.listing.article(from).filter(|_| link.section.is_some())?,
+            false => self.listing.linked(&link, from)?,
+        };
+        Some((entry.id(), link.section))
     }
 }
 

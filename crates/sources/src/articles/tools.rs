@@ -299,7 +299,8 @@ impl Answering<'_> {
     fn read_article(&self, slug: &str, options: &ReadOptions) -> Result<Article, Problem> {
         refuse_other_folder(slug, self.uris, "get_article")?;
         self.store.read(slug, options).map_err(|error| {
-            let is_unknown = matches!(error, StoreError::NotFound { .. });
+            let is_unknown =
+                matches!(error, StoreError::NotFound { .. } | StoreError::OnlySection { .. });
             let named = self.uris.id_in(slug).unwrap_or_else(|| slug.to_owned());
             if let Some(path) = self.store.file_named(&named).filter(|_| is_unknown) {
                 let uri = self.uris.uri_of(&path);

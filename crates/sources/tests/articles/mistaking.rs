@@ -3,7 +3,7 @@
 use sabir_sources::articles::Appearance;
 use serde_json::json;
 
-use crate::shop::{Shop, home, said};
+use crate::shop::{Shop, home, plain, said};
 
 #[tokio::test]
 async fn a_uri_of_another_folder_is_refused() {
@@ -25,4 +25,16 @@ async fn a_uri_of_another_folder_is_refused() {
     }
     let other = said(&shop, "one_get_article", json!({"slug": "article:///concepts/eras"})).await;
     assert!(other.contains("(the articles of this one begin with `article://one/`)"), "{other}");
+}
+
+#[tokio::test]
+async fn a_section_without_its_article_is_not_an_unknown_article() {
+    let home = home();
+    let shop = plain(&home);
+    let told = said(&shop, "get_article", json!({"slug": "#bridges"})).await;
+    assert_eq!(
+        told,
+        "failed: `#bridges` is a section without its article (expected the id of the article as `slug`, \
+         and `bridges` as `section`)"
+    );
 }
