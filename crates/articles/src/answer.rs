@@ -138,6 +138,7 @@ pub(crate) fn article(
         frontmatter,
         summary: summarize(entry, meta, size),
         content: content[range].to_owned(),
+        missing_section: linked_section.filter(|_| section.is_none()),
         section: section.map(section_summary),
         sections,
         next_offset,

@@ -73,6 +73,9 @@ pub struct Article {
     /// The section that was requested
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<SectionSummary>,
+    /// The section that the slug names, if there is none of that name
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_section: Option<String>,
     /// All sections of the article
     pub sections: Vec<SectionSummary>,
     /// The whole frontmatter

@@ -85,6 +85,14 @@ pub(super) fn article(article: &Article, offset: usize, max_chars: usize) -> Str
         Some(section) => push(&mut text, format_args!(", section `{}`", section.id)),
         None if offset > 0 => {}
         None => {
+            if let Some(missing) = &article.missing_section {
+                push(
+                    &mut text,
+                    format_args!(
+                        ": it has no section `{missing}`, so this is the article from its start"
+                    ),
+                );
+            }
             add(&mut text, "\nStatus: ", summary.status.as_deref());
             add(&mut text, "\nUpdated: ", date(summary));
             if !summary.tags.is_empty() {

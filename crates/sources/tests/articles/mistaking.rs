@@ -38,3 +38,14 @@ async fn a_section_without_its_article_is_not_an_unknown_article() {
          and `bridges` as `section`)"
     );
 }
+
+#[tokio::test]
+async fn a_link_to_a_missing_section_says_so_and_gives_the_page() {
+    let home = home();
+    let shop = plain(&home);
+    let read = said(&shop, "get_article", json!({"slug": "concepts/eras#tunnels"})).await;
+    let first = "Two eras (`concepts/eras`): it has no section `tunnels`, so this is the article from its start\n";
+    assert!(read.starts_with(first) && read.contains("## Bridges"), "{read}");
+    let found = said(&shop, "get_article", json!({"slug": "concepts/eras#bridges"})).await;
+    assert!(!found.contains("it has no section"), "{found}");
+}
