@@ -258,6 +258,7 @@ impl Answering<'_> {
         let ListArguments { category, limit, offset } = read(arguments)?;
         let limit = limit.map(|limit| whole(&limit)).transpose()?;
         let offset = size(offset.as_ref())?.unwrap_or(0);
+        let category = given(category);
         let found = self.store.list_from(category.as_deref(), limit, offset);
         let mut found = found.map_err(failed)?;
         let Appearance { max_chars, structured, .. } = *self.appearance;
@@ -272,7 +273,7 @@ impl Answering<'_> {
         let most = size(max_chars.as_ref())?.unwrap_or(self.appearance.max_chars);
         let most = most.clamp(LEAST_CHARS, MOST_CHARS);
         let mut options = ReadOptions {
-            section,
+            section: given(section),
             offset: size(offset.as_ref())?.unwrap_or(0),
             limit: Some(most),
             uris: Some(self.uris.clone()),
@@ -321,7 +322,7 @@ impl Answering<'_> {
         let SearchArguments { query, include_content, category, limit, offset } = read(arguments)?;
         let options = SearchOptions {
             include_content,
-            folder: category,
+            folder: given(category),
             limit: limit.map(|limit| whole(&limit)).transpose()?,
             offset: size(offset.as_ref())?.unwrap_or(0),
             uris: Some(self.uris.clone()),
@@ -413,6 +414,11 @@ pub(super) fn failed(error: StoreError) -> Problem {
 
 pub(super) fn read<'a, T: Deserialize<'a>>(arguments: &'a Raw) -> Result<T, Problem> {
     arguments.read().map_err(|error| Problem::Arguments(error.to_string().into()))
+}
+
+/// An optional text. Models pass an empty one for none.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
 }
 
 /// A whole number; numbers out of range become the nearest one in range.

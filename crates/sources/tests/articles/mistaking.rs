@@ -4,6 +4,7 @@ use sabir_sources::articles::Appearance;
 use serde_json::json;
 
 use crate::shop::{Shop, home, plain, said};
+use crate::support::Home;
 
 #[tokio::test]
 async fn a_uri_of_another_folder_is_refused() {
@@ -48,4 +49,16 @@ async fn a_link_to_a_missing_section_says_so_and_gives_the_page() {
     assert!(read.starts_with(first) && read.contains("## Bridges"), "{read}");
     let found = said(&shop, "get_article", json!({"slug": "concepts/eras#bridges"})).await;
     assert!(!found.contains("it has no section"), "{found}");
+}
+
+#[tokio::test]
+async fn an_empty_text_counts_as_absent() {
+    let home = Home::new(&[("a/b/c.md", "# C\n\nWalrus.\n\n## D\n\nTusks.\n")]);
+    let shop = plain(&home);
+    let all = said(&shop, "list_articles", json!({"category": ""})).await;
+    assert!(all.starts_with("1 article.\n- C (`a/b/c`)"), "{all}");
+    let whole = said(&shop, "get_article", json!({"slug": "c", "section": " "})).await;
+    assert!(whole.starts_with("C (`a/b/c`)\n\n# C\n"), "{whole}");
+    let found = said(&shop, "search_articles", json!({"query": "walrus", "category": ""})).await;
+    assert!(found.starts_with("1 article matches"), "{found}");
 }
