@@ -227,6 +227,9 @@ pub(super) fn raw(schema: &Value) -> Raw {
 struct ListArguments {
     /// Filter by content category
     category: Option<String>,
+    /// Another name for it, which is accepted and not offered.
+    #[schemars(skip)]
+    path: Option<String>,
     /// Maximum number of articles to return (default 50, limit 1000)
     limit: Option<Number>,
     /// How many to leave out, newest first: the offset that the last list names
@@ -255,10 +258,10 @@ impl Answering<'_> {
     }
 
     fn list(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
-        let ListArguments { category, limit, offset } = read(arguments)?;
+        let ListArguments { category, path, limit, offset } = read(arguments)?;
         let limit = limit.map(|limit| whole(&limit)).transpose()?;
         let offset = size(offset.as_ref())?.unwrap_or(0);
-        let category = given(category);
+        let category = given(category).or_else(|| given(path));
         let found = self.store.list_from(category.as_deref(), limit, offset);
         let mut found = found.map_err(failed)?;
         let Appearance { max_chars, structured, .. } = *self.appearance;
@@ -319,10 +322,11 @@ impl Answering<'_> {
     }
 
     fn search(&self, arguments: &Raw) -> Result<ToolReply, Problem> {
-        let SearchArguments { query, include_content, category, limit, offset } = read(arguments)?;
+        let SearchArguments { query, include_content, category, path, limit, offset } =
+            read(arguments)?;
         let options = SearchOptions {
             include_content,
-            folder: given(category),
+            folder: given(category).or_else(|| given(path)),
             limit: limit.map(|limit| whole(&limit)).transpose()?,
             offset: size(offset.as_ref())?.unwrap_or(0),
             uris: Some(self.uris.clone()),
@@ -392,6 +396,9 @@ struct SearchArguments {
     include_content: bool,
     /// Only articles in this category, or in a folder of it
     category: Option<String>,
+    /// Another name for it, which is accepted and not offered.
+    #[schemars(skip)]
+    path: Option<String>,
     /// Maximum number of results (default 10, limit 100)
     limit: Option<Number>,
     /// How many of the best results to leave out

@@ -62,3 +62,20 @@ async fn an_empty_text_counts_as_absent() {
     let found = said(&shop, "search_articles", json!({"query": "walrus", "category": ""})).await;
     assert!(found.starts_with("1 article matches"), "{found}");
 }
+
+#[tokio::test]
+async fn a_path_is_a_category() {
+    let home = home();
+    let shop = plain(&home);
+    let found = said(&shop, "search_articles", json!({"query": "page", "path": "patterns/"})).await;
+    assert!(
+        found.starts_with("1 article matches") && found.contains("`patterns/pages`"),
+        "{found}"
+    );
+    let listed = said(&shop, "list_articles", json!({"path": "patterns"})).await;
+    assert!(listed.starts_with("1 article.\n- Paging"), "{listed}");
+    let told = said(&shop, "search_articles", json!({"query": "page", "path": "obs"})).await;
+    assert_eq!(told, "failed: unknown category `obs` (expected one of: concepts, patterns)");
+    let tools = shop.catalog();
+    assert!(!tools.tools().iter().any(|tool| tool.input_schema.text().contains("\"path\"")));
+}
