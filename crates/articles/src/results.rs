@@ -341,6 +341,9 @@ fn sections_of(sections: &[SectionSummary]) -> String {
     }
     let ids: Vec<&str> =
         sections.iter().take(MOST_NAMED).map(|section| section.id.as_str()).collect();
-    let more = if sections.len() > MOST_NAMED { ", …" } else { "" };
+    let more = match sections.len() {
+        0..=MOST_NAMED => String::new(),
+        all => format!(", … {all} in all: a search in the articles names the one that matches"),
+    };
     format!("expected one of: {}{more}", ids.join(", "))
 }

@@ -77,8 +77,9 @@ pub(super) fn folders(list: &List) -> String {
     text
 }
 
-/// An article: its metadata, its outline if it is long, then its Markdown.
-pub(super) fn article(article: &Article, offset: usize, max_chars: usize) -> String {
+/// An article: its metadata, its outline if it is long, then its Markdown. `search` is the name of the
+/// tool that finds sections.
+pub(super) fn article(article: &Article, offset: usize, max_chars: usize, search: &str) -> String {
     let Article { summary, content, section, sections, next_offset, links, .. } = article;
     let mut text = format!("{} (`{}`)", summary.title, summary.id);
     match section {
@@ -99,7 +100,7 @@ pub(super) fn article(article: &Article, offset: usize, max_chars: usize) -> Str
                 add(&mut text, "\nTags: ", Some(summary.tags.join(", ").as_str()));
             }
             if sections.len() > 1 && (next_offset.is_some() || content.len() > LONG) {
-                outline(&mut text, sections, max_chars / OUTLINE_SHARE);
+                outline(&mut text, sections, max_chars / OUTLINE_SHARE, search);
             }
         }
     }
@@ -129,7 +130,7 @@ pub(super) fn article(article: &Article, offset: usize, max_chars: usize) -> Str
 }
 
 /// The sections of an article up to a number of bytes, the outer ones only if there are many.
-fn outline(text: &mut String, sections: &[SectionSummary], most: usize) {
+fn outline(text: &mut String, sections: &[SectionSummary], most: usize, search: &str) {
     let up_to = |level: u8| sections.iter().filter(move |section| section.level <= level);
     let deepest = (0..=6).rev().find(|&level| up_to(level).count() <= MOST_SECTIONS);
     // A title alone says nothing: then the first sections below it are shown.
@@ -151,7 +152,13 @@ fn outline(text: &mut String, sections: &[SectionSummary], most: usize) {
         text.push_str(&line);
     }
     if !is_whole {
-        push(text, format_args!("\n- … ({} sections in all)", sections.len()));
+        push(
+            text,
+            format_args!(
+                "\n- … ({} sections in all: `{search}` names the one that matches)",
+                sections.len()
+            ),
+        );
     }
 }
 

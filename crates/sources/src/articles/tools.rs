@@ -285,7 +285,8 @@ impl Answering<'_> {
             raw: raw && self.appearance.writes,
         };
         let mut article = self.read_article(&slug, &options)?;
-        let mut text = text::article(&article, options.offset, most);
+        let search = ToolKind::Search.name(self.appearance);
+        let mut text = text::article(&article, options.offset, most, &search);
         // The outline and the hint how to go on count, too. Cutting the content for them may add
         // them, so there are two rounds.
         for _ in 0..2 {
@@ -294,7 +295,7 @@ impl Answering<'_> {
             options.limit =
                 Some(limit.min(article.content.len()).saturating_sub(over).max(LEAST_CONTENT));
             article = self.read_article(&slug, &options)?;
-            text = text::article(&article, options.offset, most);
+            text = text::article(&article, options.offset, most, &search);
         }
         let links = vec![self.link(&mut article.summary)];
         self.reply(&article, text, links)

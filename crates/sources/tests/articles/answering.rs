@@ -141,9 +141,16 @@ async fn the_outline_of_a_title_with_many_sections_shows_the_first_of_them() {
     let home = Home::new(&[("a.md", &format!("# Long\n\n{parts}"))]);
     let text = said(&plain(&home), "get_article", json!({"slug": "a"})).await;
     assert!(
-        text.contains("  - `part-0` (1") && text.contains("- … (201 sections in all)"),
+        text.contains("  - `part-0` (1")
+            && text.contains(
+                "- … (201 sections in all: `search_articles` names the one that matches)"
+            ),
         "{text}"
     );
+    let asked = json!({"slug": "a", "section": "part-x"});
+    let told = said(&plain(&home), "get_article", asked).await;
+    let more = ", part-48, … 201 in all: a search in the articles names the one that matches)";
+    assert!(told.ends_with(more), "{told}");
 }
 
 #[tokio::test]
