@@ -14,6 +14,9 @@ const MOST_SECTIONS: usize = 60;
 /// With fewer sections than these, an outline shows a part of the next level, too.
 const FEW_SECTIONS: usize = 5;
 
+/// The longest title of a section in an outline, in characters.
+const SECTION_TITLE: usize = 100;
+
 /// The outline takes at most this part of an answer: one third.
 const OUTLINE_SHARE: usize = 3;
 
@@ -143,7 +146,12 @@ fn outline(text: &mut String, sections: &[SectionSummary], most: usize, search: 
     let mut left = most;
     for section in up_to(deepest).take(MOST_SECTIONS) {
         let indent = "  ".repeat(usize::from(section.level.saturating_sub(1)));
-        let line = format!("\n{indent}- `{}` ({} characters)", section.id, section.size);
+        let SectionSummary { id, title, size, .. } = section;
+        let title = match is_same(title, id) {
+            true => String::new(),
+            false => format!(" {}", shortened(title, SECTION_TITLE)),
+        };
+        let line = format!("\n{indent}- `{id}`{title} ({size} characters)");
         if line.len() > left {
             is_whole = false;
             break;
@@ -160,6 +168,14 @@ fn outline(text: &mut String, sections: &[SectionSummary], most: usize, search: 
             ),
         );
     }
+}
+
+/// Whether two names have the same letters and digits.
+pub(super) fn is_same(a: &str, b: &str) -> bool {
+    let letters = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    letters(a) == letters(b)
 }
 
 /// The hits of a search, one line each.

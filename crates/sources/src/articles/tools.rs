@@ -140,10 +140,7 @@ fn contents(store: &Store) -> String {
 
 /// A category with its title, unless both are the same.
 fn described(name: String, title: Option<&str>) -> String {
-    let letters = |text: &str| -> String {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    match title.filter(|title| letters(title) != letters(&name)) {
+    match title.filter(|title| !text::is_same(title, &name)) {
         Some(title) => format!("{name} ({})", shortened(title, LONGEST_TITLE)),
         None => name,
     }

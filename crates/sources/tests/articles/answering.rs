@@ -172,3 +172,13 @@ async fn a_file_of_text_is_read_as_text() {
         assert_eq!(matches!(reply.contents[0].body, ResourceBody::Text(_)), is_text, "{uri}");
     }
 }
+
+#[tokio::test]
+async fn an_outline_has_the_titles_that_the_ids_do_not_tell() {
+    let text = "x ".repeat(3000);
+    let page = format!("# Long\n\n## Why it matters {{#s1}}\n\n{text}\n\n## How, then?\n\nx\n");
+    let home = Home::new(&[("a.md", &page)]);
+    let read = said(&plain(&home), "get_article", json!({"slug": "a"})).await;
+    assert!(read.contains("  - `s1` Why it matters (60"), "{read}");
+    assert!(read.contains("  - `how-then` (1"), "{read}");
+}
