@@ -8,7 +8,7 @@ use crate::date::rfc3339;
 use crate::edit::etag;
 use crate::folder::Folder;
 use crate::index::{Meta, Stored, View};
-use crate::links::{Link, names_of};
+use crate::links::{Link, join, names_of};
 use crate::listing::{Entry, Resolved};
 use crate::results::{Article, Indexing, Links, List, SectionSummary, StoreError, Summary};
 use crate::rewrite::Rewriting;
@@ -100,7 +100,7 @@ pub(crate) fn article(
             let choices = choices.into_iter().map(str::to_owned).collect();
             return Err(StoreError::Ambiguous { asked: asked.to_owned(), choices });
         }
-        Resolved::Nothing => return Err(nothing(asked, site)),
+        Resolved::Nothing => return Err(nothing(snapshot, asked, site)),
     };
     let stored = stored(snapshot, entry)?;
     let frontmatter = stored.frontmatter()?;
@@ -237,10 +237,16 @@ pub(crate) fn stored(snapshot: &Snapshot, entry: &Entry) -> Result<Stored, Store
 }
 
 /// The error of a name that no article has.
-fn nothing(asked: &str, site: Option<&str>) -> StoreError {
-    match Link::parse(asked, site) {
+fn nothing(snapshot: &Snapshot, asked: &str, site: Option<&str>) -> StoreError {
+    let link = Link::parse(asked.trim_matches('`'), site);
+    let folder = link.as_ref().and_then(|link| join("", &link.path)).unwrap_or_default();
+    match link {
         Some(Link { path, section: Some(section), .. }) if path.is_empty() => {
             StoreError::OnlySection { asked: asked.to_owned(), section }
+        }
+        _ if snapshot.listing.has_folder(&folder) => {
+            let articles = snapshot.listing.newest(Some(&folder)).map_or(0, |found| found.len());
+            StoreError::Folder { folder, articles }
         }
         _ => not_found(asked),
     }

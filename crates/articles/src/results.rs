@@ -250,6 +250,14 @@ pub enum StoreError {
         /// The folder is still being indexed.
         indexing: Option<Indexing>,
     },
+    /// The name is that of a folder, which has no index page.
+    #[error("`{folder}` is a folder with {}, not an article", counted(*.articles))]
+    Folder {
+        /// The folder.
+        folder: String,
+        /// The number of articles in it.
+        articles: usize,
+    },
     /// A section is named without its article.
     #[error(
         "`{asked}` is a section without its article (expected the id of the article as `slug`, and `{section}` as `section`)"
@@ -316,6 +324,10 @@ impl StoreError {
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Index(_))
     }
+}
+
+fn counted(articles: usize) -> String {
+    if articles == 1 { "1 article".to_owned() } else { format!("{articles} articles") }
 }
 
 fn suggest(ids: &[String]) -> String {

@@ -301,20 +301,31 @@ impl Answering<'_> {
     fn read_article(&self, slug: &str, options: &ReadOptions) -> Result<Article, Problem> {
         refuse_other_folder(slug, self.uris, "get_article")?;
         self.store.read(slug, options).map_err(|error| {
-            let is_unknown =
-                matches!(error, StoreError::NotFound { .. } | StoreError::OnlySection { .. });
             let named = self.uris.id_in(slug).unwrap_or_else(|| slug.to_owned());
-            if let Some(path) = self.store.file_named(&named).filter(|_| is_unknown) {
-                let uri = self.uris.uri_of(&path);
-                let told = format!("`{path}` is a file, not an article: read the resource `{uri}`");
-                return Problem::ToolFailed(told.into());
-            }
+            let told = match &error {
+                StoreError::NotFound { .. } => match self.store.file_named(&named) {
+                    Some(path) => {
+                        let uri = self.uris.uri_of(&path);
+                        let told = format!(
+                            "`{path}` is a file, not an article: read the resource `{uri}`"
+                        );
+                        return Problem::ToolFailed(told.into());
+                    }
+                    None => error.to_string(),
+                },
+                StoreError::Folder { folder, .. } => {
+                    let list = ToolKind::List.name(self.appearance);
+                    format!("{error} (list it with `{list}`, category `{folder}`)")
+                }
+                StoreError::OnlySection { .. } => error.to_string(),
+                _ => return failed(error),
+            };
             match self.appearance.not_found {
-                NotFound::InvalidParams if is_unknown => Problem::Chosen(
-                    ErrorObject::new(Code::INVALID_PARAMS, error.to_string())
+                NotFound::InvalidParams => Problem::Chosen(
+                    ErrorObject::new(Code::INVALID_PARAMS, told)
                         .with_data(&json!({ "slug": slug })),
                 ),
-                _ => failed(error),
+                NotFound::Result => Problem::ToolFailed(told.into()),
             }
         })
     }

@@ -79,3 +79,16 @@ async fn a_path_is_a_category() {
     let tools = shop.catalog();
     assert!(!tools.tools().iter().any(|tool| tool.input_schema.text().contains("\"path\"")));
 }
+
+#[tokio::test]
+async fn a_folder_without_an_index_page_is_listed_instead() {
+    let home = home();
+    let shop = plain(&home);
+    for slug in ["concepts", "./concepts/", "article:///concepts"] {
+        assert_eq!(
+            said(&shop, "get_article", json!({ "slug": slug })).await,
+            "failed: `concepts` is a folder with 2 articles, not an article (list it with `list_articles`, \
+             category `concepts`)"
+        );
+    }
+}
