@@ -15,6 +15,10 @@ const LEFT_OUT: [&str; 11] = [
     "select", "button",
 ];
 
+/// The classes of the marks behind headings that link to them: `¶`.
+const HEADING_MARKS: [&str; 5] =
+    ["headerlink", "hash-link", "doc-anchor", "anchor-link", "anchorjs-link"];
+
 /// Left out, too, unless the page has nothing else.
 const NAVIGATION: &str = "nav";
 
@@ -101,6 +105,8 @@ struct Writer {
     has_head: bool,
     /// The anchor of the heading that is open.
     anchor: Option<String>,
+    /// The id of the section around, before its first word.
+    section_id: Option<String>,
     /// Line ends that come before the next word, and whether a space does.
     gap: usize,
     space: bool,
@@ -136,12 +142,14 @@ impl Writer {
             *depth += usize::from(left_out == name && !is_closed);
             return;
         }
-        let is_left_out =
-            LEFT_OUT.contains(&name) || (name == NAVIGATION && self.leaves_out_navigation);
+        let is_left_out = LEFT_OUT.contains(&name)
+            || (name == NAVIGATION && self.leaves_out_navigation)
+            || (name == "a" && has_class(attributes, &HEADING_MARKS));
         if is_left_out {
             self.left_out = (!is_closed).then(|| (name.to_owned(), 1));
             return;
         }
+        self.note_id(name, attributes);
         match name {
             "html" => self.page.language = attribute(attributes, "lang"),
             "meta" if attribute(attributes, "name").as_deref() == Some("description") => {
@@ -239,6 +247,7 @@ impl Writer {
                 self.space = true;
                 continue;
             }
+            self.section_id = None;
             self.before_word();
             let starts_line = self.page.text.ends_with('\n') || self.page.text.is_empty();
             let is_special = match c {
@@ -325,8 +334,21 @@ impl Writer {
         let level = name[1..].parse().unwrap_or(6);
         self.marker = format!("{} ", "#".repeat(level));
         self.page.has_heading |= level == 1;
-        let is_plain = |id: &String| !id.is_empty() && id.chars().all(is_plain_in_anchor);
-        self.anchor = attribute(attributes, "id").filter(is_plain);
+        let around = self.section_id.take();
+        self.anchor = plain_id(attributes, "id").or(around);
+    }
+
+    /// Notes an id that may be that of the next heading: of its section, or of an anchor above it.
+    fn note_id(&mut self, name: &str, attributes: &Attributes) {
+        let id = plain_id(attributes, "id");
+        match name {
+            "section" => self.section_id = id,
+            "div" if has_class(attributes, &["section"]) => self.section_id = id,
+            "span" | "a" if self.section_id.is_none() => {
+                self.section_id = id.or_else(|| plain_id(attributes, "name"));
+            }
+            _ => {}
+        }
     }
 
     /// Ends a cell, which need not be closed.
@@ -397,8 +419,15 @@ impl Writer {
     }
 }
 
-fn is_plain_in_anchor(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
+/// An id that can be written in Markdown.
+fn plain_id(attributes: &Attributes, name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    attribute(attributes, name).filter(|id| !id.is_empty() && id.chars().all(is_plain))
+}
+
+fn has_class(attributes: &Attributes, classes: &[&str]) -> bool {
+    let all = attribute(attributes, "class").unwrap_or_default();
+    all.split_whitespace().any(|class| classes.contains(&class))
 }
 
 fn is_block(name: &str) -> bool {
@@ -430,60 +459,4 @@ fn address(attributes: &Attributes, name: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_becomes_markdown() {
-        let page = "<!doctype html><html lang=de><head><title>A  page</title>\
-            <meta name=description content='What it \"says\"'><style>p { x }</style></head><body>\
-            <nav><a href=/>Home</a></nav>\n<main><h2 id=one>One &amp; two</h2>\n\
-            <p>Some <b>bold</b> text\nwith a <a href=\"../x.html#y\">link</a>,\n<code>a*b</code> and 1 &lt; 2.\
-            <p>Next<br>line <img src=i.png alt=Image><ul><li>one<li>two<ol><li>deep</ol></ul>\
-            <pre><code class=\"language-rust\">fn main() {\n    x::&lt;y>()\n}\n</code></pre>\
-            <table><tr><th>a<th>b</tr><tr><td>1|2</td><td></td></tr></table>\
-            <script>if (a < b) { '<p>no</p>' }</script><p>End.";
-        assert_eq!(
-            markdown(page),
-            "---\ntitle: \"A page\"\ndescription: \"What it \\\"says\\\"\"\nlang: \"de\"\n---\n\n\
-             ## One & two {#one}\n\nSome **bold** text with a [link](../x.html#y), `a*b` and 1 \\< 2.\n\n\
-             Next\nline ![Image](i.png)\n\n- one\n- two\n    1. deep\n\n\
-             ```rust\nfn main() {\n    x::<y>()\n}\n```\n\n\
-             | a | b |\n| --- | --- |\n| 1\\|2 | |\n\nEnd.\n"
-        );
-    }
-
-    #[test]
-    fn a_heading_is_the_title_and_frontmatter_is_kept() {
-        assert_eq!(markdown("<title>Site</title><h1>Page</h1>"), "# Page\n");
-        assert_eq!(markdown("---\ndraft: true\n---\n<p>x"), "---\ndraft: true\n---\nx\n");
-    }
-
-    #[test]
-    fn a_page_of_navigation_only_is_not_empty() {
-        assert_eq!(markdown("<nav><a href=a.html>A</a>"), "[A](a.html)\n");
-        assert_eq!(markdown(""), "");
-        assert_eq!(markdown("plain *text*"), "plain \\*text\\*\n");
-    }
-
-    /// Two megabytes that nest, or make a tree of far more elements than the page has.
-    #[test]
-    fn deep_nesting_costs_no_more_than_its_bytes() {
-        let deep = "<div><b><ul><li><a href=x>".repeat(80_000) + "end";
-        assert!(markdown(&deep).len() < deep.len());
-        let wide: String = (0..60_000).map(|n| format!("<b id={n}>x")).collect();
-        let wide = wide + &"<p>y".repeat(200_000);
-        assert!(markdown(&wide).len() < 2 * wide.len());
-        let tables = "<table><tr><td>".repeat(100_000);
-        assert!(markdown(&tables).len() <= tables.len());
-        assert!(markdown(&"</b></ul></table></pre>".repeat(50_000)).is_empty());
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_page_is_converted(page in "(\\PC|<[a-z]{1,5}[ >]|</[a-z]{1,4}>|<pre>|<td>|<ul>|<li>|\n| ){0,120}") {
-            let text = markdown(&page);
-            proptest::prop_assert!(text.len() <= 16 * page.len() + 200);
-        }
-    }
-}
+mod tests;

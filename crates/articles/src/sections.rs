@@ -149,6 +149,8 @@ struct Reader<'a> {
     depth: usize,
     heading: Option<(u8, String, Option<String>)>,
     paragraph: Option<String>,
+    /// The anchor above the next heading.
+    anchor: Option<String>,
     in_image: bool,
     skipping: bool,
 }
@@ -164,6 +166,7 @@ impl<'a> Reader<'a> {
             depth: 0,
             heading: None,
             paragraph: None,
+            anchor: None,
             in_image: false,
             skipping: false,
         }
@@ -179,8 +182,14 @@ impl<'a> Reader<'a> {
                 Event::Start(tag) => self.start(tag, range),
                 Event::End(tag) => self.end(tag),
                 Event::Text(text) | Event::Code(text) => self.push_text(&text),
-                Event::Html(html) => self.push_text(without_tags(&html).trim()),
-                Event::InlineHtml(html) => self.push_text(&without_tags(&html)),
+                Event::Html(html) => {
+                    self.note_anchor(&html);
+                    self.push_text(without_tags(&html).trim());
+                }
+                Event::InlineHtml(html) => {
+                    self.note_anchor(&html);
+                    self.push_text(&without_tags(&html));
+                }
                 Event::SoftBreak | Event::HardBreak => self.push_text(" "),
                 _ => {}
             }
@@ -199,6 +208,7 @@ impl<'a> Reader<'a> {
                 self.intro(range.start);
                 let markdown = (level as u8, id.map(|id| id.to_string()));
                 let (level, id) = self.headings.remove(&range.start).unwrap_or(markdown);
+                let id = id.or(self.anchor.take());
                 self.heading = Some((level, String::new(), id));
                 let section = Section {
                     id: String::new(),
@@ -277,7 +287,7 @@ impl<'a> Reader<'a> {
 
     fn end_heading(&mut self) {
         let Some((level, title, id)) = self.heading.take() else { return self.break_line() };
-        let title = title.trim().to_owned();
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         let id = self.unique(id.unwrap_or_else(|| anchor(&title)));
         if self.outline.heading.is_none() && level == 1 {
             self.outline.heading = Some(without_macros(&title)).filter(|title| !title.is_empty());
@@ -309,7 +319,28 @@ impl<'a> Reader<'a> {
         self.outline.starts.push((0, 0));
     }
 
+    /// Notes the id of `<a id="…">` in a heading, or on a line of its own, which may be above one.
+    fn note_anchor(&mut self, html: &str) {
+        let Some(id) = anchor_in(html) else { return };
+        match &mut self.heading {
+            Some((_, _, named)) => _ = named.get_or_insert_with(|| id.to_owned()),
+            None if self
+                .outline
+                .plain
+                .rsplit('\n')
+                .next()
+                .is_none_or(|line| line.trim().is_empty()) =>
+            {
+                self.anchor = Some(id.to_owned());
+            }
+            None => {}
+        }
+    }
+
     fn push_text(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.anchor = None;
+        }
         if let Some((_, title, _)) = &mut self.heading {
             title.push_str(text);
         } else if !self.skipping {
@@ -389,6 +420,20 @@ fn anchor(title: &str) -> String {
     let lower = title.trim().to_lowercase();
     let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// The id in `<a id="…">` or `<a name="…">`.
+fn anchor_in(html: &str) -> Option<&str> {
+    let tag = html.trim_start().strip_prefix("<a ")?.split('>').next()?;
+    let value = ["id=", "name="].into_iter().find_map(|name| {
+        let (before, value) = tag.split_once(name)?;
+        (before.is_empty() || before.ends_with(' ')).then_some(value)
+    })?;
+    let id = match value.chars().next()? {
+        quote @ ('"' | '\'') => value[1..].split(quote).next()?,
+        _ => value.split_whitespace().next()?,
+    };
+    Some(id).filter(|id| !id.is_empty() && !id.contains(char::is_whitespace))
 }
 
 /// Removes tags and comments from HTML.

@@ -64,6 +64,31 @@ fn ids_are_unique_anchors() {
 }
 
 #[test]
+fn an_anchor_in_or_above_a_heading_is_its_id() {
+    let outline = markdown(
+        "# T\n\n## One <a name=\"i\"></a>two\n\n<a id=\"custom\"></a>\n## X\n\n<a class=x id='own'></a>\n\n## Y\n\n\
+         Text <a id=\"not\"></a>\n\n## Z <b>bold</b> end\n\n<a id=\"nor\"></a>\ntext\n\n## Ä\n\n\
+         <a href=\"#x\">link</a>\n## W {#given} <a id=\"w\"></a>\n",
+    );
+    let shown = outline.sections.iter().map(|it| format!("{}: {}", it.id, it.title));
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            "t: T",
+            "i: One two",
+            "custom: X",
+            "own: Y",
+            "z-bold-end: Z bold end",
+            "ä: Ä",
+            "w: W {#given}"
+        ]
+    );
+    // The anchor that web sites make of the title leads there, too.
+    let found = find_section(&outline.sections, "one-two").map(|section| section.id.as_str());
+    assert_eq!(found, Some("i"));
+}
+
+#[test]
 fn a_section_is_found_by_id_title_or_anchor() {
     let outline = markdown("# A\n## Why it matters\n");
     for asked in [
