@@ -151,6 +151,8 @@ struct Reader<'a> {
     paragraph: Option<String>,
     /// The anchor above the next heading.
     anchor: Option<String>,
+    /// The block of HTML that is open.
+    html: String,
     in_image: bool,
     skipping: bool,
 }
@@ -167,6 +169,7 @@ impl<'a> Reader<'a> {
             heading: None,
             paragraph: None,
             anchor: None,
+            html: String::new(),
             in_image: false,
             skipping: false,
         }
@@ -183,6 +186,7 @@ impl<'a> Reader<'a> {
                 Event::End(tag) => self.end(tag),
                 Event::Text(text) | Event::Code(text) => self.push_text(&text),
                 Event::Html(html) => {
+                    self.html.push_str(&html);
                     self.note_anchor(&html);
                     self.push_text(without_tags(&html).trim());
                 }
@@ -273,11 +277,14 @@ impl<'a> Reader<'a> {
                 self.depth = self.depth.saturating_sub(1);
                 self.break_line();
             }
-            TagEnd::Item
-            | TagEnd::CodeBlock
-            | TagEnd::HtmlBlock
-            | TagEnd::TableRow
-            | TagEnd::TableHead => {
+            TagEnd::HtmlBlock => {
+                let html = std::mem::take(&mut self.html);
+                if self.outline.heading.is_none() && self.depth == 0 {
+                    self.outline.heading = heading_in(&html);
+                }
+                self.break_line();
+            }
+            TagEnd::Item | TagEnd::CodeBlock | TagEnd::TableRow | TagEnd::TableHead => {
                 self.break_line();
             }
             TagEnd::TableCell => self.push_text(" "),
@@ -434,6 +441,15 @@ fn anchor_in(html: &str) -> Option<&str> {
         _ => value.split_whitespace().next()?,
     };
     Some(id).filter(|id| !id.is_empty() && !id.contains(char::is_whitespace))
+}
+
+/// The text of the first `<h1>` in HTML.
+fn heading_in(html: &str) -> Option<String> {
+    let lower = html.to_ascii_lowercase();
+    let (start, end) = (lower.find("<h1")?, lower.find("</h1>")?);
+    let text = without_tags(html.get(start..end)?);
+    let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(without_macros(&title)).filter(|title| !title.is_empty())
 }
 
 /// Removes tags and comments from HTML.

@@ -178,6 +178,22 @@ fn title_and_description_come_from_the_text() {
 }
 
 #[test]
+fn a_heading_in_html_is_a_title() {
+    for (text, title) in [
+        ("<h1>Zappy</h1>\n\n# Install\n", Some("Zappy")),
+        (
+            "<div>\n<h1 align=\"center\">\n  <img src=x.png>\n  <b>Zappy</b>\n  server\n</h1>\n</div>\n\n## Install\n",
+            Some("Zappy server"),
+        ),
+        ("# First\n\n<h1>Zappy</h1>\n", Some("First")),
+        ("<h1><img src=x.png></h1>\n\n# Install\n", Some("Install")),
+        ("</h1><h1>\n", None),
+    ] {
+        assert_eq!(markdown(text).heading.as_deref(), title, "{text}");
+    }
+}
+
+#[test]
 fn mdx_imports_are_not_text() {
     let text = "import { Note } from './note'\nexport const x = 1\n\n# T\n\n<Note kind=\"tip\">\n\nInside the note.\n\n</Note>\n";
     let outline = Outline::read(text, Format::Mdx);
