@@ -14,6 +14,7 @@ mod outgoing; // requests to other servers, for observers
 mod registry; // replaces the snapshot, notifies listeners
 mod schema; // checking of arguments and results
 mod source; // the `Source` trait, its calls and answers
+mod watching; // watched resources, and sources that are told of them
 
 pub use access::{Access, AddedSource};
 pub use catalog::{Catalog, FoundResource, List, ToolEntry};

@@ -5,7 +5,6 @@
 mod status; // the status of each source, for operators
 mod why; // why a caller sees a tool, or does not
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,13 +20,14 @@ use crate::access::{Access, AddedSource};
 use crate::catalog::{Catalog, CheckedOffer};
 use crate::figures::LinkEnd;
 use crate::source::{BadOffer, Closing, Report, Source, SourceHandle, StartError, Starting};
+use crate::watching::Watching;
 
 /// The sources, and the current catalog of their offers.
 pub struct Registry {
     current: ArcSwap<Catalog>,
     sources: Mutex<Sources>,
     /// Watched resources, by URI.
-    watched: Mutex<HashMap<Box<str>, Watched>>,
+    watching: Watching,
     on_change: Mutex<Option<Listener>>,
     on_link_end: OnceLock<LinkListener>,
     server: Raw,
@@ -70,12 +70,6 @@ struct Entry {
     current: u64,
 }
 
-/// The number of watchers of a resource, and its source.
-struct Watched {
-    count: usize,
-    source: Option<Arc<dyn Source>>,
-}
-
 /// Names a source that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceId(u64);
@@ -103,7 +97,7 @@ impl Registry {
         Arc::new(Self {
             current: ArcSwap::from_pointee(empty),
             sources: Mutex::default(),
-            watched: Mutex::default(),
+            watching: Watching::default(),
             on_change: Mutex::default(),
             on_link_end: OnceLock::new(),
             server,
@@ -269,38 +263,7 @@ impl Registry {
 
     /// Adds a watcher of a resource. Its source is notified of the first one.
     pub fn watch(&self, uri: &str) {
-        let mut watched = lock(&self.watched);
-        let entry = watched.entry(uri.into()).or_insert(Watched { count: 0, source: None });
-        entry.count += 1;
-        if entry.count > 1 {
-            return;
-        }
-        entry.source = self.provider_of_resource(uri);
-        let source = entry.source.clone();
-        drop(watched);
-        if let Some(source) = source {
-            source.watch(uri);
-        }
-    }
-
-    /// Notifies sources of watched resources that have moved to or from them with the current
-    /// catalog.
-    fn rewatch(&self) {
-        let mut moved = Vec::new();
-        for (uri, entry) in lock(&self.watched).iter_mut() {
-            let now = self.provider_of_resource(uri);
-            if now.as_ref().map(Arc::as_ptr) != entry.source.as_ref().map(Arc::as_ptr) {
-                moved.push((uri.clone(), std::mem::replace(&mut entry.source, now.clone()), now));
-            }
-        }
-        for (uri, before, now) in moved {
-            if let Some(source) = before {
-                source.unwatch(&uri);
-            }
-            if let Some(source) = now {
-                source.watch(&uri);
-            }
-        }
+        self.watching.add(uri, || self.provider_of_resource(uri));
     }
 
     fn provider_of_resource(&self, uri: &str) -> Option<Arc<dyn Source>> {
@@ -309,14 +272,7 @@ impl Registry {
 
     /// Removes a watcher of a resource. Its source is notified when the last one is gone.
     pub fn unwatch(&self, uri: &str) {
-        let mut watched = lock(&self.watched);
-        let Some(entry) = watched.get_mut(uri) else { return };
-        entry.count -= 1;
-        let last = if entry.count == 0 { watched.remove(uri) } else { None };
-        drop(watched);
-        if let Some(source) = last.and_then(|watched| watched.source) {
-            source.unwatch(uri);
-        }
+        self.watching.remove(uri);
     }
 
     /// Calls `listener` at every change. It replaces the previous listener.
@@ -403,7 +359,7 @@ impl Registry {
         let new = Arc::new(catalog);
         let old = self.current.swap(new.clone());
         drop(sources);
-        self.rewatch();
+        self.watching.update(|uri| self.provider_of_resource(uri));
         let topics = [
             (Topic::Tools, old.tools() != new.tools()),
             (Topic::Prompts, old.prompts() != new.prompts()),

@@ -6,14 +6,14 @@
 mod plain; // the schemas of most tools, without a tree
 mod work; // the work that a schema can cause
 
-use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use jsonschema::{Draft, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use sabir_wire::Raw;
 use serde_json::Value;
 
 use self::plain::Plain;
+use self::work::{MAX_NESTED_WORK, MAX_WORK, Work};
 
 /// A compiled schema.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Checker {
     plain: Option<Plain>,
     schema: Raw,
     draft: Draft,
+    /// `None` if the schema is plain: then each value is checked once.
+    work: Option<Work>,
     /// Compiled on first use, or at once if only compiling shows whether the schema is valid.
     validator: OnceLock<Result<Validator, String>>,
 }
@@ -42,7 +44,7 @@ pub enum BadSchema {
     #[error("it has more than {} values", Checker::MAX_NODES)]
     TooLarge,
     /// It checks the same value too often.
-    #[error("it checks the same value more than {} times", work::MAX_WORK)]
+    #[error("it checks the same value more than {MAX_WORK} times")]
     TooMuchWork,
     /// It breaks the rules of its dialect, or refers to something outside.
     #[error("{0}")]
@@ -105,17 +107,14 @@ impl Checker {
                 _ => return Err(BadSchema::Dialect(uri.to_owned())),
             },
         };
-        let checker = Self {
-            plain: Plain::compile(value),
-            schema: schema.clone(),
-            draft,
-            validator: OnceLock::new(),
+        let plain = Plain::compile(value);
+        let work = match &plain {
+            Some(_) => None,
+            None => Some(Work::of(value).ok_or(BadSchema::TooMuchWork)?),
         };
-        // A plain schema checks each value once.
+        let checker =
+            Self { plain, schema: schema.clone(), draft, work, validator: OnceLock::new() };
         if checker.plain.is_none() {
-            if work::is_too_much(value) {
-                return Err(BadSchema::TooMuchWork);
-            }
             checker.validator().map_err(|reason| BadSchema::Invalid(reason.to_owned()))?;
         }
         Ok(checker)
@@ -124,7 +123,9 @@ impl Checker {
     fn validator(&self) -> Result<&Validator, &str> {
         let build = || {
             let schema: Value = self.schema.read().map_err(|error| error.to_string())?;
+            let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS);
             let options = jsonschema::options().with_draft(self.draft).with_retriever(Nowhere);
+            let options = options.with_pattern_options(patterns);
             options.build(&schema).map_err(|error| error.to_string())
         };
         self.validator.get_or_init(build).as_ref().map_err(String::as_str)
@@ -135,24 +136,45 @@ impl Checker {
         if self.plain.as_ref().and_then(|plain| plain.accepts(value.text())).is_some() {
             return Ok(());
         }
+        let is_long = value.text().len() > MAX_EXPLAINED_LENGTH;
         let value: Value = value.read().map_err(|error| error.to_string())?;
+        let depth = work::depth(&value);
+        let work = self.work.as_ref().map_or(1, |work| work.at(depth));
+        if work > MAX_NESTED_WORK {
+            return Err(format!("the value is nested too deeply for its schema ({depth} levels)"));
+        }
         let validator = self.validator()?;
         if validator.is_valid(&value) {
             return Ok(());
         }
-        let mut reasons = String::new();
-        for error in validator.iter_errors(&value).take(Self::MAX_REASONS) {
-            let place = error.instance_path().to_string();
-            let separator = if reasons.is_empty() { "" } else { "; " };
-            let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
-            // Writing into a string cannot fail.
-            let _ = write!(reasons, "{separator}{place}{}", shortened(&error.to_string()));
-        }
-        Err(reasons)
+        // The validator collects all mistakes of all alternatives before it returns the first.
+        Err(match (work > MAX_EXPLAINED_WORK, is_long) {
+            (true, _) => "the value does not match the schema".to_owned(),
+            (false, true) => validator.validate(&value).err().map(reason).unwrap_or_default(),
+            (false, false) => {
+                let reasons = validator.iter_errors(&value).take(Self::MAX_REASONS).map(reason);
+                reasons.collect::<Vec<_>>().join("; ")
+            }
+        })
     }
 
     /// Mistakes in one error.
     const MAX_REASONS: usize = 5;
+}
+
+/// Steps of a regular expression for one text. Most need no more than the text is long.
+const MAX_BACKTRACKS: usize = 10_000;
+
+/// How often a part of a value may be checked, and how long the value may be, in bytes, for an error
+/// that names all mistakes.
+const MAX_EXPLAINED_WORK: u64 = 256;
+const MAX_EXPLAINED_LENGTH: usize = 32 << 10;
+
+/// A mistake with its place.
+fn reason(error: ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
+    format!("{place}{}", shortened(&error.to_string()))
 }
 
 /// A reason quotes the invalid value, which may be long.

@@ -223,6 +223,7 @@ mod handle; // a server that serves, and can be changed meanwhile
 mod server; // a server before it serves
 #[cfg(feature = "client")]
 pub mod client; // a client for any server
+pub mod source; // what a source of your own needs
 pub mod test; // a client in memory
 
 pub use handle::{Handle, ServeError};
@@ -236,9 +237,10 @@ pub use sabir_sources::function::{Context, Elicited, Error, Handler, IntoReply, 
 pub use sabir_sources::function::{PromptFunction, ResourceFunction, ToolFunction};
 pub use sabir_tasks::{DiskStore, StoreError, TaskLimits, TaskRecord, TaskStore};
 pub use sabir_transports::http::{
-    AcmeSettings, Authenticate, BindError, CertificateEvent, ClientCertificates, HttpService,
-    Limits as HttpLimits, Listener, NamedToken, Peer, Server as HttpServer, ServerCertificate,
-    Settings as HttpSettings, Tls, TlsError, TlsListener, TlsSettings, Token,
+    AcmeSettings, Authenticate, Authenticating, BindError, CertificateEvent, ClientCertificates,
+    Denied, Document, HttpService, Limits as HttpLimits, Listener, NamedToken, Peer,
+    Server as HttpServer, ServerCertificate, Settings as HttpSettings, Tls, TlsError, TlsListener,
+    TlsSettings, Token,
 };
 pub use sabir_wire::types::{
     Annotations, ClientCapabilities, Completion, Content, Elicit, Icon, Implementation, Level,

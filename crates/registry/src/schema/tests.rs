@@ -195,3 +195,44 @@ fn a_reason_does_not_quote_a_book() {
     let reason = check(schema, &format!(r#"{{"a":"{book}"}}"#)).unwrap_err();
     assert!(reason.len() < 400 && reason.ends_with(r#"is not of type "number""#), "{reason}");
 }
+
+#[test]
+fn a_schema_that_refers_to_itself_checks_deep_values_in_bounded_time() {
+    let twice = |required: [&str; 2]| {
+        let part =
+            |name: &str| json!({ "properties": { "a": { "$ref": "#" } }, "required": [name] });
+        json!({ "type": "object", "anyOf": required.map(part) })
+    };
+    let nested = |depth: usize, inner: &str| {
+        format!("{}{inner}{}", r#"{"a":"#.repeat(depth), "}".repeat(depth))
+    };
+    let began = std::time::Instant::now();
+    for schema in [twice(["x", "y"]), twice(["a", "a"])] {
+        // A few levels are explained, more are only refused, and many are not tried.
+        let explained = check(schema.clone(), &nested(3, "1")).unwrap_err();
+        assert!(explained.contains("is not valid under any of the schemas"), "{explained}");
+        let refused = check(schema.clone(), &nested(11, "1")).unwrap_err();
+        assert_eq!(refused, "the value does not match the schema");
+        let untried = check(schema, &nested(60, "1")).unwrap_err();
+        assert_eq!(untried, "the value is nested too deeply for its schema (60 levels)");
+    }
+    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    // One reference per level checks each value once.
+    let list = json!({
+        "type": "object",
+        "properties": { "next": { "anyOf": [{ "$ref": "#" }, { "type": "null" }] } },
+        "additionalProperties": false,
+    });
+    let deep = format!("{}null{}", r#"{"next":"#.repeat(60), "}".repeat(60));
+    assert_eq!(check(list, &deep), Ok(()));
+}
+
+#[test]
+fn one_mistake_of_a_long_value_is_named() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": { "type": "array", "items": { "type": "string" } } },
+    });
+    let long = format!(r#"{{"a":[{}1]}}"#, "1,".repeat(MAX_EXPLAINED_LENGTH));
+    assert_eq!(check(schema, &long).unwrap_err(), r#"`/a/0`: 1 is not of type "string""#);
+}

@@ -1,8 +1,8 @@
 //! The work that a schema can cause for one value.
 //!
 //! References let a short schema cause much work: twenty definitions, each of which refers twice to
-//! the next, check a value a million times. Only repeated checks of the same value count; checks of
-//! nested values are bounded by the value.
+//! the next, check a value a million times; so does a schema that refers twice to itself for a member,
+//! with a value that is twenty deep. Repeated checks of the same part of a value are counted.
 
 use std::collections::HashMap;
 
@@ -11,6 +11,13 @@ use serde_json::Value;
 /// The limit of checks of one value.
 pub(super) const MAX_WORK: u64 = 10_000;
 
+/// The limit of checks of one part of a nested value: about a tenth of a second. It is an upper bound,
+/// which counts alternatives for different members as if all were for the same one.
+pub(super) const MAX_NESTED_WORK: u64 = 100_000;
+
+/// The deepest value that is measured: no message is deeper.
+const MAX_VALUE_DEPTH: usize = 128;
+
 /// The longest chain of references.
 const MAX_CHAIN: usize = 200;
 
@@ -18,24 +25,160 @@ const MAX_CHAIN: usize = 200;
 /// too much work.
 const MAX_IDS: usize = 500;
 
-/// Whether any part of the schema checks a value too often.
-pub(super) fn is_too_much(schema: &Value) -> bool {
-    let (ids, anchors, known) = (vec![(None, schema)], Vec::new(), HashMap::new());
-    let mut measure = Measure { ids, anchors, known };
-    measure.find_names(schema);
-    measure.ids.len() > MAX_IDS || measure.any_too_much(schema)
+/// How often a schema checks one value.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// The limit for values of each depth, from 0 on; the last one is for all deeper values.
+    by_depth: Vec<u64>,
 }
 
-struct Measure<'a> {
+impl Work {
+    /// Measures a schema. `None` if some part of it checks a value too often.
+    pub(super) fn of(schema: &Value) -> Option<Self> {
+        let graph = Graph::of(schema)?;
+        let in_place = graph.sums(|_| 1);
+        if in_place.iter().any(|work| *work > MAX_WORK) {
+            return None;
+        }
+        let mut work = in_place.clone();
+        let mut by_depth = vec![work.first().copied().unwrap_or(1)];
+        for _ in 0..MAX_VALUE_DEPTH {
+            let below = graph.sums(|node| node.nested.most(&work));
+            let next: Vec<u64> =
+                below.iter().zip(&in_place).map(|(below, here)| *below.max(here)).collect();
+            if next == work {
+                break;
+            }
+            by_depth.push(next.first().copied().unwrap_or(1));
+            work = next;
+        }
+        Some(Self { by_depth })
+    }
+
+    /// How often one part of a value with this depth can be checked.
+    pub(super) fn at(&self, depth: usize) -> u64 {
+        self.by_depth.get(depth).or(self.by_depth.last()).copied().unwrap_or(1)
+    }
+}
+
+/// The depth of a value: 0 without members or items.
+pub(super) fn depth(value: &Value) -> usize {
+    inner(value).map(|part| 1 + depth(part)).max().unwrap_or(0)
+}
+
+/// The objects of a schema, by number; the first is the root.
+struct Graph {
+    nodes: Vec<Node>,
+}
+
+/// A part of a schema, and the parts that it uses.
+#[derive(Default)]
+struct Node {
+    /// Those that check the same value.
+    in_place: Vec<usize>,
+    /// The schemas that each reference may name.
+    references: Vec<Vec<usize>>,
+    /// Those that check members and items of the value.
+    nested: Nested,
+}
+
+/// The parts that check nested values: one of `one_of` checks a value, and all of `all_of` may.
+#[derive(Default)]
+struct Nested {
+    one_of: Vec<usize>,
+    all_of: Vec<usize>,
+}
+
+impl Nested {
+    fn most(&self, work: &[u64]) -> u64 {
+        let one = self.one_of.iter().map(|part| work[*part]).max().unwrap_or(0);
+        self.all_of.iter().fold(one, |sum, part| sum.saturating_add(work[*part]))
+    }
+}
+
+impl Graph {
+    /// `None` if the schema has too many ids.
+    fn of(schema: &Value) -> Option<Self> {
+        let mut names =
+            Names { ids: vec![(None, schema)], anchors: Vec::new(), numbers: HashMap::new() };
+        let mut objects = Vec::new();
+        names.find(schema, &mut objects);
+        if names.ids.len() > MAX_IDS {
+            return None;
+        }
+        let number = |part: &Value| names.numbers.get(&std::ptr::from_ref(part)).copied();
+        let node = |object: &&Value| Node {
+            in_place: tried_in_place(object).filter_map(number).collect(),
+            references: REFERENCES
+                .iter()
+                .filter_map(|key| object.get(key)?.as_str())
+                .map(|name| names.targets(name).into_iter().filter_map(number).collect())
+                .collect(),
+            nested: Nested {
+                one_of: one_of_nested(object).filter_map(number).collect(),
+                all_of: all_of_nested(object).filter_map(number).collect(),
+            },
+        };
+        Some(Self { nodes: objects.iter().map(node).collect() })
+    }
+
+    /// For each node the sum of `own` over all nodes that check the same value.
+    fn sums(&self, own: impl Fn(&Node) -> u64) -> Vec<u64> {
+        let mut known = vec![State::Unknown; self.nodes.len()];
+        (0..self.nodes.len()).map(|node| self.sum(node, &own, &mut known, MAX_CHAIN)).collect()
+    }
+
+    fn sum(
+        &self,
+        at: usize,
+        own: &impl Fn(&Node) -> u64,
+        known: &mut [State],
+        chain: usize,
+    ) -> u64 {
+        match known[at] {
+            State::Known(sum) => return sum,
+            // It refers to itself without going deeper: the validator detects that.
+            State::Running => return 0,
+            State::Unknown => {}
+        }
+        let Some(chain) = chain.checked_sub(1) else { return u64::MAX };
+        known[at] = State::Running;
+        let node = &self.nodes[at];
+        let mut sum = own(node);
+        for part in &node.in_place {
+            sum = sum.saturating_add(self.sum(*part, own, known, chain));
+        }
+        for targets in &node.references {
+            let most = targets.iter().map(|target| self.sum(*target, own, known, chain)).max();
+            sum = sum.saturating_add(most.unwrap_or_default());
+        }
+        known[at] = State::Known(sum);
+        sum
+    }
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Unknown,
+    Running,
+    Known(u64),
+}
+
+/// The parts of a schema that references can name.
+struct Names<'a> {
     /// The root and all schemas with an `$id`, each with the comparable part of the id.
     ids: Vec<(Option<&'a str>, &'a Value)>,
     anchors: Vec<(&'a str, &'a Value)>,
-    /// By address; `None` while it is being measured.
-    known: HashMap<*const Value, Option<u64>>,
+    /// The numbers of objects, by address.
+    numbers: HashMap<*const Value, usize>,
 }
 
-impl<'a> Measure<'a> {
-    fn find_names(&mut self, schema: &'a Value) {
+impl<'a> Names<'a> {
+    fn find(&mut self, schema: &'a Value, objects: &mut Vec<&'a Value>) {
+        if schema.is_object() {
+            self.numbers.insert(schema, objects.len());
+            objects.push(schema);
+        }
         let text = |key: &str| schema.get(key).and_then(Value::as_str);
         self.anchors.extend(
             ["$anchor", "$dynamicAnchor"].iter().filter_map(|key| Some((text(key)?, schema))),
@@ -47,35 +190,7 @@ impl<'a> Measure<'a> {
                 None => self.ids.push((last_segment(id), schema)),
             }
         }
-        inner(schema).for_each(|part| self.find_names(part));
-    }
-
-    fn any_too_much(&mut self, schema: &'a Value) -> bool {
-        self.work(schema, MAX_CHAIN) > MAX_WORK || inner(schema).any(|part| self.any_too_much(part))
-    }
-
-    /// The number of times that this schema checks its value.
-    fn work(&mut self, schema: &'a Value, chain: usize) -> u64 {
-        let place: *const Value = schema;
-        match self.known.get(&place) {
-            Some(Some(known)) => return *known,
-            // It refers to itself: the validator detects that.
-            Some(None) => return 0,
-            None => {}
-        }
-        let Some(chain) = chain.checked_sub(1) else { return u64::MAX };
-        self.known.insert(place, None);
-        let mut work: u64 = 1;
-        for part in tried_in_place(schema) {
-            work = work.saturating_add(self.work(part, chain));
-        }
-        for reference in REFERENCES.iter().filter_map(|key| schema.get(key)?.as_str()) {
-            let targets = self.targets(reference).into_iter();
-            let most = targets.map(|target| self.work(target, chain)).max();
-            work = work.saturating_add(most.unwrap_or_default());
-        }
-        self.known.insert(place, Some(work));
-        work
+        inner(schema).for_each(|part| self.find(part, objects));
     }
 
     /// The schemas that a reference may name. An unknown one is left to the validator, which
@@ -108,6 +223,23 @@ fn tried_in_place(schema: &Value) -> impl Iterator<Item = &Value> {
         ["dependentSchemas", "dependencies"].iter().filter_map(|key| schema.get(key)?.as_object());
     let single = ["not", "if", "then", "else"].iter().filter_map(|key| schema.get(key));
     lists.flatten().chain(maps.flat_map(|map| map.values())).chain(single)
+}
+
+/// The schemas of which one checks a member or an item.
+fn one_of_nested(schema: &Value) -> impl Iterator<Item = &Value> {
+    let members = schema.get("properties").and_then(Value::as_object);
+    let lists = ["prefixItems", "items"].iter().filter_map(|key| schema.get(key)?.as_array());
+    let single = ["additionalProperties", "items", "additionalItems"];
+    let single = single.into_iter().filter_map(|key| schema.get(key));
+    members.into_iter().flat_map(|map| map.values()).chain(lists.flatten()).chain(single)
+}
+
+/// The schemas that may check a member or an item beside others.
+fn all_of_nested(schema: &Value) -> impl Iterator<Item = &Value> {
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    let single = ["contains", "unevaluatedProperties", "unevaluatedItems"];
+    let single = single.into_iter().filter_map(|key| schema.get(key));
+    patterns.into_iter().flat_map(|map| map.values()).chain(single)
 }
 
 /// The last segment of a URI, which resolving it against a base does not change; `None` if that is

@@ -27,11 +27,11 @@ impl Diary {
 struct Follower(Diary);
 
 impl Source for Follower {
-    fn offer(&self) -> sabir_registry::Offer {
-        sabir_registry::Offer::default()
+    fn offer(&self) -> sabir::source::Offer {
+        sabir::source::Offer::default()
     }
 
-    fn start(&self, _: sabir_registry::SourceHandle) -> sabir_registry::Starting {
+    fn start(&self, _: sabir::source::SourceHandle) -> sabir::source::Starting {
         let diary = self.0.clone();
         Box::pin(async move {
             diary.write("started");
@@ -39,7 +39,7 @@ impl Source for Follower {
         })
     }
 
-    fn close(&self, _: Duration) -> sabir_registry::Closing {
+    fn close(&self, _: Duration) -> sabir::source::Closing {
         let diary = self.0.clone();
         Box::pin(async move { diary.write("closed") })
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::SystemTime;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use http::Version;
 use sabir_budget::memory;
 use sabir_wire::Caller;
@@ -204,17 +204,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<S> {
         self.meanwhile(reply).await.map(Answer::Now)
     }
 
-    /// Waits for a future of a request, and reads ahead meanwhile. `None` if the peer disconnects.
+    /// Waits for a future of a request, and reads ahead meanwhile. `None` if the peer disconnects,
+    /// which is noticed unless it has sent [`MAX_REQUEST`] bytes of further requests.
     async fn meanwhile<T>(&mut self, mut wanted: impl Future<Output = T> + Unpin) -> Option<T> {
         if self.flush().await.is_err() {
             return None;
         }
         let mut ahead = BytesMut::new();
+        // Requests that were read ahead before count, too.
+        let room = MAX_REQUEST.saturating_sub(self.read.len());
         let wanted = loop {
+            let left = room.saturating_sub(ahead.len());
+            let mut rest = (&mut ahead).limit(left);
             tokio::select! {
                 biased;
                 wanted = &mut wanted => break wanted,
-                read = self.socket.read_buf(&mut ahead), if ahead.len() < MAX_REQUEST => {
+                read = self.socket.read_buf(&mut rest), if left > 0 => {
                     if read.unwrap_or(0) == 0 {
                         return None;
                     }

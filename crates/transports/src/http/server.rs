@@ -204,6 +204,9 @@ where
     }
 }
 
+/// Requests of one HTTP/2 connection at once. RFC 9113 asks for no fewer.
+const MAX_STREAMS: u32 = 100;
+
 /// How hyper serves.
 pub(super) struct Hyper {
     /// HTTP/1.1. Not a `Builder` for both, which would look for HTTP/2 in the middle of a
@@ -223,7 +226,10 @@ impl Hyper {
         let mut one = http1::Builder::new();
         one.header_read_timeout(None).max_buf_size(most);
         let head = u32::try_from(limits.head).unwrap_or(u32::MAX);
-        any.http2().timer(TokioTimer::new()).max_header_list_size(head);
+        any.http2()
+            .timer(TokioTimer::new())
+            .max_header_list_size(head)
+            .max_concurrent_streams(MAX_STREAMS);
         Self { one, any }
     }
 }

@@ -218,15 +218,20 @@ impl Drop for InFlight {
     }
 }
 
+/// What an open stream costs beside the messages that wait in it, in bytes.
+const STREAM_COST: usize = 16 << 10;
+
 /// An open event stream or WebSocket, counted.
 pub(crate) struct OpenStream {
     in_flight: InFlight,
+    /// One HTTP/2 connection can have many.
+    _memory: Hold,
 }
 
 impl OpenStream {
     pub(crate) fn open(in_flight: InFlight) -> Self {
         in_flight.state().streams.fetch_add(1, Ordering::Relaxed);
-        Self { in_flight }
+        Self { in_flight, _memory: memory().take_anyway(STREAM_COST) }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
