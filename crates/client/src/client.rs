@@ -482,9 +482,11 @@ impl From<Announcement> for ClientEvent {
     fn from(announcement: Announcement) -> Self {
         match announcement {
             Announcement::Changed(topic) => Self::Changed(topic),
-            Announcement::Log(message) => Self::Log(message),
+            Announcement::Log { calls, message } => Self::Log { calls, message },
             Announcement::Question(handle) => Self::Question(Asked(handle)),
-            Announcement::Notification { method, params } => Self::Notification { method, params },
+            Announcement::Notification { calls, method, params } => {
+                Self::Notification { calls, method, params }
+            }
         }
     }
 }

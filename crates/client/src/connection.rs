@@ -26,7 +26,7 @@ use self::incoming::{Incoming, open_link};
 use crate::config::ClientConfig;
 use crate::conversation::{Beginning, Conversation};
 use crate::error::{CallError, OpenError};
-use crate::io::{CallKey, Input, Order, Outgoing, Output, ServerInfo};
+use crate::io::{CallKey, Input, Order, Outgoing, Output, ServerInfo, only};
 use crate::link::{Inbox, Link, Transport};
 use crate::request::CallRequest;
 
@@ -42,9 +42,9 @@ const MAX_REPLIES: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Announcement {
     Changed(Topic),
-    Log(LogMessage),
+    Log { calls: Vec<CallKey>, message: LogMessage },
     Question(QuestionHandle),
-    Notification { method: String, params: Option<Raw> },
+    Notification { calls: Vec<CallKey>, method: String, params: Option<Raw> },
 }
 
 pub(crate) type Announce = Box<dyn Fn(Announcement) + Send + Sync>;
@@ -295,7 +295,6 @@ impl Connection {
                 let (withdraw, withdrawn) = watch::channel(false);
                 core.questions.insert(question.clone(), withdraw);
                 let connection = self.this.clone();
-                let certain = if let [call] = calls[..] { Some(call) } else { None };
                 let handle = QuestionHandle {
                     asked: Some(asked),
                     id: question,
@@ -303,7 +302,7 @@ impl Connection {
                     withdrawn,
                     connection,
                 };
-                match certain.and_then(|call| core.calls.get(&call)) {
+                match core.waiter(&handle.calls) {
                     // The destructor of a refused question answers it; it needs this lock.
                     Some(waiter) => {
                         if let Err(refused) = waiter.tell(Notice::Question(handle)) {
@@ -318,19 +317,18 @@ impl Connection {
                     withdraw.send_replace(true);
                 }
             }
-            Output::Log { call, message } => {
-                match call.filter(|call| core.calls.contains_key(call)) {
-                    Some(call) => core.notice(call, Notice::Log(message)),
-                    None => announcements.push(Announcement::Log(message)),
-                }
-            }
+            Output::Log { calls, message } => match core.waiter(&calls) {
+                // The queue is full, or the holder has dropped the call.
+                Some(waiter) => drop(waiter.tell(Notice::Log(message))),
+                None => announcements.push(Announcement::Log { calls, message }),
+            },
             Output::Changed(topic) => announcements.push(Announcement::Changed(topic)),
-            Output::Notification { call, method, params } => {
+            Output::Notification { calls, method, params } => {
                 let method = method.name().to_owned();
-                match call.filter(|call| core.calls.contains_key(call)) {
-                    Some(call) => core.notice(call, Notice::Notification { method, params }),
+                match core.waiter(&calls) {
+                    Some(waiter) => drop(waiter.tell(Notice::Notification { method, params })),
                     None => {
-                        announcements.push(Announcement::Notification { method, params });
+                        announcements.push(Announcement::Notification { calls, method, params });
                     }
                 }
             }
@@ -388,6 +386,11 @@ impl Core {
             // The queue is full, or the holder has dropped the call.
             let _ = waiter.tell(notice);
         }
+    }
+
+    /// The holder of the only one of some calls.
+    fn waiter(&self, calls: &[CallKey]) -> Option<&Waiter> {
+        only(calls).and_then(|call| self.calls.get(&call))
     }
 
     /// The call on whose behalf a call is made, by its number for the tap; 0 for none.

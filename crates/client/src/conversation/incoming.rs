@@ -12,7 +12,7 @@ use sabir_wire::{Method, Page, Problem, Raw, Request};
 use super::opening::Phase;
 use super::{Conversation, Listing, Running};
 use crate::error::CallError;
-use crate::io::{CallKey, LinkKind, Output};
+use crate::io::{CallKey, LinkKind, Output, only};
 use crate::request::RequestBody;
 
 impl Conversation {
@@ -194,14 +194,9 @@ impl Conversation {
         let calls: Vec<CallKey> = match exchange.filter(|call| self.calls.contains_key(&call.id()))
         {
             Some(call) => vec![call],
-            None => {
-                let may_ask = self.calls.values().filter(|running| running.request.may_ask());
-                let mut calls: Vec<_> = may_ask.map(|running| running.key).collect();
-                calls.sort_unstable();
-                calls
-            }
+            None => self.candidates(),
         };
-        let certain = if let [call] = calls[..] { Some(call) } else { None };
+        let certain = only(&calls);
         if let Some(running) = certain.and_then(|call| self.calls.get_mut(&call.id())) {
             // A person may take until the maximum time of the call.
             running.deadline = None;
@@ -231,7 +226,6 @@ impl Conversation {
         params: Option<Raw>,
         out: &mut Vec<Output>,
     ) {
-        let call = exchange.or_else(|| self.only_call());
         let read = match ServerNotification::read(&method, params.as_ref()) {
             Ok(read) => read,
             Err(error) => {
@@ -247,7 +241,10 @@ impl Conversation {
                 }
                 out.push(Output::Progress { call: running.key, progress });
             }
-            Some(ServerNotification::Log(message)) => out.push(Output::Log { call, message }),
+            Some(ServerNotification::Log(message)) => {
+                let calls = exchange.map_or_else(|| self.candidates(), |call| vec![call]);
+                out.push(Output::Log { calls, message });
+            }
             Some(ServerNotification::Changed(changed)) => out.push(Output::Changed(changed.topic)),
             Some(ServerNotification::Acknowledged(ref acknowledged)) => {
                 let id = read.as_ref().and_then(ServerNotification::subscription);
@@ -267,17 +264,18 @@ impl Conversation {
                 }
             }
             Some(ServerNotification::ElicitationComplete(_)) | None => {
-                out.push(Output::Notification { call, method, params });
+                let calls = exchange.map_or_else(|| self.candidates(), |call| vec![call]);
+                out.push(Output::Notification { calls, method, params });
             }
         }
     }
 
-    fn only_call(&self) -> Option<CallKey> {
-        let mut may_ask = self.calls.values().filter(|running| running.request.may_ask());
-        match (may_ask.next(), may_ask.next()) {
-            (Some(running), None) => Some(running.key),
-            _ => None,
-        }
+    /// The calls that a message which names none can belong to.
+    fn candidates(&self) -> Vec<CallKey> {
+        let may_ask = self.calls.values().filter(|running| running.request.may_ask());
+        let mut calls: Vec<_> = may_ask.map(|running| running.key).collect();
+        calls.sort_unstable();
+        calls
     }
 
     pub(super) fn on_failure(

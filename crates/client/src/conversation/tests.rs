@@ -168,7 +168,10 @@ impl Player {
                     of.trim_end().to_owned()
                 }
                 Output::Withdraw(question) => format!("withdraw {question}"),
-                Output::Log { call, .. } => format!("log {:?}", call.map(|call| self.name(call))),
+                Output::Log { calls, .. } => {
+                    let calls: Vec<_> = calls.into_iter().map(|call| self.name(call)).collect();
+                    format!("log of {}", calls.join(" ")).trim_end().to_owned()
+                }
                 Output::Changed(topic) => format!("changed {topic:?}"),
                 Output::Notification { method, .. } => format!("notification {}", method.name()),
             };
@@ -397,7 +400,7 @@ fn notifications_reach_the_owner_and_subscriptions_end() {
         < {"jsonrpc":"2.0","method":"notifications/com.example/new","params":{}}
         ! notification notifications/com.example/new
         < {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}
-        ! log None
+        ! log of
         < {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
         ! failed a the connection ended before the answer came: the server ended it
     "#,

@@ -311,10 +311,10 @@ impl Upstream {
                     self.learn(instance, &server);
                 }
             }
-            ClientEvent::Log(message) => instance.route(Routed::Log(message)),
+            ClientEvent::Log { calls, message } => instance.route(Routed::Log { calls, message }),
             ClientEvent::Question(asked) => instance.route(Routed::Question(asked)),
-            ClientEvent::Notification { method, params } => {
-                instance.route(Routed::Notification { method, params });
+            ClientEvent::Notification { calls, method, params } => {
+                instance.route(Routed::Notification { calls, method, params });
             }
             _ => {}
         }

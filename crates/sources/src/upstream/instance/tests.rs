@@ -113,22 +113,63 @@ async fn a_question_is_not_taken_for_that_of_another_client_while_its_own_call_i
     assert_eq!(heard["id"], "p", "the question waits: {heard}");
 }
 
+fn log() -> Value {
+    let params = json!({ "level": "error", "data": "of ann" });
+    json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
+}
+
+/// The next log message that names no call.
+async fn logged(events: &sabir_client::Events) -> Routed {
+    loop {
+        if let ClientEvent::Log { calls, message } = events.next().await {
+            return Routed::Log { calls, message };
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_comes_before_its_call_is_in_the_table_is_kept_for_it() {
-    let (client, _server) = connected();
+    let (client, mut server) = connected();
+    let events = client.events();
     let instance = Instance::new(client, None, false, None);
-    let log = || {
-        let data = Raw::empty_object();
-        Routed::Notification { method: "notifications/x".to_owned(), params: Some(data) }
-    };
-    let ann = Arc::new(Whose { caller: Caller::local(), conversation: None });
-    let beginning = Beginning::new(&instance, ann);
+    let ann = || Arc::new(Whose { caller: Caller::local(), conversation: None });
+    let beginning = [Beginning::new(&instance, ann()), Beginning::new(&instance, ann())];
+    let starting =
+        async { [instance.client.start(request()).await, instance.client.start(request()).await] };
+    let (_sent, ()) = tokio::join!(starting, server.shake_hands());
     for _ in 0..MAX_ROUTED + 9 {
-        instance.route(log());
+        server.say(log()).await;
+        instance.route(logged(&events).await);
     }
     assert_eq!(instance.lock().early.len(), MAX_ROUTED);
     drop(beginning);
-    assert_eq!(instance.lock().early.len(), 0, "the call was not sent");
+    assert_eq!(instance.lock().early.len(), 0, "the calls were not sent");
+}
+
+#[tokio::test]
+async fn a_log_message_is_not_taken_for_that_of_a_call_that_runs_when_its_own_has_ended() {
+    for (other, is_heard) in [("bob", false), ("ann", true)] {
+        let (client, mut server) = connected();
+        let events = client.events();
+        let instance = Instance::new(client, None, false, None);
+        let (first, second) = (of("ann"), of(other));
+        let begin = instance.begin(request(), &first, None);
+        let (ann, ()) = tokio::join!(begin, server.shake_hands());
+        let mut running = instance.begin(request(), &second, None).await.unwrap();
+        for _ in 0..2 {
+            server.say(log()).await;
+        }
+        let (late, queued) = (logged(&events).await, logged(&events).await);
+        let mut ann = ann.unwrap();
+        // It waits for the call when the call ends.
+        let sender = instance.lock().calls[&ann.key()].sender.clone();
+        sender.try_send(queued).unwrap();
+        assert_eq!(ann.routed().len(), 1);
+        drop(ann);
+        instance.route(late);
+        assert_eq!(running.routed().try_recv().is_ok(), is_heard, "{other}");
+        assert!(running.routed().try_recv().is_err(), "{other}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
