@@ -50,7 +50,7 @@ impl Conversation {
                 }
             }
             Message::Request { id, method, params } => {
-                self.on_request(exchange, id, &method, params.as_ref(), out);
+                self.on_request(now, exchange, id, &method, params.as_ref(), out);
             }
             Message::Notification { method, params } => {
                 self.on_notification(now, exchange, method, params, out);
@@ -97,7 +97,9 @@ impl Conversation {
             return;
         }
         // An answer without a call belongs to a cancelled call, or is a mistake of the server.
-        let Some(running) = self.finish(id, out) else { return };
+        let Some(running) = self.finish(id, out) else {
+            return self.ghosts.retain(|(call, _)| call.id() != *id);
+        };
         let call = running.key;
         let result = match result {
             Err(error) => Err(CallError::Rpc(error)),
@@ -173,6 +175,7 @@ impl Conversation {
 
     fn on_request(
         &mut self,
+        now: Instant,
         exchange: Option<CallKey>,
         id: Id,
         method: &Method,
@@ -194,8 +197,13 @@ impl Conversation {
         let calls: Vec<CallKey> = match exchange.filter(|call| self.calls.contains_key(&call.id()))
         {
             Some(call) => vec![call],
-            None => self.candidates(),
+            None => self.candidates(now),
         };
+        let is_running = |call: &CallKey| self.calls.contains_key(&call.id());
+        if !calls.is_empty() && !calls.iter().any(is_running) {
+            let problem = Problem::Internal("the call that asks has ended".into());
+            return self.respond(&id, Err(problem.to_error()), out);
+        }
         let certain = only(&calls);
         if let Some(running) = certain.and_then(|call| self.calls.get_mut(&call.id())) {
             // A person may take until the maximum time of the call.
@@ -242,7 +250,7 @@ impl Conversation {
                 out.push(Output::Progress { call: running.key, progress });
             }
             Some(ServerNotification::Log(message)) => {
-                let calls = exchange.map_or_else(|| self.candidates(), |call| vec![call]);
+                let calls = exchange.map_or_else(|| self.candidates(now), |call| vec![call]);
                 out.push(Output::Log { calls, message });
             }
             Some(ServerNotification::Changed(changed)) => out.push(Output::Changed(changed.topic)),
@@ -264,16 +272,17 @@ impl Conversation {
                 }
             }
             Some(ServerNotification::ElicitationComplete(_)) | None => {
-                let calls = exchange.map_or_else(|| self.candidates(), |call| vec![call]);
+                let calls = exchange.map_or_else(|| self.candidates(now), |call| vec![call]);
                 out.push(Output::Notification { calls, method, params });
             }
         }
     }
 
     /// The calls that a message which names none can belong to.
-    fn candidates(&self) -> Vec<CallKey> {
+    fn candidates(&self, now: Instant) -> Vec<CallKey> {
         let may_ask = self.calls.values().filter(|running| running.request.may_ask());
-        let mut calls: Vec<_> = may_ask.map(|running| running.key).collect();
+        let ghosts = self.ghosts.iter().filter(|(_, until)| *until > now).map(|(call, _)| *call);
+        let mut calls: Vec<_> = may_ask.map(|running| running.key).chain(ghosts).collect();
         calls.sort_unstable();
         calls
     }
