@@ -194,11 +194,7 @@ impl Conversation {
         if let Some(problem) = self.refusal(&id, &asked) {
             return self.respond(&id, Err(problem.to_error()), out);
         }
-        let calls: Vec<CallKey> = match exchange.filter(|call| self.calls.contains_key(&call.id()))
-        {
-            Some(call) => vec![call],
-            None => self.candidates(now),
-        };
+        let calls = self.candidates(now, exchange);
         let is_running = |call: &CallKey| self.calls.contains_key(&call.id());
         if !calls.is_empty() && !calls.iter().any(is_running) {
             let problem = Problem::Internal("the call that asks has ended".into());
@@ -234,6 +230,7 @@ impl Conversation {
         params: Option<Raw>,
         out: &mut Vec<Output>,
     ) {
+        let is_gone = exchange.is_some_and(|call| !self.calls.contains_key(&call.id()));
         let read = match ServerNotification::read(&method, params.as_ref()) {
             Ok(read) => read,
             Err(error) => {
@@ -249,8 +246,12 @@ impl Conversation {
                 }
                 out.push(Output::Progress { call: running.key, progress });
             }
+            // The call has ended, and the message belongs to no other.
+            Some(ServerNotification::Log(_) | ServerNotification::ElicitationComplete(_))
+            | None
+                if is_gone => {}
             Some(ServerNotification::Log(message)) => {
-                let calls = exchange.map_or_else(|| self.candidates(now), |call| vec![call]);
+                let calls = self.candidates(now, exchange);
                 out.push(Output::Log { calls, message });
             }
             Some(ServerNotification::Changed(changed)) => out.push(Output::Changed(changed.topic)),
@@ -272,14 +273,17 @@ impl Conversation {
                 }
             }
             Some(ServerNotification::ElicitationComplete(_)) | None => {
-                let calls = exchange.map_or_else(|| self.candidates(now), |call| vec![call]);
+                let calls = self.candidates(now, exchange);
                 out.push(Output::Notification { calls, method, params });
             }
         }
     }
 
-    /// The calls that a message which names none can belong to.
-    fn candidates(&self, now: Instant) -> Vec<CallKey> {
+    /// The calls that a message can belong to: that of its exchange, or all that may ask.
+    fn candidates(&self, now: Instant, exchange: Option<CallKey>) -> Vec<CallKey> {
+        if let Some(call) = exchange {
+            return vec![call];
+        }
         let may_ask = self.calls.values().filter(|running| running.request.may_ask());
         let ghosts = self.ghosts.iter().filter(|(_, until)| *until > now).map(|(call, _)| *call);
         let mut calls: Vec<_> = may_ask.map(|running| running.key).chain(ghosts).collect();

@@ -213,7 +213,7 @@ fn http(script: &str) {
 
 const CANCELLED: &str = r#"> {"jsonrpc":"2.0","method":"notifications/cancelled","params":"…"}"#;
 const ASK: &str = r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#;
-const GONE: &str = r#"> {"jsonrpc":"2.0","id":"q","error":{"code":-32603,"message":"Internal error: the call that asks has ended"}}"#;
+const GONE: &str = r#"> {"jsonrpc":"2.0","id":"q","error":{"code":-32603,"message":"the call that asks has ended"}}"#;
 
 #[test]
 fn a_cancelled_call_may_have_asked_until_it_is_answered() {
@@ -251,6 +251,28 @@ fn a_call_that_took_too_long_may_still_ask() {
         + 600s
         < {ASK}
         ! ask "q" roots/list of"#
+    )));
+}
+
+#[test]
+fn a_message_in_the_exchange_of_an_ended_call_belongs_to_no_other() {
+    let other = r#"{"jsonrpc":"2.0","method":"notifications/other"}"#;
+    let log =
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
+    http(&legacy(&format!(
+        r#": call a
+        > "…"
+        : call b
+        > "…"
+        : cancel a
+        {CANCELLED}
+        ! abort a
+        <a {ASK}
+        {GONE}
+        <a {log}
+        <a {other}
+        <b {log}
+        ! log of b"#
     )));
 }
 
