@@ -1,5 +1,6 @@
 //! One connection to an upstream, and the calls in it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -64,15 +65,17 @@ struct State {
 #[derive(Debug)]
 struct Whose {
     caller: Caller,
-    /// The session of the legacy era. Clients without a token are the same caller, and their sessions
-    /// tell them apart.
+    /// The session of the legacy era. Clients without a token are the same caller, and only their
+    /// sessions tell them apart.
     conversation: Option<u64>,
 }
 
 impl Whose {
-    /// Whether both are one client, as far as can be told.
+    /// Whether both are certainly one client.
     fn is_same_as(&self, other: &Self) -> bool {
-        self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
+        let is_known =
+            self.conversation.is_some() || self.caller.is_vouched_for() || self.caller.is_local();
+        is_known && self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
     }
 }
 
@@ -319,8 +322,8 @@ impl State {
             Routed::Question(asked) => route.can_answer(asked.question()),
             _ => true,
         };
-        let best =
-            candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
+        let best = candidates
+            .max_by_key(|(key, route)| (can_answer(route), !route.is_parked, Reverse(**key)));
         match best {
             Some((_, route)) => Place::Call(route.sender.clone()),
             None if unknown > 0 => Place::Later,

@@ -65,17 +65,17 @@ fn connected() -> (Client, Server) {
     (client, Server { lines: BufReader::new(input).lines(), output })
 }
 
-/// Ann's call runs, the call of `second` is being sent, and the server asks a question. Returns the
-/// question that Ann's call gets, and the next message that the server gets.
-async fn ask(second: &str) -> (Option<Routed>, Value) {
+/// A call of `first` runs, the call of `second` is being sent, and the server asks a question. Returns the
+/// question that the running call gets, and the next message that the server gets.
+async fn ask(first: Caller, second: Caller) -> (Option<Routed>, Value) {
     let (client, mut server) = connected();
     let events = client.events();
     let instance = Instance::new(client, None, false, None);
-    let first = of("ann");
+    let first = Context { caller: first, ..of("") };
     let (begun, ()) = tokio::join!(instance.begin(request(), &first, None), server.shake_hands());
-    let mut ann = begun.unwrap();
+    let mut running = begun.unwrap();
     // Like `begin`, up to the moment before the call is in the table.
-    let client = Arc::new(Whose { caller: Caller::new("issuer", second), conversation: None });
+    let client = Arc::new(Whose { caller: second, conversation: None });
     let beginning = Beginning::new(&instance, client);
     let _sent = instance.client.start(request()).await.unwrap();
     let question = json!({
@@ -90,7 +90,7 @@ async fn ask(second: &str) -> (Option<Routed>, Value) {
     };
     instance.route(Routed::Question(asked));
     drop(beginning);
-    let routed = ann.routed().try_recv().ok();
+    let routed = running.routed().try_recv().ok();
     server.say(json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" })).await;
     let heard = loop {
         let heard = server.hear().await;
@@ -103,14 +103,22 @@ async fn ask(second: &str) -> (Option<Routed>, Value) {
 
 #[tokio::test]
 async fn a_question_is_not_taken_for_that_of_another_client_while_its_own_call_is_being_sent() {
-    let (routed, heard) = ask("bob").await;
-    assert!(routed.is_none(), "{routed:?}");
-    let reason = heard["error"]["message"].as_str().unwrap_or_default();
-    assert!(reason.contains("calls of several callers"), "{heard}");
+    let ann = || Caller::new("issuer", "ann");
+    // Clients without a token cannot be told apart.
+    for (first, second) in
+        [(ann(), Caller::new("issuer", "bob")), (Caller::anonymous(), Caller::anonymous())]
+    {
+        let (routed, heard) = ask(first, second).await;
+        assert!(routed.is_none(), "{routed:?}");
+        let reason = heard["error"]["message"].as_str().unwrap_or_default();
+        assert!(reason.contains("calls of several callers"), "{heard}");
+    }
     // Another call of the same client does not prevent the routing.
-    let (routed, heard) = ask("ann").await;
-    assert!(matches!(routed, Some(Routed::Question(_))), "{routed:?}");
-    assert_eq!(heard["id"], "p", "the question waits: {heard}");
+    for (first, second) in [(ann(), ann()), (Caller::local(), Caller::local())] {
+        let (routed, heard) = ask(first, second).await;
+        assert!(matches!(routed, Some(Routed::Question(_))), "{routed:?}");
+        assert_eq!(heard["id"], "p", "the question waits: {heard}");
+    }
 }
 
 fn log() -> Value {
