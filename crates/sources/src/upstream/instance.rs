@@ -261,9 +261,12 @@ impl Instance {
         was_open
     }
 
-    /// Notes that the link has ended.
+    /// Notes that the link has ended, and the log level with it.
     pub(super) fn on_closed(&self) {
-        let ended = self.lock().link.take();
+        let mut state = self.lock();
+        state.level = None;
+        let ended = state.link.take();
+        drop(state);
         drop(ended);
     }
 

@@ -188,3 +188,12 @@ async fn a_server_that_never_lists_anything_does_not_keep_others_from_being_list
     let listed = super::super::catalog::list(&client, &known, None).await;
     assert!(matches!(listed, Err(CallError::Timeout(_))), "{listed:?}");
 }
+
+#[tokio::test]
+async fn the_log_level_ends_with_the_link() {
+    let (client, _server) = connected();
+    let instance = Instance::new(client, None, false, None);
+    instance.lock().level = Some(Level::Debug);
+    instance.on_closed();
+    assert_eq!(instance.lock().level, None);
+}
