@@ -233,14 +233,16 @@ impl Client {
     }
 
     /// Sets the changes to subscribe to; they arrive as [`ClientEvent::Changed`]. The subscriptions
-    /// are renewed after a reconnection. Legacy servers announce changed lists without a
-    /// subscription.
+    /// are renewed after a reconnection; those to resources open the link. Legacy servers announce
+    /// changed lists without a subscription.
     pub fn watch(&self, filter: SubscriptionFilter) {
         let mut watched = self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner);
         *watched = filter;
         drop(watched);
         self.shared.rewatch.notify_one();
-        self.shared.demand.notify_one();
+        if self.shared.is_watching() {
+            self.shared.demand.notify_one();
+        }
     }
 
     async fn connection(&self) -> Result<(Arc<Connection>, Arc<ServerInfo>), CallError> {
@@ -273,6 +275,9 @@ impl Client {
     }
 }
 
+/// A link that lasts so long was a success, even if no call was answered.
+const LASTING: Duration = Duration::from_secs(10);
+
 /// Opens the link when it is needed, and again, with growing pauses after failures.
 async fn keep(shared: Arc<Shared>) {
     let settings = shared.config.reconnect.clone();
@@ -288,8 +293,13 @@ async fn keep(shared: Arc<Shared>) {
         let reason = match shared.open(&mut era).await {
             Ok(connection) => {
                 shared.state.send_replace(State::Open(connection.clone()));
+                let opened = Instant::now();
                 let reason = shared.follow(&connection).await;
-                failures = if connection.has_answered() { 0 } else { failures + 1 };
+                let was_useful = connection.has_answered() || opened.elapsed() >= LASTING;
+                failures = if was_useful { 0 } else { failures + 1 };
+                // Whoever needs another link says so again after the change of the state.
+                shared.demand.notify_one();
+                shared.demand.notified().await;
                 reason
             }
             Err(reason) => {
@@ -384,9 +394,10 @@ impl Shared {
         }
     }
 
+    /// Whether the link is needed for updates of resources. Lists are read again when it is opened.
     fn is_watching(&self) -> bool {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        *watched != SubscriptionFilter::default()
+        !watched.resource_subscriptions.is_empty()
     }
 
     /// Keeps the subscriptions until the link ends.

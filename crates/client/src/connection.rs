@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// Whether the server has answered a call.
+    /// Whether the server has answered a call that is more than a list.
     pub(crate) fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Relaxed)
     }
@@ -188,7 +188,7 @@ impl Connection {
             }
             room.await;
         }
-        let (waiter, notices) = Waiter::new(request.options.origin);
+        let (waiter, notices) = Waiter::new(request.options.origin, request.may_ask());
         let mut core = self.lock();
         let key = core.conversation.reserve();
         if core.orders.is_some() {
@@ -284,8 +284,9 @@ impl Connection {
     fn tell(&self, core: &mut Core, output: Output, announcements: &mut Vec<Announcement>) {
         match output {
             Output::Finished { call, result } => {
-                self.has_answered.fetch_or(result.is_ok(), Ordering::Relaxed);
                 if let Some(waiter) = core.calls.remove(&call) {
+                    let is_answered = waiter.is_work && result.is_ok();
+                    self.has_answered.fetch_or(is_answered, Ordering::Relaxed);
                     waiter.finish(result);
                 }
             }

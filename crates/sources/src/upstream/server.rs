@@ -277,10 +277,6 @@ impl Upstream {
                 }
             }
             ClientEvent::Closed(reason) => {
-                if !self.settings.eager && lock(&self.watched).is_empty() {
-                    // Nothing is watched: the next call opens the link again.
-                    instance.client.watch(SubscriptionFilter::default());
-                }
                 instance.on_closed();
                 let stderr = instance.client.stderr();
                 let failure = with_stderr(&reason.to_string(), &stderr);
