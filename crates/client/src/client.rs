@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_wire::types::SubscriptionFilter;
+use sabir_wire::types::{SubscriptionFilter, Topic};
 use sabir_wire::{Era, Raw};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -405,6 +405,7 @@ impl Shared {
         let Some(info) = connection.info() else { return connection.ended().await };
         let mut listening = Listening::default();
         let mut subscribed = SubscriptionFilter::default();
+        let mut was_lost = false;
         loop {
             let wanted = self.watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if wanted != subscribed {
@@ -415,16 +416,24 @@ impl Shared {
             tokio::select! {
                 reason = connection.ended() => return reason,
                 () = self.rewatch.notified() => {}
-                ended = listening.lost() => match ended {
+                event = listening.next() => match event {
+                    CallEvent::Listening(_) if std::mem::take(&mut was_lost) => {
+                        // Changes may have been missed.
+                        for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
+                            self.events.push(ClientEvent::Changed(topic));
+                        }
+                    }
                     // Another attempt would be refused as well.
-                    Err(CallError::Rpc(error)) => {
+                    CallEvent::Done(Err(CallError::Rpc(error))) => {
                         tracing::warn!(error = %error.message, "the server refused a subscription");
                     }
                     // The server ended the subscription; subscribe again after a pause.
-                    _ => {
+                    CallEvent::Done(_) => {
                         tokio::time::sleep(self.config.reconnect.wait(3)).await;
                         subscribed = SubscriptionFilter::default();
+                        was_lost = true;
                     }
+                    _ => {}
                 },
             }
         }
@@ -445,17 +454,15 @@ impl Listening {
         self.before = self.before.take().or(old).filter(|_| self.call.is_some());
     }
 
-    /// Waits until the subscription has ended, and returns its result.
-    async fn lost(&mut self) -> Result<Reply, CallError> {
+    /// The next event of the subscription.
+    async fn next(&mut self) -> CallEvent {
         let Some(call) = &mut self.call else { return std::future::pending().await };
-        loop {
-            let event = call.next().await;
-            self.before = None;
-            if let CallEvent::Done(result) = event {
-                self.call = None;
-                return result;
-            }
+        let event = call.next().await;
+        self.before = None;
+        if matches!(event, CallEvent::Done(_)) {
+            self.call = None;
         }
+        event
     }
 }
 

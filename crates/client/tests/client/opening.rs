@@ -355,3 +355,39 @@ async fn a_server_that_exits_after_its_list_is_not_started_again_and_again() {
         }
     }
 }
+
+#[tokio::test]
+async fn changes_during_a_lost_subscription_are_not_missed() {
+    let listened = Arc::new(AtomicUsize::new(0));
+    let client = hasty(Scripted::new(move |_, message| {
+        if message["method"] != "subscriptions/listen" {
+            return Some(if message["id"].is_null() { Vec::new() } else { modern(&message) });
+        }
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": message["id"] });
+        let acknowledged = json!({
+            "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+            "params": { "_meta": meta, "notifications": { "toolsListChanged": true } },
+        });
+        let ended = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": { "requestId": message["id"] },
+        });
+        let mut said = vec![acknowledged.to_string()];
+        if listened.fetch_add(1, Ordering::SeqCst) == 0 {
+            said.push(ended.to_string());
+        }
+        Some(said)
+    }));
+    let events = client.events();
+    client.open().await.unwrap();
+    client.watch(SubscriptionFilter { tools_list_changed: true, ..Default::default() });
+    let changed = async {
+        loop {
+            if let sabir_client::ClientEvent::Changed(topic) = events.next().await {
+                return topic;
+            }
+        }
+    };
+    let changed = tokio::time::timeout(Duration::from_secs(5), changed).await;
+    assert_eq!(changed.unwrap(), sabir_wire::types::Topic::Tools);
+}
