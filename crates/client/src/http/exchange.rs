@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use sabir_outbound::{Body, Error};
-use sabir_wire::{Incoming, Message, Method, decode};
+use sabir_wire::{Id, Incoming, Message, Method, decode};
 
 use super::remote::{Remote, broken, failure};
 use super::stream;
@@ -77,18 +77,28 @@ async fn refused(remote: &Remote, call: CallKey, response: Response<Body>) {
     let status = response.status();
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    if status == StatusCode::NOT_FOUND && remote.has_session() {
+    let body = response.into_body().with_limit(MAX_ERROR).read().await.unwrap_or_default();
+    let error = match decode(&body, remote.inbox.limits.message_depth) {
+        Ok(Incoming::One(Message::Response { id, result: Err(error) })) => Some((id, error)),
+        _ => None,
+    };
+    let names_no_call = |(id, _): &(Option<Id>, _)| id.as_ref().is_none_or(Id::is_null);
+    // Many servers that do not know the session answer 400, with an error that names no request.
+    let is_unknown_session = match status {
+        StatusCode::NOT_FOUND => remote.has_session(),
+        StatusCode::BAD_REQUEST => {
+            remote.is_session_accepted() && error.as_ref().is_some_and(names_no_call)
+        }
+        _ => false,
+    };
+    if is_unknown_session {
         // The session has ended, and the call was not run. The next handshake opens another
         // session.
         let reason = "the server ended the session".to_owned();
         return remote.inbox.end(OpenError::Ended(reason), &[call]);
     }
-    let body = response.into_body().with_limit(MAX_ERROR).read().await.unwrap_or_default();
     let is_about_access = matches!(status.as_u16(), 401 | 403 | 407);
-    let decoded = decode(&body, remote.inbox.limits.message_depth);
-    if let Ok(Incoming::One(Message::Response { result: Err(_), .. })) = decoded
-        && !is_about_access
-    {
+    if error.is_some() && !is_about_access {
         return remote.inbox.receive(Some(call), body).await;
     }
     let body = String::from_utf8_lossy(&body).chars().take(MAX_SHOWN).collect();

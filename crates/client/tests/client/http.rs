@@ -24,14 +24,14 @@ fn client(target: HttpTarget, revision: Revision) -> Client {
     Client::new(Arc::new(HttpTransport::new(target)), config, Arc::new(Robot::default()))
 }
 
-/// A legacy server that forgets its first session when a tool is called in it. Counts handshakes
-/// and calls.
-async fn forgetful(counts: Arc<[AtomicUsize; 2]>) -> HttpTarget {
+/// A legacy server that forgets its first session when a tool is called in it, and refuses it with
+/// this status. Counts handshakes and calls.
+async fn forgetful(counts: Arc<[AtomicUsize; 2]>, status: &'static str) -> HttpTarget {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(answer_one(socket, counts.clone()));
+            tokio::spawn(answer_one(socket, counts.clone(), status));
         }
     });
     HttpTarget::new(format!("http://{address}/mcp")).unwrap()
@@ -51,7 +51,7 @@ async fn read_request(socket: &mut TcpStream) -> (String, Value) {
     (text, body)
 }
 
-async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
+async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>, refusal: &str) {
     let (text, body) = read_request(&mut socket).await;
     let result = match body["method"].as_str() {
         Some("initialize") => {
@@ -70,11 +70,16 @@ async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
     };
     let status = match (&result, text.starts_with("POST")) {
         (_, false) => "405 Method Not Allowed",
-        (None, _) => "404 Not Found",
+        (None, _) => refusal,
         _ => "200 OK",
     };
     let session = counts[0].load(Ordering::SeqCst);
-    let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+    let error = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
+    let answer = match &result {
+        Some(result) => json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }),
+        None => json!({ "jsonrpc": "2.0", "id": null, "error": error }),
+    };
+    let answer = answer.to_string();
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nmcp-session-id: s{session}\r\n\
          connection: close\r\ncontent-length: {}\r\n\r\n{answer}",
@@ -85,12 +90,15 @@ async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
 
 #[tokio::test]
 async fn a_session_that_the_server_has_ended_is_replaced() {
-    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
-    let client = client(forgetful(counts.clone()).await, Revision::NEWEST_LEGACY);
-    client.open().await.unwrap();
-    client.call_tool("t", json!({})).await.unwrap();
-    let [handshakes, calls] = &*counts;
-    assert_eq!((handshakes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst)), (2, 1));
+    for status in ["404 Not Found", "400 Bad Request"] {
+        let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let client = client(forgetful(counts.clone(), status).await, Revision::NEWEST_LEGACY);
+        client.open().await.unwrap();
+        client.call_tool("t", json!({})).await.unwrap();
+        let [handshakes, calls] = &*counts;
+        let counted = (handshakes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst));
+        assert_eq!(counted, (2, 1), "{status}");
+    }
 }
 
 #[tokio::test]
