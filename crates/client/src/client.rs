@@ -307,6 +307,9 @@ async fn keep(shared: Arc<Shared>) {
                 reason
             }
         };
+        if reason == OpenError::OtherEra {
+            era = shared.config.era;
+        }
         shared.events.push(ClientEvent::Closed(reason.clone()));
         if failures == 0 {
             shared.state.send_replace(State::Idle);

@@ -101,6 +101,65 @@ async fn a_session_that_the_server_has_ended_is_replaced() {
     }
 }
 
+/// A server that is replaced by one of the other era when it was called once, and again after every
+/// second call.
+async fn redeployed() -> HttpTarget {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut calls = 0;
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let (text, body) = read_request(&mut socket).await;
+            let is_modern = calls % 2 == 0;
+            let is_known = text.to_lowercase().contains("mcp-method") == is_modern;
+            let refuse = |code: i64, id: &Value| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": "no" } });
+            let result =
+                |result: Value| json!({ "jsonrpc": "2.0", "id": body["id"], "result": result });
+            let (status, said) = match body["method"].as_str() {
+                Some("server/discover") if is_modern => (
+                    "200 OK",
+                    result(json!({
+                        "resultType": "complete", "supportedVersions": [Revision::NEWEST.date()],
+                        "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
+                    })),
+                ),
+                Some("initialize") if !is_modern => (
+                    "200 OK",
+                    result(json!({
+                        "protocolVersion": Revision::NEWEST_LEGACY.date(),
+                        "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" },
+                    })),
+                ),
+                Some("tools/call") if is_known => {
+                    calls += 1;
+                    ("200 OK", result(json!({ "resultType": "complete", "content": [] })))
+                }
+                Some("notifications/initialized") => ("202 Accepted", json!({})),
+                None => ("405 Method Not Allowed", json!({})),
+                _ if is_modern => ("400 Bad Request", refuse(-32022, &body["id"])),
+                _ => ("400 Bad Request", refuse(-32000, &Value::Null)),
+            };
+            let said = said.to_string();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+                 content-length: {}\r\n\r\n{said}",
+                said.len()
+            );
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    HttpTarget::new(format!("http://{address}/mcp")).unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_is_replaced_by_one_of_the_other_era_is_reached_again() {
+    let client = client(redeployed().await, Revision::NEWEST);
+    for era in [Era::Modern, Era::Legacy, Era::Modern] {
+        client.call_tool("t", json!({})).await.unwrap();
+        assert_eq!(client.server().unwrap().revision.era(), era);
+    }
+}
+
 #[tokio::test]
 async fn credentials_are_sent_and_their_absence_is_told() {
     let mut server = StandInServer::start().await;
