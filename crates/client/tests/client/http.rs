@@ -161,6 +161,43 @@ async fn a_server_that_is_replaced_by_one_of_the_other_era_is_reached_again() {
 }
 
 #[tokio::test]
+async fn the_stream_of_notifications_is_opened_again_when_a_proxy_has_refused_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut opened = 0;
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let (text, body) = read_request(&mut socket).await;
+            opened += usize::from(text.starts_with("GET"));
+            let greeting = json!({ "jsonrpc": "2.0", "id": body["id"], "result": {
+                "protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            }});
+            let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+            let (status, kind, said) = match body["method"].as_str() {
+                Some("initialize") => ("200 OK", "application/json", greeting.to_string()),
+                None if opened == 1 => ("503 Service Unavailable", "text/plain", String::new()),
+                None => ("200 OK", "text/event-stream", format!("data: {changed}\n\n")),
+                Some(_) => ("202 Accepted", "text/plain", String::new()),
+            };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\
+                 content-length: {}\r\n\r\n{said}",
+                said.len()
+            );
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    let target = HttpTarget::new(format!("http://{address}/mcp")).unwrap();
+    let client = client(target, Revision::NEWEST_LEGACY);
+    let events = client.events();
+    client.open().await.unwrap();
+    let changed =
+        async { while !matches!(events.next().await, sabir_client::ClientEvent::Changed(_)) {} };
+    tokio::time::timeout(Duration::from_secs(9), changed).await.unwrap();
+}
+
+#[tokio::test]
 async fn credentials_are_sent_and_their_absence_is_told() {
     let mut server = StandInServer::start().await;
     let address = server.token("secret").await;
