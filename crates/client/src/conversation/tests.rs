@@ -294,9 +294,16 @@ fn silence_is_followed_by_a_handshake_and_a_late_answer_still_counts() {
 
 #[test]
 fn over_http_the_status_decides() {
-    for status in ["400", "404", "405", "406", "500"] {
+    for (what, doubt) in [
+        ("status 400", ""),
+        ("status 404", ""),
+        ("status 405", ""),
+        ("status 406", ", in doubt"),
+        ("status 500", ", in doubt"),
+        ("lost", ", in doubt"),
+    ] {
         http(&format!(
-            "{PROBE}\nx 1 status {status}\n> {HELLO}\n{GREETED}\n{INITIALIZED}\n! ready legacy"
+            "{PROBE}\nx 1 {what}\n> {HELLO}\n{GREETED}\n{INITIALIZED}\n! ready legacy{doubt}"
         ));
     }
     http(&format!(
