@@ -1,13 +1,16 @@
 //! The handle, and the task that keeps its link open.
 
+mod subscription; // the subscription to changes
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sabir_wire::types::SubscriptionFilter;
+use sabir_wire::types::{SubscriptionFilter, Topic};
 use sabir_wire::{Era, Raw};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use self::subscription::{Listening, watch};
 use crate::answerer::{Answerer, NoAnswers};
 use crate::call::{Asked, Call, CallEvent, Reply};
 use crate::config::ClientConfig;
@@ -233,14 +236,16 @@ impl Client {
     }
 
     /// Sets the changes to subscribe to; they arrive as [`ClientEvent::Changed`]. The subscriptions
-    /// are renewed after a reconnection. Legacy servers announce changed lists without a
-    /// subscription.
+    /// are renewed after a reconnection; those to resources open the link. Legacy servers announce
+    /// changed lists without a subscription.
     pub fn watch(&self, filter: SubscriptionFilter) {
         let mut watched = self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner);
         *watched = filter;
         drop(watched);
         self.shared.rewatch.notify_one();
-        self.shared.demand.notify_one();
+        if self.shared.is_watching() {
+            self.shared.demand.notify_one();
+        }
     }
 
     async fn connection(&self) -> Result<(Arc<Connection>, Arc<ServerInfo>), CallError> {
@@ -273,6 +278,9 @@ impl Client {
     }
 }
 
+/// A link that lasts so long was a success, even if no call was answered.
+const LASTING: Duration = Duration::from_secs(10);
+
 /// Opens the link when it is needed, and again, with growing pauses after failures.
 async fn keep(shared: Arc<Shared>) {
     let settings = shared.config.reconnect.clone();
@@ -288,8 +296,13 @@ async fn keep(shared: Arc<Shared>) {
         let reason = match shared.open(&mut era).await {
             Ok(connection) => {
                 shared.state.send_replace(State::Open(connection.clone()));
+                let opened = Instant::now();
                 let reason = shared.follow(&connection).await;
-                failures = if connection.has_answered() { 0 } else { failures + 1 };
+                let was_useful = connection.has_answered() || opened.elapsed() >= LASTING;
+                failures = if was_useful { 0 } else { failures + 1 };
+                // Whoever needs another link says so again after the change of the state.
+                shared.demand.notify_one();
+                shared.demand.notified().await;
                 reason
             }
             Err(reason) => {
@@ -297,6 +310,9 @@ async fn keep(shared: Arc<Shared>) {
                 reason
             }
         };
+        if reason == OpenError::OtherEra {
+            era = shared.config.era;
+        }
         shared.events.push(ClientEvent::Closed(reason.clone()));
         if failures == 0 {
             shared.state.send_replace(State::Idle);
@@ -384,9 +400,10 @@ impl Shared {
         }
     }
 
+    /// Whether the link is needed for updates of resources. Lists are read again when it is opened.
     fn is_watching(&self) -> bool {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        *watched != SubscriptionFilter::default()
+        !watched.resource_subscriptions.is_empty()
     }
 
     /// Keeps the subscriptions until the link ends.
@@ -394,6 +411,7 @@ impl Shared {
         let Some(info) = connection.info() else { return connection.ended().await };
         let mut listening = Listening::default();
         let mut subscribed = SubscriptionFilter::default();
+        let mut was_lost = false;
         loop {
             let wanted = self.watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if wanted != subscribed {
@@ -404,87 +422,39 @@ impl Shared {
             tokio::select! {
                 reason = connection.ended() => return reason,
                 () = self.rewatch.notified() => {}
-                ended = listening.lost() => match ended {
+                event = listening.next() => match event {
+                    CallEvent::Listening(_) if std::mem::take(&mut was_lost) => {
+                        // Changes may have been missed.
+                        for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
+                            self.events.push(ClientEvent::Changed(topic));
+                        }
+                    }
                     // Another attempt would be refused as well.
-                    Err(CallError::Rpc(error)) => {
+                    CallEvent::Done(Err(CallError::Rpc(error))) => {
                         tracing::warn!(error = %error.message, "the server refused a subscription");
                     }
                     // The server ended the subscription; subscribe again after a pause.
-                    _ => {
+                    CallEvent::Done(_) => {
                         tokio::time::sleep(self.config.reconnect.wait(3)).await;
                         subscribed = SubscriptionFilter::default();
+                        was_lost = true;
                     }
+                    _ => {}
                 },
             }
         }
     }
 }
 
-/// The subscription at a modern server.
-#[derive(Default)]
-struct Listening {
-    call: Option<Call>,
-    /// The subscription before. It ends after the new one has begun, so that no change is missed.
-    before: Option<Call>,
-}
-
-impl Listening {
-    fn replace(&mut self, call: Option<Call>) {
-        let old = std::mem::replace(&mut self.call, call);
-        self.before = self.before.take().or(old).filter(|_| self.call.is_some());
-    }
-
-    /// Waits until the subscription has ended, and returns its result.
-    async fn lost(&mut self) -> Result<Reply, CallError> {
-        let Some(call) = &mut self.call else { return std::future::pending().await };
-        loop {
-            let event = call.next().await;
-            self.before = None;
-            if let CallEvent::Done(result) = event {
-                self.call = None;
-                return result;
-            }
-        }
-    }
-}
-
-/// Subscribes to the wanted changes. At a modern server, the call is the subscription.
-async fn watch(
-    connection: &Arc<Connection>,
-    info: &ServerInfo,
-    before: &SubscriptionFilter,
-    wanted: &SubscriptionFilter,
-) -> Option<Call> {
-    use sabir_wire::{Listen, Request};
-    let begin = async |request: Request| {
-        let request = Arc::new(CallRequest::new(request));
-        let begun = connection.begin(&request).await;
-        Call::new(connection.clone(), begun, request.method(), info.revision)
-    };
-    if info.revision.era() == Era::Modern {
-        if *wanted == SubscriptionFilter::default() {
-            return None;
-        }
-        return Some(begin(Request::Listen(Listen { filter: wanted.clone() })).await);
-    }
-    let (old, new) = (&before.resource_subscriptions, &wanted.resource_subscriptions);
-    let gone = old.iter().filter(|uri| !new.contains(uri)).cloned().map(Request::Unsubscribe);
-    let added = new.iter().filter(|uri| !old.contains(uri)).cloned().map(Request::Subscribe);
-    for request in gone.chain(added) {
-        if let Err(error) = begin(request).await.result().await {
-            tracing::warn!(%error, "the server refused a subscription");
-        }
-    }
-    None
-}
-
 impl From<Announcement> for ClientEvent {
     fn from(announcement: Announcement) -> Self {
         match announcement {
             Announcement::Changed(topic) => Self::Changed(topic),
-            Announcement::Log(message) => Self::Log(message),
+            Announcement::Log { calls, message } => Self::Log { calls, message },
             Announcement::Question(handle) => Self::Question(Asked(handle)),
-            Announcement::Notification { method, params } => Self::Notification { method, params },
+            Announcement::Notification { calls, method, params } => {
+                Self::Notification { calls, method, params }
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ use self::incoming::{Incoming, open_link};
 use crate::config::ClientConfig;
 use crate::conversation::{Beginning, Conversation};
 use crate::error::{CallError, OpenError};
-use crate::io::{CallKey, Input, Order, Outgoing, Output, ServerInfo};
+use crate::io::{CallKey, Input, Order, Outgoing, Output, ServerInfo, only};
 use crate::link::{Inbox, Link, Transport};
 use crate::request::CallRequest;
 
@@ -42,9 +42,9 @@ const MAX_REPLIES: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Announcement {
     Changed(Topic),
-    Log(LogMessage),
+    Log { calls: Vec<CallKey>, message: LogMessage },
     Question(QuestionHandle),
-    Notification { method: String, params: Option<Raw> },
+    Notification { calls: Vec<CallKey>, method: String, params: Option<Raw> },
 }
 
 pub(crate) type Announce = Box<dyn Fn(Announcement) + Send + Sync>;
@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// Whether the server has answered a call.
+    /// Whether the server has answered a call that is more than a list.
     pub(crate) fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Relaxed)
     }
@@ -188,7 +188,7 @@ impl Connection {
             }
             room.await;
         }
-        let (waiter, notices) = Waiter::new(request.options.origin);
+        let (waiter, notices) = Waiter::new(request.options.origin, request.may_ask());
         let mut core = self.lock();
         let key = core.conversation.reserve();
         if core.orders.is_some() {
@@ -284,8 +284,9 @@ impl Connection {
     fn tell(&self, core: &mut Core, output: Output, announcements: &mut Vec<Announcement>) {
         match output {
             Output::Finished { call, result } => {
-                self.has_answered.fetch_or(result.is_ok(), Ordering::Relaxed);
                 if let Some(waiter) = core.calls.remove(&call) {
+                    let is_answered = waiter.is_work && result.is_ok();
+                    self.has_answered.fetch_or(is_answered, Ordering::Relaxed);
                     waiter.finish(result);
                 }
             }
@@ -295,7 +296,6 @@ impl Connection {
                 let (withdraw, withdrawn) = watch::channel(false);
                 core.questions.insert(question.clone(), withdraw);
                 let connection = self.this.clone();
-                let certain = if let [call] = calls[..] { Some(call) } else { None };
                 let handle = QuestionHandle {
                     asked: Some(asked),
                     id: question,
@@ -303,7 +303,7 @@ impl Connection {
                     withdrawn,
                     connection,
                 };
-                match certain.and_then(|call| core.calls.get(&call)) {
+                match core.waiter(&handle.calls) {
                     // The destructor of a refused question answers it; it needs this lock.
                     Some(waiter) => {
                         if let Err(refused) = waiter.tell(Notice::Question(handle)) {
@@ -318,19 +318,18 @@ impl Connection {
                     withdraw.send_replace(true);
                 }
             }
-            Output::Log { call, message } => {
-                match call.filter(|call| core.calls.contains_key(call)) {
-                    Some(call) => core.notice(call, Notice::Log(message)),
-                    None => announcements.push(Announcement::Log(message)),
-                }
-            }
+            Output::Log { calls, message } => match core.waiter(&calls) {
+                // The queue is full, or the holder has dropped the call.
+                Some(waiter) => drop(waiter.tell(Notice::Log(message))),
+                None => announcements.push(Announcement::Log { calls, message }),
+            },
             Output::Changed(topic) => announcements.push(Announcement::Changed(topic)),
-            Output::Notification { call, method, params } => {
+            Output::Notification { calls, method, params } => {
                 let method = method.name().to_owned();
-                match call.filter(|call| core.calls.contains_key(call)) {
-                    Some(call) => core.notice(call, Notice::Notification { method, params }),
+                match core.waiter(&calls) {
+                    Some(waiter) => drop(waiter.tell(Notice::Notification { method, params })),
                     None => {
-                        announcements.push(Announcement::Notification { method, params });
+                        announcements.push(Announcement::Notification { calls, method, params });
                     }
                 }
             }
@@ -388,6 +387,11 @@ impl Core {
             // The queue is full, or the holder has dropped the call.
             let _ = waiter.tell(notice);
         }
+    }
+
+    /// The holder of the only one of some calls.
+    fn waiter(&self, calls: &[CallKey]) -> Option<&Waiter> {
+        only(calls).and_then(|call| self.calls.get(&call))
     }
 
     /// The call on whose behalf a call is made, by its number for the tap; 0 for none.

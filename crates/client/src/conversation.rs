@@ -6,7 +6,7 @@
 mod incoming; // messages of the server
 mod opening; // which era the server belongs to
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,11 @@ use crate::config::ClientConfig;
 use crate::error::CallError;
 use crate::io::{CallKey, Head, Input, LinkKind, Order, Outgoing, Output};
 use crate::request::{CallRequest, RequestBody};
+
+/// Calls without an answer that are remembered, and for how long: the server may ignore their
+/// cancellation, and still ask and log on their behalf. If there are more, the oldest are forgotten.
+const MAX_GHOSTS: usize = 4096;
+const GHOST_TIME: Duration = Duration::from_secs(600);
 
 /// How a link begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +45,8 @@ pub(crate) struct Conversation {
     phase: Phase,
     last: i64,
     calls: HashMap<Id, Running>,
+    /// The calls that were cancelled and not answered, and until when they are remembered.
+    ghosts: VecDeque<(CallKey, Instant)>,
     /// The questions that wait for an answer, and the call that asks, if it is certain.
     questions: HashMap<Id, Option<CallKey>>,
     /// The tools whose arguments are repeated in headers, from the lists that the server sent.
@@ -80,6 +87,7 @@ impl Conversation {
             phase: Phase::Closed,
             last: 0,
             calls: HashMap::new(),
+            ghosts: VecDeque::new(),
             questions: HashMap::new(),
             mirrors: HashMap::new(),
             listing: Listing::default(),
@@ -118,8 +126,8 @@ impl Conversation {
                 self.on_failure(now, exchange, failure, challenge, out);
             }
             Input::Cancel(call) => {
-                if self.finish(&call.id(), out).is_some() {
-                    self.cancel(call, "the caller no longer wants it", out);
+                if let Some(running) = self.finish(&call.id(), out) {
+                    self.cancel(now, &running, "the caller no longer wants it", out);
                 }
             }
             Input::Answer { question, answer } => self.answer(now, &question, answer, out),
@@ -202,8 +210,15 @@ impl Conversation {
     }
 
     /// Cancels a call at the server, in the way of its era.
-    fn cancel(&self, call: CallKey, reason: &str, out: &mut Vec<Output>) {
+    fn cancel(&mut self, now: Instant, running: &Running, reason: &str, out: &mut Vec<Output>) {
         let Phase::Open(revision) = self.phase else { return };
+        let call = running.key;
+        if running.request.may_ask() {
+            self.ghosts.push_back((call, now + GHOST_TIME));
+            if self.ghosts.len() > MAX_GHOSTS {
+                self.ghosts.pop_front();
+            }
+        }
         let is_modern = revision.features().stateless;
         if self.link == LinkKind::Http {
             out.push(Output::Order(Order::Abort(call)));
@@ -268,7 +283,7 @@ impl Conversation {
             let at_end = is_late(running.end);
             let max = running.request.options.max_time.or(self.config.limits.call_max);
             let limit = if at_end { max } else { running.time };
-            self.cancel(running.key, "it took too long", out);
+            self.cancel(now, &running, "it took too long", out);
             let result = Err(CallError::Timeout(limit.unwrap_or_default()));
             out.push(Output::Finished { call: running.key, result });
         }

@@ -119,6 +119,9 @@ pub enum OpenError {
     /// The link ended.
     #[error("{0}")]
     Ended(String),
+    /// The link ended: the server was replaced by one that speaks another protocol revision.
+    #[error("the server no longer speaks the protocol revision of the link")]
+    OtherEra,
     /// The client was closed.
     #[error("the client is closed")]
     Closed,

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::call::Asked;
 use crate::error::OpenError;
-use crate::io::ServerInfo;
+use crate::io::{CallKey, ServerInfo};
 
 /// Something that happened outside of calls.
 #[derive(Debug)]
@@ -22,11 +22,18 @@ pub enum ClientEvent {
     /// Something that the server offers changed.
     Changed(Topic),
     /// A log message that belongs to no call for certain.
-    Log(LogMessage),
+    Log {
+        /// The calls that it can belong to. They ran when it arrived.
+        calls: Vec<CallKey>,
+        /// The message.
+        message: LogMessage,
+    },
     /// A question, and several calls could have asked it; see [`Asked::calls`].
     Question(Asked),
     /// A notification with an unknown method.
     Notification {
+        /// The calls that it can belong to. They ran when it arrived.
+        calls: Vec<CallKey>,
         /// Its method.
         method: String,
         /// Its params.
@@ -43,7 +50,7 @@ impl ClientEvent {
     /// The length of the queue at which this event is dropped.
     fn room(&self) -> usize {
         match self {
-            Self::Log(_) | Self::Question(_) | Self::Notification { .. } => MAX_EVENTS,
+            Self::Log { .. } | Self::Question(_) | Self::Notification { .. } => MAX_EVENTS,
             Self::Changed(Topic::Resource(_)) => 2 * MAX_EVENTS,
             Self::Changed(_) | Self::Opened(_) | Self::Closed(_) => 3 * MAX_EVENTS,
         }
@@ -126,7 +133,11 @@ mod tests {
 
     #[tokio::test]
     async fn log_messages_and_notifications_displace_no_change() {
-        let note = || ClientEvent::Notification { method: "x".to_owned(), params: None };
+        let note = || ClientEvent::Notification {
+            calls: Vec::new(),
+            method: "x".to_owned(),
+            params: None,
+        };
         let updated = |nth: usize| ClientEvent::Changed(Topic::Resource(format!("x:{nth}").into()));
         let events = Events::default();
         events.own();

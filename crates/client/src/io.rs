@@ -75,12 +75,12 @@ pub(crate) enum Output {
     Ask { question: Id, asked: Box<Question>, calls: Vec<CallKey> },
     /// A question is withdrawn.
     Withdraw(Id),
-    /// A log message, of this call if the call is known.
-    Log { call: Option<CallKey>, message: LogMessage },
+    /// A log message, of one of these calls.
+    Log { calls: Vec<CallKey>, message: LogMessage },
     /// Something that the server offers changed.
     Changed(Topic),
-    /// A notification with an unknown method.
-    Notification { call: Option<CallKey>, method: Method, params: Option<Raw> },
+    /// A notification with an unknown method, of one of these calls.
+    Notification { calls: Vec<CallKey>, method: Method, params: Option<Raw> },
 }
 
 impl Output {
@@ -90,11 +90,17 @@ impl Output {
             Self::Finished { call, .. }
             | Self::Progress { call, .. }
             | Self::Listening { call, .. } => Some(*call),
-            Self::Log { call, .. } | Self::Notification { call, .. } => *call,
-            Self::Ask { calls, .. } => <[CallKey; 1]>::try_from(&**calls).ok().map(|[call]| call),
+            Self::Log { calls, .. }
+            | Self::Notification { calls, .. }
+            | Self::Ask { calls, .. } => only(calls),
             _ => None,
         }
     }
+}
+
+/// The only one of some calls.
+pub(crate) fn only(calls: &[CallKey]) -> Option<CallKey> {
+    if let [call] = calls { Some(*call) } else { None }
 }
 
 /// An order to a transport.

@@ -90,12 +90,12 @@ impl Host {
                         tracing::warn!("the host does not list its tools: {error}");
                     }
                 }
-                ClientEvent::Notification { method, params } if method.starts_with(OWN) => {
+                ClientEvent::Notification { method, params, .. } if method.starts_with(OWN) => {
                     if let Some(on_own) = self.on_own.get() {
                         on_own(&method, params.as_ref());
                     }
                 }
-                ClientEvent::Notification { method, params } => {
+                ClientEvent::Notification { method, params, .. } => {
                     handle.notify(&method, params.as_ref());
                 }
                 ClientEvent::Closed(_) => break,

@@ -40,14 +40,16 @@ pub(crate) struct Begun {
 pub(super) struct Waiter {
     /// The call on whose behalf it is made, by its number for the tap.
     origin: u64,
+    /// It is more than a list.
+    pub(super) is_work: bool,
     notices: mpsc::Sender<Notice>,
 }
 
 impl Waiter {
     /// For a call on behalf of the call `origin`.
-    pub(super) fn new(origin: u64) -> (Self, mpsc::Receiver<Notice>) {
+    pub(super) fn new(origin: u64, is_work: bool) -> (Self, mpsc::Receiver<Notice>) {
         let (notices, noticed) = mpsc::channel(MAX_CALL_EVENTS + 1);
-        (Self { origin, notices }, noticed)
+        (Self { origin, is_work, notices }, noticed)
     }
 
     pub(super) fn origin(&self) -> u64 {

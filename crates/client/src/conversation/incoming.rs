@@ -12,7 +12,7 @@ use sabir_wire::{Method, Page, Problem, Raw, Request};
 use super::opening::Phase;
 use super::{Conversation, Listing, Running};
 use crate::error::CallError;
-use crate::io::{CallKey, LinkKind, Output};
+use crate::io::{CallKey, LinkKind, Output, only};
 use crate::request::RequestBody;
 
 impl Conversation {
@@ -50,7 +50,7 @@ impl Conversation {
                 }
             }
             Message::Request { id, method, params } => {
-                self.on_request(exchange, id, &method, params.as_ref(), out);
+                self.on_request(now, exchange, id, &method, params.as_ref(), out);
             }
             Message::Notification { method, params } => {
                 self.on_notification(now, exchange, method, params, out);
@@ -97,7 +97,9 @@ impl Conversation {
             return;
         }
         // An answer without a call belongs to a cancelled call, or is a mistake of the server.
-        let Some(running) = self.finish(id, out) else { return };
+        let Some(running) = self.finish(id, out) else {
+            return self.ghosts.retain(|(call, _)| call.id() != *id);
+        };
         let call = running.key;
         let result = match result {
             Err(error) => Err(CallError::Rpc(error)),
@@ -173,6 +175,7 @@ impl Conversation {
 
     fn on_request(
         &mut self,
+        now: Instant,
         exchange: Option<CallKey>,
         id: Id,
         method: &Method,
@@ -191,17 +194,13 @@ impl Conversation {
         if let Some(problem) = self.refusal(&id, &asked) {
             return self.respond(&id, Err(problem.to_error()), out);
         }
-        let calls: Vec<CallKey> = match exchange.filter(|call| self.calls.contains_key(&call.id()))
-        {
-            Some(call) => vec![call],
-            None => {
-                let may_ask = self.calls.values().filter(|running| running.request.may_ask());
-                let mut calls: Vec<_> = may_ask.map(|running| running.key).collect();
-                calls.sort_unstable();
-                calls
-            }
-        };
-        let certain = if let [call] = calls[..] { Some(call) } else { None };
+        let calls = self.candidates(now, exchange);
+        let is_running = |call: &CallKey| self.calls.contains_key(&call.id());
+        if !calls.is_empty() && !calls.iter().any(is_running) {
+            let problem = Problem::Internal("the call that asks has ended".into());
+            return self.respond(&id, Err(problem.to_error()), out);
+        }
+        let certain = only(&calls);
         if let Some(running) = certain.and_then(|call| self.calls.get_mut(&call.id())) {
             // A person may take until the maximum time of the call.
             running.deadline = None;
@@ -231,7 +230,7 @@ impl Conversation {
         params: Option<Raw>,
         out: &mut Vec<Output>,
     ) {
-        let call = exchange.or_else(|| self.only_call());
+        let is_gone = exchange.is_some_and(|call| !self.calls.contains_key(&call.id()));
         let read = match ServerNotification::read(&method, params.as_ref()) {
             Ok(read) => read,
             Err(error) => {
@@ -247,7 +246,14 @@ impl Conversation {
                 }
                 out.push(Output::Progress { call: running.key, progress });
             }
-            Some(ServerNotification::Log(message)) => out.push(Output::Log { call, message }),
+            // The call has ended, and the message belongs to no other.
+            Some(ServerNotification::Log(_) | ServerNotification::ElicitationComplete(_))
+            | None
+                if is_gone => {}
+            Some(ServerNotification::Log(message)) => {
+                let calls = self.candidates(now, exchange);
+                out.push(Output::Log { calls, message });
+            }
             Some(ServerNotification::Changed(changed)) => out.push(Output::Changed(changed.topic)),
             Some(ServerNotification::Acknowledged(ref acknowledged)) => {
                 let id = read.as_ref().and_then(ServerNotification::subscription);
@@ -267,17 +273,22 @@ impl Conversation {
                 }
             }
             Some(ServerNotification::ElicitationComplete(_)) | None => {
-                out.push(Output::Notification { call, method, params });
+                let calls = self.candidates(now, exchange);
+                out.push(Output::Notification { calls, method, params });
             }
         }
     }
 
-    fn only_call(&self) -> Option<CallKey> {
-        let mut may_ask = self.calls.values().filter(|running| running.request.may_ask());
-        match (may_ask.next(), may_ask.next()) {
-            (Some(running), None) => Some(running.key),
-            _ => None,
+    /// The calls that a message can belong to: that of its exchange, or all that may ask.
+    fn candidates(&self, now: Instant, exchange: Option<CallKey>) -> Vec<CallKey> {
+        if let Some(call) = exchange {
+            return vec![call];
         }
+        let may_ask = self.calls.values().filter(|running| running.request.may_ask());
+        let ghosts = self.ghosts.iter().filter(|(_, until)| *until > now).map(|(call, _)| *call);
+        let mut calls: Vec<_> = may_ask.map(|running| running.key).chain(ghosts).collect();
+        calls.sort_unstable();
+        calls
     }
 
     pub(super) fn on_failure(

@@ -30,7 +30,7 @@ pub(super) enum Phase {
     Greeting {
         hello: CallKey,
         until: Instant,
-        /// The probe, if it was not answered in time.
+        /// The probe, if it was not answered, or not in time.
         probe: Option<CallKey>,
     },
     /// Calls may begin.
@@ -229,7 +229,11 @@ impl Conversation {
                 self.refuse(OpenError::Status { status: *status, body: body.clone() }, out);
             }
             CallError::Unsent(reason) => self.refuse(OpenError::Start(reason.clone()), out),
-            _ if is_probe => self.greet(now, None, out),
+            CallError::Status { status: 400 | 404 | 405, .. } if is_probe => {
+                self.greet(now, None, out);
+            }
+            // The server may be a modern one that has failed.
+            _ if is_probe => self.greet(now, Some(exchange), out),
             CallError::Status { status, body } => {
                 self.refuse(OpenError::Status { status: *status, body: body.clone() }, out);
             }

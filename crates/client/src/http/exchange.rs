@@ -6,12 +6,12 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use sabir_outbound::{Body, Error};
-use sabir_wire::{Incoming, Message, Method, decode};
+use sabir_wire::{Code, Era, ErrorObject, Id, Incoming, Message, Method, Revision, decode};
 
 use super::remote::{Remote, broken, failure};
 use super::stream;
 use crate::error::{CallError, OpenError};
-use crate::io::{CallKey, Outgoing};
+use crate::io::{CallKey, Head, Outgoing};
 use crate::pending::Pending;
 
 /// Bytes of an error body that are read. A longer one is reported by its status alone.
@@ -35,7 +35,7 @@ pub(super) async fn call(remote: Arc<Remote>, call: CallKey, outgoing: Outgoing)
         remote.remember_session(&response);
     }
     if !response.status().is_success() {
-        return Box::pin(refused(&remote, call, response)).await;
+        return Box::pin(refused(&remote, call, &head, response)).await;
     }
     if is_of_type(&response, "text/event-stream") {
         return Box::pin(stream::answer(&remote, call, response.into_body())).await;
@@ -73,27 +73,63 @@ pub(super) async fn leave(remote: &Remote) {
 }
 
 /// Reports a status other than success: an error of the protocol, or of a proxy on the way.
-async fn refused(remote: &Remote, call: CallKey, response: Response<Body>) {
+async fn refused(remote: &Remote, call: CallKey, head: &Head, response: Response<Body>) {
     let status = response.status();
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    if status == StatusCode::NOT_FOUND && remote.has_session() {
+    let body = response.into_body().with_limit(MAX_ERROR).read().await.unwrap_or_default();
+    let error = match decode(&body, remote.inbox.limits.message_depth) {
+        Ok(Incoming::One(Message::Response { id, result: Err(error) })) => Some((id, error)),
+        _ => None,
+    };
+    let names_no_call = |(id, _): &(Option<Id>, _)| id.as_ref().is_none_or(Id::is_null);
+    let is_unnamed = error.as_ref().is_none_or(names_no_call);
+    if is_of_other_era(status, head, error.as_ref().map(|(_, error)| error), is_unnamed) {
+        return remote.inbox.end(OpenError::OtherEra, &[call]);
+    }
+    // Many servers that do not know the session answer 400, with an error that names no request.
+    let is_unknown_session = match status {
+        StatusCode::NOT_FOUND => remote.has_session(),
+        StatusCode::BAD_REQUEST => {
+            remote.is_session_accepted() && error.as_ref().is_some_and(names_no_call)
+        }
+        _ => false,
+    };
+    if is_unknown_session {
         // The session has ended, and the call was not run. The next handshake opens another
         // session.
         let reason = "the server ended the session".to_owned();
         return remote.inbox.end(OpenError::Ended(reason), &[call]);
     }
-    let body = response.into_body().with_limit(MAX_ERROR).read().await.unwrap_or_default();
     let is_about_access = matches!(status.as_u16(), 401 | 403 | 407);
-    let decoded = decode(&body, remote.inbox.limits.message_depth);
-    if let Ok(Incoming::One(Message::Response { result: Err(_), .. })) = decoded
-        && !is_about_access
-    {
+    if error.is_some() && !is_about_access {
         return remote.inbox.receive(Some(call), body).await;
     }
     let body = String::from_utf8_lossy(&body).chars().take(MAX_SHOWN).collect();
     let error = CallError::Status { status: status.as_u16(), body };
     remote.inbox.fail(call, error, challenge);
+}
+
+/// Whether an open link is refused because the server at the URL was replaced by one of the other
+/// era. `is_unnamed`: the answer does not name the request.
+fn is_of_other_era(
+    status: StatusCode,
+    head: &Head,
+    error: Option<&ErrorObject>,
+    is_unnamed: bool,
+) -> bool {
+    let is_modern_error = error.is_some_and(|error| {
+        let modern = [Code::UNSUPPORTED_VERSION, Code::HEADER_MISMATCH, Code::MISSING_CAPABILITY];
+        modern.contains(&error.code)
+    });
+    match head.revision.map(Revision::era) {
+        _ if head.method == Some(Method::Discover) => false,
+        Some(Era::Modern) => {
+            matches!(status.as_u16(), 400 | 404 | 405) && is_unnamed && !is_modern_error
+        }
+        Some(Era::Legacy) => error.is_some_and(|error| error.code == Code::UNSUPPORTED_VERSION),
+        None => false,
+    }
 }
 
 pub(super) fn is_of_type(response: &Response<Body>, expected: &str) -> bool {

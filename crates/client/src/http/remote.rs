@@ -37,6 +37,8 @@ pub(super) struct Remote {
 #[derive(Clone, Debug, Default)]
 struct Session {
     id: Option<HeaderValue>,
+    /// The server has accepted a message in it.
+    is_accepted: bool,
     /// The revision of the handshake, once it is known.
     revision: Option<Revision>,
 }
@@ -84,7 +86,12 @@ impl Remote {
             self.add_session(&mut request);
             self.remember_revision(head.revision);
         }
-        self.send(call, request).await
+        let has_session = request.headers().contains_key(&SESSION);
+        let response = self.send(call, request).await?;
+        if has_session && response.status().is_success() {
+            self.session.lock().unwrap_or_else(PoisonError::into_inner).is_accepted = true;
+        }
+        Ok(response)
     }
 
     /// Opens a stream of events, or resumes one after this event.
@@ -111,6 +118,11 @@ impl Remote {
 
     pub(super) fn has_session(&self) -> bool {
         self.session().id.is_some()
+    }
+
+    /// Whether there is a session in which the server has accepted a message.
+    pub(super) fn is_session_accepted(&self) -> bool {
+        self.session().is_accepted
     }
 
     /// Remembers the session that the answer to the handshake names.

@@ -116,8 +116,8 @@ async fn resume(remote: &Remote, position: &mut Position) -> Option<Result<Body,
 pub(super) async fn follow(remote: Arc<Remote>, opened: oneshot::Sender<()>) {
     let mut position = Position::new();
     let mut opened = Some(opened);
-    while position.attempts < MAX_ATTEMPTS {
-        position.attempts += 1;
+    loop {
+        position.attempts = position.attempts.saturating_add(1);
         let response = remote.listen(position.last.as_deref()).await;
         opened.take();
         match response {
@@ -127,10 +127,19 @@ pub(super) async fn follow(remote: Arc<Remote>, opened: oneshot::Sender<()>) {
                 position.attempts = 1;
             }
             // The stream is optional.
-            Ok(_) => return,
+            Ok(response)
+                if response.status().is_success()
+                    || matches!(response.status().as_u16(), 400 | 404 | 405) =>
+            {
+                return;
+            }
+            // A proxy, while the server is restarted.
+            Ok(response) => {
+                tracing::debug!(status = %response.status(), "no stream of notifications");
+            }
             Err(error) => tracing::debug!(%error, "the stream of notifications failed"),
         }
-        let wait = position.retry.saturating_mul(position.attempts);
+        let wait = position.retry.saturating_mul(position.attempts).min(MAX_RETRY);
         tokio::time::sleep(wait).await;
     }
 }

@@ -24,14 +24,14 @@ fn client(target: HttpTarget, revision: Revision) -> Client {
     Client::new(Arc::new(HttpTransport::new(target)), config, Arc::new(Robot::default()))
 }
 
-/// A legacy server that forgets its first session when a tool is called in it. Counts handshakes
-/// and calls.
-async fn forgetful(counts: Arc<[AtomicUsize; 2]>) -> HttpTarget {
+/// A legacy server that forgets its first session when a tool is called in it, and refuses it with
+/// this status. Counts handshakes and calls.
+async fn forgetful(counts: Arc<[AtomicUsize; 2]>, status: &'static str) -> HttpTarget {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(answer_one(socket, counts.clone()));
+            tokio::spawn(answer_one(socket, counts.clone(), status));
         }
     });
     HttpTarget::new(format!("http://{address}/mcp")).unwrap()
@@ -51,7 +51,7 @@ async fn read_request(socket: &mut TcpStream) -> (String, Value) {
     (text, body)
 }
 
-async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
+async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>, refusal: &str) {
     let (text, body) = read_request(&mut socket).await;
     let result = match body["method"].as_str() {
         Some("initialize") => {
@@ -70,11 +70,16 @@ async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
     };
     let status = match (&result, text.starts_with("POST")) {
         (_, false) => "405 Method Not Allowed",
-        (None, _) => "404 Not Found",
+        (None, _) => refusal,
         _ => "200 OK",
     };
     let session = counts[0].load(Ordering::SeqCst);
-    let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+    let error = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
+    let answer = match &result {
+        Some(result) => json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }),
+        None => json!({ "jsonrpc": "2.0", "id": null, "error": error }),
+    };
+    let answer = answer.to_string();
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nmcp-session-id: s{session}\r\n\
          connection: close\r\ncontent-length: {}\r\n\r\n{answer}",
@@ -85,12 +90,111 @@ async fn answer_one(mut socket: TcpStream, counts: Arc<[AtomicUsize; 2]>) {
 
 #[tokio::test]
 async fn a_session_that_the_server_has_ended_is_replaced() {
-    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
-    let client = client(forgetful(counts.clone()).await, Revision::NEWEST_LEGACY);
+    for status in ["404 Not Found", "400 Bad Request"] {
+        let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let client = client(forgetful(counts.clone(), status).await, Revision::NEWEST_LEGACY);
+        client.open().await.unwrap();
+        client.call_tool("t", json!({})).await.unwrap();
+        let [handshakes, calls] = &*counts;
+        let counted = (handshakes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst));
+        assert_eq!(counted, (2, 1), "{status}");
+    }
+}
+
+/// A server that is replaced by one of the other era when it was called once, and again after every
+/// second call.
+async fn redeployed() -> HttpTarget {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut calls = 0;
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let (text, body) = read_request(&mut socket).await;
+            let is_modern = calls % 2 == 0;
+            let is_known = text.to_lowercase().contains("mcp-method") == is_modern;
+            let refuse = |code: i64, id: &Value| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": "no" } });
+            let result =
+                |result: Value| json!({ "jsonrpc": "2.0", "id": body["id"], "result": result });
+            let (status, said) = match body["method"].as_str() {
+                Some("server/discover") if is_modern => (
+                    "200 OK",
+                    result(json!({
+                        "resultType": "complete", "supportedVersions": [Revision::NEWEST.date()],
+                        "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
+                    })),
+                ),
+                Some("initialize") if !is_modern => (
+                    "200 OK",
+                    result(json!({
+                        "protocolVersion": Revision::NEWEST_LEGACY.date(),
+                        "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" },
+                    })),
+                ),
+                Some("tools/call") if is_known => {
+                    calls += 1;
+                    ("200 OK", result(json!({ "resultType": "complete", "content": [] })))
+                }
+                Some("notifications/initialized") => ("202 Accepted", json!({})),
+                None => ("405 Method Not Allowed", json!({})),
+                _ if is_modern => ("400 Bad Request", refuse(-32022, &body["id"])),
+                _ => ("400 Bad Request", refuse(-32000, &Value::Null)),
+            };
+            let said = said.to_string();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+                 content-length: {}\r\n\r\n{said}",
+                said.len()
+            );
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    HttpTarget::new(format!("http://{address}/mcp")).unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_is_replaced_by_one_of_the_other_era_is_reached_again() {
+    let client = client(redeployed().await, Revision::NEWEST);
+    for era in [Era::Modern, Era::Legacy, Era::Modern] {
+        client.call_tool("t", json!({})).await.unwrap();
+        assert_eq!(client.server().unwrap().revision.era(), era);
+    }
+}
+
+#[tokio::test]
+async fn the_stream_of_notifications_is_opened_again_when_a_proxy_has_refused_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut opened = 0;
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let (text, body) = read_request(&mut socket).await;
+            opened += usize::from(text.starts_with("GET"));
+            let greeting = json!({ "jsonrpc": "2.0", "id": body["id"], "result": {
+                "protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            }});
+            let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+            let (status, kind, said) = match body["method"].as_str() {
+                Some("initialize") => ("200 OK", "application/json", greeting.to_string()),
+                None if opened == 1 => ("503 Service Unavailable", "text/plain", String::new()),
+                None => ("200 OK", "text/event-stream", format!("data: {changed}\n\n")),
+                Some(_) => ("202 Accepted", "text/plain", String::new()),
+            };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\
+                 content-length: {}\r\n\r\n{said}",
+                said.len()
+            );
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    let target = HttpTarget::new(format!("http://{address}/mcp")).unwrap();
+    let client = client(target, Revision::NEWEST_LEGACY);
+    let events = client.events();
     client.open().await.unwrap();
-    client.call_tool("t", json!({})).await.unwrap();
-    let [handshakes, calls] = &*counts;
-    assert_eq!((handshakes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst)), (2, 1));
+    let changed =
+        async { while !matches!(events.next().await, sabir_client::ClientEvent::Changed(_)) {} };
+    tokio::time::timeout(Duration::from_secs(9), changed).await.unwrap();
 }
 
 #[tokio::test]

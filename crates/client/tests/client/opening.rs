@@ -305,6 +305,7 @@ async fn a_subscription_that_ends_while_it_replaces_another_is_tried_again() {
         Some(if is_second { vec![ended.to_string()] } else { Vec::new() })
     }));
     let tools = SubscriptionFilter { tools_list_changed: true, ..SubscriptionFilter::default() };
+    client.open().await.unwrap();
     client.watch(tools.clone());
     assert_eq!(told.recv().await.unwrap(), json!({ "toolsListChanged": true }));
     client.watch(SubscriptionFilter { prompts_list_changed: true, ..tools });
@@ -313,4 +314,80 @@ async fn a_subscription_that_ends_while_it_replaces_another_is_tried_again() {
         let both = json!({ "toolsListChanged": true, "promptsListChanged": true });
         assert_eq!(again.expect("no other attempt").unwrap(), both);
     }
+}
+
+#[tokio::test]
+async fn a_server_that_exits_after_its_list_is_not_started_again_and_again() {
+    for is_eager in [false, true] {
+        let started = Arc::new(AtomicUsize::new(0));
+        let count = started.clone();
+        let transport = Scripted::new(move |link, message| {
+            count.store(link, Ordering::SeqCst);
+            match message["method"].as_str() {
+                Some("server/discover") => Some(vec![refuse(&message["id"], -32601)]),
+                Some("x/exit") => None,
+                _ => Some(legacy(&message)),
+            }
+        });
+        let mut config = crate::support::config(Revision::NEWEST);
+        config.reconnect.eager = is_eager;
+        config.reconnect.first_wait = Duration::from_millis(200);
+        let client = sabir_client::Client::without_answers(Arc::new(transport), config);
+        let events = client.events();
+        let follower = client.clone();
+        tokio::spawn(async move {
+            loop {
+                if let sabir_client::ClientEvent::Opened(_) = events.next().await {
+                    let tools_list_changed = true;
+                    follower.watch(SubscriptionFilter { tools_list_changed, ..Default::default() });
+                    let _ = follower.list_tools().await;
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    follower.notify("x/exit", None);
+                }
+            }
+        });
+        client.open().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let started = started.load(Ordering::SeqCst);
+        match is_eager {
+            false => assert_eq!(started, 1, "the next call opens the link"),
+            true => assert!((2..=5).contains(&started), "{started}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_during_a_lost_subscription_are_not_missed() {
+    let listened = Arc::new(AtomicUsize::new(0));
+    let client = hasty(Scripted::new(move |_, message| {
+        if message["method"] != "subscriptions/listen" {
+            return Some(if message["id"].is_null() { Vec::new() } else { modern(&message) });
+        }
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": message["id"] });
+        let acknowledged = json!({
+            "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+            "params": { "_meta": meta, "notifications": { "toolsListChanged": true } },
+        });
+        let ended = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": { "requestId": message["id"] },
+        });
+        let mut said = vec![acknowledged.to_string()];
+        if listened.fetch_add(1, Ordering::SeqCst) == 0 {
+            said.push(ended.to_string());
+        }
+        Some(said)
+    }));
+    let events = client.events();
+    client.open().await.unwrap();
+    client.watch(SubscriptionFilter { tools_list_changed: true, ..Default::default() });
+    let changed = async {
+        loop {
+            if let sabir_client::ClientEvent::Changed(topic) = events.next().await {
+                return topic;
+            }
+        }
+    };
+    let changed = tokio::time::timeout(Duration::from_secs(5), changed).await;
+    assert_eq!(changed.unwrap(), sabir_wire::types::Topic::Tools);
 }

@@ -129,8 +129,8 @@ impl LiveCall {
                 },
                 Some(routed) = self.routed.recv() => match routed {
                     Routed::Question(asked) => self.ask(asked, true),
-                    Routed::Log(message) => client.log(message.level, message.logger, message.data),
-                    Routed::Notification { method, params } => client.notify(&method, params),
+                    Routed::Log { message, .. } => client.log(message.level, message.logger, message.data),
+                    Routed::Notification { method, params, .. } => client.notify(&method, params),
                 },
                 () = enough => return Step::Asked,
             }
@@ -196,7 +196,8 @@ impl Drop for LiveCall {
         let uncertain = self.questions.drain(..).filter(|(.., is_uncertain)| *is_uncertain);
         let mut questions: Vec<_> =
             uncertain.map(|(_, asked, _)| Routed::Question(asked)).collect();
-        questions.extend(std::iter::from_fn(|| self.routed.try_recv().ok()));
+        let routed = std::iter::from_fn(|| self.routed.try_recv().ok());
+        questions.extend(routed.filter(|routed| matches!(routed, Routed::Question(_))));
         // Another call may have asked: it still waits for the answer.
         for question in questions {
             self.in_use.0.route(question);

@@ -1,5 +1,6 @@
 //! One connection to an upstream, and the calls in it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,6 +22,9 @@ use super::link::OpenLink;
 /// dropped and questions are refused.
 const MAX_ROUTED: usize = 64;
 
+/// Ended calls whose clients are remembered. A message that may belong to an older call is dropped.
+const MAX_ENDED: usize = 4096;
+
 /// One connection to an upstream.
 #[derive(Debug)]
 pub(super) struct Instance {
@@ -41,6 +45,8 @@ struct State {
     /// The clients of calls that are being sent. Such a call has no key yet, but the upstream may
     /// already ask.
     beginning: Vec<Arc<Whose>>,
+    /// The clients of the last calls that have ended, at most [`MAX_ENDED`].
+    ended: BTreeMap<CallKey, Arc<Whose>>,
     /// Messages that may belong to such a call, at most [`MAX_ROUTED`].
     early: Vec<Routed>,
     /// The number of [`InUse`] guards.
@@ -59,15 +65,17 @@ struct State {
 #[derive(Debug)]
 struct Whose {
     caller: Caller,
-    /// The session of the legacy era. Clients without a token are the same caller, and their sessions
-    /// tell them apart.
+    /// The session of the legacy era. Clients without a token are the same caller, and only their
+    /// sessions tell them apart.
     conversation: Option<u64>,
 }
 
 impl Whose {
-    /// Whether both are one client, as far as can be told.
+    /// Whether both are certainly one client.
     fn is_same_as(&self, other: &Self) -> bool {
-        self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
+        let is_known =
+            self.conversation.is_some() || self.caller.is_vouched_for() || self.caller.is_local();
+        is_known && self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
     }
 }
 
@@ -92,8 +100,18 @@ impl Route {
 #[derive(Debug)]
 pub(super) enum Routed {
     Question(Asked),
-    Log(LogMessage),
-    Notification { method: String, params: Option<Raw> },
+    Log { calls: Vec<CallKey>, message: LogMessage },
+    Notification { calls: Vec<CallKey>, method: String, params: Option<Raw> },
+}
+
+impl Routed {
+    /// The calls that it can belong to: those that ran when it arrived.
+    fn calls(&self) -> &[CallKey] {
+        match self {
+            Self::Question(asked) => asked.calls(),
+            Self::Log { calls, .. } | Self::Notification { calls, .. } => calls,
+        }
+    }
 }
 
 impl Instance {
@@ -106,6 +124,7 @@ impl Instance {
         let state = State {
             calls: BTreeMap::new(),
             beginning: Vec::new(),
+            ended: BTreeMap::new(),
             early: Vec::new(),
             users: 0,
             last_used: Instant::now(),
@@ -147,7 +166,11 @@ impl Instance {
         let (sender, routed) = mpsc::channel(MAX_ROUTED);
         let capabilities = context.capabilities.clone();
         let route = Route { client, capabilities, is_parked: false, sender };
-        self.lock().calls.insert(call.key(), route);
+        let mut state = self.lock();
+        // A call of an earlier link had the same key.
+        state.ended.remove(&call.key());
+        state.calls.insert(call.key(), route);
+        drop(state);
         drop(beginning);
         Ok(LiveCall::new(call, method, routed, context.caller.clone(), in_use, permit))
     }
@@ -206,7 +229,7 @@ impl Instance {
                     true => tracing::debug!("a question of an upstream was refused: {reason}"),
                 }
             }
-            Routed::Log(message) => {
+            Routed::Log { message, .. } => {
                 tracing::debug!(data = %message.data.text(), "log of an upstream");
             }
             Routed::Notification { method, .. } => tracing::debug!(method, "dropped notification"),
@@ -230,6 +253,7 @@ impl Instance {
     pub(super) fn on_opened(&self, link: OpenLink) -> bool {
         let mut state = self.lock();
         state.level = None;
+        state.ended.clear();
         let ended = state.link.replace(link);
         let was_open = std::mem::replace(&mut state.was_open, true);
         drop(state);
@@ -237,9 +261,12 @@ impl Instance {
         was_open
     }
 
-    /// Notes that the link has ended.
+    /// Notes that the link has ended, and the log level with it.
     pub(super) fn on_closed(&self) {
-        let ended = self.lock().link.take();
+        let mut state = self.lock();
+        state.level = None;
+        let ended = state.link.take();
+        drop(state);
         drop(ended);
     }
 
@@ -273,32 +300,38 @@ enum Place {
     Nowhere(&'static str),
 }
 
+const NO_CALL: &str = "no call is running that could have asked";
+
 impl State {
     /// The call that a message may belong to, if all candidates are calls of one client.
     fn place(&self, routed: &Routed) -> Place {
-        let asked = match routed {
-            Routed::Question(asked) => Some(asked),
-            _ => None,
-        };
-        let may_be_its = |key: &CallKey| asked.is_none_or(|asked| asked.calls().contains(key));
-        let candidates = self.calls.iter().filter(|(key, _)| may_be_its(key));
-        let is_known = |asked: &Asked| asked.calls().iter().all(|key| self.calls.contains_key(key));
-        let beginning = self.beginning.iter().filter(|_| !asked.is_some_and(is_known));
-        let mut clients = candidates.clone().map(|(_, route)| &route.client).chain(beginning);
-        let Some(first) = clients.next() else {
-            return Place::Nowhere("no call is running that could have asked");
-        };
+        let keys = routed.calls();
+        let candidates = keys.iter().filter_map(|key| Some((key, self.calls.get(key)?)));
+        let ended = keys.iter().filter_map(|key| self.ended.get(key));
+        // The others are being sent, or ended long ago.
+        let unknown = keys.len() - candidates.clone().count() - ended.clone().count();
+        let beginning = self.beginning.iter().filter(|_| unknown > 0);
+        let mut clients =
+            candidates.clone().map(|(_, route)| &route.client).chain(ended).chain(beginning);
+        let first = clients.next().filter(|_| unknown <= self.beginning.len());
+        let Some(first) = first else { return Place::Nowhere(NO_CALL) };
         if !clients.all(|client| client.is_same_as(first)) {
             return Place::Nowhere(
                 "calls of several callers are running, and the server does not say which of them \
                  asks (the upstream needs `scope = \"session\"`)",
             );
         }
-        let can_answer =
-            |route: &Route| asked.is_none_or(|asked| route.can_answer(asked.question()));
-        let best =
-            candidates.max_by_key(|(key, route)| (can_answer(route), !route.is_parked, **key));
-        best.map_or(Place::Later, |(_, route)| Place::Call(route.sender.clone()))
+        let can_answer = |route: &Route| match routed {
+            Routed::Question(asked) => route.can_answer(asked.question()),
+            _ => true,
+        };
+        let best = candidates
+            .max_by_key(|(key, route)| (can_answer(route), !route.is_parked, Reverse(**key)));
+        match best {
+            Some((_, route)) => Place::Call(route.sender.clone()),
+            None if unknown > 0 => Place::Later,
+            None => Place::Nowhere(NO_CALL),
+        }
     }
 }
 
@@ -347,7 +380,12 @@ impl InUse {
 
     /// The call has ended.
     pub(super) fn forget(&self, call: CallKey) {
-        self.0.lock().calls.remove(&call);
+        let mut state = self.0.lock();
+        let Some(route) = state.calls.remove(&call) else { return };
+        state.ended.insert(call, route.client);
+        if state.ended.len() > MAX_ENDED {
+            state.ended.pop_first();
+        }
     }
 }
 

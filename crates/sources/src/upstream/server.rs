@@ -277,10 +277,6 @@ impl Upstream {
                 }
             }
             ClientEvent::Closed(reason) => {
-                if !self.settings.eager && lock(&self.watched).is_empty() {
-                    // Nothing is watched: the next call opens the link again.
-                    instance.client.watch(SubscriptionFilter::default());
-                }
                 instance.on_closed();
                 let stderr = instance.client.stderr();
                 let failure = with_stderr(&reason.to_string(), &stderr);
@@ -311,10 +307,10 @@ impl Upstream {
                     self.learn(instance, &server);
                 }
             }
-            ClientEvent::Log(message) => instance.route(Routed::Log(message)),
+            ClientEvent::Log { calls, message } => instance.route(Routed::Log { calls, message }),
             ClientEvent::Question(asked) => instance.route(Routed::Question(asked)),
-            ClientEvent::Notification { method, params } => {
-                instance.route(Routed::Notification { method, params });
+            ClientEvent::Notification { calls, method, params } => {
+                instance.route(Routed::Notification { calls, method, params });
             }
             _ => {}
         }
