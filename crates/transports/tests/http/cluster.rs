@@ -1,6 +1,7 @@
 //! Several nodes that share sessions, and one whose sessions survive a restart.
 
 mod changes; // what changes on one node
+mod lost; // streams that go on elsewhere, and lost ends
 mod parked; // calls that are alive on one node
 mod tasks; // calls whose results are fetched elsewhere
 mod versions; // nodes of different versions
