@@ -9,8 +9,8 @@ mod link; // connections to one server, to a master, or to a cluster
 mod reader; // the messages for a node
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, RedisError, Script, cmd, pipe};
@@ -92,6 +92,7 @@ pub struct Redis {
     pause_until: AtomicU64,
     /// The server did not answer the last request.
     is_away: AtomicBool,
+    connected: Arc<Connected>,
     counts: Arc<Counts>,
 }
 
@@ -110,6 +111,7 @@ impl Redis {
             began: Instant::now(),
             pause_until: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
+            connected: Arc::default(),
             counts: Arc::default(),
         })
     }
@@ -150,6 +152,7 @@ impl Redis {
             Ok(Ok(answer)) => {
                 if self.is_away.swap(false, Ordering::Relaxed) {
                     tracing::info!("Redis answers again");
+                    self.connected.restart();
                 }
                 return Ok(answer);
             }
@@ -291,6 +294,9 @@ impl Bus for Redis {
             if to == To::All {
                 let _: i64 = self.ask(cmd("PEXPIRE").arg(ALL).arg(millis(KEPT))).await?;
             }
+            if added.is_none() && !self.connected.is_long() {
+                return Err(Away::new("the node is gone, or has not opened its inbox again yet"));
+            }
             Ok(added.is_some())
         })
     }
@@ -298,9 +304,22 @@ impl Bus for Redis {
     fn listen(&self) -> mpsc::Receiver<Received> {
         let (send, receive) = mpsc::channel(WAITING);
         let inbox = inbox_key(&self.node);
-        let (server, counts) = (self.server.clone(), self.counts.clone());
-        let reader = Reader { server, inbox, seen: None, is_interrupted: false, send, counts };
-        tokio::spawn(reader.run());
+        let keeping = keep_inbox(self.manager.clone(), inbox.clone());
+        let reader = Reader {
+            server: self.server.clone(),
+            inbox,
+            seen: None,
+            is_interrupted: false,
+            connected: self.connected.clone(),
+            send,
+            counts: self.counts.clone(),
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = reader.run() => {}
+                () = keeping => {}
+            }
+        });
         receive
     }
 
@@ -309,6 +328,47 @@ impl Bus for Redis {
             let address = tokio::time::timeout(PATIENCE, self.server.own_address()).await;
             address.map_err(Away::new)?.map_err(Away::new)
         })
+    }
+}
+
+/// Renews an inbox, also while its reader waits for a slow receiver.
+async fn keep_inbox(mut link: Link, inbox: String) {
+    loop {
+        tokio::time::sleep(ALIVE / 4).await;
+        // The reader opens it again if it has expired.
+        let renewed = cmd("PEXPIRE").arg(&inbox).arg(millis(ALIVE)).query_async(&mut link).await;
+        renewed.unwrap_or_else(|error| tracing::debug!("the inbox was not renewed: {error}"));
+    }
+}
+
+/// Since when this node is connected. While the server is away the inboxes of all nodes may expire,
+/// and each node opens its own again when it has connected.
+#[derive(Debug, Default)]
+struct Connected(Mutex<Option<Instant>>);
+
+impl Connected {
+    fn begin(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
+    fn end(&self) {
+        *self.lock() = None;
+    }
+
+    /// The server has answered again after a failure.
+    fn restart(&self) {
+        if let Some(since) = &mut *self.lock() {
+            *since = Instant::now();
+        }
+    }
+
+    /// Whether all live nodes had the time to open their inboxes.
+    fn is_long(&self) -> bool {
+        self.lock().is_some_and(|since| since.elapsed() >= ALIVE)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,7 +8,7 @@ use ::redis::{RedisError, Value, cmd, pipe};
 use tokio::sync::mpsc;
 
 use super::link::Server;
-use super::{ALIVE, ALL, ANSWER, BLOCK, INBOX, PAUSE, millis, trimmed};
+use super::{ALIVE, ALL, ANSWER, BLOCK, Connected, INBOX, PAUSE, millis, trimmed};
 use crate::bus::Received;
 use crate::status::Counts;
 
@@ -24,6 +24,7 @@ pub(super) struct Reader {
     pub(super) seen: Option<[String; 2]>,
     /// Whether the connection has failed since the last read.
     pub(super) is_interrupted: bool,
+    pub(super) connected: Arc<Connected>,
     pub(super) send: mpsc::Sender<Received>,
     pub(super) counts: Arc<Counts>,
 }
@@ -33,6 +34,7 @@ impl Reader {
         while !self.send.is_closed() {
             let error = match self.server.connect(BLOCK + ANSWER).await {
                 Ok(mut connection) => {
+                    self.connected.begin();
                     // After a reconnect, messages may have been trimmed.
                     if self.seen.is_some() && self.send.send(Received::Gap).await.is_err() {
                         return;
@@ -49,6 +51,7 @@ impl Reader {
                 }
                 Err(error) => error,
             };
+            self.connected.end();
             match std::mem::replace(&mut self.is_interrupted, true) {
                 false => tracing::warn!("the bus is interrupted: {error}"),
                 true => tracing::debug!("the bus is interrupted: {error}"),

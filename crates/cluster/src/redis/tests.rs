@@ -48,3 +48,33 @@ async fn a_redis_server_does_what_every_store_must_do() {
     counts_are_shared_and_all_or_nothing(&redis, tokio::time::sleep).await;
     a_record_expires(&redis, tokio::time::sleep).await;
 }
+
+#[tokio::test]
+async fn a_node_without_an_inbox_is_not_gone_right_after_an_interruption() {
+    let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+    let redis = Redis::new(&url, "early").unwrap();
+    let _heard = redis.listen();
+    let told = async || redis.send(To::Node("nobody"), b"?").await;
+    assert!(told().await.is_err(), "its inbox may be opened again in a moment");
+    let deadline = Instant::now() + ALIVE + BLOCK;
+    while told().await.is_err() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(told().await, Ok(false));
+    let killed: Result<i64, _> = redis.ask(cmd("CLIENT").arg(&["KILL", "TYPE", "normal"])).await;
+    assert!(killed.unwrap() >= 1);
+    assert!(told().await.is_err(), "inboxes may have expired meanwhile");
+}
+
+#[tokio::test]
+async fn a_node_that_is_slow_to_receive_keeps_its_inbox() {
+    let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+    let redis = Redis::new(&url, "busy").unwrap();
+    let _heard = redis.listen();
+    while redis.send(To::Node("busy"), b"hello").await != Ok(true) {}
+    for _ in 0..2 * WAITING {
+        redis.send(To::Node("busy"), b"news").await.unwrap();
+    }
+    tokio::time::sleep(ALIVE + Duration::from_secs(1)).await;
+    assert_eq!(redis.send(To::Node("busy"), b"more").await, Ok(true));
+}
