@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use self::link::{Link, Server};
 use self::reader::Reader;
-use crate::bus::{Bus, Received, To, WAITING};
+use crate::bus::{Bus, Received, To, WAITING, check_length};
 use crate::status::Counts;
 use crate::store::{Append, Away, Bound, Count, Pending, Store, Swap, micros};
 
@@ -284,6 +284,7 @@ impl Store for Redis {
 impl Bus for Redis {
     fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool> {
         Box::pin(async move {
+            check_length(to, message)?;
             let mut add = cmd("XADD");
             match to {
                 // A node that is gone has no inbox, and gets none.

@@ -12,8 +12,8 @@ use super::{ALIVE, ALL, ANSWER, BLOCK, Connected, INBOX, PAUSE, millis, trimmed}
 use crate::bus::Received;
 use crate::status::Counts;
 
-/// The messages that are read at once.
-const BATCH: usize = 64;
+/// The messages that are read at once. Each may have megabytes.
+const BATCH: usize = 8;
 
 /// Reads the messages for a node, until the receiver is dropped.
 pub(super) struct Reader {
@@ -98,14 +98,20 @@ impl Reader {
                     }
                 }
                 let seen = if stream.key == ALL { &mut *all } else { &mut *inbox };
+                let mut remove = cmd("XDEL");
+                remove.arg(&self.inbox);
                 for mut entry in stream.ids {
                     *seen = entry.id;
+                    remove.arg(&*seen);
                     let Some(Value::BulkString(message)) = entry.map.remove("m") else { continue };
                     self.counts.heard();
                     let message = Received::Message(message.into());
                     if self.send.send(message).await.is_err() {
                         return Ok(());
                     }
+                }
+                if stream.key != ALL {
+                    let _: i64 = remove.query_async(connection).await?;
                 }
             }
         }

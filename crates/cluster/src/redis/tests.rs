@@ -78,3 +78,17 @@ async fn a_node_that_is_slow_to_receive_keeps_its_inbox() {
     tokio::time::sleep(ALIVE + Duration::from_secs(1)).await;
     assert_eq!(redis.send(To::Node("busy"), b"more").await, Ok(true));
 }
+
+#[tokio::test]
+async fn messages_that_were_read_leave_the_inbox() {
+    let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+    let redis = Redis::new(&url, "tidy").unwrap();
+    let mut heard = redis.listen();
+    while redis.send(To::Node("tidy"), b"hello").await != Ok(true) {}
+    assert_eq!(heard.recv().await, Some(Received::Message(Bytes::from_static(b"hello"))));
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while redis.ask::<i64>(cmd("XLEN").arg(inbox_key("tidy"))).await.unwrap() > 0 {
+        assert!(Instant::now() < deadline, "they are kept");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -4,12 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sabir_cluster::Hub;
+use sabir_cluster::{Bus as _, Hub, Received, Seal, Store as _};
+use sabir_wire::Caller;
 use serde_json::json;
 
-use super::{node, rest, stop};
-use crate::legacy::{call, get, session};
-use crate::server::{Running, Wish};
+use super::{SECRET, node, nodes, rest, stop};
+use crate::client::{Client, Event, Request};
+use crate::legacy::{call, get, in_session, session};
+use crate::old_sse;
+use crate::server::{Running, Wish, in_time};
+
+/// The name of a record about a session.
+fn name(kind: &str, id: &str) -> String {
+    let caller = Caller::anonymous();
+    let parts = [kind, caller.issuer(), caller.subject(), id];
+    Seal::new(&SECRET).name(&parts.map(str::as_bytes))
+}
 
 /// Two nodes whose sessions end after four idle seconds.
 async fn brief(hub: &Arc<Hub>) -> [Running; 2] {
@@ -21,6 +31,22 @@ async fn brief(hub: &Arc<Hub>) -> [Running; 2] {
         })
     };
     [node(hub, wish()).await, node(hub, wish()).await]
+}
+
+/// A call that sends `steps` events and its result.
+fn progress(id: &str, steps: u32) -> Request {
+    let params = json!({
+        "name": "progress", "arguments": { "steps": steps, "pause": true },
+        "_meta": { "progressToken": 1 },
+    });
+    in_session(id, Request::legacy(1, "tools/call", params))
+}
+
+/// The events of such a call, on the first node, which is gone then.
+async fn events(first: Running, client: &mut Client, request: &Request) -> Vec<Event> {
+    let heard = client.send(request).await.events();
+    first.stop().await;
+    heard.into_iter().filter(|event| !event.is_comment).collect()
 }
 
 #[tokio::test]
@@ -42,5 +68,20 @@ async fn a_call_goes_on_while_its_client_follows_it_on_another_node() {
     nodes[0].signals.gate.0.add_permits(1);
     let heard = reader.await.unwrap();
     assert_eq!(heard.last().map(|event| event.json()["id"].clone()), Some(json!("w")));
+    stop(nodes).await;
+}
+
+#[tokio::test]
+async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
+    let hub = Arc::new(Hub::default());
+    let nodes = nodes(&hub).await;
+    let (mut first, id) = session(&nodes[0], "2025-11-25").await;
+    let spy = hub.node("spy");
+    let mut heard = spy.listen();
+    let params = json!({ "requestId": 5, "reason": "x".repeat(100_000) });
+    let cancel = in_session(&id, Request::note("notifications/cancelled", params));
+    assert_eq!(first.send(&cancel).await.status, 202);
+    let Some(Received::Message(message)) = heard.recv().await else { panic!("nothing was sent") };
+    assert!(message.len() < 1000, "{} bytes", message.len());
     stop(nodes).await;
 }
