@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, RedisError, Script, cmd, pipe};
+use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Script, ServerErrorKind, cmd, pipe};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -32,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// After a failure no requests are sent for so long: they must not queue up for the server.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often a refused command is worth a warning.
+const WARN: Duration = Duration::from_secs(60);
 
 /// How long one read waits for a message, and how long a node counts as alive after the last.
 const BLOCK: Duration = Duration::from_secs(2);
@@ -93,6 +96,8 @@ pub struct Redis {
     /// The server did not answer the last request.
     is_away: AtomicBool,
     connected: Arc<Connected>,
+    /// When to warn again of a refused command, in milliseconds since `began`.
+    warn_at: AtomicU64,
     counts: Arc<Counts>,
 }
 
@@ -112,6 +117,7 @@ impl Redis {
             pause_until: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
             connected: Arc::default(),
+            warn_at: AtomicU64::new(0),
             counts: Arc::default(),
         })
     }
@@ -156,6 +162,10 @@ impl Redis {
                 }
                 return Ok(answer);
             }
+            Ok(Err(error)) if !is_away(&error) => {
+                self.refused(&error, now());
+                return Err(Away::new(error));
+            }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "Redis does not answer".to_owned(),
         };
@@ -167,6 +177,30 @@ impl Redis {
             true => tracing::debug!("Redis: {answer}"),
         }
         Err(Away::new(answer))
+    }
+
+    /// The server has refused one command, as when it has no memory. Others may succeed.
+    fn refused(&self, error: &RedisError, now: u64) {
+        let next = now.saturating_add(millis(WARN));
+        // Warn sometimes: each request may be refused.
+        match self.warn_at.fetch_max(next, Ordering::Relaxed) <= now {
+            true => tracing::warn!("Redis: {error}"),
+            false => tracing::debug!("Redis: {error}"),
+        }
+    }
+}
+
+/// Whether the server cannot be used now, so that other commands fail as well.
+fn is_away(error: &RedisError) -> bool {
+    use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, ReadOnly, TryAgain};
+    match error.kind() {
+        ErrorKind::Server(kind) => {
+            matches!(kind, BusyLoading | ClusterDown | MasterDown | ReadOnly | TryAgain)
+        }
+        // A script that takes too long.
+        ErrorKind::Extension => error.code() == Some("BUSY"),
+        ErrorKind::UnexpectedReturnType => false,
+        _ => true,
     }
 }
 

@@ -92,3 +92,35 @@ async fn messages_that_were_read_leave_the_inbox() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+#[tokio::test]
+async fn an_error_of_one_command_does_not_stop_the_others() {
+    let Ok(url) = std::env::var("SABIR_TEST_REDIS") else { return };
+    let redis = Redis::new(&url, "a").unwrap();
+    let _: String = redis.ask(cmd("SET").arg(&["sabir:text", "text", "PX", "1000"])).await.unwrap();
+    assert!(redis.ask::<i64>(cmd("INCR").arg("sabir:text")).await.is_err());
+    assert_eq!(redis.ping().await, Ok(()));
+}
+
+#[test]
+fn only_states_of_the_server_stop_all_requests() {
+    let server = |kind| RedisError::from((ErrorKind::Server(kind), ""));
+    let other = |code: &str| ::redis::make_extension_error(code.to_owned(), None);
+    for error in [
+        RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)),
+        server(ServerErrorKind::BusyLoading),
+        server(ServerErrorKind::ClusterDown),
+        server(ServerErrorKind::ReadOnly),
+        other("BUSY"),
+    ] {
+        assert!(is_away(&error), "{error}");
+    }
+    for error in [
+        server(ServerErrorKind::ResponseError),
+        server(ServerErrorKind::ExecAbort),
+        other("OOM"),
+        other("WRONGTYPE"),
+    ] {
+        assert!(!is_away(&error), "{error}");
+    }
+}
