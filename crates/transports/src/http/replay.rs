@@ -3,6 +3,7 @@
 //! Every event is stored before it is sent. A node that does not have a stream reads its events
 //! from the store, and waits for more as long as the node with the stream lives.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,10 +124,21 @@ pub(crate) struct Foreign {
 }
 
 /// The stored events of a stream after the last one that was sent.
+#[derive(Clone, Debug, Default)]
 struct Tail {
     node: String,
+    /// Those that follow it without a gap.
     events: Vec<(u64, String)>,
     is_end: bool,
+    /// Later events are stored, but not the next one.
+    has_gap: bool,
+}
+
+impl Tail {
+    /// Whether no event follows these, or not the next one.
+    fn is_over(&self) -> bool {
+        self.is_end || self.has_gap
+    }
 }
 
 /// Resumes a stream that this node does not have. `None` if its events are not stored, or no event
@@ -144,7 +156,7 @@ pub(crate) async fn resume(
     let mut foreign = Foreign { state, stored, name, last, next_comment, next_notice };
     let tail = foreign.look().await.map_err(|error| away(&error))?;
     let Some(tail) = tail else { return Ok(None) };
-    let is_over = tail.is_end || foreign.is_gone(&tail.node).await;
+    let is_over = tail.is_over() || foreign.is_gone(&tail.node).await;
     Ok((!tail.events.is_empty() || !is_over).then_some(foreign))
 }
 
@@ -167,7 +179,7 @@ impl Foreign {
                 // The stored events have expired.
                 Ok(None) => return None,
                 Ok(Some(tail)) => {
-                    let is_over = tail.is_end || self.is_gone(&tail.node).await;
+                    let is_over = tail.is_over() || self.is_gone(&tail.node).await;
                     if !tail.events.is_empty() {
                         return Some(self.write(&tail.events));
                     }
@@ -198,19 +210,22 @@ impl Foreign {
     async fn look(&self) -> Result<Option<Tail>, Away> {
         let Some(sharing) = &self.state.sharing else { return Ok(None) };
         let mut tail: Option<Tail> = None;
-        let mut last = self.last.event;
+        // By number: an event that was sent twice, to a client that resumed, is stored twice.
+        let (mut stored, mut newest) = (BTreeMap::new(), 0);
         for item in sharing.cluster.store.items(&self.name).await? {
             let opened = sharing.cluster.seal.open(&self.name, &item).map_err(Away::new)?;
             let logged: Logged = serde_json::from_slice(&opened).map_err(Away::new)?;
-            let (events, node) = (Vec::new(), String::new());
-            let tail = tail.get_or_insert(Tail { node, events, is_end: false });
+            let tail = tail.get_or_insert_default();
             tail.node = logged.node;
             tail.is_end |= logged.is_end;
-            // An event that was sent twice, to a client that resumed, is stored twice.
-            if let Some(text) = logged.text.filter(|_| logged.event > last) {
-                last = logged.event;
-                tail.events.push((logged.event, text));
-            }
+            newest = newest.max(logged.event);
+            stored.extend(logged.text.map(|text| (logged.event, text)));
+        }
+        if let Some(tail) = &mut tail {
+            let numbers = (self.last.event..u64::MAX).map(|number| number + 1);
+            tail.events = numbers.map_while(|n| Some((n, stored.remove(&n)?))).collect();
+            let last = tail.events.last().map_or(self.last.event, |(event, _)| *event);
+            tail.has_gap = newest > last;
         }
         Ok(tail)
     }

@@ -72,6 +72,22 @@ async fn a_call_goes_on_while_its_client_follows_it_on_another_node() {
 }
 
 #[tokio::test]
+async fn a_stream_with_a_gap_is_not_resumed() {
+    let hub = Arc::new(Hub::default());
+    let wish = || Wish::default().http(|http| http.limits.replay = 4);
+    let [first, second] = [node(&hub, wish()).await, node(&hub, wish()).await];
+    let (mut client, id) = session(&first, "2025-11-25").await;
+    let heard = events(first, &mut client, &progress(&id, 10)).await;
+    let mut other = second.connect().await;
+    let early = heard[1].id.clone().unwrap();
+    assert_eq!(other.send(&get(&id).header("last-event-id", &early)).await.status, 400);
+    let late = heard[heard.len() - 3].id.clone().unwrap();
+    other.open(&get(&id).header("last-event-id", &late)).await;
+    assert_eq!(rest(&mut other).await, heard[heard.len() - 2..]);
+    second.stop().await;
+}
+
+#[tokio::test]
 async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
     let hub = Arc::new(Hub::default());
     let nodes = nodes(&hub).await;
