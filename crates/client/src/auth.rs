@@ -10,6 +10,7 @@ mod endpoint; // requests to an authorization server
 mod grants; // the ways to a token
 mod identity; // who we are at an authorization server
 mod keep; // where credentials are kept
+mod keeper; // a token that could not be kept yet
 mod metadata; // well-known places, and the documents there
 mod oauth; // the credentials of one server
 mod pkce; // random values, and their hashes

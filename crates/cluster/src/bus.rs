@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::store::Pending;
+use crate::store::{Away, Pending};
 
 /// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,8 @@ pub enum Received {
 
 /// Carries messages between nodes, in the order in which each sender sends them.
 pub trait Bus: std::fmt::Debug + Send + Sync {
-    /// Sends a message. `false` if there is no such node: it has stopped, or was killed.
+    /// Sends a message. `false` if there is no such node: it has stopped, or was killed. An error if
+    /// that is not known.
     fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool>;
 
     /// Begins to receive, inside the runtime. A receiver that is slow makes the bus wait. To be
@@ -37,6 +38,17 @@ pub trait Bus: std::fmt::Debug + Send + Sync {
     /// The address of this machine towards the other nodes; `None` if it is unknown.
     fn own_address(&self) -> Pending<'_, Option<IpAddr>> {
         Box::pin(async { Ok(None) })
+    }
+}
+
+/// Bytes of a message to all nodes. A longer one is refused: it is kept for a long time.
+pub const MAX_FOR_ALL: usize = 64 << 10;
+
+/// Refuses a message that is too long.
+pub(crate) fn check_length(to: To<'_>, message: &[u8]) -> Result<(), Away> {
+    match to == To::All && message.len() > MAX_FOR_ALL {
+        true => Err(Away::new(format!("the message is too long (limit {MAX_FOR_ALL} bytes)"))),
+        false => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ mod seal; // keyed names and encrypted contents
 mod status; // the status of nodes
 mod store; // records that expire
 
-pub use bus::{Bus, Received, To};
+pub use bus::{Bus, MAX_FOR_ALL, Received, To};
 pub use disk::{DiskStore, create_private};
 pub use members::Members;
 pub use memory::{Hub, HubNode};

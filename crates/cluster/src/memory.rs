@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::bus::{Bus, Received, To, WAITING};
+use crate::bus::{Bus, Received, To, WAITING, check_length};
 use crate::store::{Append, Away, Count, Pending, Store, Swap, count_all, micros};
 
 /// Records at once. One more is refused, once those that have expired are removed.
@@ -187,6 +187,7 @@ impl Bus for HubNode {
     fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool> {
         Box::pin(async move {
             self.hub.reach()?;
+            check_length(to, message)?;
             let receivers: Vec<_> = {
                 let nodes = lock(&self.hub.nodes);
                 let is_meant = |name: &String| to == To::All || to == To::Node(name);
@@ -221,6 +222,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::MAX_FOR_ALL;
     use crate::store::tests::{
         a_list_keeps_the_newest_items, a_record_expires, a_record_is_replaced_by_compare_and_set,
         counts_are_shared_and_all_or_nothing,
@@ -248,6 +250,8 @@ mod tests {
         assert_eq!(to_a.recv().await, message(b"2"));
         drop(b);
         assert!(!a.send(To::Node("b"), b"4").await.unwrap());
+        assert!(a.send(To::All, &[0; MAX_FOR_ALL]).await.is_ok());
+        assert!(a.send(To::All, &[0; MAX_FOR_ALL + 1]).await.is_err(), "it would be kept");
         hub.set_away(true);
         assert!(a.send(To::All, b"5").await.is_err());
     }

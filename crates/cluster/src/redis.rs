@@ -6,21 +6,21 @@
 //! interruption.
 
 mod link; // connections to one server, to a master, or to a cluster
+mod reader; // the messages for a node
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::redis::aio::ConnectionLike;
-use ::redis::streams::StreamReadReply;
-use ::redis::{Cmd, FromRedisValue, RedisError, Script, Value, cmd, pipe};
+use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Script, ServerErrorKind, cmd, pipe};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::link::{Link, Server};
-use crate::bus::{Bus, Received, To, WAITING};
+use self::reader::Reader;
+use crate::bus::{Bus, Received, To, WAITING, check_length};
 use crate::status::Counts;
 use crate::store::{Append, Away, Bound, Count, Pending, Store, Swap, micros};
 
@@ -33,12 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// After a failure no requests are sent for so long: they must not queue up for the server.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// How often a refused command is worth a warning.
+const WARN: Duration = Duration::from_secs(60);
+
 /// How long one read waits for a message, and how long a node counts as alive after the last.
 const BLOCK: Duration = Duration::from_secs(2);
 const ALIVE: Duration = Duration::from_secs(10);
-
-/// The messages that are read at once.
-const BATCH: usize = 64;
 
 /// The messages that are kept of one inbox and of the stream for all; the oldest are dropped.
 const INBOX: usize = 4096;
@@ -95,6 +95,9 @@ pub struct Redis {
     pause_until: AtomicU64,
     /// The server did not answer the last request.
     is_away: AtomicBool,
+    connected: Arc<Connected>,
+    /// When to warn again of a refused command, in milliseconds since `began`.
+    warn_at: AtomicU64,
     counts: Arc<Counts>,
 }
 
@@ -113,6 +116,8 @@ impl Redis {
             began: Instant::now(),
             pause_until: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
+            connected: Arc::default(),
+            warn_at: AtomicU64::new(0),
             counts: Arc::default(),
         })
     }
@@ -153,8 +158,13 @@ impl Redis {
             Ok(Ok(answer)) => {
                 if self.is_away.swap(false, Ordering::Relaxed) {
                     tracing::info!("Redis answers again");
+                    self.connected.restart();
                 }
                 return Ok(answer);
+            }
+            Ok(Err(error)) if !is_away(&error) => {
+                self.refused(&error, now());
+                return Err(Away::new(error));
             }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "Redis does not answer".to_owned(),
@@ -167,6 +177,30 @@ impl Redis {
             true => tracing::debug!("Redis: {answer}"),
         }
         Err(Away::new(answer))
+    }
+
+    /// The server has refused one command, as when it has no memory. Others may succeed.
+    fn refused(&self, error: &RedisError, now: u64) {
+        let next = now.saturating_add(millis(WARN));
+        // Warn sometimes: each request may be refused.
+        match self.warn_at.fetch_max(next, Ordering::Relaxed) <= now {
+            true => tracing::warn!("Redis: {error}"),
+            false => tracing::debug!("Redis: {error}"),
+        }
+    }
+}
+
+/// Whether the server cannot be used now, so that other commands fail as well.
+fn is_away(error: &RedisError) -> bool {
+    use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, ReadOnly, TryAgain};
+    match error.kind() {
+        ErrorKind::Server(kind) => {
+            matches!(kind, BusyLoading | ClusterDown | MasterDown | ReadOnly | TryAgain)
+        }
+        // A script that takes too long.
+        ErrorKind::Extension => error.code() == Some("BUSY"),
+        ErrorKind::UnexpectedReturnType => false,
+        _ => true,
     }
 }
 
@@ -284,6 +318,7 @@ impl Store for Redis {
 impl Bus for Redis {
     fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool> {
         Box::pin(async move {
+            check_length(to, message)?;
             let mut add = cmd("XADD");
             match to {
                 // A node that is gone has no inbox, and gets none.
@@ -294,6 +329,9 @@ impl Bus for Redis {
             if to == To::All {
                 let _: i64 = self.ask(cmd("PEXPIRE").arg(ALL).arg(millis(KEPT))).await?;
             }
+            if added.is_none() && !self.connected.is_long() {
+                return Err(Away::new("the node is gone, or has not opened its inbox again yet"));
+            }
             Ok(added.is_some())
         })
     }
@@ -301,9 +339,22 @@ impl Bus for Redis {
     fn listen(&self) -> mpsc::Receiver<Received> {
         let (send, receive) = mpsc::channel(WAITING);
         let inbox = inbox_key(&self.node);
-        let (server, counts) = (self.server.clone(), self.counts.clone());
-        let reader = Reader { server, inbox, seen: None, is_interrupted: false, send, counts };
-        tokio::spawn(reader.run());
+        let keeping = keep_inbox(self.manager.clone(), inbox.clone());
+        let reader = Reader {
+            server: self.server.clone(),
+            inbox,
+            seen: None,
+            is_interrupted: false,
+            connected: self.connected.clone(),
+            send,
+            counts: self.counts.clone(),
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = reader.run() => {}
+                () = keeping => {}
+            }
+        });
         receive
     }
 
@@ -315,134 +366,50 @@ impl Bus for Redis {
     }
 }
 
+/// Renews an inbox, also while its reader waits for a slow receiver.
+async fn keep_inbox(mut link: Link, inbox: String) {
+    loop {
+        tokio::time::sleep(ALIVE / 4).await;
+        // The reader opens it again if it has expired.
+        let renewed = cmd("PEXPIRE").arg(&inbox).arg(millis(ALIVE)).query_async(&mut link).await;
+        renewed.unwrap_or_else(|error| tracing::debug!("the inbox was not renewed: {error}"));
+    }
+}
+
+/// Since when this node is connected. While the server is away the inboxes of all nodes may expire,
+/// and each node opens its own again when it has connected.
+#[derive(Debug, Default)]
+struct Connected(Mutex<Option<Instant>>);
+
+impl Connected {
+    fn begin(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
+    fn end(&self) {
+        *self.lock() = None;
+    }
+
+    /// The server has answered again after a failure.
+    fn restart(&self) {
+        if let Some(since) = &mut *self.lock() {
+            *since = Instant::now();
+        }
+    }
+
+    /// Whether all live nodes had the time to open their inboxes.
+    fn is_long(&self) -> bool {
+        self.lock().is_some_and(|since| since.elapsed() >= ALIVE)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The arguments that keep a stream short.
 fn trimmed(length: usize) -> [String; 3] {
     ["MAXLEN".to_owned(), "~".to_owned(), length.to_string()]
-}
-
-/// Reads the messages for a node, until the receiver is dropped.
-struct Reader {
-    server: Server,
-    inbox: String,
-    /// The last messages that were read, of the inbox and of the stream for all; `None` before the
-    /// first connection.
-    seen: Option<[String; 2]>,
-    /// Whether the connection has failed since the last read.
-    is_interrupted: bool,
-    send: mpsc::Sender<Received>,
-    counts: Arc<Counts>,
-}
-
-impl Reader {
-    async fn run(mut self) {
-        while !self.send.is_closed() {
-            let error = match self.server.connect(BLOCK + ANSWER).await {
-                Ok(mut connection) => {
-                    // After a reconnect, messages may have been trimmed.
-                    if self.seen.is_some() && self.send.send(Received::Gap).await.is_err() {
-                        return;
-                    }
-                    match self.read(&mut connection).await {
-                        Ok(()) => {
-                            let left: Result<i64, _> =
-                                cmd("DEL").arg(&self.inbox).query_async(&mut connection).await;
-                            drop(left);
-                            return;
-                        }
-                        Err(error) => error,
-                    }
-                }
-                Err(error) => error,
-            };
-            match std::mem::replace(&mut self.is_interrupted, true) {
-                false => tracing::warn!("the bus is interrupted: {error}"),
-                true => tracing::debug!("the bus is interrupted: {error}"),
-            }
-            self.counts.gap();
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    /// Reads until the receiver is dropped, or the connection fails.
-    async fn read(&mut self, connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
-        if self.seen.is_none() {
-            let newest: Vec<(String, Value)> = cmd("XREVRANGE")
-                .arg(ALL)
-                .arg(&["+", "-", "COUNT", "1"])
-                .query_async(connection)
-                .await?;
-            let newest = newest.into_iter().next().map_or_else(beginning, |(id, _)| id);
-            self.seen = Some([beginning(), newest]);
-        }
-        loop {
-            self.keep_inbox(connection).await?;
-            let Some([inbox, all]) = &mut self.seen else { return Ok(()) };
-            let mut read = cmd("XREAD");
-            read.arg("COUNT").arg(BATCH).arg("BLOCK").arg(millis(BLOCK)).arg("STREAMS");
-            read.arg(&self.inbox).arg(ALL).arg(&*inbox).arg(&*all);
-            let reply: Option<StreamReadReply> = tokio::select! {
-                reply = read.query_async(connection) => reply?,
-                () = self.send.closed() => return Ok(()),
-            };
-            if std::mem::take(&mut self.is_interrupted) {
-                tracing::info!("the bus is there again");
-            }
-            for stream in reply.into_iter().flat_map(|reply| reply.keys) {
-                // A full batch: older messages may have been trimmed.
-                let is_late = stream.key == ALL && stream.ids.len() >= BATCH;
-                if is_late
-                    && oldest(connection).await?.as_ref()
-                        == stream.ids.first().map(|first| &first.id)
-                {
-                    self.counts.gap();
-                    if self.send.send(Received::Gap).await.is_err() {
-                        return Ok(());
-                    }
-                }
-                let seen = if stream.key == ALL { &mut *all } else { &mut *inbox };
-                for mut entry in stream.ids {
-                    *seen = entry.id;
-                    let Some(Value::BulkString(message)) = entry.map.remove("m") else { continue };
-                    self.counts.heard();
-                    let message = Received::Message(message.into());
-                    if self.send.send(message).await.is_err() {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-    }
-
-    /// Renews the inbox, or creates it. Other nodes can write to it only while it exists.
-    async fn keep_inbox(&mut self, connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
-        let renew = || cmd("PEXPIRE").arg(&self.inbox).arg(millis(ALIVE)).clone();
-        let is_renewed: i64 = renew().query_async(connection).await?;
-        if is_renewed == 0 {
-            // Atomically: a node that is killed between the two would leave its inbox for ever.
-            let mut open = pipe();
-            open.atomic().cmd("XADD").arg(&self.inbox).arg(&trimmed(INBOX));
-            open.arg(&["*", "opened", ""]).ignore().add_command(renew()).ignore();
-            let _: () = open.query_async(connection).await?;
-            if let Some([inbox, _]) = &mut self.seen {
-                *inbox = beginning();
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The first message that the stream for all still has. A reader for whom it is the next has missed
-/// the messages before, or has read all of them.
-async fn oldest(connection: &mut impl ConnectionLike) -> Result<Option<String>, RedisError> {
-    let mut range = cmd("XRANGE");
-    range.arg(ALL).arg(&["-", "+", "COUNT", "1"]);
-    let first: Vec<(String, Value)> = range.query_async(connection).await?;
-    Ok(first.into_iter().next().map(|(id, _)| id))
-}
-
-/// Before the first message of a stream.
-fn beginning() -> String {
-    "0-0".to_owned()
 }
 
 #[cfg(test)]

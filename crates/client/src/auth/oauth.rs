@@ -14,6 +14,7 @@ use super::AuthError;
 use super::challenge::Challenge;
 use super::endpoint::Web;
 use super::keep::{Keep, Kept};
+use super::keeper::Keeper;
 use super::proof::{NONCE, PROOF, ProofKey, WANTS_NONCE};
 use super::request::Asked;
 use super::settings::{Grant, OAuthSettings};
@@ -27,7 +28,7 @@ use super::tokens::{Tokens, now};
 pub struct OAuth {
     pub(super) settings: OAuthSettings,
     pub(super) web: Web,
-    pub(super) keep: Arc<dyn Keep>,
+    pub(super) keep: Arc<Keeper>,
     pub(super) subject: Mutex<Option<String>>,
     current: Mutex<Option<Arc<Tokens>>>,
     turn: tokio::sync::Mutex<Turn>,
@@ -85,7 +86,7 @@ impl OAuth {
             web: Web::new(server, http, settings.issuer.is_some() || settings.api.is_some())?,
             subject: Mutex::new(settings.subject.clone()),
             settings,
-            keep,
+            keep: Keeper::new(keep),
             current: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             hopeless: Mutex::default(),
@@ -285,7 +286,7 @@ impl OAuth {
         let Some(next) = self.renew(old, &mut kept).await? else { return Ok(None) };
         // Saved before it is used: the old refresh token may be invalid by now.
         kept.tokens = Some(next.clone());
-        self.keep.save(&kept).await.map_err(AuthError::Keep)?;
+        self.keep.save_renewed(&kept, old, &next).await;
         Ok(Some(self.publish_some(next)))
     }
 

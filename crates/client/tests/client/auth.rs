@@ -1,13 +1,14 @@
 //! Servers that demand tokens.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, header};
 use sabir_client::{
-    AuthError, Client, ClientConfig, Grant, HttpTarget, InMemory, Keep, OAuth, OAuthSettings,
-    Registration, Visit, Visiting,
+    AuthError, Client, ClientConfig, Grant, HttpTarget, InMemory, Keep, Keeping, Kept, Locked,
+    OAuth, OAuthSettings, Registration, Visit, Visiting,
 };
 use sabir_outbound::{Addresses, HttpClient, Limits, PlainHttp, Policy};
 use sabir_testkit::Provider;
@@ -189,6 +190,59 @@ async fn a_token_that_is_refused_early_is_renewed_once() {
     let issued = provider.issued();
     assert_eq!((issued.logins, issued.refreshes_of("ann")), (1, 1), "{issued:?}");
     assert_eq!(issued.reused, 0, "{issued:?}");
+}
+
+/// A place that cannot be written now.
+#[derive(Debug, Default)]
+struct ReadOnly {
+    place: InMemory,
+    is_full: AtomicBool,
+}
+
+impl Keep for ReadOnly {
+    fn lock(&self) -> Keeping<'_, Locked> {
+        self.place.lock()
+    }
+
+    fn load(&self) -> Keeping<'_, Kept> {
+        self.place.load()
+    }
+
+    fn save<'a>(&'a self, kept: &'a Kept) -> Keeping<'a, ()> {
+        match self.is_full.load(Ordering::SeqCst) {
+            true => Box::pin(async { Err("it is full".to_owned()) }),
+            false => self.place.save(kept),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_renewed_token_that_cannot_be_kept_is_used_and_kept_later() {
+    let provider = Provider::start(LONG).await.unwrap();
+    let keep = Arc::new(ReadOnly::default());
+    let ann = client(credentials(&provider, keep.clone(), person("ann")).0);
+    assert!(who(&ann, "ann").await.contains("ann"));
+    let kept = async || {
+        let kept = serde_json::to_value(keep.load().await.unwrap()).unwrap();
+        kept["tokens"]["access"].clone()
+    };
+    let old = kept().await;
+    provider.revoke();
+    keep.is_full.store(true, Ordering::SeqCst);
+    assert!(who(&ann, "ann").await.contains("ann"));
+    assert_eq!(kept().await, old);
+    keep.is_full.store(false, Ordering::SeqCst);
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while kept().await == old {
+        assert!(Instant::now() < deadline, "it is never kept");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Another process needs no person, and does not use the old refresh token.
+    let mut absent = person("ann");
+    absent.visit = None;
+    assert!(who(&client(credentials(&provider, keep, absent).0), "ann").await.contains("ann"));
+    let issued = provider.issued();
+    assert_eq!((issued.logins, issued.reused), (1, 0), "{issued:?}");
 }
 
 /// Two users, one server, tokens that expire meanwhile: a user's token is never sent for the other,

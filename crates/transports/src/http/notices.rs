@@ -8,10 +8,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sabir_cluster::{Received, Swap, To};
+use sabir_cluster::{MAX_FOR_ALL, Received, Swap, To};
 use sabir_engine::{Changes, Connection, PeerNews};
-use sabir_wire::{Caller, Cancelled, Incoming, Message, Method};
+use sabir_wire::{Caller, Cancelled, Incoming, Message, Method, Raw};
 use sabir_wire::{write_error, write_notification, write_result};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::notice::{News, Notice};
@@ -70,8 +71,11 @@ fn destination(
             let is_here = stored.lock().as_ref().is_some_and(|streams| {
                 streams.connection().session().is_running(&cancelled.request)
             });
-            (!is_here)
-                .then(|| (None, write_notification("notifications/cancelled", params.as_ref())))
+            // Without the reason, which may be long: all nodes get it. Nor is a call with such a
+            // long id stopped on another node.
+            let params = Raw::of(&json!({ "requestId": cancelled.request })).ok()?;
+            let text = write_notification("notifications/cancelled", Some(&params));
+            (!is_here && text.len() <= MAX_FOR_ALL / 4).then_some((None, text))
         }
         _ => None,
     }
@@ -108,6 +112,11 @@ async fn hear(state: &Arc<ServerState>, sharing: &Sharing, sealed: &[u8]) {
     match news {
         News::Ended => drop(state.table.remove(&stored.id)),
         News::Changed => refresh(state, sharing, &stored).await,
+        News::Follows(stream) => {
+            if let Some(streams) = &mut *stored.lock() {
+                streams.follow(stream, state.clock.now());
+            }
+        }
         News::Message(text) => {
             let depth = state.engine.settings().engine_limits.depth;
             let frame = Bytes::from(text);

@@ -1,7 +1,7 @@
 //! Messages between the engines of several nodes, over the bus of the cluster.
 
-use sabir_cluster::{Cluster, To};
-use sabir_engine::{PeerNews, Peers, Telling};
+use sabir_cluster::{Cluster, MAX_FOR_ALL, To};
+use sabir_engine::{Changes, PeerNews, Peers, Telling};
 use serde::{Deserialize, Serialize};
 
 use super::forward;
@@ -31,9 +31,17 @@ impl Peers for ClusterPeers {
     fn tell<'a>(&'a self, node: Option<&'a str>, news: &'a PeerNews) -> Telling<'a> {
         Box::pin(async move {
             let Cluster { bus: Some(bus), seal, node: own, .. } = &self.0 else { return Ok(false) };
-            let message = Message { from: own.to_string(), news };
-            let text = serde_json::to_vec(&message).map_err(|error| error.to_string())?;
+            let write = |news: &PeerNews| {
+                let message = Message { from: own.to_string(), news };
+                serde_json::to_vec(&message).map_err(|error| error.to_string())
+            };
+            let mut text = write(news)?;
             let to = node.map_or(To::All, To::Node);
+            if to == To::All && text.len() > MAX_FOR_ALL / 2 {
+                // Too long for a list of changes: everything may have changed.
+                let everything = Changes { everything: true, ..Changes::default() };
+                text = write(&PeerNews::Changed(everything))?;
+            }
             bus.send(to, &seal.seal(PEERS, &text)).await.map_err(|away| away.to_string())
         })
     }

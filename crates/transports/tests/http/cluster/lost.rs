@@ -1,0 +1,103 @@
+//! Streams that go on elsewhere, and sessions whose end or record was lost.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sabir_cluster::{Bus as _, Hub, Received, Seal, Store as _};
+use sabir_wire::Caller;
+use serde_json::json;
+
+use super::{SECRET, node, nodes, rest, stop};
+use crate::client::{Client, Event, Request};
+use crate::legacy::{call, get, in_session, session};
+use crate::old_sse;
+use crate::server::{Running, Wish, in_time};
+
+/// The name of a record about a session.
+fn name(kind: &str, id: &str) -> String {
+    let caller = Caller::anonymous();
+    let parts = [kind, caller.issuer(), caller.subject(), id];
+    Seal::new(&SECRET).name(&parts.map(str::as_bytes))
+}
+
+/// Two nodes whose sessions end after four idle seconds.
+async fn brief(hub: &Arc<Hub>) -> [Running; 2] {
+    let wish = || {
+        Wish::default().http(|http| {
+            http.limits.session_idle = Duration::from_secs(4);
+            http.limits.replay_time = Duration::from_secs(3);
+            http.keep_alive = Duration::from_millis(100);
+        })
+    };
+    [node(hub, wish()).await, node(hub, wish()).await]
+}
+
+/// A call that sends `steps` events and its result.
+fn progress(id: &str, steps: u32) -> Request {
+    let params = json!({
+        "name": "progress", "arguments": { "steps": steps, "pause": true },
+        "_meta": { "progressToken": 1 },
+    });
+    in_session(id, Request::legacy(1, "tools/call", params))
+}
+
+/// The events of such a call, on the first node, which is gone then.
+async fn events(first: Running, client: &mut Client, request: &Request) -> Vec<Event> {
+    let heard = client.send(request).await.events();
+    first.stop().await;
+    heard.into_iter().filter(|event| !event.is_comment).collect()
+}
+
+#[tokio::test]
+async fn a_call_goes_on_while_its_client_follows_it_on_another_node() {
+    let hub = Arc::new(Hub::default());
+    let nodes = brief(&hub).await;
+    let (mut first, id) = session(&nodes[0], "2025-11-25").await;
+    let mut pending = Vec::new();
+    first.open(&call(&id, "w", "wait", json!({}))).await;
+    let prime = first.event(&mut pending).await.unwrap().id.unwrap();
+    drop(first);
+    nodes[0].until(|stats| stats.streams == 0).await;
+    let mut second = nodes[1].connect().await;
+    assert_eq!(second.open(&get(&id).header("last-event-id", &prime)).await.status, 200);
+    let reader = tokio::spawn(async move { rest(&mut second).await });
+    // Longer than the time after which the stream, or the session, would be forgotten.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(nodes[0].signals.dropped.load(Ordering::SeqCst), 0, "the call was stopped");
+    nodes[0].signals.gate.0.add_permits(1);
+    let heard = reader.await.unwrap();
+    assert_eq!(heard.last().map(|event| event.json()["id"].clone()), Some(json!("w")));
+    stop(nodes).await;
+}
+
+#[tokio::test]
+async fn a_stream_with_a_gap_is_not_resumed() {
+    let hub = Arc::new(Hub::default());
+    let wish = || Wish::default().http(|http| http.limits.replay = 4);
+    let [first, second] = [node(&hub, wish()).await, node(&hub, wish()).await];
+    let (mut client, id) = session(&first, "2025-11-25").await;
+    let heard = events(first, &mut client, &progress(&id, 10)).await;
+    let mut other = second.connect().await;
+    let early = heard[1].id.clone().unwrap();
+    assert_eq!(other.send(&get(&id).header("last-event-id", &early)).await.status, 400);
+    let late = heard[heard.len() - 3].id.clone().unwrap();
+    other.open(&get(&id).header("last-event-id", &late)).await;
+    assert_eq!(rest(&mut other).await, heard[heard.len() - 2..]);
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
+    let hub = Arc::new(Hub::default());
+    let nodes = nodes(&hub).await;
+    let (mut first, id) = session(&nodes[0], "2025-11-25").await;
+    let spy = hub.node("spy");
+    let mut heard = spy.listen();
+    let params = json!({ "requestId": 5, "reason": "x".repeat(100_000) });
+    let cancel = in_session(&id, Request::note("notifications/cancelled", params));
+    assert_eq!(first.send(&cancel).await.status, 202);
+    let Some(Received::Message(message)) = heard.recv().await else { panic!("nothing was sent") };
+    assert!(message.len() < 1000, "{} bytes", message.len());
+    stop(nodes).await;
+}
