@@ -139,7 +139,8 @@ async fn rounds(client: &Client) -> Done {
 
 async fn raw_call(client: &Client, name: &str, resume: Resume) -> Result<Reply, Box<dyn Error>> {
     let arguments = Some(Raw::from(json!({})));
-    let request = Request::CallTool(CallTool { name: name.into(), arguments, resume, task: None });
+    let request =
+        Request::CallTool(CallTool { name: name.into(), arguments, resume, ..CallTool::default() });
     Ok(client.call(request).await?)
 }
 

@@ -88,7 +88,7 @@ impl Client {
         let arguments = arguments.into();
         let request = |resume| {
             let (name, arguments) = (name.into(), Some(arguments.clone()));
-            Request::CallTool(CallTool { name, arguments, resume, task: None })
+            Request::CallTool(CallTool { name, arguments, resume, ..CallTool::default() })
         };
         let called = self.ask(request, &options).await;
         if !called.as_ref().is_err_and(CallError::is_header_mismatch) {
@@ -107,17 +107,20 @@ impl Client {
         arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<PromptReply, CallError> {
         let arguments = arguments.into_iter().map(|(key, value)| (key.into(), value.into()));
-        let arguments = arguments.collect::<std::collections::BTreeMap<_, _>>();
+        let arguments: Vec<_> = arguments.collect();
         let request = |resume| {
             let (name, arguments) = (name.into(), arguments.clone());
-            Request::GetPrompt(GetPrompt { name, arguments, resume })
+            Request::GetPrompt(GetPrompt { name, arguments, resume, ..GetPrompt::default() })
         };
         self.ask(request, &CallOptions::default()).await?.read()
     }
 
     /// The contents of a resource.
     pub async fn read_resource(&self, uri: &str) -> Result<ResourceReply, CallError> {
-        let request = |resume| Request::ReadResource(ReadResource { uri: uri.into(), resume });
+        let request = |resume| {
+            let uri = uri.into();
+            Request::ReadResource(ReadResource { uri, resume, ..ReadResource::default() })
+        };
         self.ask(request, &CallOptions::default()).await?.read()
     }
 

@@ -406,7 +406,7 @@ impl Connection {
     }
 
     fn start(&mut self, call: Call, catalog: Option<Arc<Catalog>>) {
-        let Call { key, from, request } = call;
+        let Call { key, from, mut request } = call;
         self.follow_changes(&request);
         if matches!(request, Request::Initialize(_)) && self.number == 0 {
             self.number = self.engine.number_connection();
@@ -425,7 +425,9 @@ impl Connection {
             .then(|| self.conversation.get_or_insert_with(next_conversation).clone());
         let engine = self.engine.clone();
         let transport = TransportKind::of(self.session.kind(), self.session.owner());
-        let context = MethodContext { engine, catalog, whole, from, conversation, transport, call };
+        let extra = request.take_extra();
+        let context =
+            MethodContext { engine, catalog, whole, from, extra, conversation, transport, call };
         self.work.push_back(Work { request, context });
     }
 

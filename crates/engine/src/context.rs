@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sabir_registry::{Catalog, Conversation};
 use sabir_session::{Outcome, RequestMeta};
+use sabir_wire::Extra;
 
 use crate::calls::RunningCall;
 use crate::engine::Engine;
@@ -27,6 +28,8 @@ pub(crate) struct MethodContext {
     /// The whole catalog, of which `catalog` is a view.
     pub(crate) whole: Arc<Catalog>,
     pub(crate) from: RequestMeta,
+    /// The unknown members of the params.
+    pub(crate) extra: Extra,
     /// The session of the legacy era that the call belongs to.
     pub(crate) conversation: Option<Arc<Conversation>>,
     pub(crate) transport: TransportKind,

@@ -382,11 +382,11 @@ impl Catalog {
         argument: &str,
     ) -> Option<(&Arc<dyn Source>, bool)> {
         match reference {
-            Reference::Prompt { name } => {
+            Reference::Prompt { name, .. } => {
                 let (prompt, source) = self.prompt(name)?;
                 Some((source, prompt.arguments.iter().any(|known| known.name == argument)))
             }
-            Reference::Resource { uri } => {
+            Reference::Resource { uri, .. } => {
                 let known = self.templates.iter().find(|(_, text, _)| **text == **uri);
                 if let Some((template, _, provider)) = known {
                     return Some((

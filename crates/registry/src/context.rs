@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sabir_wire::types::{ClientCapabilities, Level};
-use sabir_wire::{Caller, ErrorObject, Raw, TraceContext};
+use sabir_wire::{Caller, ErrorObject, Extra, Raw, TraceContext};
 
 use crate::outgoing::{Outgoing, OutgoingRequest};
 
@@ -78,6 +78,8 @@ pub struct Context {
     pub client: Option<Raw>,
     /// The request's metadata.
     pub meta: Option<Raw>,
+    /// The unknown members of the request's params.
+    pub extra: Extra,
     /// The client's answers so far, by the keys of the questions.
     pub answers: Vec<(String, Raw)>,
     /// The errors that a legacy client answered the last questions with, by their keys, if the source

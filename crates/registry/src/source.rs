@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use sabir_wire::mirror::BadAnnotation;
 use sabir_wire::types::{
-    CacheHint, CacheScope, Completion, Prompt, PromptReply, Question, Reference, Resource,
-    ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool, ToolExecution, ToolReply, UiTool,
+    CacheHint, CacheScope, Completion, CompletionArgument, CompletionContext, Prompt, PromptReply,
+    Question, Reference, Resource, ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool,
+    ToolExecution, ToolReply, UiTool,
 };
 use sabir_wire::{ByteString, Problem, Raw};
 
@@ -432,8 +433,8 @@ pub struct ToolCall {
 pub struct PromptCall {
     /// The name of the prompt.
     pub name: Box<str>,
-    /// By name.
-    pub arguments: BTreeMap<String, String>,
+    /// Names and values, in the client's order.
+    pub arguments: Vec<(String, String)>,
     /// The caller, the answers so far, and the way to report.
     pub context: Context,
 }
@@ -467,12 +468,10 @@ pub struct FolderCall {
 pub struct CompleteCall {
     /// The prompt or template that has the argument.
     pub reference: Reference,
-    /// The argument.
-    pub argument: Box<str>,
-    /// The text typed so far.
-    pub value: Box<str>,
+    /// The argument, and the text typed so far.
+    pub argument: CompletionArgument,
     /// The other arguments, as far as they are known.
-    pub given: BTreeMap<String, String>,
+    pub given: CompletionContext,
     /// The caller, the answers so far, and the way to report.
     pub context: Context,
 }

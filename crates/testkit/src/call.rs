@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sabir_registry::{CallHandle, Context};
 use sabir_wire::types::{ClientCapabilities, Level};
-use sabir_wire::{Caller, Raw};
+use sabir_wire::{Caller, Extra, Raw};
 
 /// A context of the local caller, whose call is never cancelled and drops its reports.
 pub fn local_context() -> Context {
@@ -15,6 +15,7 @@ pub fn local_context() -> Context {
         capabilities: ClientCapabilities::default(),
         client: None,
         meta: None,
+        extra: Extra::NONE,
         answers: Vec::new(),
         refusals: Vec::new(),
         state: None,

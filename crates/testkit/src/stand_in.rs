@@ -125,7 +125,8 @@ impl Source for StandIn {
     }
 
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
-        let name = call.arguments.get("name").cloned().unwrap_or_default();
+        let name = call.arguments.into_iter().find(|(name, _)| name == "name");
+        let name = name.map(|(_, value)| value).unwrap_or_default();
         let reply = PromptReply {
             description: Some("A greeting".into()),
             ..PromptReply::user(format!("Please greet {name}."))
@@ -157,7 +158,8 @@ impl Source for StandIn {
 
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
         let all = ["Ada", "Alan", "Grace"].into_iter();
-        let fitting: Completion = all.filter(|name| name.starts_with(&*call.value)).collect();
+        let fitting: Completion =
+            all.filter(|name| name.starts_with(&*call.argument.value)).collect();
         Box::pin(async { Ok(Outcome::Done(fitting)) })
     }
 }

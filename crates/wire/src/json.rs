@@ -23,7 +23,7 @@ pub(crate) use edit::{changed, with_members, write_changed};
 pub use extra::Extra;
 pub(crate) use object::{Flat, MemberReader, MemberWriter, Object, SERVER, SUBSCRIPTION};
 pub(crate) use object::{object, write_object};
-pub(crate) use values::{Number, read_word, text_of, write_word};
+pub(crate) use values::{Number, read_word, text_of, write_entries, write_word};
 
 /// A type of the specification that can be read from JSON of any revision.
 pub trait ReadJson: Sized {

@@ -95,6 +95,8 @@ mod tests {
             r#""params":{"_meta":{"progressToken":1.5}}"#,
             r#""params":{"_meta":[],"name":"t"}"#,
             r#""params":{"_meta":{},"_meta":{},"name":"t"}"#,
+            r#""params":{"name":"t","x-a":1.0,"task":{},"\u00e9":[],"uri":"a:b"}"#,
+            r#""params":{"x-b":{"z":1,"a":2},"name":"t","x-b":null,"level":7}"#,
             r#""params":{"name":7}"#,
             r#""params":{"name":"\n"}"#,
             r#""params":{"name":"a","n\u0061me":"b"}"#,

@@ -3,13 +3,13 @@
 mod params; // the params of each method, parsed
 mod write; // the requests of a client, written
 
-use std::collections::BTreeMap;
-
 use bytestring::ByteString;
 
 use crate::error::ErrorObject;
+use crate::json::Extra;
 use crate::raw::Raw;
-use crate::types::{ClientCapabilities, Level, Reference, SubscriptionFilter};
+use crate::types::{ClientCapabilities, CompletionArgument, CompletionContext, Level};
+use crate::types::{Reference, SubscriptionFilter};
 
 pub(crate) use self::params::Fields;
 
@@ -88,6 +88,18 @@ impl Request {
         }
     }
 
+    /// Takes the unknown members of the params, which a relay passes on.
+    pub fn take_extra(&mut self) -> Extra {
+        match self {
+            Self::CallTool(call) => std::mem::take(&mut call.extra),
+            Self::GetPrompt(get) => std::mem::take(&mut get.extra),
+            Self::ReadResource(read) => std::mem::take(&mut read.extra),
+            Self::Complete(complete) => std::mem::take(&mut complete.extra),
+            Self::ReadFolder(read) => std::mem::take(&mut read.extra),
+            _ => Extra::NONE,
+        }
+    }
+
     /// The same request, with other answers.
     #[must_use]
     pub fn resumed(mut self, resume: Resume) -> Self {
@@ -128,7 +140,7 @@ pub struct Resume {
 }
 
 /// The params of `tools/call`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallTool {
     /// Name of the tool.
     pub name: ByteString,
@@ -139,6 +151,8 @@ pub struct CallTool {
     /// Set by a client of 2025-11-25 that wants the call to become a task; not yet read. No other
     /// revision has it.
     pub task: Option<Raw>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 /// The params of `tasks/update`.
@@ -160,32 +174,38 @@ pub struct TaskResult {
 }
 
 /// The params of `resources/directory/read`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadFolder {
     /// URI of the folder.
     pub uri: Box<str>,
     /// Cursor of the page; `None` for the first.
     pub cursor: Option<Box<str>>,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 /// The params of `prompts/get`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GetPrompt {
     /// Name of the prompt.
     pub name: Box<str>,
-    /// Values of the arguments, by name.
-    pub arguments: BTreeMap<String, String>,
+    /// Names and values of the arguments, in the client's order.
+    pub arguments: Vec<(String, String)>,
     /// Answers, if the request is repeated after questions.
     pub resume: Resume,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 /// The params of `resources/read`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadResource {
     /// URI of the resource.
     pub uri: Box<str>,
     /// Answers, if the request is repeated after questions.
     pub resume: Resume,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 /// The params of `completion/complete`.
@@ -193,12 +213,12 @@ pub struct ReadResource {
 pub struct Complete {
     /// Owner of the argument.
     pub reference: Reference,
-    /// Name of the argument.
-    pub argument: Box<str>,
-    /// Text typed so far.
-    pub value: Box<str>,
+    /// The argument, and the text typed so far.
+    pub argument: CompletionArgument,
     /// Arguments that already have a value.
-    pub given: BTreeMap<String, String>,
+    pub given: CompletionContext,
+    /// Unknown members.
+    pub extra: Extra,
 }
 
 /// The params of `subscriptions/listen`.

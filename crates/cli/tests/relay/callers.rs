@@ -110,7 +110,7 @@ async fn a_question_that_is_not_answered_in_time_ends_its_call() {
 /// A call of `up_elicit`.
 fn request(word: &str, resume: Resume) -> CallRequest {
     let (name, arguments) = ("up_elicit".into(), Some(raw(json!({ "word": word }))));
-    CallRequest::new(Request::CallTool(CallTool { name, arguments, resume, task: None }))
+    CallRequest::new(Request::CallTool(CallTool { name, arguments, resume, ..CallTool::default() }))
 }
 
 /// Calls `up_elicit`, and gives what its client repeats the call with, to decline.

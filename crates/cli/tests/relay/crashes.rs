@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use sabir_client::{CallEvent, CallOptions, CallRequest};
 use sabir_wire::types::ToolReply;
-use sabir_wire::{CallTool, Raw, Request, Resume, Revision};
+use sabir_wire::{CallTool, Raw, Request, Revision};
 use serde_json::json;
 
 use super::lifetimes::pid;
@@ -18,12 +18,7 @@ async fn an_upstream_that_dies_in_a_call_a_hundred_times_is_there_for_the_next()
     let (client, _) = relay.client(Revision::NEWEST).await;
     super::listed(&client, "up_wait").await;
     for round in 0..100 {
-        let request = CallTool {
-            name: "up_wait".into(),
-            arguments: None,
-            resume: Resume::default(),
-            task: None,
-        };
+        let request = CallTool { name: "up_wait".into(), ..CallTool::default() };
         let options = CallOptions { progress: true, ..CallOptions::default() };
         let request = CallRequest::new(Request::CallTool(request)).with(options);
         let mut waiting = client.start(request).await.unwrap();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use sabir_client::{CallEvent, CallOptions, CallRequest, Client};
 use sabir_testkit::leftovers::kill;
-use sabir_wire::{CallTool, Raw, Request, Resume, Revision};
+use sabir_wire::{CallTool, Raw, Request, Revision};
 use serde_json::json;
 
 use super::memory::{CONFIGURATION, program, remembered};
@@ -26,8 +26,7 @@ fn runs(pid: &str) -> bool {
 
 /// Begins a call that lasts until it is dropped; it has reached the upstream.
 pub(crate) async fn wait(client: &Client) -> sabir_client::Call {
-    let request =
-        CallTool { name: "up_wait".into(), arguments: None, resume: Resume::default(), task: None };
+    let request = CallTool { name: "up_wait".into(), ..CallTool::default() };
     let options = CallOptions { progress: true, ..CallOptions::default() };
     let request = CallRequest::new(Request::CallTool(request)).with(options);
     let mut waiting = client.start(request).await.unwrap();

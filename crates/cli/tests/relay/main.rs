@@ -9,6 +9,7 @@ mod grid;
 mod hostile;
 mod lifetimes;
 mod logins;
+mod members;
 mod memory;
 mod naming;
 mod recorded;

@@ -7,8 +7,10 @@ use sabir_client::{
     CallError, CallEvent, CallOptions, CallRequest, Client, ClientConfig, ClientEvent,
 };
 use sabir_client::{Events, HttpTarget, HttpTransport};
-use sabir_wire::types::{ClientCapabilities, Level, Reference, SubscriptionFilter, Topic};
-use sabir_wire::{CallTool, Complete, Era, Raw, Request, Resume, Revision};
+use sabir_wire::types::{
+    ClientCapabilities, CompletionArgument, Level, Reference, SubscriptionFilter, Topic,
+};
+use sabir_wire::{CallTool, Complete, Era, Raw, Request, Revision};
 use serde_json::{Value, json};
 
 use super::{PATIENCE, raw, text};
@@ -188,8 +190,7 @@ impl Setup {
 
     /// A call as its holder sees it.
     async fn start(&self, name: &str, options: CallOptions) -> Result<sabir_client::Call, String> {
-        let request =
-            CallTool { name: name.into(), arguments: None, resume: Resume::default(), task: None };
+        let request = CallTool { name: name.into(), ..CallTool::default() };
         let request = CallRequest::new(Request::CallTool(request)).with(options);
         self.client.start(request).await.map_err(told)
     }
@@ -214,8 +215,7 @@ impl Setup {
         let request = CallTool {
             name: "up_echo".into(),
             arguments: Some(arguments.clone()),
-            resume: Resume::default(),
-            task: None,
+            ..CallTool::default()
         };
         let reply = self.client.call(Request::CallTool(request)).await.map_err(told)?;
         let json = reply.json.text();
@@ -317,17 +317,16 @@ impl Setup {
     }
 
     async fn completion(&self) -> Checked {
-        for reference in [
-            Reference::Prompt { name: "up_greet".into() },
-            Reference::Resource { uri: "fixture://item/{id}".into() },
-        ] {
+        for reference in [Reference::prompt("up_greet"), Reference::resource("fixture://item/{id}")]
+        {
             let argument = match &reference {
                 Reference::Prompt { .. } => "name",
                 Reference::Resource { .. } => "id",
             };
-            let value = "abc".into();
-            let given = Default::default();
-            let complete = Complete { reference, argument: argument.into(), value, given };
+            let (name, value) = (argument.into(), "abc".into());
+            let argument = CompletionArgument { name, value, ..CompletionArgument::default() };
+            let (given, extra) = Default::default();
+            let complete = Complete { reference, argument, given, extra };
             let completion = self.client.complete(complete).await.map_err(told)?;
             expect("completion", completion.values.as_slice(), &["abc-completed".to_owned()])?;
         }

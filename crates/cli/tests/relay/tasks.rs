@@ -25,7 +25,7 @@ async fn ask(client: &Client, request: Request) -> Result<Value, CallError> {
 
 fn call(tool: &str, arguments: Value, task: Option<Raw>) -> Request {
     let (name, arguments, resume) = (tool.into(), Some(raw(arguments)), Resume::default());
-    Request::CallTool(CallTool { name, arguments, resume, task })
+    Request::CallTool(CallTool { name, arguments, resume, task, ..CallTool::default() })
 }
 
 /// Calls a tool whose call becomes a task at once, and gives its id.
@@ -233,7 +233,8 @@ async fn views_and_skills_of_two_upstreams_cross() {
             assert_eq!(read.contents[0].uri, file["uri"].as_str().unwrap());
         }
         let folder = uri.strip_suffix("/SKILL.md").unwrap();
-        let read = sabir_wire::ReadFolder { uri: folder.into(), cursor: None };
+        let read =
+            sabir_wire::ReadFolder { uri: folder.into(), ..sabir_wire::ReadFolder::default() };
         let children = ask(&client, Request::ReadFolder(read)).await.unwrap();
         let kinds = children["resources"].as_array().unwrap().iter().map(|one| &one["mimeType"]);
         assert_eq!(kinds.collect::<Vec<_>>(), ["text/markdown", "inode/directory"], "{children}");
@@ -260,7 +261,7 @@ async fn the_folders_of_a_generated_skill_are_read_at_the_upstream() {
     assert_eq!(skills["skills"][0]["uri"], "skill://up/news/SKILL.md", "{skills}");
     assert_eq!(skills["skills"][0]["resources"], "dynamic", "{skills}");
     let read = async |uri: &str| {
-        let read = sabir_wire::ReadFolder { uri: uri.into(), cursor: None };
+        let read = sabir_wire::ReadFolder { uri: uri.into(), ..sabir_wire::ReadFolder::default() };
         ask(&client, Request::ReadFolder(read)).await
     };
     for (uri, children) in [

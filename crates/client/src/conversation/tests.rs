@@ -17,7 +17,7 @@ use std::collections::{HashMap, VecDeque};
 
 use sabir_testkit::difference;
 use sabir_wire::types::ClientCapabilities;
-use sabir_wire::{CallTool, Era, Listen, Page, Resume, decode};
+use sabir_wire::{CallTool, Era, Listen, Page, decode};
 
 use super::*;
 use crate::request::CallOptions;
@@ -119,12 +119,7 @@ impl Player {
             "level" => Request::SetLevel(sabir_wire::types::Level::Info),
             _ => {
                 let arguments = Some(Raw::parse(rest.to_owned()).unwrap());
-                Request::CallTool(CallTool {
-                    name: "x".into(),
-                    arguments,
-                    resume: Resume::default(),
-                    task: None,
-                })
+                Request::CallTool(CallTool { name: "x".into(), arguments, ..CallTool::default() })
             }
         };
         let options = CallOptions {

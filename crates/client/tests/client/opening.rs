@@ -224,9 +224,7 @@ async fn a_dropped_call_is_cancelled_and_its_late_answer_is_ignored() {
     }));
     let request = Request::CallTool(sabir_wire::CallTool {
         name: "t".into(),
-        arguments: None,
-        resume: sabir_wire::Resume::default(),
-        task: None,
+        ..sabir_wire::CallTool::default()
     });
     let call = client.start(request.clone()).await.unwrap();
     let mut said = told.recv().await.unwrap();
@@ -264,12 +262,7 @@ async fn a_question_on_a_pipe_goes_to_the_only_call_or_to_the_owner() {
     }));
     let events = client.events();
     let start = async || {
-        let call = sabir_wire::CallTool {
-            name: "t".into(),
-            arguments: None,
-            resume: sabir_wire::Resume::default(),
-            task: None,
-        };
+        let call = sabir_wire::CallTool { name: "t".into(), ..sabir_wire::CallTool::default() };
         client.start(Request::CallTool(call)).await.unwrap()
     };
     let mut first = start().await;

@@ -206,6 +206,7 @@ pub(crate) fn plain_context(context: MethodContext) -> Context {
         capabilities: context.from.capabilities,
         client: context.from.client,
         meta: context.from.meta.raw,
+        extra: context.extra,
         answers: Vec::new(),
         refusals: Vec::new(),
         state: None,

@@ -14,17 +14,17 @@ pub(crate) fn complete(context: MethodContext, complete: Complete) -> Answering 
 
 fn begin(context: MethodContext, complete: Complete) -> Result<Answering, Problem> {
     declared(context.catalog.capabilities().completions, "completion/complete")?;
-    let Complete { reference, argument, value, given } = complete;
-    let Some((source, known)) = context.catalog.completer(&reference, &argument) else {
-        let (Reference::Prompt { name } | Reference::Resource { uri: name }) = reference;
+    let Complete { reference, argument, given, .. } = complete;
+    let Some((source, known)) = context.catalog.completer(&reference, &argument.name) else {
+        let (Reference::Prompt { name, .. } | Reference::Resource { uri: name, .. }) = reference;
         return Err(Problem::Params(format!("nothing to complete: {name} is unknown").into()));
     };
     if !known {
-        return Err(Problem::Params(format!("there is no argument `{argument}`").into()));
+        return Err(Problem::Params(format!("there is no argument `{}`", argument.name).into()));
     }
     let source = source.clone();
     let context = attempt::plain_context(context);
-    let answer = source.complete(CompleteCall { reference, argument, value, given, context });
+    let answer = source.complete(CompleteCall { reference, argument, given, context });
     Ok(Answering::Running(Box::pin(async move {
         match answer.await {
             Ok(SourceOutcome::Done(completion)) => Outcome::Done(completion.into()),

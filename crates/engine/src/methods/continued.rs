@@ -6,7 +6,7 @@ use std::time::Duration;
 use sabir_registry::{CallHandle as _, ToolEntry};
 use sabir_session::{CallKey, Outcome, RequestMeta};
 use sabir_tasks::{Continuation, TaskRecord};
-use sabir_wire::{ByteString, Code, ErrorObject, Meta, Revision, TaskState};
+use sabir_wire::{ByteString, Code, ErrorObject, Extra, Meta, Revision, TaskState};
 use tokio::time::Instant;
 
 use super::background::work;
@@ -67,7 +67,9 @@ async fn go_on(
     };
     let whole = engine.registry.snapshot();
     let (catalog, conversation, transport) = (whole.clone(), None, TransportKind::Http);
-    let context = MethodContext { engine, catalog, whole, from, conversation, transport, call };
+    let extra = Extra::NONE;
+    let context =
+        MethodContext { engine, catalog, whole, from, extra, conversation, transport, call };
     let tool = ByteString::from(&*tool);
     let resume = resume_from(&context, &tool, &entry, &arguments, state);
     let repeat = repeatable(&context, tool, entry, arguments);

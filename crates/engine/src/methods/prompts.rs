@@ -1,5 +1,7 @@
 //! Prompts. Spec: server/prompts.
 
+use std::collections::BTreeMap;
+
 use sabir_registry::PromptCall;
 use sabir_session::Outcome;
 use sabir_wire::{GetPrompt, Problem, Raw};
@@ -18,11 +20,13 @@ fn begin(context: MethodContext, get: GetPrompt) -> Result<Answering, Problem> {
     let Some((prompt, source)) = catalog.prompt(&get.name) else {
         return Err(Problem::Params(format!("unknown prompt: {}", get.name).into()));
     };
+    // Their order does not matter when the client repeats the request.
+    let given: BTreeMap<_, _> = get.arguments.iter().map(|(name, value)| (name, value)).collect();
     let mut required = prompt.arguments.iter().filter(|argument| argument.required);
-    if let Some(missing) = required.find(|argument| !get.arguments.contains_key(&argument.name)) {
+    if let Some(missing) = required.find(|argument| !given.contains_key(&argument.name)) {
         return Err(Problem::Params(format!("the argument `{}` is missing", missing.name).into()));
     }
-    let arguments = Raw::of(&get.arguments).ok();
+    let arguments = Raw::of(&given).ok();
     let attempt = Attempt::open(
         &context,
         source,

@@ -43,7 +43,7 @@ fn read_from_source(
     source: &Arc<dyn Source>,
 ) -> Answering {
     let revision = context.from.revision;
-    let ReadFolder { uri, cursor } = read;
+    let ReadFolder { uri, cursor, .. } = read;
     let answer = source.read_folder(FolderCall { uri, cursor, context: plain_context(context) });
     Answering::Running(Box::pin(async move {
         let page = match answer.await {

@@ -99,7 +99,7 @@ fn a_prompt_needs_its_name_and_its_required_arguments() {
     player.say(request(1, "prompts/get", r#""name":"p","arguments":{"a":"x"}"#).as_bytes());
     let Some(Event::Start(call)) = player.event() else { panic!("no call") };
     let Some(Called::Prompt(get)) = player.house.called(call) else { panic!("no prompt") };
-    assert_eq!(get.arguments.get("a").unwrap(), "x");
+    assert_eq!(get.arguments[0], ("a".into(), "x".into()));
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn a_completion_carries_at_most_a_hundred_values() {
         let Some(Called::Complete(asked)) = player.house.called(call) else {
             panic!("no completion")
         };
-        assert_eq!((&*asked.argument, &*asked.value), ("a", "v"));
-        assert_eq!(asked.given.get("b").unwrap(), "c");
+        assert_eq!((&*asked.argument.name, &*asked.argument.value), ("a", "v"));
+        assert_eq!(asked.given.arguments, [("b".into(), "c".into())]);
         let result = format!(r#"{{"completion":{{"values":[{}]}}}}"#, values(count));
         player.finish(call, Ending::Result(Raw::parse(result).unwrap()));
         let completion = answer(&mut player)["result"]["completion"].clone();

@@ -130,8 +130,8 @@ impl Catalog {
             Request::GetSkill(uri) => self.views.skills.get(uri).cloned(),
             Request::ReadFolder(read) => self.views.skills.get(&read.uri).cloned(),
             Request::Complete(complete) => match &complete.reference {
-                Reference::Prompt { name } => of_prompt(name),
-                Reference::Resource { uri } => {
+                Reference::Prompt { name, .. } => of_prompt(name),
+                Reference::Resource { uri, .. } => {
                     let family = self.templates.iter().find(|(_, text, _)| **text == **uri);
                     let family = family.map(|(_, _, provider)| provider.needs.clone());
                     family.or_else(|| of_resource(uri))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sabir_wire::{CallTool, Caller, Request, Resume};
+use sabir_wire::{CallTool, Caller, Request};
 
 use super::{Registry, SourceState};
 use crate::catalog::{Catalog, ToolEntry};
@@ -46,12 +46,7 @@ impl Registry {
         if listed != name {
             reasons.push(format!("it is listed as `{listed}`, and can also be called `{name}`"));
         }
-        let call = CallTool {
-            name: listed.into(),
-            arguments: None,
-            resume: Resume::default(),
-            task: None,
-        };
+        let call = CallTool { name: listed.into(), ..CallTool::default() };
         let needed = catalog.missing_scopes(&Request::CallTool(call), caller);
         let place = catalog.seen_by(caller).tools().iter().position(|tool| tool.name == listed);
         if let Some(needed) = needed {

@@ -257,15 +257,15 @@ impl Inner {
     }
 
     fn complete(&self, call: &CompleteCall) -> Completion {
-        let Reference::Resource { uri } = &call.reference else { return Completion::default() };
-        let category = call.given.get("category").map(String::as_str);
+        let Reference::Resource { uri, .. } = &call.reference else { return Completion::default() };
+        let mut given = call.given.arguments.iter();
+        let category = given.find(|(name, _)| name == "category").map(|(_, value)| value.as_str());
+        let typed = &*call.argument.value;
         let in_category = uri.contains("{category}");
-        match (&*call.argument, in_category, category) {
-            ("category", true, _) => completion(self.store.complete_category(&call.value)),
-            ("slug", true, Some(category)) => {
-                completion(self.store.complete_slug(category, &call.value))
-            }
-            ("slug", ..) => resources::complete_slug(&self.store.ids(), in_category, &call.value),
+        match (&*call.argument.name, in_category, category) {
+            ("category", true, _) => completion(self.store.complete_category(typed)),
+            ("slug", true, Some(category)) => completion(self.store.complete_slug(category, typed)),
+            ("slug", ..) => resources::complete_slug(&self.store.ids(), in_category, typed),
             _ => Completion::default(),
         }
     }

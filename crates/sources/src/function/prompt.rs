@@ -99,7 +99,7 @@ impl<S: Send + Sync> Source for Bound<PromptFunction<S>, S> {
     }
 
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
-        let arguments = self.described.arguments.read(&call.arguments);
+        let arguments = self.described.arguments.read(call.arguments);
         self.call(&self.described.run, arguments, None, call.context)
     }
 
@@ -124,8 +124,9 @@ impl Completers {
     }
 
     pub(crate) fn complete(&self, call: &CompleteCall) -> Pending<Completion> {
-        let known = self.0.iter().find(|(argument, _)| **argument == *call.argument);
-        let completion = known.map(|(_, complete)| complete(&call.value, &call.given));
+        let known = self.0.iter().find(|(argument, _)| **argument == *call.argument.name);
+        let given = call.given.arguments.iter().cloned().collect();
+        let completion = known.map(|(_, complete)| complete(&call.argument.value, &given));
         Box::pin(async { Ok(Outcome::Done(completion.unwrap_or_default())) })
     }
 }

@@ -157,7 +157,7 @@ impl<S: Send + Sync> Source for Bound<ResourceFunction<S>, S> {
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
         let ResourceFunction { variables, run, resource, .. } = &self.described;
         let mime_type = resource.mime_type.clone();
-        let read = self.call(run, variables.read(&call.variables), Some(&call.uri), call.context);
+        let read = self.call(run, variables.read(call.variables), Some(&call.uri), call.context);
         Box::pin(async move {
             let mut outcome = read.await?;
             if let Outcome::Done(reply) = &mut outcome {

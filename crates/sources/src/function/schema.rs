@@ -1,7 +1,5 @@
 //! JSON Schemas of Rust types, as clients like them: nothing is referred to, no Rust names.
 
-use std::collections::BTreeMap;
-
 use sabir_wire::Raw;
 use sabir_wire::types::PromptArgument;
 use schemars::generate::SchemaSettings;
@@ -74,12 +72,12 @@ impl StringArguments {
     }
 
     /// The arguments as a JSON object, as the type reads them.
-    pub(crate) fn read(&self, arguments: &BTreeMap<String, String>) -> Raw {
-        let value = |(name, text): (&String, &String)| {
-            let parsed = self.parsed.contains(name).then(|| serde_json::from_str(text).ok());
-            (name.clone(), parsed.flatten().unwrap_or_else(|| Value::from(text.as_str())))
+    pub(crate) fn read(&self, arguments: impl IntoIterator<Item = (String, String)>) -> Raw {
+        let value = |(name, text): (String, String)| {
+            let parsed = self.parsed.contains(&name).then(|| serde_json::from_str(&text).ok());
+            (name, parsed.flatten().unwrap_or(Value::String(text)))
         };
-        let object: serde_json::Map<String, Value> = arguments.iter().map(value).collect();
+        let object: serde_json::Map<String, Value> = arguments.into_iter().map(value).collect();
         Raw::of(&object).unwrap_or_else(|_| Raw::empty_object())
     }
 }

@@ -73,10 +73,8 @@ impl TextPrompt {
     }
 
     /// Checks the arguments. Clients send empty strings for empty form fields, which count as absent.
-    fn accept(
-        &self,
-        mut given: BTreeMap<String, String>,
-    ) -> Result<BTreeMap<String, String>, Problem> {
+    fn accept(&self, given: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Problem> {
+        let mut given: BTreeMap<_, _> = given.into_iter().collect();
         given.retain(|name, value| !value.is_empty() || self.input.requires(name));
         for (name, value) in &given {
             if !self.prompt.arguments.iter().any(|argument| argument.name == *name) {
@@ -123,8 +121,8 @@ impl Source for TextPrompt {
     }
 
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
-        let typed = call.value.to_lowercase();
-        let known = self.choices.get(&*call.argument).into_iter().flatten();
+        let typed = call.argument.value.to_lowercase();
+        let known = self.choices.get(&*call.argument.name).into_iter().flatten();
         let fits = |choice: &&String| choice.to_lowercase().starts_with(&typed);
         let completion = known.filter(fits).cloned().collect();
         Box::pin(async { Ok(Outcome::Done(completion)) })

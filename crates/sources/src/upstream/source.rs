@@ -9,7 +9,6 @@ use sabir_registry::{
     SourceHandle, Starting, ToolCall,
 };
 use sabir_supervisor::Supervisor;
-use sabir_wire::Resume;
 use sabir_wire::types::{Completion, PromptReply, Reference, Resource, ResourceReply, ToolReply};
 use sabir_wire::{CallTool, Complete, GetPrompt, Problem, Raw, ReadFolder, ReadResource, Request};
 
@@ -84,8 +83,8 @@ impl Source for UpstreamSource {
         let request = Request::CallTool(CallTool {
             name: name.into(),
             arguments: Some(call.arguments),
-            resume: Resume::default(),
-            task: None,
+            extra: call.context.extra.clone(),
+            ..CallTool::default()
         });
         self.0.relay(request, call.context)
     }
@@ -93,8 +92,10 @@ impl Source for UpstreamSource {
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
         let mapped = self.0.mapped.load();
         let name = mapped.prompt(&call.name).unwrap_or(&call.name).into();
-        let (arguments, resume) = (call.arguments, Resume::default());
-        self.0.relay(Request::GetPrompt(GetPrompt { name, arguments, resume }), call.context)
+        let PromptCall { arguments, context, .. } = call;
+        let extra = context.extra.clone();
+        let get = GetPrompt { name, arguments, extra, ..GetPrompt::default() };
+        self.0.relay(Request::GetPrompt(get), context)
     }
 
     fn read_resource(&self, call: ResourceCall) -> Pending<ResourceReply> {
@@ -102,28 +103,31 @@ impl Source for UpstreamSource {
         if !self.0.mapping.passes_resource(&uri) {
             return Box::pin(async { Err(Problem::UnknownResource(call.uri)) });
         }
-        let (uri, resume) = ((&*uri).into(), Resume::default());
-        self.0.relay(Request::ReadResource(ReadResource { uri, resume }), call.context)
+        let (uri, extra) = ((&*uri).into(), call.context.extra.clone());
+        let read = ReadResource { uri, extra, ..ReadResource::default() };
+        self.0.relay(Request::ReadResource(read), call.context)
     }
 
     fn read_folder(&self, call: FolderCall) -> Pending<Vec<Resource>> {
         let uri = (&*self.0.mapping.uris.inward(&call.uri)).into();
-        let request = Request::ReadFolder(ReadFolder { uri, cursor: call.cursor });
-        self.0.relay(request, call.context)
+        let FolderCall { cursor, context, .. } = call;
+        let extra = context.extra.clone();
+        self.0.relay(Request::ReadFolder(ReadFolder { uri, cursor, extra }), context)
     }
 
     fn complete(&self, call: CompleteCall) -> Pending<Completion> {
         let mapped = self.0.mapped.load();
         let reference = match call.reference {
-            Reference::Prompt { name } => {
-                Reference::Prompt { name: mapped.prompt(&name).unwrap_or(&name).into() }
+            Reference::Prompt { name, extra } => {
+                Reference::Prompt { name: mapped.prompt(&name).unwrap_or(&name).into(), extra }
             }
-            Reference::Resource { uri } => {
-                Reference::Resource { uri: (&*self.0.mapping.uris.inward(&uri)).into() }
+            Reference::Resource { uri, extra } => {
+                Reference::Resource { uri: (&*self.0.mapping.uris.inward(&uri)).into(), extra }
             }
         };
-        let CompleteCall { argument, value, given, context, .. } = call;
-        self.0.relay(Request::Complete(Complete { reference, argument, value, given }), context)
+        let CompleteCall { argument, given, context, .. } = call;
+        let extra = context.extra.clone();
+        self.0.relay(Request::Complete(Complete { reference, argument, given, extra }), context)
     }
 
     fn watch(&self, uri: &str) {

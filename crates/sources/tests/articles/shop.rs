@@ -6,7 +6,8 @@ use sabir_articles::Store;
 use sabir_registry::{Catalog, CompleteCall, Outcome, Registry, ResourceCall, ToolCall};
 use sabir_sources::articles::{Appearance, ArticleSource, Services};
 use sabir_testkit::local_context;
-use sabir_wire::types::{ContentKind, Reference, ResourceReply, ToolReply};
+use sabir_wire::types::{CompletionArgument, CompletionContext, ContentKind};
+use sabir_wire::types::{Reference, ResourceReply, ToolReply};
 use sabir_wire::{Problem, Raw};
 use serde_json::{Value, json};
 
@@ -105,13 +106,15 @@ impl Shop {
         value: &str,
         given: &[(&str, &str)],
     ) -> Vec<String> {
-        let reference = Reference::Resource { uri: template.into() };
+        let reference = Reference::resource(template);
         let catalog = self.catalog();
         let (source, known) = catalog.completer(&reference, argument).unwrap();
         assert!(known, "{template} has no {argument}");
         let given = given.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let (argument, value) = (argument.into(), value.into());
-        let call = CompleteCall { reference, argument, value, given, context: local_context() };
+        let given = CompletionContext { arguments: given, ..CompletionContext::default() };
+        let (name, value) = (argument.into(), value.into());
+        let argument = CompletionArgument { name, value, ..CompletionArgument::default() };
+        let call = CompleteCall { reference, argument, given, context: local_context() };
         match source.complete(call).await.unwrap() {
             Outcome::Done(completion) => completion.values,
             other => panic!("articles ask nothing: {other:?}"),

@@ -179,7 +179,7 @@ impl Source for Bazaar {
 
     fn get_prompt(&self, call: PromptCall) -> Pending<PromptReply> {
         Box::pin(async move {
-            Ok(Outcome::Done(PromptReply::user(format!("Hello, {}!", call.arguments["who"]))))
+            Ok(Outcome::Done(PromptReply::user(format!("Hello, {}!", call.arguments[0].1))))
         })
     }
 

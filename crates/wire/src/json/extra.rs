@@ -73,6 +73,12 @@ impl Extra {
         Self::new(self.members().iter().map(compact).collect())
     }
 
+    /// Has these members, all of them unknown.
+    pub(crate) fn unknown_members(members: impl Iterator<Item = (ByteString, Raw)>) -> Self {
+        let member = |(name, text)| Member { name, text: Some(text), is_known: false };
+        Self::new(members.map(member).collect())
+    }
+
     pub(super) fn new(members: Vec<Member>) -> Self {
         Self((!members.is_empty()).then(|| Arc::new(members)))
     }
@@ -86,7 +92,8 @@ impl Extra {
         self.members().iter().any(|member| &*member.name == name)
     }
 
-    fn unknown(&self) -> impl Iterator<Item = (&str, &Raw)> {
+    /// The unknown members, in their order.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, &Raw)> {
         let unknown = self.members().iter().filter(|member| !member.is_known);
         unknown.filter_map(|member| Some((&*member.name, member.text.as_ref()?)))
     }

@@ -236,6 +236,24 @@ impl<T: WriteJson + Clone> WriteJson for Cow<'_, [T]> {
     }
 }
 
+/// Appends an object that has these members.
+pub(crate) fn write_entries<T: WriteJson>(
+    entries: &[(String, T)],
+    to: &'static Features,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    for (nth, (name, value)) in entries.iter().enumerate() {
+        if nth > 0 {
+            out.push(b',');
+        }
+        name.write_json(to, out);
+        out.push(b':');
+        value.write_json(to, out);
+    }
+    out.push(b'}');
+}
+
 /// Reads one of the words of an enum.
 pub(crate) fn read_word<T: DeserializeOwned>(
     json: &Raw,

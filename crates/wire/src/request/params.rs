@@ -1,7 +1,5 @@
 //! Reading the params of each method.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use super::{CallTool, Complete, GetPrompt, Initialize, Listen, Page};
@@ -12,8 +10,7 @@ use crate::meta::{Fields as MetaFields, Meta, present};
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::scan::{Scanner, plain_string};
-use crate::strict::Strict;
-use crate::types::SubscriptionFilter;
+use crate::types::{SubscriptionFilter, Texts};
 
 /// The members that any method reads, as raw JSON. One pass over the params serves the era, the
 /// metadata and the method.
@@ -25,6 +22,9 @@ pub(crate) struct Fields<'a> {
     /// The members of `meta`, if the scanner has found them already.
     #[serde(skip)]
     meta_fields: Option<MetaFields<'a>>,
+    /// The number of members, if the scanner has counted them.
+    #[serde(skip)]
+    count: Option<usize>,
     #[serde(borrow, default, deserialize_with = "present")]
     name: Option<&'a str>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -87,8 +87,9 @@ impl Request {
 impl<'a> Fields<'a> {
     /// Reads the object that comes next with the scanner; `None` if it needs a full parser.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
-        let fields = self;
-        scanner.object(|scanner, key| {
+        let (fields, mut count) = (self, 0);
+        let scanned = scanner.object(|scanner, key| {
+            count += 1;
             let slot = match key {
                 "_meta" if scanner.is_at_object() => {
                     let begin = scanner.place();
@@ -115,7 +116,9 @@ impl<'a> Fields<'a> {
                 _ => return scanner.value().map(drop),
             };
             slot.replace(scanner.value()?).is_none().then_some(())
-        })
+        });
+        fields.count = Some(count);
+        scanned
     }
 
     /// The metadata and the request. The members are those of `params`.
@@ -140,21 +143,17 @@ impl<'a> Fields<'a> {
             Method::ListTools => Request::ListTools(self.page()?),
             Method::CallTool => Request::CallTool(self.call_tool(params)?),
             Method::ListPrompts => Request::ListPrompts(self.page()?),
-            Method::GetPrompt => Request::GetPrompt(GetPrompt {
-                name: needed(self.name, "name", "a string")?,
-                arguments: optional(self.arguments, "arguments", "an object of strings")?
-                    .unwrap_or_default(),
-                resume: self.resume(params)?,
-            }),
+            Method::GetPrompt => Request::GetPrompt(self.get_prompt(params)?),
             Method::ListResources => Request::ListResources(self.page()?),
             Method::ListTemplates => Request::ListTemplates(self.page()?),
             Method::ReadResource => Request::ReadResource(ReadResource {
                 uri: self.uri()?,
                 resume: self.resume(params)?,
+                extra: self.extra(params, &[("uri", self.uri)]),
             }),
             Method::Subscribe => Request::Subscribe(self.uri()?),
             Method::Unsubscribe => Request::Unsubscribe(self.uri()?),
-            Method::Complete => Request::Complete(self.complete()?),
+            Method::Complete => Request::Complete(self.complete(params)?),
             Method::SetLevel => Request::SetLevel(needed(self.level, "level", "a log level")?),
             Method::Listen => {
                 let filter: Raw = needed(self.notifications, "notifications", "a filter")?;
@@ -178,7 +177,8 @@ impl<'a> Fields<'a> {
             Method::GetSkill => Request::GetSkill(self.uri()?),
             Method::ReadFolder => {
                 let (uri, cursor) = (self.uri()?, self.page()?.cursor);
-                Request::ReadFolder(ReadFolder { uri, cursor })
+                let extra = self.extra(params, &[("uri", self.uri), ("cursor", self.cursor)]);
+                Request::ReadFolder(ReadFolder { uri, cursor, extra })
             }
             // Notifications, and requests that only a server sends.
             _ => return Err(Problem::Method(method.name().into())),
@@ -209,30 +209,33 @@ impl<'a> Fields<'a> {
             None => needed::<String>(self.name, "name", "a string")?.into(),
         };
         let task = self.task.map(|task| params.subset(task));
-        Ok(CallTool { name, arguments, resume: self.resume(params)?, task })
+        let known = [("name", self.name), ("arguments", self.arguments), ("task", self.task)];
+        let extra = self.extra(params, &known);
+        Ok(CallTool { name, arguments, resume: self.resume(params)?, task, extra })
     }
 
-    fn complete(&self) -> Result<Complete, Problem> {
-        #[derive(Deserialize)]
-        struct Argument {
-            name: Box<str>,
-            value: Box<str>,
-        }
-        #[derive(Deserialize)]
-        struct Context {
-            #[serde(default)]
-            arguments: BTreeMap<String, String>,
-        }
-        let Strict(argument): Strict<Argument> =
-            needed(self.argument, "argument", "a name and a value")?;
-        let context: Option<Strict<Context>> = optional(self.context, "context", "an object")?;
-        let Strict(reference) =
-            needed(self.reference, "ref", "a reference to a prompt or a resource")?;
+    fn get_prompt(&self, params: &Raw) -> Result<GetPrompt, Problem> {
+        let arguments = read(params, self.arguments, "arguments", "an object of strings")?;
+        Ok(GetPrompt {
+            name: needed(self.name, "name", "a string")?,
+            arguments: arguments.map_or_else(Vec::new, |Texts(texts)| texts.into_owned()),
+            resume: self.resume(params)?,
+            extra: self.extra(params, &[("name", self.name), ("arguments", self.arguments)]),
+        })
+    }
+
+    fn complete(&self, params: &Raw) -> Result<Complete, Problem> {
+        let what = "a reference to a prompt or a resource";
+        let reference = read(params, self.reference, "ref", what)?;
+        let argument = read(params, self.argument, "argument", "a name and a value")?;
+        let given = read(params, self.context, "context", "an object")?;
+        let known =
+            [("ref", self.reference), ("argument", self.argument), ("context", self.context)];
         Ok(Complete {
-            reference,
-            argument: argument.name,
-            value: argument.value,
-            given: context.map(|Strict(context)| context.arguments).unwrap_or_default(),
+            argument: argument.ok_or_else(|| missing("argument", "a name and a value"))?,
+            given: given.unwrap_or_default(),
+            reference: reference.ok_or_else(|| missing("ref", what))?,
+            extra: self.extra(params, &known),
         })
     }
 
@@ -257,6 +260,38 @@ impl<'a> Fields<'a> {
         let state = optional(self.request_state, "requestState", "a string")?;
         Ok(Resume { answers, state, ..Resume::default() })
     }
+
+    /// The members that the method does not know. `known` are those that it knows, besides the
+    /// metadata and the answers.
+    fn extra(&self, params: &Raw, known: &[(&str, Option<&str>)]) -> Extra {
+        let always = [
+            ("_meta", self.meta),
+            ("inputResponses", self.input_responses),
+            ("requestState", self.request_state),
+        ];
+        let present = known.iter().chain(&always).filter(|(_, value)| value.is_some()).count();
+        if self.count == Some(present) {
+            return Extra::NONE;
+        }
+        let is_known = |name: &str| known.iter().chain(&always).any(|(known, _)| *known == name);
+        let members = params.named_members().unwrap_or_default().into_iter();
+        Extra::unknown_members(members.filter(|(name, _)| !is_known(name)))
+    }
+}
+
+/// Reads a member of `params`, if it is present.
+fn read<T: ReadJson>(
+    params: &Raw,
+    field: Option<&str>,
+    name: &str,
+    what: &str,
+) -> Result<Option<T>, Problem> {
+    let read = field.map(|field| T::read_json(&params.subset(field))).transpose();
+    read.map_err(|_| Problem::Params(format!("`{name}` must be {what}").into()))
+}
+
+fn missing(name: &str, what: &str) -> Problem {
+    Problem::Params(format!("`{name}` is missing (expected {what})").into())
 }
 
 fn needed<'a, T: Deserialize<'a>>(
@@ -264,8 +299,7 @@ fn needed<'a, T: Deserialize<'a>>(
     name: &str,
     what: &str,
 ) -> Result<T, Problem> {
-    optional(field, name, what)?
-        .ok_or_else(|| Problem::Params(format!("`{name}` is missing (expected {what})").into()))
+    optional(field, name, what)?.ok_or_else(|| missing(name, what))
 }
 
 fn optional<'a, T: Deserialize<'a>>(

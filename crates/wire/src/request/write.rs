@@ -1,15 +1,18 @@
 //! The requests of a client, written.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use super::{Complete, Initialize, Request, Resume};
 use crate::id::Id;
-use crate::json::WriteJson;
+use crate::json::{Extra, WriteJson};
 use crate::message::begin_call;
 use crate::meta::Meta;
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
+use crate::types::Texts;
 
 impl Request {
     /// The method of the request.
@@ -85,6 +88,7 @@ impl Request {
                 if params.to.core_tasks {
                     params.set("task", &call.task);
                 }
+                params.extra(&call.extra);
             }
             Self::GetTask(id) | Self::CancelTask(id) => params.set("taskId", id),
             Self::TaskResult(wanted) => params.set("taskId", &wanted.id),
@@ -94,12 +98,14 @@ impl Request {
             }
             Self::GetPrompt(get) => {
                 params.set("name", &get.name);
-                params.set("arguments", &Raw::of(&get.arguments).ok());
+                params.set("arguments", &Texts(Cow::Borrowed(&get.arguments)));
                 params.resume(&get.resume);
+                params.extra(&get.extra);
             }
             Self::ReadResource(read) => {
                 params.set("uri", &read.uri);
                 params.resume(&read.resume);
+                params.extra(&read.extra);
             }
             Self::Subscribe(uri) | Self::Unsubscribe(uri) | Self::GetSkill(uri) => {
                 params.set("uri", uri);
@@ -107,6 +113,7 @@ impl Request {
             Self::ReadFolder(read) => {
                 params.set("uri", &read.uri);
                 params.set("cursor", &read.cursor);
+                params.extra(&read.extra);
             }
             Self::Complete(complete) => params.complete(complete),
             Self::SetLevel(level) => params.set("level", level),
@@ -126,7 +133,7 @@ struct Params {
 
 impl Params {
     /// Sets a member, if it has a value.
-    fn set(&mut self, name: &'static str, value: &(impl WriteJson + ?Sized)) {
+    fn set(&mut self, name: &str, value: &(impl WriteJson + ?Sized)) {
         if !value.is_none() {
             self.out.push(if self.out.len() == self.begin { b'{' } else { b',' });
             name.write_json(self.to, &mut self.out);
@@ -142,6 +149,10 @@ impl Params {
             self.out.push(b'}');
         }
         has_members
+    }
+
+    fn extra(&mut self, extra: &Extra) {
+        extra.unknown().for_each(|(name, value)| self.set(name, value));
     }
 
     fn initialize(&mut self, hello: &Initialize) {
@@ -167,13 +178,13 @@ impl Params {
     }
 
     fn complete(&mut self, complete: &Complete) {
-        let Complete { reference, argument, value, given } = complete;
-        self.set("ref", &Raw::of(reference).ok());
-        let argument = serde_json::json!({ "name": argument, "value": value });
-        self.set("argument", &Raw::of(&argument).ok());
-        if self.to.structured && !given.is_empty() {
-            let context = serde_json::json!({ "arguments": given });
-            self.set("context", &Raw::of(&context).ok());
+        let Complete { reference, argument, given, extra } = complete;
+        self.set("ref", reference);
+        self.set("argument", argument);
+        let is_empty = given.arguments.is_empty() && given.extra.is_empty();
+        if self.to.structured && !is_empty {
+            self.set("context", given);
         }
+        self.extra(extra);
     }
 }

@@ -1,27 +1,119 @@
 //! Completion of arguments. Spec: server/utilities/completion.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 use crate::json::{Extra, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
+use crate::json::{object, text_of, write_entries};
 use crate::raw::Raw;
 use crate::revision::Features;
 
 /// The owner of an argument to complete.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
     /// A prompt.
-    #[serde(rename = "ref/prompt")]
     Prompt {
         /// Name of the prompt.
         name: Box<str>,
+        /// Unknown members.
+        extra: Extra,
     },
     /// A resource template, or a resource.
-    #[serde(rename = "ref/resource")]
     Resource {
         /// URI of the resource, or the template.
         uri: Box<str>,
+        /// Unknown members.
+        extra: Extra,
     },
+}
+
+impl Reference {
+    /// A prompt.
+    pub fn prompt(name: impl Into<Box<str>>) -> Self {
+        Self::Prompt { name: name.into(), extra: Extra::NONE }
+    }
+
+    /// A resource template, or a resource.
+    pub fn resource(uri: impl Into<Box<str>>) -> Self {
+        Self::Resource { uri: uri.into(), extra: Extra::NONE }
+    }
+}
+
+impl Object for Reference {
+    fn read_members(members: &mut MemberReader) -> Result<Self, Invalid> {
+        let kind: String = members.take("type")?;
+        Ok(match &*kind {
+            "ref/prompt" => Self::Prompt { name: members.take("name")?, extra: members.rest() },
+            "ref/resource" => Self::Resource { uri: members.take("uri")?, extra: members.rest() },
+            _ => return Err(Invalid::new("`ref/prompt` or `ref/resource`").in_member("type")),
+        })
+    }
+
+    fn write_members(&self, writer: &mut MemberWriter<'_>) {
+        match self {
+            Self::Prompt { name, .. } => {
+                writer.word("type", "ref/prompt");
+                writer.required("name", name);
+            }
+            Self::Resource { uri, .. } => {
+                writer.word("type", "ref/resource");
+                writer.required("uri", uri);
+            }
+        }
+    }
+
+    fn extra(&self, _: &Features) -> &Extra {
+        match self {
+            Self::Prompt { extra, .. } | Self::Resource { extra, .. } => extra,
+        }
+    }
+}
+
+object! {
+    /// An argument to complete.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    CompletionArgument {
+        /// Name of the argument.
+        name: Box<str> = required "name";
+        /// Text typed so far.
+        value: Box<str> = required "value";
+    }
+}
+
+object! {
+    /// What is known when an argument is completed.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    CompletionContext {
+        /// Names and values of the arguments that have one, in the client's order.
+        arguments: Vec<(String, String)> = optional "arguments" via Texts;
+    }
+}
+
+/// An object of strings, in the order of its author.
+pub(crate) struct Texts<'a>(pub(crate) Cow<'a, [(String, String)]>);
+
+impl ReadJson for Texts<'_> {
+    fn read_json(json: &Raw) -> Result<Self, Invalid> {
+        let members = json.named_members().ok_or_else(|| Invalid::new("an object of strings"))?;
+        let read = members.into_iter().map(|(name, value)| {
+            let value = text_of(&value).map_err(|error| error.in_member(&name))?;
+            Ok((name.into(), value))
+        });
+        read.collect::<Result<_, _>>().map(|texts| Self(Cow::Owned(texts)))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(Cow::Borrowed(&[])))
+    }
+}
+
+impl WriteJson for Texts<'_> {
+    fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
+        write_entries(&self.0, to, out);
+    }
+
+    fn is_default(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// The result of `completion/complete`.

@@ -21,7 +21,8 @@ mod tools;
 
 pub use apps::{UI, UI_CLIENT, UiCsp, UiTool, UiView, VIEW};
 pub use capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
-pub use completion::{Completion, Reference};
+pub(crate) use completion::Texts;
+pub use completion::{Completion, CompletionArgument, CompletionContext, Reference};
 pub use content::{Annotations, Content, ContentKind, Icon, Role};
 pub use logging::Level;
 pub(crate) use notifications::subscription_meta;

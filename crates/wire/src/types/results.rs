@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
 use crate::json::{Extra, Flat, Invalid, MemberReader, MemberWriter, Object, ReadJson, WriteJson};
-use crate::json::{object, read_word, text_of};
+use crate::json::{object, read_word, text_of, write_entries};
 use crate::method::Method;
 use crate::raw::Raw;
 use crate::revision::{Features, Revision};
@@ -314,16 +314,7 @@ impl ReadJson for Requests<'_> {
 
 impl WriteJson for Requests<'_> {
     fn write_json(&self, to: &'static Features, out: &mut Vec<u8>) {
-        out.push(b'{');
-        for (nth, (key, question)) in self.0.iter().enumerate() {
-            if nth > 0 {
-                out.push(b',');
-            }
-            key.write_json(to, out);
-            out.push(b':');
-            question.write_json(to, out);
-        }
-        out.push(b'}');
+        write_entries(&self.0, to, out);
     }
 
     fn is_default(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use sabir_wire::types::*;
-use sabir_wire::{Raw, ReadJson, Revision, WriteJson};
+use sabir_wire::{Meta, Method, ParsedRequest, Raw, ReadJson, Revision, WriteJson};
 
 /// A member that a type knows: its name, the first revision that has it, and its value.
 type Known = (&'static str, Revision, Value);
@@ -34,6 +34,7 @@ const FLAGS: Value = Text(&["true", "false"]);
 const SCHEMAS: Value =
     Text(&[r#"{"type":"object"}"#, r#"{ "properties":{"n":{"maximum":1e400}}, "type":"object" }"#]);
 const METAS: Value = Text(&["{}", r#"{"b":1.0,"a":{"n":12345678901234567890123}}"#]);
+const TEXTS: Value = Text(&["{}", r#"{"z":"1","a":"2","é":""}"#]);
 const UNKNOWN: &[&str] =
     &["null", "1.0", "-0", "1e400", "12345678901234567890123", r#"{"z":[1.50,{}],"a":"\u00e9"}"#];
 
@@ -390,6 +391,73 @@ fn filter() -> Vec<Known> {
     ]
 }
 
+fn prompt_reference() -> Vec<Known> {
+    vec![("type", FIRST, Text(&[r#""ref/prompt""#])), ("name", FIRST, STRINGS)]
+}
+
+fn template_reference() -> Vec<Known> {
+    vec![("type", FIRST, Text(&[r#""ref/resource""#])), ("uri", FIRST, STRINGS)]
+}
+
+fn completion_argument() -> Vec<Known> {
+    vec![("name", FIRST, STRINGS), ("value", FIRST, STRINGS)]
+}
+
+fn completion_context() -> Vec<Known> {
+    vec![("arguments", FIRST, TEXTS)]
+}
+
+fn call_tool() -> Vec<Known> {
+    vec![("name", FIRST, STRINGS), ("arguments", FIRST, METAS), ("uri", FIRST, STRINGS)]
+}
+
+fn get_prompt() -> Vec<Known> {
+    vec![("name", FIRST, STRINGS), ("arguments", FIRST, TEXTS), ("cursor", FIRST, NUMBERS)]
+}
+
+fn read_resource() -> Vec<Known> {
+    vec![("uri", FIRST, STRINGS), ("name", FIRST, NUMBERS)]
+}
+
+fn read_folder() -> Vec<Known> {
+    vec![("uri", FIRST, STRINGS), ("cursor", FIRST, STRINGS), ("level", FIRST, NUMBERS)]
+}
+
+fn complete_prompt() -> Vec<Known> {
+    vec![
+        ("ref", FIRST, Object(prompt_reference)),
+        ("argument", FIRST, Object(completion_argument)),
+        ("context", STRUCTURED, Object(completion_context)),
+    ]
+}
+
+fn complete_template() -> Vec<Known> {
+    vec![
+        ("ref", FIRST, Object(template_reference)),
+        ("argument", FIRST, Object(completion_argument)),
+        ("name", FIRST, NUMBERS),
+    ]
+}
+
+/// The requests that are relayed, and the members of their params, some of which only other methods
+/// know.
+const REQUESTS: &[(&str, Members)] = &[
+    ("tools/call", call_tool),
+    ("prompts/get", get_prompt),
+    ("resources/read", read_resource),
+    ("resources/directory/read", read_folder),
+    ("completion/complete", complete_prompt),
+    ("completion/complete", complete_template),
+];
+
+fn any_request() -> impl Strategy<Value = (&'static str, Revision, String)> {
+    (prop::sample::select(REQUESTS), prop::sample::select(&Revision::ALL[..])).prop_flat_map(
+        |((method, known), revision)| {
+            object(known(), revision).prop_map(move |params| (method, revision, params))
+        },
+    )
+}
+
 /// Reads the text as one of the types and writes it again.
 type Again = fn(&Raw, Revision) -> Raw;
 
@@ -415,6 +483,10 @@ const TYPES: &[(Again, Revision, Members)] = &[
     (again::<ResourceTemplate>, FIRST, template),
     (again::<ResourceReply>, FIRST, resource_reply),
     (again::<Completion>, FIRST, completion),
+    (again::<Reference>, FIRST, prompt_reference),
+    (again::<Reference>, FIRST, template_reference),
+    (again::<CompletionArgument>, FIRST, completion_argument),
+    (again::<CompletionContext>, FIRST, completion_context),
     (again::<ListPage<'_, Tool>>, FIRST, tools_page),
     (again::<ServerCapabilities>, FIRST, server_capabilities),
     (again::<ClientCapabilities>, FIRST, client_capabilities),
@@ -447,6 +519,25 @@ proptest! {
         let json = Raw::parse(text).unwrap();
         let written = TYPES[nth].0(&json, revision);
         prop_assert_eq!(written.text(), json.text());
+    }
+
+    /// The members of the params may change places: they are those of several authors.
+    #[test]
+    fn a_request_is_written_again_with_all_its_members((method, revision, text) in any_request()) {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{text}}}"#);
+        let params = Raw::parse(text).unwrap();
+        let careful = ParsedRequest::read(1.into(), Method::named(method), Some(params.clone()));
+        let quick = ParsedRequest::decode(&frame.into(), 9).map(|quick| quick.request.unwrap());
+        let request = careful.request.unwrap();
+        prop_assert_eq!(quick.as_ref().unwrap_or(&request), &request);
+        let meta = Meta { raw: Some(Raw::parse(r#"{"a":1}"#).unwrap()), ..Meta::default() };
+        let written = request.to_params(&meta, revision).unwrap();
+        let (mut written, mut sent) = (written.members(), params.members());
+        written.retain(|(name, _)| name != "_meta");
+        let order = |(name, _): &(String, Raw)| name.clone();
+        written.sort_by_key(order);
+        sent.sort_by_key(order);
+        prop_assert_eq!(written, sent);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Requests that a client writes are those that a server reads.
 
-use sabir_wire::types::{ClientCapabilities, Level, Reference, SubscriptionFilter};
-use sabir_wire::{CallTool, Complete, GetPrompt, Initialize, Listen, Page, ReadResource};
-use sabir_wire::{Meta, Request, Resume, Revision};
+use sabir_wire::types::{ClientCapabilities, CompletionArgument, CompletionContext, Level};
+use sabir_wire::types::{Reference, SubscriptionFilter};
+use sabir_wire::{CallTool, Complete, Extra, GetPrompt, Initialize, Listen, Page, ReadResource};
+use sabir_wire::{Meta, ReadFolder, Request, Resume, Revision};
 
 use crate::values::raw;
 
@@ -13,7 +14,9 @@ fn requests() -> Vec<Request> {
         ..Resume::default()
     };
     let page = Page { cursor: Some("c".into()) };
-    let given = [("a".to_owned(), "b".to_owned())];
+    let given = vec![("z".to_owned(), "1".to_owned()), ("a".to_owned(), "2".to_owned())];
+    let mut extra = Extra::NONE;
+    extra.set("x-vendor", raw("1.0"));
     let roots = ClientCapabilities { roots: true, ..ClientCapabilities::default() };
     vec![
         Request::Initialize(Initialize {
@@ -32,6 +35,7 @@ fn requests() -> Vec<Request> {
             arguments: Some(raw(r#"{"n":12345678901234567890123}"#)),
             resume: resume.clone(),
             task: None,
+            extra: extra.clone(),
         }),
         Request::GetTask("i\"".into()),
         Request::UpdateTask(sabir_wire::UpdateTask {
@@ -41,18 +45,24 @@ fn requests() -> Vec<Request> {
         Request::CancelTask("i".into()),
         Request::GetPrompt(GetPrompt {
             name: "p".into(),
-            arguments: given.clone().into(),
+            arguments: given.clone(),
             resume: resume.clone(),
+            extra: extra.clone(),
         }),
-        Request::ReadResource(ReadResource { uri: "a:b".into(), resume }),
+        Request::ReadResource(ReadResource { uri: "a:b".into(), resume, extra: extra.clone() }),
         Request::Subscribe("a:b".into()),
         Request::Unsubscribe("a:b".into()),
         Request::Complete(Complete {
-            reference: Reference::Prompt { name: "p".into() },
-            argument: "a".into(),
-            value: "v".into(),
-            given: given.into(),
+            reference: Reference::Prompt { name: "p".into(), extra: extra.clone() },
+            argument: CompletionArgument {
+                name: "a".into(),
+                value: "v".into(),
+                extra: extra.clone(),
+            },
+            given: CompletionContext { arguments: given, extra: extra.clone() },
+            extra: extra.clone(),
         }),
+        Request::ReadFolder(ReadFolder { uri: "a:b".into(), cursor: Some("c".into()), extra }),
         Request::SetLevel(Level::Warning),
         Request::Listen(Listen {
             filter: SubscriptionFilter {
@@ -104,15 +114,16 @@ fn the_legacy_era_has_no_metadata_of_the_client_and_no_answers() {
             r#"{"cursor":"c"}"#,
             r#"{"cursor":"c"}"#,
             "-",
-            r#"{"name":"t\"","arguments":{"n":12345678901234567890123}}"#,
+            r#"{"name":"t\"","arguments":{"n":12345678901234567890123},"x-vendor":1.0}"#,
             r#"{"taskId":"i\""}"#,
             r#"{"taskId":"i","inputResponses":{"who":{"action":"accept","content":{"n":1.0}}}}"#,
             r#"{"taskId":"i"}"#,
-            r#"{"name":"p","arguments":{"a":"b"}}"#,
+            r#"{"name":"p","arguments":{"z":"1","a":"2"},"x-vendor":1.0}"#,
+            r#"{"uri":"a:b","x-vendor":1.0}"#,
             r#"{"uri":"a:b"}"#,
             r#"{"uri":"a:b"}"#,
-            r#"{"uri":"a:b"}"#,
-            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}"#,
+            r#"{"ref":{"x-vendor":1.0,"type":"ref/prompt","name":"p"},"argument":{"x-vendor":1.0,"name":"a","value":"v"},"x-vendor":1.0}"#,
+            r#"{"uri":"a:b","cursor":"c","x-vendor":1.0}"#,
             r#"{"level":"warning"}"#,
             r#"{"notifications":{"toolsListChanged":true}}"#,
         ]

@@ -66,12 +66,7 @@ fn names(catalog: &Catalog, list: List) -> Vec<String> {
 }
 
 fn call(name: &str) -> Request {
-    Request::CallTool(CallTool {
-        name: ByteString::from(name),
-        arguments: None,
-        resume: Default::default(),
-        task: None,
-    })
+    Request::CallTool(CallTool { name: ByteString::from(name), ..CallTool::default() })
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use sabir_client::{ClientConfig, ClientEvent, PipeTransport};
 use sabir_testkit::local_context;
-use sabir_wire::{CallTool, Resume};
+use sabir_wire::CallTool;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 use tokio::io::{ReadHalf, WriteHalf};
@@ -38,12 +38,11 @@ impl Server {
 }
 
 fn request() -> CallRequest {
-    let (arguments, resume) = (Some(Raw::empty_object()), Resume::default());
+    let arguments = Some(Raw::empty_object());
     CallRequest::new(Request::CallTool(CallTool {
         name: "t".into(),
         arguments,
-        resume,
-        task: None,
+        ..CallTool::default()
     }))
 }
 
