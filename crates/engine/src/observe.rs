@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sabir_registry::{LinkEnd, OutgoingObserver, OutgoingRequest};
 use sabir_session::{CallNotification, Outcome, SessionKind};
 use sabir_wire::types::{ServerResult, ToolReply};
-use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Request, Revision};
+use sabir_wire::{ByteString, Caller, Code, Method, Problem, Raw, Request, Revision};
 
 /// Observes an engine. It is called on the thread that serves the call, so it must be quick.
 pub trait Observer: Send + Sync {
@@ -203,13 +203,17 @@ impl<'a> Ended<'a> {
         }
     }
 
-    /// For people.
+    /// For people. It quotes no argument: those may be secret.
     pub fn text(&self) -> Cow<'static, str> {
         match self {
             Self::Ok => "ok".into(),
             Self::ToolError => "tool error".into(),
             Self::InputRequired => "input required".into(),
             Self::Listening => "listening".into(),
+            Self::Failed(Problem::Arguments(_)) => "Invalid arguments".into(),
+            Self::Failed(Problem::Chosen(error)) if error.code == Code::INVALID_PARAMS => {
+                "Invalid params".into()
+            }
             Self::Failed(problem) => problem.to_error().message,
             Self::Aborted => "aborted".into(),
         }

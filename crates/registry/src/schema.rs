@@ -9,7 +9,7 @@ mod work; // the work that a schema can cause
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use jsonschema::{Draft, Validator};
+use jsonschema::{Draft, ValidationError, Validator};
 use sabir_wire::Raw;
 use serde_json::Value;
 
@@ -130,8 +130,22 @@ impl Checker {
         self.validator.get_or_init(build).as_ref().map_err(String::as_str)
     }
 
-    /// Checks a value. The error names each mistake with its place.
+    /// Checks a value. The error names each mistake with its place, and quotes invalid values.
     pub fn check(&self, value: &Raw) -> Result<(), String> {
+        self.check_with(value, |error| error.to_string())
+    }
+
+    /// Checks a value. The error names each mistake with its place, without any value: it is for the
+    /// log.
+    pub fn check_unquoted(&self, value: &Raw) -> Result<(), String> {
+        self.check_with(value, |error| error.masked().to_string())
+    }
+
+    fn check_with(
+        &self,
+        value: &Raw,
+        describe: impl Fn(&ValidationError<'_>) -> String,
+    ) -> Result<(), String> {
         if self.plain.as_ref().and_then(|plain| plain.accepts(value.text())).is_some() {
             return Ok(());
         }
@@ -146,7 +160,7 @@ impl Checker {
             let separator = if reasons.is_empty() { "" } else { "; " };
             let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
             // Writing into a string cannot fail.
-            let _ = write!(reasons, "{separator}{place}{}", shortened(&error.to_string()));
+            let _ = write!(reasons, "{separator}{place}{}", shortened(&describe(&error)));
         }
         Err(reasons)
     }

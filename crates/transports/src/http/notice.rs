@@ -26,6 +26,8 @@ pub(crate) enum News {
     Changed,
     /// The client of the session has sent this message.
     Message(String),
+    /// The client follows this stream on another node. Older nodes ignore it.
+    Follows(u64),
 }
 
 /// The name under which notices are sealed.

@@ -108,6 +108,11 @@ async fn hear(state: &Arc<ServerState>, sharing: &Sharing, sealed: &[u8]) {
     match news {
         News::Ended => drop(state.table.remove(&stored.id)),
         News::Changed => refresh(state, sharing, &stored).await,
+        News::Follows(stream) => {
+            if let Some(streams) = &mut *stored.lock() {
+                streams.follow(stream, state.clock.now());
+            }
+        }
         News::Message(text) => {
             let depth = state.engine.settings().engine_limits.depth;
             let frame = Bytes::from(text);

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::notice::{News, Notice};
 use super::reply::{EventStream, Refusal};
-use super::shared::away;
+use super::shared::{self, away};
 use super::sharing::Sharing;
 use super::sse;
 use super::state::{OpenStream, ServerState};
@@ -35,10 +35,10 @@ struct Logged {
     is_end: bool,
 }
 
-/// How often a node that does not have a stream polls the store for its events, and after how many
-/// polls it checks that the node with the stream lives.
+/// How often a node that does not have a stream polls the store for its events, and how often it
+/// tells the node with the stream that the client follows it.
 const LOOK: Duration = Duration::from_millis(250);
-const ALIVE: u32 = 8;
+const FOLLOW: Duration = Duration::from_secs(2);
 
 fn name(sharing: &Sharing, stored: &StoredSession, stream: u64) -> String {
     sharing.named(&format!("events {stream}"), &stored.id, &stored.owner)
@@ -119,7 +119,7 @@ pub(crate) struct Foreign {
     /// The last event that was sent.
     last: EventId,
     next_comment: Instant,
-    looks: u32,
+    next_notice: Instant,
 }
 
 /// The stored events of a stream after the last one that was sent.
@@ -140,11 +140,12 @@ pub(crate) async fn resume(
     let name = name(sharing, stored, last.stream);
     let next_comment = Instant::now() + state.settings.keep_alive;
     let (state, stored) = (state.clone(), stored.clone());
-    let foreign = Foreign { state, stored, name, last, next_comment, looks: 0 };
+    let next_notice = Instant::now();
+    let mut foreign = Foreign { state, stored, name, last, next_comment, next_notice };
     let tail = foreign.look().await.map_err(|error| away(&error))?;
     let Some(tail) = tail else { return Ok(None) };
-    let is_over = tail.events.is_empty() && (tail.is_end || foreign.is_gone(&tail.node).await);
-    Ok((!is_over).then_some(foreign))
+    let is_over = tail.is_end || foreign.is_gone(&tail.node).await;
+    Ok((!tail.events.is_empty() || !is_over).then_some(foreign))
 }
 
 impl Foreign {
@@ -165,11 +166,12 @@ impl Foreign {
                 _ if is_ended => return None,
                 // The stored events have expired.
                 Ok(None) => return None,
-                Ok(Some(tail)) if !tail.events.is_empty() => return Some(self.write(&tail.events)),
-                Ok(Some(tail)) if tail.is_end => return None,
                 Ok(Some(tail)) => {
-                    self.looks += 1;
-                    if self.looks.is_multiple_of(ALIVE) && self.is_gone(&tail.node).await {
+                    let is_over = tail.is_end || self.is_gone(&tail.node).await;
+                    if !tail.events.is_empty() {
+                        return Some(self.write(&tail.events));
+                    }
+                    if is_over {
                         return None;
                     }
                 }
@@ -213,10 +215,20 @@ impl Foreign {
         Ok(tail)
     }
 
-    /// Whether the node that has the stream has stopped, or has forgotten the stream.
-    async fn is_gone(&self, node: &str) -> bool {
+    /// Whether the node that has the stream has stopped, or has forgotten the stream. Every few
+    /// seconds that node is told that the client follows the stream, and the session is renewed.
+    async fn is_gone(&mut self, node: &str) -> bool {
         let Some(sharing) = &self.state.sharing else { return true };
-        let notice = Notice::new(&self.stored, News::Changed);
-        *node == *sharing.cluster.node || sharing.tell(To::Node(node), &notice).await == Ok(false)
+        if *node == *sharing.cluster.node {
+            return true;
+        }
+        if Instant::now() < self.next_notice {
+            return false;
+        }
+        self.next_notice = Instant::now() + FOLLOW;
+        self.state.table.touch(&self.stored);
+        shared::touch(&self.state, sharing, &self.stored).await;
+        let notice = Notice::new(&self.stored, News::Follows(self.last.stream));
+        sharing.tell(To::Node(node), &notice).await == Ok(false)
     }
 }

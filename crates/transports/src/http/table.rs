@@ -285,8 +285,13 @@ impl SessionTable {
             s.id.is(id) && s.is_old == is_old && s.owner.is_same_as(caller)
         };
         let stored = Some(&*stored).filter(is_it)?.clone();
-        stored.seen.store(self.clock.now(), Relaxed);
+        self.touch(&stored);
         Some(stored)
+    }
+
+    /// Marks a session as used.
+    pub(crate) fn touch(&self, stored: &StoredSession) {
+        stored.seen.store(self.clock.now(), Relaxed);
     }
 
     /// Ends a session; `false` if there is none with this id.

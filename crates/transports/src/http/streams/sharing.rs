@@ -3,7 +3,7 @@
 
 use sabir_engine::Connection;
 
-use super::{Event, Origin, Streams};
+use super::{Event, Origin, Stream, Streams};
 
 /// The events of a stream that are not in the store.
 pub(crate) struct Unlogged {
@@ -47,6 +47,14 @@ impl Streams {
         };
         let missing = stream.logged + 1..before;
         stream.events.iter().filter(|event| missing.contains(&event.number)).cloned().collect()
+    }
+
+    /// The client follows a stream on another node: its call goes on.
+    pub(crate) fn follow(&mut self, number: u64, now: u64) {
+        let is_it = |stream: &&mut Stream| stream.number == number && stream.reader.is_none();
+        if let Some(stream) = self.streams.iter_mut().find(is_it) {
+            stream.left_at = Some(now);
+        }
     }
 
     /// The store has the events of a stream up to `event`.
