@@ -1,10 +1,10 @@
 //! Secrets in messages, by the schemas of the tools that they are for, and in headers by their names.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use sabir_wire::MASK;
+use sabir_wire::{MASK, Raw};
 use serde_json::{Map, Value};
 
 /// Secrets that are remembered, so that they are masked wherever they occur again. When full, the
@@ -35,7 +35,37 @@ pub(crate) struct Masked {
 }
 
 impl Masker {
-    /// Masks a message. `schema` gives the schema of the arguments of a tool.
+    /// A masker that knows the same secrets.
+    pub(crate) fn copy(&self) -> Self {
+        Self(Mutex::new(self.lock().clone()))
+    }
+
+    /// Remembers the secrets of arguments.
+    pub(crate) fn learn(&self, arguments: &Raw, schema: &Raw) {
+        if let (Ok(mut arguments), Ok(schema)) = (arguments.read(), schema.read()) {
+            let mut found = Vec::new();
+            Walk { root: &schema, found: &mut found }.mask(&mut arguments, &schema, 0);
+            self.remember(found);
+        }
+    }
+
+    fn remember(&self, mut found: Vec<String>) {
+        let mut secrets = self.lock();
+        let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
+        found.retain(|secret| is_kept(secret) && !secrets.contains(secret));
+        secrets.extend(found);
+        let mut bytes: usize = secrets.iter().map(String::len).sum();
+        while secrets.len() > MAX_SECRETS || bytes > MAX_BYTES {
+            bytes -= secrets.pop_front().map_or(0, |secret| secret.len());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Masks a message. `schema` gives the schema of the arguments of a tool; all arguments of a tool
+    /// without one are masked.
     pub(crate) fn apply(&self, message: &Bytes, schema: impl Fn(&str) -> Option<Value>) -> Masked {
         let read = serde_json::from_slice::<Value>(message);
         let Ok(mut value) = read.or_else(|_| serde_json::from_slice(&readable(message))) else {
@@ -49,21 +79,16 @@ impl Masker {
         };
         for message in messages.iter_mut().filter(|message| message["method"] == "tools/call") {
             let schema = message["params"]["name"].as_str().and_then(&schema);
-            if let Some(schema) = schema
-                && let Some(arguments) = message.pointer_mut("/params/arguments")
-            {
-                count += Walk { root: &schema, found: &mut found }.mask(arguments, &schema, 0);
-            }
+            let Some(arguments) = message.pointer_mut("/params/arguments") else { continue };
+            count += match schema {
+                Some(schema) => {
+                    Walk { root: &schema, found: &mut found }.mask(arguments, &schema, 0)
+                }
+                None => mask_all(arguments),
+            };
         }
-        let mut secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
-        found.retain(|secret| is_kept(secret) && !secrets.contains(secret));
-        secrets.extend(found);
-        let mut bytes: usize = secrets.iter().map(String::len).sum();
-        while secrets.len() > MAX_SECRETS || bytes > MAX_BYTES {
-            bytes -= secrets.pop_front().map_or(0, |secret| secret.len());
-        }
-        count += replace(&mut value, &secrets);
+        self.remember(found);
+        count += replace(&mut value, &self.lock());
         // A message without secrets is kept as it was written, on one line.
         let json = match count {
             0 => String::from_utf8_lossy(message).trim().replace(['\n', '\r'], " "),
@@ -74,8 +99,7 @@ impl Masker {
 
     /// Masks a text that is not JSON.
     pub(crate) fn apply_to_text(&self, text: &str) -> String {
-        let secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+        self.lock().iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 
     /// Masks headers. Some repeat arguments, which are secret if any argument is.
@@ -128,10 +152,18 @@ fn readable(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether a schema may mark anything as a secret.
-pub(crate) fn has_secrets(schema: &Value) -> bool {
-    let text = schema.to_string();
-    text.contains("\"writeOnly\"") || text.contains("\"password\"")
+/// Masks all arguments. Returns their number.
+fn mask_all(arguments: &mut Value) -> usize {
+    match arguments {
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| *member = MASK.into());
+            members.len()
+        }
+        other => {
+            *other = MASK.into();
+            1
+        }
+    }
 }
 
 /// Replaces every text with a secret in it.
