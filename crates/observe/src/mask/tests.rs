@@ -1,0 +1,114 @@
+use serde_json::json;
+
+use super::*;
+
+fn masked(masker: &Masker, message: &Value, schema: &Value) -> Value {
+    let masked = masker.apply(&message.to_string().into(), |_| Some(schema.clone()));
+    serde_json::from_str(&masked.json.unwrap()).unwrap()
+}
+
+#[test]
+fn secrets_are_masked_by_the_schema_and_wherever_they_come_up_again() {
+    let schema = json!({
+        "properties": {
+            "user": { "type": "string" },
+            "password": { "type": "string", "format": "password" },
+            "pin": { "type": "number", "writeOnly": true },
+            "more": { "items": { "$ref": "#/$defs/key" } },
+            "either": { "oneOf": [{ "type": "null" }, { "$ref": "#/$defs/key" }] },
+        },
+        "$defs": { "key": { "properties": { "key": { "writeOnly": true } } } },
+    });
+    let masker = Masker::default();
+    let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": {
+        "user": "ann", "password": "open sesame", "pin": 1234,
+        "more": [{ "key": "a", "id": 1 }], "either": { "key": "b" },
+    } } });
+    let arguments = masked(&masker, &call, &schema)["params"]["arguments"].take();
+    let expected = json!({
+        "user": "ann", "password": MASK, "pin": MASK,
+        "more": [{ "key": MASK, "id": 1 }], "either": { "key": MASK },
+    });
+    assert_eq!(arguments, expected);
+    let echo = json!({ "result": { "content": [{ "text": "got open sesame from a" }] } });
+    let echo = masked(&masker, &echo, &schema);
+    assert_eq!(echo["result"]["content"][0]["text"], format!("got {MASK} from a"));
+}
+
+#[test]
+fn secrets_are_found_beside_what_cannot_be_read() {
+    let schema = json!({ "properties": { "s": { "writeOnly": true } } });
+    let masker = Masker::default();
+    let rest = r#""half":"a\ud83d","pair":"\ud83d\ude00 \\ud83d \"","n":[1e999,-1E+999,-2.5]"#;
+    let call = format!(
+        r#"{{"method":"tools/call","params":{{"name":"t","arguments":{{"s":"hunter22",{rest}}}}}}}"#
+    );
+    let masked = masker.apply(&call.into(), |_| Some(schema.clone()));
+    let json = masked.json.unwrap();
+    assert!(!json.contains("hunter22"), "{json}");
+    let shown: Value = serde_json::from_str(&json).unwrap();
+    let expected = json!({
+        "s": MASK, "half": "a?", "pair": "\u{1f600} \\ud83d \"", "n": [0, 0, -2.5],
+    });
+    assert_eq!(shown["params"]["arguments"], expected);
+    let echo = masker.apply(&Bytes::from_static(br#"{"n":1e999,"x":"hunter22"}"#), |_| None);
+    assert!(!echo.json.unwrap().contains("hunter22"));
+    // Where nothing is masked, every byte stays.
+    let odd = Bytes::from_static(br#"{"x":"\ud83d","n":1e999}"#);
+    assert_eq!(masker.apply(&odd, |_| None).json.unwrap().as_bytes(), odd);
+    for broken in ["{\"a\":\"\\", "\\", "-", "{\"a\":\"\\ud8"] {
+        let broken = Bytes::from_static(broken.as_bytes());
+        assert!(masker.apply(&broken, |_| None).json.is_none());
+    }
+}
+
+#[test]
+fn what_has_no_secrets_is_kept_as_it_was_written() {
+    let text = r#"{"id":  12345678901234567890123, "x":1.0}"#;
+    let masked = Masker::default().apply(&Bytes::from_static(text.as_bytes()), |_| None);
+    assert_eq!((masked.json.as_deref(), masked.count), (Some(text), 0));
+    let broken = Masker::default().apply(&Bytes::from_static(b"{"), |_| None);
+    assert!(broken.json.is_none());
+}
+
+#[test]
+fn the_number_of_remembered_secrets_is_bounded() {
+    let (masker, schema) =
+        (Masker::default(), json!({ "properties": { "s": { "writeOnly": true } } }));
+    for nth in 0..MAX_SECRETS + 10 {
+        let secret = format!("secret-{nth}");
+        let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
+        masked(&masker, &call, &schema);
+    }
+    assert_eq!(masker.0.lock().unwrap().len(), MAX_SECRETS);
+}
+
+#[test]
+fn the_bytes_of_remembered_secrets_are_bounded() {
+    let (masker, schema) =
+        (Masker::default(), json!({ "properties": { "s": { "writeOnly": true } } }));
+    let send = |secret: &str| {
+        let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
+        let shown = masked(&masker, &call, &schema);
+        assert_eq!(shown["params"]["arguments"]["s"], MASK);
+    };
+    send("the first");
+    // One that is too long is not remembered, and no other is forgotten for it.
+    send(&"x".repeat(MAX_BYTES + 1));
+    assert_eq!(*masker.0.lock().unwrap(), ["the first"]);
+    for nth in 0..5 {
+        send(&nth.to_string().repeat(MAX_BYTES / 4));
+    }
+    let secrets = masker.0.lock().unwrap();
+    let starts: String = secrets.iter().map(|secret| &secret[..1]).collect();
+    assert_eq!(starts, "1234");
+}
+
+#[test]
+fn headers_are_masked_by_their_names() {
+    let headers = json!({ "authorization": "Bearer x", "mcp-session-id": "y", "accept": "z", "mcp-param-a": "w" });
+    let Value::Object(mut headers) = headers else { unreachable!() };
+    Masker::default().apply_to_headers(&mut headers, true);
+    let expected = json!({ "authorization": MASK, "mcp-session-id": MASK, "accept": "z", "mcp-param-a": MASK });
+    assert_eq!(Value::Object(headers), expected);
+}
