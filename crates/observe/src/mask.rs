@@ -49,11 +49,14 @@ impl Masker {
         }
     }
 
-    fn remember(&self, mut found: Vec<String>) {
+    fn remember(&self, found: Vec<String>) {
         let mut secrets = self.lock();
         let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
-        found.retain(|secret| is_kept(secret) && !secrets.contains(secret));
-        secrets.extend(found);
+        for form in found.into_iter().filter(is_kept).flat_map(forms) {
+            if !secrets.contains(&form) {
+                secrets.push_back(form);
+            }
+        }
         let mut bytes: usize = secrets.iter().map(String::len).sum();
         while secrets.len() > MAX_SECRETS || bytes > MAX_BYTES {
             bytes -= secrets.pop_front().map_or(0, |secret| secret.len());
@@ -150,6 +153,25 @@ fn readable(json: &[u8]) -> Vec<u8> {
         at += length;
     }
     out
+}
+
+/// A secret as it is, and as it is written in JSON that is part of a text: some programs escape all
+/// characters that are not ASCII.
+fn forms(secret: String) -> [String; 3] {
+    let json = Value::from(&*secret).to_string();
+    let json = json[1..json.len() - 1].to_owned();
+    let mut ascii = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\0'..='\x7f' => ascii.push(character),
+            _ => {
+                let mut units = [0; 2];
+                let units = character.encode_utf16(&mut units).iter();
+                ascii.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    [secret, json, ascii]
 }
 
 /// Masks all arguments. Returns their number.

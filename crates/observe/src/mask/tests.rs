@@ -112,3 +112,20 @@ fn headers_are_masked_by_their_names() {
     let expected = json!({ "authorization": MASK, "mcp-session-id": MASK, "accept": "z", "mcp-param-a": MASK });
     assert_eq!(Value::Object(headers), expected);
 }
+
+#[test]
+fn a_secret_in_json_inside_a_text_is_masked() {
+    let schema = json!({ "properties": { "s": { "writeOnly": true } } });
+    let masker = Masker::default();
+    let secret = "SECRET\"x\\y\u{e9}\u{1f600}";
+    let call =
+        json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
+    masked(&masker, &call, &schema);
+    let inner = json!({ "password": secret }).to_string();
+    let ascii = inner.replace('\u{e9}', "\\u00e9").replace('\u{1f600}', "\\ud83d\\ude00");
+    for text in [&inner, &ascii] {
+        let expected = format!(r#"{{"password":"{MASK}"}}"#);
+        assert_eq!(masker.apply_to_text(text), expected);
+        assert_eq!(masked(&masker, &json!({ "text": text }), &schema)["text"], expected);
+    }
+}
