@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use sabir_wire::{MASK, Raw};
+use sabir_wire::{MASK, Method, Raw};
 use serde_json::{Map, Value};
 
 /// Secrets that are remembered, so that they are masked wherever they occur again. When full, the
@@ -19,12 +19,29 @@ const MAX_BYTES: usize = 1 << 20;
 /// found in unrelated texts.
 const LEAST_LENGTH: usize = 6;
 
+/// Questions that are remembered. When full, the oldest is forgotten.
+const MAX_QUESTIONS: usize = 256;
+
+/// The longest schema of a question that is remembered, in bytes. All answers to a question with a
+/// longer one are masked.
+const MAX_SCHEMA: usize = 16 << 10;
+
 /// How deep a schema is followed.
 const MAX_DEPTH: usize = 32;
 
 /// Masks secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Masker(Mutex<VecDeque<String>>);
+pub(crate) struct Masker(Mutex<Memory>);
+
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    secrets: VecDeque<String>,
+    /// Questions whose answers may have secrets, and their schemas; `None` for one that is too long.
+    questions: VecDeque<(Question, Option<Value>)>,
+}
+
+/// The link and the id of a question, or 0 and its key in `inputRequests`.
+type Question = (u64, String);
 
 /// A message without its secrets.
 pub(crate) struct Masked {
@@ -50,7 +67,8 @@ impl Masker {
     }
 
     fn remember(&self, found: Vec<String>) {
-        let mut secrets = self.lock();
+        let mut memory = self.lock();
+        let secrets = &mut memory.secrets;
         let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
         for form in found.into_iter().filter(is_kept).flat_map(forms) {
             if !secrets.contains(&form) {
@@ -63,13 +81,63 @@ impl Masker {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Masks a message. `schema` gives the schema of the arguments of a tool; all arguments of a tool
+    /// Remembers the questions in a message whose answers may have secrets.
+    fn note_questions(&self, link: u64, message: &Value) {
+        let is_question = message["method"] == Method::Elicit.name();
+        let own = is_question.then(|| ((link, message["id"].to_string()), message));
+        let inputs = ["/result/inputRequests", "/params/inputRequests"];
+        let inputs = inputs.iter().filter_map(|at| message.pointer(at)?.as_object()).flatten();
+        let inputs = inputs.map(|(key, question)| ((0, key.clone()), question));
+        for (question, asked) in own.into_iter().chain(inputs) {
+            let schema = &asked["params"]["requestedSchema"];
+            let text = schema.to_string();
+            if text.contains("\"writeOnly\"") || text.contains("\"password\"") {
+                let questions = &mut self.lock().questions;
+                let kept = (text.len() <= MAX_SCHEMA).then(|| schema.clone());
+                questions.push_back((question, kept));
+                if questions.len() > MAX_QUESTIONS {
+                    questions.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Masks the answers to questions that are remembered. Returns the number of masked values.
+    fn mask_answers(&self, link: u64, message: &mut Value, found: &mut Vec<String>) -> usize {
+        let id = (link, message["id"].to_string());
+        let mut answers = Vec::new();
+        if message.get("method").is_none() {
+            answers.extend(message.get_mut("result").map(|result| (id, result)));
+        } else if let Some(Value::Object(given)) = message.pointer_mut("/params/inputResponses") {
+            answers.extend(given.iter_mut().map(|(key, result)| ((0, key.clone()), result)));
+        }
+        let mut count = 0;
+        for (question, answer) in answers {
+            let Some(content) = answer.get_mut("content").filter(|one| one.is_object()) else {
+                continue;
+            };
+            for (_, schema) in self.lock().questions.iter().filter(|(one, _)| *one == question) {
+                count += match schema {
+                    Some(schema) => Walk { root: schema, found }.mask(content, schema, 0),
+                    None => mask_all(content),
+                };
+            }
+        }
+        count
+    }
+
+    /// Masks a message of a link. `schema` gives the schema of the arguments of a tool; all arguments of a tool
     /// without one are masked.
-    pub(crate) fn apply(&self, message: &Bytes, schema: impl Fn(&str) -> Option<Value>) -> Masked {
+    pub(crate) fn apply(
+        &self,
+        link: u64,
+        message: &Bytes,
+        schema: impl Fn(&str) -> Option<Value>,
+    ) -> Masked {
         let read = serde_json::from_slice::<Value>(message);
         let Ok(mut value) = read.or_else(|_| serde_json::from_slice(&readable(message))) else {
             return Masked { json: None, count: 0 };
@@ -80,7 +148,12 @@ impl Masker {
             Value::Array(batch) => batch.as_mut_slice(),
             one => std::slice::from_mut(one),
         };
-        for message in messages.iter_mut().filter(|message| message["method"] == "tools/call") {
+        for message in messages {
+            self.note_questions(link, message);
+            count += self.mask_answers(link, message, &mut found);
+            if message["method"] != Method::CallTool.name() {
+                continue;
+            }
             let schema = message["params"]["name"].as_str().and_then(&schema);
             let Some(arguments) = message.pointer_mut("/params/arguments") else { continue };
             count += match schema {
@@ -91,7 +164,7 @@ impl Masker {
             };
         }
         self.remember(found);
-        count += replace(&mut value, &self.lock());
+        count += replace(&mut value, &self.lock().secrets);
         // A message without secrets is kept as it was written, on one line.
         let json = match count {
             0 => String::from_utf8_lossy(message).trim().replace(['\n', '\r'], " "),
@@ -102,7 +175,7 @@ impl Masker {
 
     /// Masks a text that is not JSON.
     pub(crate) fn apply_to_text(&self, text: &str) -> String {
-        self.lock().iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+        self.lock().secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 
     /// Masks headers. Some repeat arguments, which are secret if any argument is.

@@ -189,7 +189,8 @@ impl Recorder {
             let catalog = engine.registry().snapshot();
             catalog.tool(name)?.tool.input_schema.read::<Value>().ok()
         };
-        let masked = self.masker.apply(message, schema);
+        let masked =
+            self.masker.apply(members["link"].as_u64().unwrap_or_default(), message, schema);
         if masked.count > 0 {
             members["masked"] = masked.count.into();
         }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn masked(masker: &Masker, message: &Value, schema: &Value) -> Value {
-    let masked = masker.apply(&message.to_string().into(), |_| Some(schema.clone()));
+    let masked = masker.apply(1, &message.to_string().into(), |_| Some(schema.clone()));
     serde_json::from_str(&masked.json.unwrap()).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn secrets_are_found_beside_what_cannot_be_read() {
     let call = format!(
         r#"{{"method":"tools/call","params":{{"name":"t","arguments":{{"s":"hunter22",{rest}}}}}}}"#
     );
-    let masked = masker.apply(&call.into(), |_| Some(schema.clone()));
+    let masked = masker.apply(1, &call.into(), |_| Some(schema.clone()));
     let json = masked.json.unwrap();
     assert!(!json.contains("hunter22"), "{json}");
     let shown: Value = serde_json::from_str(&json).unwrap();
@@ -51,23 +51,23 @@ fn secrets_are_found_beside_what_cannot_be_read() {
         "s": MASK, "half": "a?", "pair": "\u{1f600} \\ud83d \"", "n": [0, 0, -2.5],
     });
     assert_eq!(shown["params"]["arguments"], expected);
-    let echo = masker.apply(&Bytes::from_static(br#"{"n":1e999,"x":"hunter22"}"#), |_| None);
+    let echo = masker.apply(1, &Bytes::from_static(br#"{"n":1e999,"x":"hunter22"}"#), |_| None);
     assert!(!echo.json.unwrap().contains("hunter22"));
     // Where nothing is masked, every byte stays.
     let odd = Bytes::from_static(br#"{"x":"\ud83d","n":1e999}"#);
-    assert_eq!(masker.apply(&odd, |_| None).json.unwrap().as_bytes(), odd);
+    assert_eq!(masker.apply(1, &odd, |_| None).json.unwrap().as_bytes(), odd);
     for broken in ["{\"a\":\"\\", "\\", "-", "{\"a\":\"\\ud8"] {
         let broken = Bytes::from_static(broken.as_bytes());
-        assert!(masker.apply(&broken, |_| None).json.is_none());
+        assert!(masker.apply(1, &broken, |_| None).json.is_none());
     }
 }
 
 #[test]
 fn what_has_no_secrets_is_kept_as_it_was_written() {
     let text = r#"{"id":  12345678901234567890123, "x":1.0}"#;
-    let masked = Masker::default().apply(&Bytes::from_static(text.as_bytes()), |_| None);
+    let masked = Masker::default().apply(1, &Bytes::from_static(text.as_bytes()), |_| None);
     assert_eq!((masked.json.as_deref(), masked.count), (Some(text), 0));
-    let broken = Masker::default().apply(&Bytes::from_static(b"{"), |_| None);
+    let broken = Masker::default().apply(1, &Bytes::from_static(b"{"), |_| None);
     assert!(broken.json.is_none());
 }
 
@@ -80,7 +80,7 @@ fn the_number_of_remembered_secrets_is_bounded() {
         let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
         masked(&masker, &call, &schema);
     }
-    assert_eq!(masker.0.lock().unwrap().len(), MAX_SECRETS);
+    assert_eq!(masker.lock().secrets.len(), MAX_SECRETS);
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn the_bytes_of_remembered_secrets_are_bounded() {
     send("the first");
     // One that is too long is not remembered, and no other is forgotten for it.
     send(&"x".repeat(MAX_BYTES + 1));
-    assert_eq!(*masker.0.lock().unwrap(), ["the first"]);
+    assert_eq!(masker.lock().secrets, ["the first"]);
     for nth in 0..5 {
         send(&nth.to_string().repeat(MAX_BYTES / 4));
     }
-    let secrets = masker.0.lock().unwrap();
+    let secrets = masker.lock().secrets.clone();
     let starts: String = secrets.iter().map(|secret| &secret[..1]).collect();
     assert_eq!(starts, "1234");
 }
@@ -128,4 +128,50 @@ fn a_secret_in_json_inside_a_text_is_masked() {
         assert_eq!(masker.apply_to_text(text), expected);
         assert_eq!(masked(&masker, &json!({ "text": text }), &schema)["text"], expected);
     }
+}
+
+#[test]
+fn answers_are_masked_by_the_schemas_of_their_questions() {
+    let secret = json!({ "properties": { "pin": { "format": "password" }, "user": {} } });
+    let question =
+        json!({ "method": "elicitation/create", "params": { "requestedSchema": secret } });
+    let content = json!({ "action": "accept", "content": { "pin": "open sesame", "user": "ann" } });
+    let shown = json!({ "action": "accept", "content": { "pin": MASK, "user": "ann" } });
+    let masker = Masker::default();
+    let masked = |link, message: Value| {
+        let masked = masker.apply(link, &message.to_string().into(), |_| None);
+        serde_json::from_str::<Value>(&masked.json.unwrap()).unwrap()
+    };
+    let mut asked = question.clone();
+    asked["id"] = 5.into();
+    masked(7, asked);
+    let short = json!({ "action": "accept", "content": { "pin": "1234" } });
+    assert_eq!(masked(8, json!({ "id": 5, "result": short }))["result"], short);
+    assert_eq!(masked(7, json!({ "id": 5, "result": content }))["result"], shown);
+    assert_eq!(masked(9, json!({ "text": "open sesame" }))["text"], MASK);
+    // In the modern era.
+    masked(1, json!({ "id": 1, "result": { "inputRequests": { "who": question } } }));
+    let again = json!({ "method": "tools/call", "params": { "inputResponses": { "who": short } } });
+    let again = masked(2, again);
+    assert_eq!(again["params"]["inputResponses"]["who"]["content"]["pin"], MASK);
+    // The results of tools are no answers.
+    let result = json!({ "content": [{ "pin": 1 }] });
+    assert_eq!(masked(7, json!({ "id": 5, "result": result }))["result"], result);
+}
+
+#[test]
+fn the_questions_that_are_remembered_are_bounded() {
+    let masker = Masker::default();
+    let long = "x".repeat(MAX_SCHEMA);
+    for id in 0..MAX_QUESTIONS + 10 {
+        let schema = json!({ "description": long, "properties": { "a": { "writeOnly": true } } });
+        let params = json!({ "requestedSchema": schema });
+        let question = json!({ "id": id, "method": "elicitation/create", "params": params });
+        masker.apply(1, &question.to_string().into(), |_| None);
+    }
+    assert_eq!(masker.lock().questions.len(), MAX_QUESTIONS);
+    assert!(masker.lock().questions.iter().all(|(_, schema)| schema.is_none()));
+    let answer = json!({ "id": 20, "result": { "content": { "a": 1, "b": 2 } } });
+    let masked = masker.apply(1, &answer.to_string().into(), |_| None);
+    assert_eq!(masked.count, 2);
 }

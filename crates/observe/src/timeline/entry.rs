@@ -255,7 +255,7 @@ impl Shown {
         }
         // Every call in its messages is itself: an upstream may know the tool by another name.
         let masked =
-            text.is_whole().then(|| self.masker.apply(&text.kept, |_| self.schema.clone()).json);
+            text.is_whole().then(|| self.masker.apply(0, &text.kept, |_| self.schema.clone()).json);
         let json = masked.flatten().and_then(|json| serde_json::from_str(&json).ok());
         json.unwrap_or_else(|| {
             let kept = match self.is_secret {

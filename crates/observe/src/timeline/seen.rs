@@ -108,6 +108,15 @@ impl Timeline {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Remembers questions for secrets and the answers to them. Most messages have neither.
+    fn learn(&self, link: u64, message: &Bytes) {
+        const WORDS: [&str; 3] = ["\"requestedSchema\"", "\"inputResponses\"", "\"action\""];
+        let text = str::from_utf8(message).unwrap_or_default();
+        if self.is_on() && WORDS.iter().any(|word| text.contains(word)) {
+            self.masker.apply(link, message, |_| None);
+        }
+    }
+
     /// Adds a message or an exchange between us and an upstream to a call.
     fn pass(&self, link: u64, call: u64, what: impl FnOnce() -> What) {
         if call == 0 || !self.is_on() {
@@ -137,6 +146,7 @@ impl Tap for Timeline {
         if !self.is_on() {
             return;
         }
+        self.learn(link, message);
         let limit = self.bounds.text;
         if self.seen().upstreams.contains_key(&link) {
             return self.pass(link, call, || What::Received(Text::new(message, limit)));
@@ -149,6 +159,7 @@ impl Tap for Timeline {
     }
 
     fn sent(&self, link: u64, call: u64, message: &Bytes) {
+        self.learn(link, message);
         self.pass(link, call, || What::Sent(Text::new(message, self.bounds.text)));
     }
 

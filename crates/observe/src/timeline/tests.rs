@@ -298,3 +298,24 @@ fn lines_and_notes_of_another_call_are_shown_without_the_secret() {
     let text = call.to_string();
     assert!(!text.contains("sesame") && !text.contains("open"), "{text}");
 }
+
+#[test]
+fn answers_to_questions_for_secrets_are_not_shown() {
+    let timeline = after(Bounds::default(), 1, 10);
+    let (client, upstream) = (76, 77);
+    timeline.opened(upstream, &Peer::Upstream { name: "old", transport: "pipe" });
+    let question = r#"{"id":5,"method":"elicitation/create","params":{"requestedSchema":{"properties":{"pin":{"format":"password"}}}}}"#;
+    let answer = r#"{"id":5,"result":{"action":"accept","content":{"pin":"123456"}}}"#;
+    timeline.received(upstream, 1, &question.into(), &[]);
+    timeline.sent(client, 0, &question.into());
+    timeline.received(client, 0, &answer.into(), &[]);
+    timeline.change(1, |entry| {
+        entry.duration_ms = None;
+        0
+    });
+    timeline.wrote(upstream, "the pin is 123456");
+    timeline.sent(upstream, 1, &answer.replace("123456", "1234").into());
+    let call = timeline.call(1).unwrap();
+    assert_eq!(call["stderr"][0]["text"], "the pin is [masked]");
+    assert_eq!(call["passed"][1]["message"]["result"]["content"]["pin"], "[masked]");
+}
