@@ -180,8 +180,19 @@ impl Masker {
 
     /// Masks headers. Some repeat arguments, which are secret if any argument is.
     pub(crate) fn apply_to_headers(&self, headers: &mut Map<String, Value>, has_secrets: bool) {
-        const SECRET: &[&str] =
-            &["auth", "cookie", "key", "password", "secret", "session", "token"];
+        const SECRET: &[&str] = &[
+            "assertion",
+            "auth",
+            "cookie",
+            "credential",
+            "jwt",
+            "key",
+            "oidc",
+            "passw",
+            "secret",
+            "session",
+            "token",
+        ];
         for (name, value) in headers {
             let is_argument = has_secrets && name.starts_with("mcp-param-");
             if is_argument || SECRET.iter().any(|word| name.contains(word)) {
@@ -289,19 +300,18 @@ impl Walk<'_> {
             return 0;
         }
         if schema["writeOnly"] == true || schema["format"] == "password" {
-            if let Value::String(text) = value {
-                self.found.push(std::mem::take(text));
-            }
-            *value = MASK.into();
+            self.take_texts(std::mem::replace(value, MASK.into()));
             return 1;
         }
         let root = self.root;
         let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
         let target = target.and_then(|target| root.pointer(target));
         let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array());
-        let branches = ["then", "else"].iter().filter_map(|name| schema.get(name));
+        let branches = ["if", "then", "else"].iter().filter_map(|name| schema.get(name));
+        let named = ["dependentSchemas", "dependencies"];
+        let named = named.iter().filter_map(|name| schema[name].as_object()).flat_map(Map::values);
         let mut count = 0;
-        for part in target.into_iter().chain(parts.flatten()).chain(branches) {
+        for part in target.into_iter().chain(parts.flatten()).chain(branches).chain(named) {
             count += self.mask(value, part, depth + 1);
         }
         match value {
@@ -310,16 +320,23 @@ impl Walk<'_> {
                     let own = schema["properties"].get(name);
                     let others = schema["patternProperties"].as_object();
                     let others = others.into_iter().flat_map(Map::values);
-                    let rest = own.is_none().then(|| schema.get("additionalProperties")).flatten();
+                    let rest = ["additionalProperties", "unevaluatedProperties"];
+                    let rest = rest.iter().filter_map(|name| schema.get(name));
+                    let rest = rest.filter(|_| own.is_none());
                     for part in own.into_iter().chain(others).chain(rest) {
                         count += self.mask(member, part, depth + 1);
                     }
                 }
             }
             Value::Array(items) => {
-                let first = schema["prefixItems"].as_array().map_or(&[][..], Vec::as_slice);
+                // In draft-07, `items` may be a list.
+                let first = schema["prefixItems"].as_array().or(schema["items"].as_array());
+                let first = first.map_or(&[][..], Vec::as_slice);
+                let rest = ["items", "additionalItems", "unevaluatedItems", "contains"];
                 for (nth, item) in items.iter_mut().enumerate() {
-                    if let Some(part) = first.get(nth).or_else(|| schema.get("items")) {
+                    let rest = rest.iter().filter_map(|name| schema.get(name));
+                    let rest = rest.filter(|_| nth >= first.len());
+                    for part in first.get(nth).into_iter().chain(rest) {
                         count += self.mask(item, part, depth + 1);
                     }
                 }
@@ -327,6 +344,16 @@ impl Walk<'_> {
             _ => {}
         }
         count
+    }
+
+    /// Remembers all texts in a secret.
+    fn take_texts(&mut self, secret: Value) {
+        match secret {
+            Value::String(text) => self.found.push(text),
+            Value::Array(items) => items.into_iter().for_each(|item| self.take_texts(item)),
+            Value::Object(members) => members.into_iter().for_each(|(_, one)| self.take_texts(one)),
+            _ => {}
+        }
     }
 }
 

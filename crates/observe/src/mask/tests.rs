@@ -106,10 +106,10 @@ fn the_bytes_of_remembered_secrets_are_bounded() {
 
 #[test]
 fn headers_are_masked_by_their_names() {
-    let headers = json!({ "authorization": "Bearer x", "mcp-session-id": "y", "accept": "z", "mcp-param-a": "w" });
+    let headers = json!({ "authorization": "Bearer x", "mcp-session-id": "y", "accept": "z", "mcp-param-a": "w", "x-jwt": "j", "cf-access-jwt-assertion": "j", "x-credentials": "c", "x-passwd": "p", "x-amzn-oidc-data": "o" });
     let Value::Object(mut headers) = headers else { unreachable!() };
     Masker::default().apply_to_headers(&mut headers, true);
-    let expected = json!({ "authorization": MASK, "mcp-session-id": MASK, "accept": "z", "mcp-param-a": MASK });
+    let expected = json!({ "authorization": MASK, "mcp-session-id": MASK, "accept": "z", "mcp-param-a": MASK, "x-jwt": MASK, "cf-access-jwt-assertion": MASK, "x-credentials": MASK, "x-passwd": MASK, "x-amzn-oidc-data": MASK });
     assert_eq!(Value::Object(headers), expected);
 }
 
@@ -174,4 +174,28 @@ fn the_questions_that_are_remembered_are_bounded() {
     let answer = json!({ "id": 20, "result": { "content": { "a": 1, "b": 2 } } });
     let masked = masker.apply(1, &answer.to_string().into(), |_| None);
     assert_eq!(masked.count, 2);
+}
+
+#[test]
+fn every_keyword_that_applies_a_schema_is_followed() {
+    let secret = json!({ "writeOnly": true });
+    let inner = json!({ "properties": { "s": secret } });
+    for schema in [
+        json!({ "dependentSchemas": { "user": inner } }),
+        json!({ "dependencies": { "user": inner } }),
+        json!({ "properties": { "user": {} }, "unevaluatedProperties": secret }),
+        json!({ "properties": { "user": {} }, "additionalProperties": secret }),
+        json!({ "if": inner, "then": {} }),
+        json!({ "properties": { "s": { "items": [secret], "additionalItems": secret } } }),
+        json!({ "properties": { "s": { "prefixItems": [secret], "unevaluatedItems": secret } } }),
+    ] {
+        let masker = Masker::default();
+        let arguments = json!({ "user": "ann", "s": ["open sesame", { "a": "hunter22" }] });
+        let call =
+            json!({ "method": "tools/call", "params": { "name": "t", "arguments": arguments } });
+        let shown = masked(&masker, &call, &schema)["params"]["arguments"].take();
+        assert_eq!(shown["user"], "ann");
+        assert!(!shown.to_string().contains("sesame"), "{schema}");
+        assert_eq!(masker.apply_to_text("hunter22"), MASK, "{schema}");
+    }
 }
