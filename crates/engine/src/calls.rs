@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sabir_registry::{CallHandle, Outgoing, OutgoingRequest, Source};
 use sabir_session::{CallKey, CallNotification};
-use sabir_wire::Raw;
 use sabir_wire::types::Level;
+use sabir_wire::{Id, Raw};
 use tokio::sync::Notify;
 
 use crate::admitted::Admitted;
@@ -22,6 +22,8 @@ pub(crate) struct Observation {
     pub(crate) number: u64,
     /// The number of its client's link for taps.
     pub(crate) link: u64,
+    /// The id of its request; `None` without observers.
+    pub(crate) id: Option<Id>,
     /// The `traceparent` of the HTTP request.
     pub(crate) http_trace: Option<Box<str>>,
     pub(crate) observers: Option<Observers>,

@@ -417,7 +417,7 @@ impl Connection {
         let catalog = self.engine.catalog_for(&whole, &from);
         let log_level = from.log_level.filter(|_| catalog.capabilities().logging);
         let wants_progress = from.meta.progress_token.is_some();
-        let (observed, events) = (self.observation(), self.events().clone());
+        let (observed, events) = (self.observation(key), self.events().clone());
         let share = self.session.owner().share();
         let call = RunningCall::new(key, observed, share, events, wants_progress, log_level);
         self.running.push(call.clone());

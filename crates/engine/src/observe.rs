@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sabir_registry::{LinkEnd, OutgoingObserver, OutgoingRequest};
 use sabir_session::{CallNotification, Outcome, SessionKind};
 use sabir_wire::types::{ServerResult, ToolReply};
-use sabir_wire::{ByteString, Caller, Method, Problem, Raw, Request, Revision};
+use sabir_wire::{ByteString, Caller, Code, Id, Method, Problem, Raw, Request, Revision};
 
 /// Observes an engine. It is called on the thread that serves the call, so it must be quick.
 pub trait Observer: Send + Sync {
@@ -103,6 +103,8 @@ pub struct ObservedCall {
     pub link: u64,
     /// Names it on its link: all attempts of a call that asks a legacy client have the same.
     pub key: u64,
+    /// The id of its request: all attempts of a call that asks a legacy client have the same.
+    pub id: Option<Id>,
     /// The method.
     pub method: Method,
     /// The tool or the prompt, or the URI of the resource.
@@ -111,6 +113,8 @@ pub struct ObservedCall {
     pub is_offered: bool,
     /// The arguments of a tool.
     pub arguments: Option<Raw>,
+    /// The schema of these arguments; `None` if the tool is not offered.
+    pub schema: Option<Raw>,
     /// The caller.
     pub caller: Caller,
     /// The client's own name for itself, as JSON.
@@ -123,6 +127,17 @@ pub struct ObservedCall {
     pub meta: Option<Raw>,
     /// The `traceparent` of the HTTP request, if calls are traced.
     pub http_trace: Option<Box<str>>,
+}
+
+impl ObservedCall {
+    /// Whether an argument may be a secret: the schema marks one, or the tool is not offered.
+    pub fn has_secrets(&self) -> bool {
+        let is_marked = |schema: &Raw| {
+            // The words may be written with escapes.
+            ["\"writeOnly\"", "\"password\"", "\\u"].iter().any(|one| schema.text().contains(one))
+        };
+        self.method == Method::CallTool && self.schema.as_ref().is_none_or(is_marked)
+    }
 }
 
 /// How a client reaches us.
@@ -203,13 +218,17 @@ impl<'a> Ended<'a> {
         }
     }
 
-    /// For people.
+    /// For people. It quotes no argument: those may be secret.
     pub fn text(&self) -> Cow<'static, str> {
         match self {
             Self::Ok => "ok".into(),
             Self::ToolError => "tool error".into(),
             Self::InputRequired => "input required".into(),
             Self::Listening => "listening".into(),
+            Self::Failed(Problem::Arguments(_)) => "Invalid arguments".into(),
+            Self::Failed(Problem::Chosen(error)) if error.code == Code::INVALID_PARAMS => {
+                "Invalid params".into()
+            }
             Self::Failed(problem) => problem.to_error().message,
             Self::Aborted => "aborted".into(),
         }

@@ -44,12 +44,7 @@ impl Trace {
         if span.is_disabled() && !context.engine.is_observed() {
             return Self { span, observed: None };
         }
-        let is_offered = match request {
-            Request::CallTool(call) => context.catalog.tool(&call.name).is_some(),
-            Request::GetPrompt(get) => context.catalog.prompt(&get.name).is_some(),
-            _ => false,
-        };
-        let call = observed(request, context, is_offered);
+        let call = observed(request, context);
         if !span.is_disabled() {
             span.record("method", call.method.name());
             span.record("caller", display(&call.caller));
@@ -95,11 +90,18 @@ impl Trace {
     }
 }
 
-fn observed(request: &Request, context: &MethodContext, is_offered: bool) -> ObservedCall {
+fn observed(request: &Request, context: &MethodContext) -> ObservedCall {
     let MethodContext { from, call, .. } = context;
-    let arguments = match request {
-        Request::CallTool(call) => call.arguments.clone(),
-        _ => None,
+    let (arguments, schema) = match request {
+        Request::CallTool(call) => {
+            let entry = context.catalog.tool(&call.name);
+            (call.arguments.clone(), entry.map(|entry| entry.tool.input_schema.clone()))
+        }
+        _ => (None, None),
+    };
+    let is_offered = match request {
+        Request::GetPrompt(get) => context.catalog.prompt(&get.name).is_some(),
+        _ => schema.is_some(),
     };
     let client = match request {
         Request::Initialize(initialize) => initialize.client.clone(),
@@ -109,10 +111,12 @@ fn observed(request: &Request, context: &MethodContext, is_offered: bool) -> Obs
         number: call.observed.number,
         link: call.observed.link,
         key: call.key.0,
+        id: call.observed.id.clone(),
         method: request.method(),
         name: name_of(request),
         is_offered,
         arguments,
+        schema,
         caller: from.caller.clone(),
         client,
         revision: from.revision,

@@ -1,10 +1,10 @@
 //! Secrets in messages, by the schemas of the tools that they are for, and in headers by their names.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use sabir_wire::MASK;
+use sabir_wire::{MASK, Method, Raw};
 use serde_json::{Map, Value};
 
 /// Secrets that are remembered, so that they are masked wherever they occur again. When full, the
@@ -19,12 +19,29 @@ const MAX_BYTES: usize = 1 << 20;
 /// found in unrelated texts.
 const LEAST_LENGTH: usize = 6;
 
+/// Questions that are remembered. When full, the oldest is forgotten.
+const MAX_QUESTIONS: usize = 256;
+
+/// The longest schema of a question that is remembered, in bytes. All answers to a question with a
+/// longer one are masked.
+const MAX_SCHEMA: usize = 16 << 10;
+
 /// How deep a schema is followed.
 const MAX_DEPTH: usize = 32;
 
 /// Masks secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Masker(Mutex<VecDeque<String>>);
+pub(crate) struct Masker(Mutex<Memory>);
+
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    secrets: VecDeque<String>,
+    /// Questions whose answers may have secrets, and their schemas; `None` for one that is too long.
+    questions: VecDeque<(Question, Option<Value>)>,
+}
+
+/// The link and the id of a question, or 0 and its key in `inputRequests`.
+type Question = (u64, String);
 
 /// A message without its secrets.
 pub(crate) struct Masked {
@@ -35,8 +52,92 @@ pub(crate) struct Masked {
 }
 
 impl Masker {
-    /// Masks a message. `schema` gives the schema of the arguments of a tool.
-    pub(crate) fn apply(&self, message: &Bytes, schema: impl Fn(&str) -> Option<Value>) -> Masked {
+    /// A masker that knows the same secrets.
+    pub(crate) fn copy(&self) -> Self {
+        Self(Mutex::new(self.lock().clone()))
+    }
+
+    /// Remembers the secrets of arguments.
+    pub(crate) fn learn(&self, arguments: &Raw, schema: &Raw) {
+        if let (Ok(mut arguments), Ok(schema)) = (arguments.read(), schema.read()) {
+            let mut found = Vec::new();
+            Walk { root: &schema, found: &mut found }.mask(&mut arguments, &schema, 0);
+            self.remember(found);
+        }
+    }
+
+    fn remember(&self, found: Vec<String>) {
+        let mut memory = self.lock();
+        let secrets = &mut memory.secrets;
+        let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
+        for form in found.into_iter().filter(is_kept).flat_map(forms) {
+            if !secrets.contains(&form) {
+                secrets.push_back(form);
+            }
+        }
+        let mut bytes: usize = secrets.iter().map(String::len).sum();
+        while secrets.len() > MAX_SECRETS || bytes > MAX_BYTES {
+            bytes -= secrets.pop_front().map_or(0, |secret| secret.len());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the questions in a message whose answers may have secrets.
+    fn note_questions(&self, link: u64, message: &Value) {
+        let is_question = message["method"] == Method::Elicit.name();
+        let own = is_question.then(|| ((link, message["id"].to_string()), message));
+        let inputs = ["/result/inputRequests", "/params/inputRequests"];
+        let inputs = inputs.iter().filter_map(|at| message.pointer(at)?.as_object()).flatten();
+        let inputs = inputs.map(|(key, question)| ((0, key.clone()), question));
+        for (question, asked) in own.into_iter().chain(inputs) {
+            let schema = &asked["params"]["requestedSchema"];
+            let text = schema.to_string();
+            if text.contains("\"writeOnly\"") || text.contains("\"password\"") {
+                let questions = &mut self.lock().questions;
+                let kept = (text.len() <= MAX_SCHEMA).then(|| schema.clone());
+                questions.push_back((question, kept));
+                if questions.len() > MAX_QUESTIONS {
+                    questions.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Masks the answers to questions that are remembered. Returns the number of masked values.
+    fn mask_answers(&self, link: u64, message: &mut Value, found: &mut Vec<String>) -> usize {
+        let id = (link, message["id"].to_string());
+        let mut answers = Vec::new();
+        if message.get("method").is_none() {
+            answers.extend(message.get_mut("result").map(|result| (id, result)));
+        } else if let Some(Value::Object(given)) = message.pointer_mut("/params/inputResponses") {
+            answers.extend(given.iter_mut().map(|(key, result)| ((0, key.clone()), result)));
+        }
+        let mut count = 0;
+        for (question, answer) in answers {
+            let Some(content) = answer.get_mut("content").filter(|one| one.is_object()) else {
+                continue;
+            };
+            for (_, schema) in self.lock().questions.iter().filter(|(one, _)| *one == question) {
+                count += match schema {
+                    Some(schema) => Walk { root: schema, found }.mask(content, schema, 0),
+                    None => mask_all(content),
+                };
+            }
+        }
+        count
+    }
+
+    /// Masks a message of a link. `schema` gives the schema of the arguments of a tool; all arguments of a tool
+    /// without one are masked.
+    pub(crate) fn apply(
+        &self,
+        link: u64,
+        message: &Bytes,
+        schema: impl Fn(&str) -> Option<Value>,
+    ) -> Masked {
         let read = serde_json::from_slice::<Value>(message);
         let Ok(mut value) = read.or_else(|_| serde_json::from_slice(&readable(message))) else {
             return Masked { json: None, count: 0 };
@@ -47,23 +148,23 @@ impl Masker {
             Value::Array(batch) => batch.as_mut_slice(),
             one => std::slice::from_mut(one),
         };
-        for message in messages.iter_mut().filter(|message| message["method"] == "tools/call") {
-            let schema = message["params"]["name"].as_str().and_then(&schema);
-            if let Some(schema) = schema
-                && let Some(arguments) = message.pointer_mut("/params/arguments")
-            {
-                count += Walk { root: &schema, found: &mut found }.mask(arguments, &schema, 0);
+        for message in messages {
+            self.note_questions(link, message);
+            count += self.mask_answers(link, message, &mut found);
+            if message["method"] != Method::CallTool.name() {
+                continue;
             }
+            let schema = message["params"]["name"].as_str().and_then(&schema);
+            let Some(arguments) = message.pointer_mut("/params/arguments") else { continue };
+            count += match schema {
+                Some(schema) => {
+                    Walk { root: &schema, found: &mut found }.mask(arguments, &schema, 0)
+                }
+                None => mask_all(arguments),
+            };
         }
-        let mut secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_kept = |secret: &String| (LEAST_LENGTH..=MAX_BYTES).contains(&secret.len());
-        found.retain(|secret| is_kept(secret) && !secrets.contains(secret));
-        secrets.extend(found);
-        let mut bytes: usize = secrets.iter().map(String::len).sum();
-        while secrets.len() > MAX_SECRETS || bytes > MAX_BYTES {
-            bytes -= secrets.pop_front().map_or(0, |secret| secret.len());
-        }
-        count += replace(&mut value, &secrets);
+        self.remember(found);
+        count += replace(&mut value, &self.lock().secrets);
         // A message without secrets is kept as it was written, on one line.
         let json = match count {
             0 => String::from_utf8_lossy(message).trim().replace(['\n', '\r'], " "),
@@ -74,14 +175,24 @@ impl Masker {
 
     /// Masks a text that is not JSON.
     pub(crate) fn apply_to_text(&self, text: &str) -> String {
-        let secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+        self.lock().secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 
     /// Masks headers. Some repeat arguments, which are secret if any argument is.
     pub(crate) fn apply_to_headers(&self, headers: &mut Map<String, Value>, has_secrets: bool) {
-        const SECRET: &[&str] =
-            &["auth", "cookie", "key", "password", "secret", "session", "token"];
+        const SECRET: &[&str] = &[
+            "assertion",
+            "auth",
+            "cookie",
+            "credential",
+            "jwt",
+            "key",
+            "oidc",
+            "passw",
+            "secret",
+            "session",
+            "token",
+        ];
         for (name, value) in headers {
             let is_argument = has_secrets && name.starts_with("mcp-param-");
             if is_argument || SECRET.iter().any(|word| name.contains(word)) {
@@ -128,10 +239,37 @@ fn readable(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether a schema may mark anything as a secret.
-pub(crate) fn has_secrets(schema: &Value) -> bool {
-    let text = schema.to_string();
-    text.contains("\"writeOnly\"") || text.contains("\"password\"")
+/// A secret as it is, and as it is written in JSON that is part of a text: some programs escape all
+/// characters that are not ASCII.
+fn forms(secret: String) -> [String; 3] {
+    let json = Value::from(&*secret).to_string();
+    let json = json[1..json.len() - 1].to_owned();
+    let mut ascii = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\0'..='\x7f' => ascii.push(character),
+            _ => {
+                let mut units = [0; 2];
+                let units = character.encode_utf16(&mut units).iter();
+                ascii.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    [secret, json, ascii]
+}
+
+/// Masks all arguments. Returns their number.
+fn mask_all(arguments: &mut Value) -> usize {
+    match arguments {
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| *member = MASK.into());
+            members.len()
+        }
+        other => {
+            *other = MASK.into();
+            1
+        }
+    }
 }
 
 /// Replaces every text with a secret in it.
@@ -162,19 +300,18 @@ impl Walk<'_> {
             return 0;
         }
         if schema["writeOnly"] == true || schema["format"] == "password" {
-            if let Value::String(text) = value {
-                self.found.push(std::mem::take(text));
-            }
-            *value = MASK.into();
+            self.take_texts(std::mem::replace(value, MASK.into()));
             return 1;
         }
         let root = self.root;
         let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
         let target = target.and_then(|target| root.pointer(target));
         let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array());
-        let branches = ["then", "else"].iter().filter_map(|name| schema.get(name));
+        let branches = ["if", "then", "else"].iter().filter_map(|name| schema.get(name));
+        let named = ["dependentSchemas", "dependencies"];
+        let named = named.iter().filter_map(|name| schema[name].as_object()).flat_map(Map::values);
         let mut count = 0;
-        for part in target.into_iter().chain(parts.flatten()).chain(branches) {
+        for part in target.into_iter().chain(parts.flatten()).chain(branches).chain(named) {
             count += self.mask(value, part, depth + 1);
         }
         match value {
@@ -183,16 +320,23 @@ impl Walk<'_> {
                     let own = schema["properties"].get(name);
                     let others = schema["patternProperties"].as_object();
                     let others = others.into_iter().flat_map(Map::values);
-                    let rest = own.is_none().then(|| schema.get("additionalProperties")).flatten();
+                    let rest = ["additionalProperties", "unevaluatedProperties"];
+                    let rest = rest.iter().filter_map(|name| schema.get(name));
+                    let rest = rest.filter(|_| own.is_none());
                     for part in own.into_iter().chain(others).chain(rest) {
                         count += self.mask(member, part, depth + 1);
                     }
                 }
             }
             Value::Array(items) => {
-                let first = schema["prefixItems"].as_array().map_or(&[][..], Vec::as_slice);
+                // In draft-07, `items` may be a list.
+                let first = schema["prefixItems"].as_array().or(schema["items"].as_array());
+                let first = first.map_or(&[][..], Vec::as_slice);
+                let rest = ["items", "additionalItems", "unevaluatedItems", "contains"];
                 for (nth, item) in items.iter_mut().enumerate() {
-                    if let Some(part) = first.get(nth).or_else(|| schema.get("items")) {
+                    let rest = rest.iter().filter_map(|name| schema.get(name));
+                    let rest = rest.filter(|_| nth >= first.len());
+                    for part in first.get(nth).into_iter().chain(rest) {
                         count += self.mask(item, part, depth + 1);
                     }
                 }
@@ -201,122 +345,17 @@ impl Walk<'_> {
         }
         count
     }
+
+    /// Remembers all texts in a secret.
+    fn take_texts(&mut self, secret: Value) {
+        match secret {
+            Value::String(text) => self.found.push(text),
+            Value::Array(items) => items.into_iter().for_each(|item| self.take_texts(item)),
+            Value::Object(members) => members.into_iter().for_each(|(_, one)| self.take_texts(one)),
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn masked(masker: &Masker, message: &Value, schema: &Value) -> Value {
-        let masked = masker.apply(&message.to_string().into(), |_| Some(schema.clone()));
-        serde_json::from_str(&masked.json.unwrap()).unwrap()
-    }
-
-    #[test]
-    fn secrets_are_masked_by_the_schema_and_wherever_they_come_up_again() {
-        let schema = json!({
-            "properties": {
-                "user": { "type": "string" },
-                "password": { "type": "string", "format": "password" },
-                "pin": { "type": "number", "writeOnly": true },
-                "more": { "items": { "$ref": "#/$defs/key" } },
-                "either": { "oneOf": [{ "type": "null" }, { "$ref": "#/$defs/key" }] },
-            },
-            "$defs": { "key": { "properties": { "key": { "writeOnly": true } } } },
-        });
-        let masker = Masker::default();
-        let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": {
-            "user": "ann", "password": "open sesame", "pin": 1234,
-            "more": [{ "key": "a", "id": 1 }], "either": { "key": "b" },
-        } } });
-        let arguments = masked(&masker, &call, &schema)["params"]["arguments"].take();
-        let expected = json!({
-            "user": "ann", "password": MASK, "pin": MASK,
-            "more": [{ "key": MASK, "id": 1 }], "either": { "key": MASK },
-        });
-        assert_eq!(arguments, expected);
-        let echo = json!({ "result": { "content": [{ "text": "got open sesame from a" }] } });
-        let echo = masked(&masker, &echo, &schema);
-        assert_eq!(echo["result"]["content"][0]["text"], format!("got {MASK} from a"));
-    }
-
-    #[test]
-    fn secrets_are_found_beside_what_cannot_be_read() {
-        let schema = json!({ "properties": { "s": { "writeOnly": true } } });
-        let masker = Masker::default();
-        let rest = r#""half":"a\ud83d","pair":"\ud83d\ude00 \\ud83d \"","n":[1e999,-1E+999,-2.5]"#;
-        let call = format!(
-            r#"{{"method":"tools/call","params":{{"name":"t","arguments":{{"s":"hunter22",{rest}}}}}}}"#
-        );
-        let masked = masker.apply(&call.into(), |_| Some(schema.clone()));
-        let json = masked.json.unwrap();
-        assert!(!json.contains("hunter22"), "{json}");
-        let shown: Value = serde_json::from_str(&json).unwrap();
-        let expected = json!({
-            "s": MASK, "half": "a?", "pair": "\u{1f600} \\ud83d \"", "n": [0, 0, -2.5],
-        });
-        assert_eq!(shown["params"]["arguments"], expected);
-        let echo = masker.apply(&Bytes::from_static(br#"{"n":1e999,"x":"hunter22"}"#), |_| None);
-        assert!(!echo.json.unwrap().contains("hunter22"));
-        // Where nothing is masked, every byte stays.
-        let odd = Bytes::from_static(br#"{"x":"\ud83d","n":1e999}"#);
-        assert_eq!(masker.apply(&odd, |_| None).json.unwrap().as_bytes(), odd);
-        for broken in ["{\"a\":\"\\", "\\", "-", "{\"a\":\"\\ud8"] {
-            let broken = Bytes::from_static(broken.as_bytes());
-            assert!(masker.apply(&broken, |_| None).json.is_none());
-        }
-    }
-
-    #[test]
-    fn what_has_no_secrets_is_kept_as_it_was_written() {
-        let text = r#"{"id":  12345678901234567890123, "x":1.0}"#;
-        let masked = Masker::default().apply(&Bytes::from_static(text.as_bytes()), |_| None);
-        assert_eq!((masked.json.as_deref(), masked.count), (Some(text), 0));
-        let broken = Masker::default().apply(&Bytes::from_static(b"{"), |_| None);
-        assert!(broken.json.is_none());
-    }
-
-    #[test]
-    fn the_number_of_remembered_secrets_is_bounded() {
-        let (masker, schema) =
-            (Masker::default(), json!({ "properties": { "s": { "writeOnly": true } } }));
-        for nth in 0..MAX_SECRETS + 10 {
-            let secret = format!("secret-{nth}");
-            let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
-            masked(&masker, &call, &schema);
-        }
-        assert_eq!(masker.0.lock().unwrap().len(), MAX_SECRETS);
-    }
-
-    #[test]
-    fn the_bytes_of_remembered_secrets_are_bounded() {
-        let (masker, schema) =
-            (Masker::default(), json!({ "properties": { "s": { "writeOnly": true } } }));
-        let send = |secret: &str| {
-            let call = json!({ "method": "tools/call", "params": { "name": "t", "arguments": { "s": secret } } });
-            let shown = masked(&masker, &call, &schema);
-            assert_eq!(shown["params"]["arguments"]["s"], MASK);
-        };
-        send("the first");
-        // One that is too long is not remembered, and no other is forgotten for it.
-        send(&"x".repeat(MAX_BYTES + 1));
-        assert_eq!(*masker.0.lock().unwrap(), ["the first"]);
-        for nth in 0..5 {
-            send(&nth.to_string().repeat(MAX_BYTES / 4));
-        }
-        let secrets = masker.0.lock().unwrap();
-        let starts: String = secrets.iter().map(|secret| &secret[..1]).collect();
-        assert_eq!(starts, "1234");
-    }
-
-    #[test]
-    fn headers_are_masked_by_their_names() {
-        let headers = json!({ "authorization": "Bearer x", "mcp-session-id": "y", "accept": "z", "mcp-param-a": "w" });
-        let Value::Object(mut headers) = headers else { unreachable!() };
-        Masker::default().apply_to_headers(&mut headers, true);
-        let expected = json!({ "authorization": MASK, "mcp-session-id": MASK, "accept": "z", "mcp-param-a": MASK });
-        assert_eq!(Value::Object(headers), expected);
-    }
-}
+mod tests;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use sabir_engine::{Ending, Engine, ObservedCall, Observer};
-use sabir_wire::{ByteString, Caller, Era, HttpExchange, Method, Peer, Raw, Tap};
+use sabir_wire::{Caller, Era, HttpExchange, Peer, Raw, Tap};
 use serde_json::{Map, Value, json};
 
 use crate::mask::Masker;
@@ -34,8 +34,8 @@ pub struct Recorder {
     masker: Masker,
     /// The open links, which are the first events of a new recording.
     links: Mutex<BTreeMap<u64, OpenLink>>,
-    /// The tools of running calls, by their numbers.
-    tools: Mutex<FxHashMap<u64, ByteString>>,
+    /// The schemas of the arguments of running calls, by their numbers.
+    schemas: Mutex<FxHashMap<u64, Raw>>,
     engine: OnceLock<Weak<Engine>>,
 }
 
@@ -73,7 +73,7 @@ impl Recorder {
             output: Mutex::default(),
             masker: Masker::default(),
             links: Mutex::default(),
-            tools: Mutex::default(),
+            schemas: Mutex::default(),
             engine: OnceLock::new(),
         })
     }
@@ -171,22 +171,26 @@ impl Recorder {
         }
     }
 
-    /// Writes a message without its secrets. `tool` is the tool that it calls, if that is known by
-    /// another name here.
+    /// Writes a message without its secrets. `schema` is that of the call that it belongs to, whose
+    /// tool may have another name in the message.
     fn message(
         &self,
         event: &str,
         message: &Bytes,
         mut members: Value,
         headers: &[(String, String)],
-        tool: Option<&str>,
+        schema: Option<&Raw>,
     ) {
         let schema = |name: &str| {
+            if let Some(schema) = schema {
+                return schema.read::<Value>().ok();
+            }
             let engine = self.engine.get().and_then(Weak::upgrade)?;
             let catalog = engine.registry().snapshot();
-            catalog.tool(tool.unwrap_or(name))?.tool.input_schema.read::<Value>().ok()
+            catalog.tool(name)?.tool.input_schema.read::<Value>().ok()
         };
-        let masked = self.masker.apply(message, schema);
+        let masked =
+            self.masker.apply(members["link"].as_u64().unwrap_or_default(), message, schema);
         if masked.count > 0 {
             members["masked"] = masked.count.into();
         }
@@ -303,8 +307,8 @@ impl Tap for Recorder {
 
     fn sent(&self, link: u64, call: u64, message: &Bytes) {
         if self.is_on() {
-            let tool = lock(&self.tools).get(&call).cloned();
-            self.message("sent", message, members(link, call), &[], tool.as_deref());
+            let schema = lock(&self.schemas).get(&call).cloned();
+            self.message("sent", message, members(link, call), &[], schema.as_ref());
         }
     }
 
@@ -338,8 +342,8 @@ impl Tap for Recorder {
 
 impl Observer for Recorder {
     fn began(&self, call: &ObservedCall) {
-        if let Some(name) = call.name.as_ref().filter(|_| call.method == Method::CallTool) {
-            lock(&self.tools).insert(call.number, (&**name).into());
+        if let Some(schema) = &call.schema {
+            lock(&self.schemas).insert(call.number, schema.clone());
         }
         if !self.is_on() {
             return;
@@ -360,11 +364,11 @@ impl Observer for Recorder {
     }
 
     fn ended(&self, call: &ObservedCall, ending: &Ending<'_>) {
-        lock(&self.tools).remove(&call.number);
+        lock(&self.schemas).remove(&call.number);
         if !self.is_on() {
             return;
         }
-        let outcome = ending.outcome.text();
+        let outcome = self.masker.apply_to_text(&ending.outcome.text());
         self.write("end", &json!({ "call": call.number, "outcome": outcome }), None);
     }
 

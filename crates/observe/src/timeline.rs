@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use self::entry::{Arrived, Entry, Leg, Text};
 use self::seen::Seen;
+use crate::mask::Masker;
 
 /// The limits of a timeline.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,8 @@ pub struct Timeline {
     is_on: AtomicBool,
     calls: Mutex<Calls>,
     seen: Mutex<Seen>,
+    /// Knows the secrets of the last calls.
+    masker: Masker,
     changed: Notify,
     this: Weak<Self>,
 }
@@ -76,12 +79,20 @@ impl Observer for Timeline {
         }
         let request = self.seen().request(call).unwrap_or_else(|| self.request_of(call));
         let mut call = call.clone();
+        // What is secret is decided now: the tool may be changed or removed later.
+        call.schema = match (call.has_secrets(), call.schema) {
+            (true, Some(schema)) => {
+                call.arguments.iter().for_each(|given| self.masker.learn(given, &schema));
+                Some(schema.compact())
+            }
+            (true, None) => None,
+            (false, _) => Some(Raw::empty_object()),
+        };
         // The arguments are a part of the message and would keep all of it in memory.
         call.arguments = None;
         call.meta = None;
         call.http_trace = None;
         call.client = call.client.as_ref().map(kept_client);
-        // Names of tools (128 bytes at most) are never cut, so their schemas are still found.
         call.name = call.name.as_deref().map(|name| cut(name).into());
         let mut calls = self.lock();
         calls.version += 1;
@@ -143,9 +154,10 @@ impl Observer for Timeline {
     }
 
     fn ended(&self, call: &ObservedCall, ending: &Ending<'_>) {
+        let outcome = self.masker.apply_to_text(&ending.outcome.text());
         self.change(call.number, |entry| {
             entry.duration_ms = Some(ending.duration.as_secs_f64() * 1e3);
-            entry.outcome = Some(cut(&ending.outcome.text()).to_owned());
+            entry.outcome = Some(cut(&outcome).to_owned());
             entry.is_error =
                 matches!(ending.outcome, Ended::ToolError | Ended::Failed(_) | Ended::Aborted);
             entry.result_bytes = ending.bytes;
@@ -261,6 +273,7 @@ impl Timeline {
             is_on: AtomicBool::new(false),
             calls: Mutex::default(),
             seen: Mutex::default(),
+            masker: Masker::default(),
             changed: Notify::new(),
             this: this.clone(),
         })
@@ -298,17 +311,12 @@ impl Timeline {
         (changed.into_iter().map(Entry::summary).collect(), last)
     }
 
-    /// The details of a call, without its secrets; `None` if it was forgotten. `schema` gives the
-    /// schema of the arguments of a tool.
-    pub(crate) fn call(
-        &self,
-        number: u64,
-        schema: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+    /// The details of a call, without its secrets; `None` if it was forgotten.
+    pub(crate) fn call(&self, number: u64) -> Option<Value> {
         let seen = self.seen();
         let calls = self.lock();
         let entry = calls.get(number)?;
-        Some(entry.details(schema, seen.lines(entry)))
+        Some(entry.details(self.masker.copy(), seen.lines(entry)))
     }
 
     /// The caller of a call; `None` if the call was forgotten.

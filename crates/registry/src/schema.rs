@@ -131,8 +131,22 @@ impl Checker {
         self.validator.get_or_init(build).as_ref().map_err(String::as_str)
     }
 
-    /// Checks a value. The error names each mistake with its place.
+    /// Checks a value. The error names each mistake with its place, and quotes invalid values.
     pub fn check(&self, value: &Raw) -> Result<(), String> {
+        self.check_with(value, |error| error.to_string())
+    }
+
+    /// Checks a value. The error names each mistake with its place, without any value: it is for the
+    /// log.
+    pub fn check_unquoted(&self, value: &Raw) -> Result<(), String> {
+        self.check_with(value, |error| error.masked().to_string())
+    }
+
+    fn check_with(
+        &self,
+        value: &Raw,
+        describe: impl Fn(&ValidationError<'_>) -> String,
+    ) -> Result<(), String> {
         if self.plain.as_ref().and_then(|plain| plain.accepts(value.text())).is_some() {
             return Ok(());
         }
@@ -147,6 +161,11 @@ impl Checker {
         if validator.is_valid(&value) {
             return Ok(());
         }
+        let reason = |error: ValidationError<'_>| {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
+            format!("{place}{}", shortened(&describe(&error)))
+        };
         // The validator collects all mistakes of all alternatives before it returns the first.
         Err(match (work > MAX_EXPLAINED_WORK, is_long) {
             (true, _) => "the value does not match the schema".to_owned(),
@@ -169,13 +188,6 @@ const MAX_BACKTRACKS: usize = 10_000;
 /// that names all mistakes.
 const MAX_EXPLAINED_WORK: u64 = 256;
 const MAX_EXPLAINED_LENGTH: usize = 32 << 10;
-
-/// A mistake with its place.
-fn reason(error: ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
-    format!("{place}{}", shortened(&error.to_string()))
-}
 
 /// A reason quotes the invalid value, which may be long.
 fn shortened(reason: &str) -> String {

@@ -90,6 +90,10 @@ impl Calls {
         self.calls.iter().find(|call| call.id == *id).map(|call| call.key)
     }
 
+    pub(crate) fn id_of(&self, key: CallKey) -> Option<&Id> {
+        self.calls.iter().find(|call| call.key == key).map(|call| &call.id)
+    }
+
     pub(crate) fn find(&mut self, key: CallKey) -> Option<&mut Inflight> {
         self.calls.iter_mut().find(|call| call.key == key)
     }

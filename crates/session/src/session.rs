@@ -140,6 +140,11 @@ impl Session {
         self.state.calls.len()
     }
 
+    /// The id of the request of a running call.
+    pub fn id_of(&self, call: CallKey) -> Option<&Id> {
+        self.state.calls.id_of(call)
+    }
+
     /// Whether a call waits for the client's answers.
     pub fn is_waiting(&self, call: CallKey) -> bool {
         self.state.questions.is_waiting(call)

@@ -37,10 +37,11 @@ impl Connection {
     }
 
     /// The identity of the next call for observers.
-    pub(super) fn observation(&mut self) -> Observation {
+    pub(super) fn observation(&mut self, key: CallKey) -> Observation {
         Observation {
             number: self.engine.number_call(),
             link: self.link(),
+            id: self.session.id_of(key).filter(|_| self.engine.is_observed()).cloned(),
             http_trace: self.kept.as_mut().and_then(|kept| kept.http_trace.take()),
             observers: self.engine.shared_observers(),
         }

@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use sabir_budget::{Computing, compute};
-use sabir_registry::{Answer, CallHandle as _, Checker, Outcome as SourceOutcome, Pending};
+use sabir_registry::{Answer, CallHandle as _, Outcome as SourceOutcome, Pending};
 use sabir_registry::{ToolCall, ToolEntry};
 use sabir_session::Outcome;
 use sabir_wire::types::ToolReply;
@@ -29,7 +29,7 @@ fn begin(context: MethodContext, mut call: CallTool) -> Result<Answering, Proble
     };
     let arguments = call.arguments.take().unwrap_or_else(Raw::empty_object);
     let share = context.from.caller.share();
-    let check = checking(share, &entry, &arguments, |entry| Some(&entry.input));
+    let check = checking(share, &entry, &arguments, |entry, value| entry.input.check(value));
     let wrong = |reason: String| Problem::Arguments(reason.into());
     match check {
         Checking::Done(checked) => checked.map_err(wrong)?,
@@ -166,7 +166,7 @@ async fn checked(
     let Some(structured) = &reply.structured else {
         return Err(broken("there is no structured content".into()));
     };
-    match checking(share, entry, structured, |entry| entry.output.as_ref()) {
+    match checking(share, entry, structured, check_output) {
         Checking::Done(checked) => checked.map_err(broken)?,
         Checking::Computing(checked) => checked.await.map_err(busy)?.map_err(broken)?,
     }
@@ -180,7 +180,7 @@ async fn warn_of_broken_promise(share: u64, json: &Raw, entry: &Arc<ToolEntry>) 
     }
     let reason = match json.member("structuredContent") {
         None => Some("there is no structured content".to_owned()),
-        Some(structured) => match checking(share, entry, &structured, |one| one.output.as_ref()) {
+        Some(structured) => match checking(share, entry, &structured, check_output) {
             Checking::Done(checked) => checked.err(),
             Checking::Computing(checked) => checked.await.ok().and_then(Result::err),
         },
@@ -199,16 +199,18 @@ enum Checking {
     Computing(Computing<Result<(), String>>),
 }
 
+/// The error is logged, so it quotes nothing of the result.
+fn check_output(entry: &ToolEntry, value: &Raw) -> Result<(), String> {
+    entry.output.as_ref().map_or(Ok(()), |checker| checker.check_unquoted(value))
+}
+
 /// Checks a value with one of a tool's checkers.
 fn checking(
     share: u64,
     entry: &Arc<ToolEntry>,
     value: &Raw,
-    checker: fn(&ToolEntry) -> Option<&Checker>,
+    check: fn(&ToolEntry, &Raw) -> Result<(), String>,
 ) -> Checking {
-    let check = move |entry: &ToolEntry, value: &Raw| {
-        checker(entry).map_or(Ok(()), |checker| checker.check(value))
-    };
     if value.text().len() <= CHECKED_IN_PLACE {
         return Checking::Done(check(entry, value));
     }

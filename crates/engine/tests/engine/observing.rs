@@ -8,7 +8,7 @@ use sabir_engine::{Oversee, OverseenCall, Settings, TransportKind};
 use sabir_registry::{Offer, Outcome, Pending, Source, ToolCall};
 use sabir_session::{CallNotification, SessionKind, StreamId};
 use sabir_wire::types::{Tool, ToolReply};
-use sabir_wire::{Caller, Raw};
+use sabir_wire::{Caller, Code, ErrorObject, Problem, Raw};
 
 use crate::settings;
 
@@ -84,6 +84,45 @@ fn observers_hear_of_every_request_from_its_begin_to_its_answer() {
         "2 is answered false",
     ];
     assert_eq!(*ear.0.lock().unwrap(), expected);
+}
+
+/// Takes a short password, and refuses it.
+struct Login;
+
+impl Source for Login {
+    fn offer(&self) -> Offer {
+        let schema =
+            r#"{"type":"object","properties":{"password":{"type":"string","maxLength":8}}}"#;
+        let schema = Raw::parse(schema).unwrap();
+        Offer { tools: vec![Tool::new("login", "d", schema)], ..Offer::default() }
+    }
+
+    fn call_tool(&self, call: ToolCall) -> Pending<ToolReply> {
+        let refused = format!("refused: {}", call.arguments.text());
+        let error = ErrorObject::new(Code::INVALID_PARAMS, refused);
+        Box::pin(async move { Err(Problem::Chosen(error)) })
+    }
+}
+
+#[test]
+fn the_observed_outcome_quotes_no_argument_and_the_response_does() {
+    let ear = Arc::new(Ear::default());
+    let engine = Engine::observed(settings(), vec![ear.clone()]);
+    engine.registry().add(Arc::new(Login)).unwrap();
+    for (password, expected) in
+        [("a long SECRET", "Invalid arguments"), ("SECRET", "Invalid params")]
+    {
+        let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"login","arguments":{{"password":"{password}"}}}}}}"#
+        );
+        connection.receive(StreamId::default(), Caller::local(), &call.into());
+        let response = connection.next_frame().unwrap();
+        let response = String::from_utf8_lossy(&response.text);
+        assert!(response.contains("SECRET"), "{response}");
+        let heard = std::mem::take(&mut *ear.0.lock().unwrap());
+        assert!(heard[1].ends_with(&format!("ends: {expected}")), "{heard:?}");
+    }
 }
 
 /// Writes down how calls ended.

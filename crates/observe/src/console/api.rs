@@ -49,12 +49,8 @@ impl Console {
             None if what == START => self.record(true),
             None if what == STOP => self.record(false),
             Some(("calls", number)) => {
-                let schema = |tool: &str| {
-                    let catalog = engine.registry().snapshot();
-                    catalog.tool(tool).map(|entry| value(&entry.tool.input_schema))
-                };
                 let number = number.parse().ok();
-                let call = number.and_then(|number| timeline.call(number, &schema));
+                let call = number.and_then(|number| timeline.call(number));
                 match call {
                     Some(call) => page(StatusCode::OK, &call),
                     None => problem(StatusCode::NOT_FOUND, "that call was forgotten"),

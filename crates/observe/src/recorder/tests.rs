@@ -108,3 +108,12 @@ fn a_recording_that_begins_later_tells_the_links_that_are_open() {
     assert_eq!(kinds, [Open, Received, Call, End, Sent, Answer]);
     assert_eq!(recorder.state().unwrap().written, std::fs::metadata(&path).unwrap().len());
 }
+
+#[test]
+fn the_arguments_of_a_tool_that_is_not_offered_are_not_recorded() {
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"logn","arguments":{"password":"open sesame"}}}"#;
+    let (_folder, path) = recorded(1 << 20, &[call]);
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(r#""arguments":{"password":"[masked]"}"#), "{text}");
+    assert!(!text.contains("sesame"), "{text}");
+}

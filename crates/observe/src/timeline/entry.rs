@@ -7,7 +7,7 @@ use sabir_engine::{ObservedCall, TransportKind};
 use sabir_wire::{Era, HttpExchange, MASK};
 use serde_json::{Map, Value, json};
 
-use crate::mask::{Masker, has_secrets};
+use crate::mask::Masker;
 
 /// A call that is remembered.
 #[derive(Debug)]
@@ -107,16 +107,21 @@ fn note_size(note: &(f64, String)) -> usize {
 }
 
 impl Entry {
-    /// The bytes of its messages, its notes and the descriptions of its legs.
+    /// The bytes of its messages, its notes, the descriptions of its legs and its schema.
     pub(super) fn texts(&self) -> usize {
         let passed: usize = self.passed.iter().map(|passed| passed.what.size()).sum();
         let notes: usize = self.notes.iter().map(note_size).sum();
         let legs: usize = self.legs.iter().map(|leg| leg.text.len()).sum();
-        self.request.size() + self.response.kept.len() + passed + notes + legs
+        let schema = self.call.schema.as_ref().filter(|_| self.call.has_secrets());
+        let schema = schema.map_or(0, |schema| schema.text().len());
+        self.request.size() + self.response.kept.len() + passed + notes + legs + schema
     }
 
-    /// Forgets its messages, its notes and the descriptions of its legs.
+    /// Forgets its messages, its notes, the descriptions of its legs and its schema.
     pub(super) fn forget_texts(&mut self) {
+        if self.call.has_secrets() {
+            self.call.schema = None;
+        }
         self.request.message.kept = Bytes::new();
         self.request.headers = Arc::default();
         self.response.kept = Bytes::new();
@@ -201,15 +206,12 @@ impl Entry {
         })
     }
 
-    /// The details of the call, without its secrets. `schema` gives the schema of the arguments of
-    /// a tool, `stderr` has the lines that programs wrote meanwhile.
-    pub(super) fn details(
-        &self,
-        schema: &dyn Fn(&str) -> Option<Value>,
-        mut stderr: Vec<Value>,
-    ) -> Value {
-        let is_secret = self.call.name.as_deref().and_then(schema).is_some_and(|s| has_secrets(&s));
-        let shown = Shown { masker: Masker::default(), schema, entry: self, is_secret };
+    /// The details of the call, without its secrets. `masker` knows those of other calls, `stderr`
+    /// has the lines that programs wrote meanwhile.
+    pub(super) fn details(&self, masker: Masker, mut stderr: Vec<Value>) -> Value {
+        let schema = self.call.schema.as_ref().and_then(|schema| schema.read().ok());
+        let is_secret = self.call.has_secrets();
+        let shown = Shown { masker, schema, is_secret };
         let mut details = self.summary();
         // First the request: its secrets are masked wherever they occur again.
         details["request"] = shown.text(&self.request.message);
@@ -237,25 +239,23 @@ impl Entry {
 }
 
 /// Shows the messages of one call without its secrets.
-struct Shown<'a> {
+struct Shown {
     masker: Masker,
-    schema: &'a dyn Fn(&str) -> Option<Value>,
-    entry: &'a Entry,
+    /// The schema of its arguments.
+    schema: Option<Value>,
     /// Whether an argument of its tool is secret.
     is_secret: bool,
 }
 
-impl Shown<'_> {
+impl Shown {
     /// The text as JSON, or as text if it was cut or is not JSON.
     fn text(&self, text: &Text) -> Value {
         if text.length == 0 {
             return Value::Null;
         }
-        // An upstream may know the tool by another name.
-        let own = self.entry.call.name.as_deref();
-        let masked = text
-            .is_whole()
-            .then(|| self.masker.apply(&text.kept, |name| (self.schema)(own.unwrap_or(name))).json);
+        // Every call in its messages is itself: an upstream may know the tool by another name.
+        let masked =
+            text.is_whole().then(|| self.masker.apply(0, &text.kept, |_| self.schema.clone()).json);
         let json = masked.flatten().and_then(|json| serde_json::from_str(&json).ok());
         json.unwrap_or_else(|| {
             let kept = match self.is_secret {

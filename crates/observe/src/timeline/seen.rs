@@ -8,13 +8,13 @@ use std::sync::{Arc, PoisonError};
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use sabir_engine::ObservedCall;
-use sabir_wire::{HttpExchange, Peer, Tap};
+use sabir_wire::{HttpExchange, Id, Peer, Raw, Tap};
 use serde_json::{Value, json};
 
 use super::entry::{Arrived, Entry, Passed, Text, What};
 use super::{Timeline, now_ms};
 
-/// Messages of clients whose calls may not have begun, and their bytes. When full, the oldest are
+/// Requests of clients whose calls may not have begun, and their bytes. When full, the oldest are
 /// forgotten: their calls are shown without their headers.
 const MAX_ARRIVED: usize = 256;
 const MAX_ARRIVED_BYTES: usize = 2 << 20;
@@ -34,7 +34,8 @@ const LATE_MS: f64 = 50.0;
 pub(super) struct Seen {
     /// The names of upstreams, by link.
     upstreams: FxHashMap<u64, Arc<str>>,
-    arrived: VecDeque<(u64, Arrived)>,
+    /// Requests of clients, by link and id.
+    arrived: VecDeque<(u64, Id, Arrived)>,
     arrived_bytes: usize,
     lines: VecDeque<Line>,
 }
@@ -47,11 +48,11 @@ struct Line {
 }
 
 impl Seen {
-    fn arrive(&mut self, link: u64, arrived: Arrived) {
+    fn arrive(&mut self, link: u64, id: Id, arrived: Arrived) {
         self.arrived_bytes += arrived.size();
-        self.arrived.push_back((link, arrived));
+        self.arrived.push_back((link, id, arrived));
         while self.arrived.len() > MAX_ARRIVED || self.arrived_bytes > MAX_ARRIVED_BYTES {
-            let Some((_, forgotten)) = self.arrived.pop_front() else { break };
+            let Some((_, _, forgotten)) = self.arrived.pop_front() else { break };
             self.arrived_bytes -= forgotten.size();
         }
     }
@@ -61,14 +62,13 @@ impl Seen {
         self.arrived.len()
     }
 
-    /// The message that begins a call: the last of its link that names its method.
+    /// The request that begins a call: the last of its link with its id.
     pub(super) fn request(&self, call: &ObservedCall) -> Option<Arrived> {
-        let method = format!("\"{}\"", call.method.name());
-        let begins = |(link, arrived): &&(u64, Arrived)| {
-            *link == call.link && String::from_utf8_lossy(&arrived.message.kept).contains(&method)
+        let begins = |(link, id, _): &&(u64, Id, Arrived)| {
+            *link == call.link && call.id.as_ref() == Some(id)
         };
         let found = self.arrived.iter().rev().find(begins);
-        found.map(|(_, arrived)| arrived.clone())
+        found.map(|(_, _, arrived)| arrived.clone())
     }
 
     /// The lines that the upstreams of a call have written while it ran.
@@ -89,9 +89,32 @@ impl Seen {
     }
 }
 
+/// The requests in a message, which may be a batch.
+fn requests(message: &Bytes) -> Vec<(Id, Raw)> {
+    let Ok(message) = Raw::parse(message.clone()) else { return Vec::new() };
+    let messages = match message.text().starts_with('[') {
+        true => message.read().unwrap_or_default(),
+        false => vec![message],
+    };
+    let id = |message: &Raw| {
+        message.member("method")?;
+        Id::parse(message.member("id")?.text())
+    };
+    messages.into_iter().filter_map(|message| Some((id(&message)?, message))).collect()
+}
+
 impl Timeline {
     pub(super) fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers questions for secrets and the answers to them. Most messages have neither.
+    fn learn(&self, link: u64, message: &Bytes) {
+        const WORDS: [&str; 3] = ["\"requestedSchema\"", "\"inputResponses\"", "\"action\""];
+        let text = str::from_utf8(message).unwrap_or_default();
+        if self.is_on() && WORDS.iter().any(|word| text.contains(word)) {
+            self.masker.apply(link, message, |_| None);
+        }
     }
 
     /// Adds a message or an exchange between us and an upstream to a call.
@@ -123,15 +146,20 @@ impl Tap for Timeline {
         if !self.is_on() {
             return;
         }
-        let text = || Text::new(message, self.bounds.text);
+        self.learn(link, message);
+        let limit = self.bounds.text;
         if self.seen().upstreams.contains_key(&link) {
-            return self.pass(link, call, || What::Received(text()));
+            return self.pass(link, call, || What::Received(Text::new(message, limit)));
         }
-        let arrived = Arrived { message: text(), headers: headers.into() };
-        self.seen().arrive(link, arrived);
+        let headers: Arc<[_]> = headers.into();
+        for (id, request) in requests(message) {
+            let message = Text::new(request.as_bytes(), limit);
+            self.seen().arrive(link, id, Arrived { message, headers: headers.clone() });
+        }
     }
 
     fn sent(&self, link: u64, call: u64, message: &Bytes) {
+        self.learn(link, message);
         self.pass(link, call, || What::Sent(Text::new(message, self.bounds.text)));
     }
 
@@ -140,6 +168,7 @@ impl Tap for Timeline {
     }
 
     fn wrote(&self, link: u64, line: &str) {
+        let line = self.masker.apply_to_text(line);
         let mut seen = self.seen();
         let Some(upstream) = seen.upstreams.get(&link).cloned() else { return };
         if seen.lines.len() >= MAX_LINES {

@@ -26,6 +26,18 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
+fn an_error_for_the_log_quotes_no_value() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "p": { "type": "string", "maxLength": 3, "pattern": "^a" } },
+    });
+    let value = Raw::of(&json!({ "p": "open sesame" })).unwrap();
+    let error = arguments(schema).unwrap().check_unquoted(&value).unwrap_err();
+    assert!(error.contains("`/p`: value is longer than 3 characters"), "{error}");
+    assert!(!error.contains("sesame"), "{error}");
+}
+
+#[test]
 fn the_default_dialect_is_2020_12_and_draft_07_is_told_by_its_name() {
     // `prefixItems` means nothing in draft-07; `items` as an array means nothing in 2020-12.
     let tuple = |keyword: &str, dialect: Option<&str>| {
