@@ -126,7 +126,12 @@ impl ConfigFile {
             && let Some(nth) = added.iter().position(|one| one.name == server.name)
         {
             added.remove(nth);
-            if let Some(rest) = self.with_all(&before, &added) {
+            // The text before may have an older entry of ours, which would start Sabir again.
+            let starts_sabir = |rest: &String| {
+                let servers = self.client.servers(rest).unwrap_or_default();
+                servers.iter().any(|one| one.name == server.name && one.is_ours())
+            };
+            if let Some(rest) = self.with_all(&before, &added).filter(|rest| !starts_sabir(rest)) {
                 self.replace(&self.path, &rest)?;
                 if added.is_empty() {
                     let _ = fs::remove_file(&backup);

@@ -1,0 +1,55 @@
+//! The entries that `install` writes and finds, and what `import` makes of those of others.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::install::at_home;
+use crate::seen;
+
+/// A home folder with the file of Cursor, and the folder `notes` in it.
+struct Home {
+    folder: TempDir,
+    cursor: PathBuf,
+}
+
+impl Home {
+    fn new(cursor: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let home = Self { cursor: folder.path().join(".cursor/mcp.json"), folder };
+        home.write(".cursor/mcp.json", cursor);
+        home.write("notes/a.md", "# A\n");
+        home
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        seen(&at_home(self.folder.path(), self.folder.path(), args))
+    }
+
+    fn read(&self) -> String {
+        fs::read_to_string(&self.cursor).unwrap()
+    }
+
+    fn servers(&self) -> serde_json::Value {
+        serde_json::from_str::<serde_json::Value>(&self.read()).unwrap()["mcpServers"].take()
+    }
+}
+
+#[test]
+fn an_older_entry_of_ours_does_not_come_back_with_the_backup() {
+    let home = Home::new(
+        r#"{"mcpServers":{"notes":{"command":"/old/bin/sabir","args":["serve","/x"]},"a":{"command":"a"}}}"#,
+    );
+    let installed = home.run(&["install", "cursor", "notes", "--force"]);
+    assert!(installed.starts_with("exit 0"), "{installed}");
+    let removed = home.run(&["uninstall", "cursor", "notes"]);
+    assert!(removed.contains("removed `notes`"), "{removed}");
+    assert_eq!(home.servers(), serde_json::json!({ "a": { "command": "a" } }));
+}
