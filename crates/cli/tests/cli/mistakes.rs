@@ -262,28 +262,29 @@ const FORBIDDEN: [&str; 12] = [
 #[test]
 fn each_of_the_broken_files_is_explained() {
     let rows = [KEYS, SOURCES, TYPES, VALUES, SYNTAX].concat();
+    let rows = rows.into_iter().map(|(file, line, texts)| (file.to_owned(), line, texts));
     let commands =
         COMMANDS.iter().map(|(rest, line, texts)| (format!("{COMMAND}{rest}"), *line, *texts));
-    let rows = rows.into_iter().map(|(file, line, texts)| (file.to_owned(), line, texts));
     let mut count = 0;
     for (file, line, texts) in rows.chain(commands) {
         count += 1;
-        let said = said(&file, &["check"]);
-        assert_eq!(said.0, 3, "{file}\n{}", said.1);
-        let said = said.1;
-        let excerpt = format!("\n  {line} | {}\n", file.lines().nth(line - 1).unwrap());
-        for text in texts.iter().copied().chain([&*format!("--> sabir.toml:{line}\n"), &excerpt]) {
-            assert!(said.contains(text), "no {text:?}:\n{file}\n{said}");
-        }
-        assert!(
-            said.contains('^') && said.contains("hint: ") | said.contains("expected"),
-            "{said}"
-        );
-        let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
-        assert_eq!(wrong, None, "{file}\n{said}");
-        assert_eq!(said.matches("error: ").count(), 1, "{file}\n{said}");
+        explained(&file, line, texts);
     }
     assert!(count >= 60, "only {count}");
+}
+
+/// Checks that the file has one mistake, and that its message has the texts.
+fn explained(file: &str, line: usize, texts: &[&str]) {
+    let (code, said) = said(file, &["check"]);
+    assert_eq!(code, 3, "{file}\n{said}");
+    let excerpt = format!("\n  {line} | {}\n", file.lines().nth(line - 1).unwrap());
+    for text in texts.iter().copied().chain([&*format!("--> sabir.toml:{line}\n"), &excerpt]) {
+        assert!(said.contains(text), "no {text:?}:\n{file}\n{said}");
+    }
+    assert!(said.contains('^') && said.contains("hint: ") | said.contains("expected"), "{said}");
+    let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
+    assert_eq!(wrong, None, "{file}\n{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{file}\n{said}");
 }
 
 #[test]
@@ -299,6 +300,37 @@ fn all_mistakes_of_a_file_are_reported_in_its_order() {
         (3, &["2", "3", "5", "6", "9", "10", "14", "15", "16", "16"][..]),
         "{said}"
     );
+}
+
+/// A server of a JSON file, and texts that must be in the message.
+const JSON: &[(&str, &str)] = &[
+    (r#""z""#, "server `a`: expected an object, e.g. {"),
+    (
+        r#"{"command":"x","args":"y"}"#,
+        "server `a`: `args`: expected a list of texts, e.g. [\"-y\", \"pkg\"]",
+    ),
+    (r#"{"command":"x","args":[{}]}"#, "server `a`: `args`: expected a list of texts"),
+    (r#"{"command":"x","env":["A"]}"#, "server `a`: `env`: expected an object, e.g. {"),
+    (r#"{"command":7}"#, "server `a`: `command`: expected a text"),
+    (r#"{"url":7}"#, "server `a`: `url`: expected a text"),
+    (r#"{"command":"x","disabled":"y"}"#, "server `a`: `disabled`: expected true or false"),
+];
+
+#[test]
+fn mistakes_of_a_json_file_are_explained() {
+    for (server, expected) in JSON {
+        let folder = folder_with("[import]\npath = \"x.json\"\n");
+        let json = format!("{{\"mcpServers\": {{\n\"a\": {server}}}}}");
+        std::fs::write(folder.path().join("x.json"), json).unwrap();
+        for args in [&["check"][..], &["check", "x.json"]] {
+            let Output { status, stderr, .. } = sabir(folder.path(), args);
+            let said = String::from_utf8(stderr).unwrap();
+            assert_eq!(status.code(), Some(3), "{server}: {said}");
+            assert!(said.contains(expected) && said.contains("x.json:2"), "{server}: {said}");
+            let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
+            assert_eq!(wrong, None, "{server}: {said}");
+        }
+    }
 }
 
 #[test]
