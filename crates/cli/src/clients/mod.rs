@@ -312,6 +312,30 @@ impl Server {
         keys.iter().find_map(|key| self.value[*key].as_str())
     }
 
+    /// The URL, or the path that Sabir serves.
+    pub(crate) fn served(&self) -> Option<String> {
+        let path = || self.line()?.into_iter().skip_while(|word| word != "serve").nth(1);
+        self.url().map(str::to_owned).or_else(path)
+    }
+
+    /// This entry with what a new one says about starting or reaching the server. Other keys stay.
+    pub(crate) fn updated(&self, new: &Value) -> Value {
+        let mut value = self.value.clone();
+        for (key, new) in new.as_object().into_iter().flatten() {
+            match (&mut value[key], new) {
+                (Value::Object(old), Value::Object(new)) => old.extend(new.clone()),
+                (Value::Array(old), Value::Array(new)) if key == "env_keys" => {
+                    old.extend(
+                        new.iter().filter(|one| !old.contains(one)).cloned().collect::<Vec<_>>(),
+                    );
+                }
+                (old, _) if !old.is_null() && ["enabled", "timeout"].contains(&key.as_str()) => {}
+                (old, new) => *old = new.clone(),
+            }
+        }
+        value
+    }
+
     /// Whether the client does not use it.
     pub(crate) fn is_disabled(&self) -> bool {
         self.value["disabled"] == true || self.value["enabled"] == false

@@ -19,54 +19,66 @@ pub(crate) fn install(args: &Install) -> Result<(), Failure> {
         _ => return list(&places),
     };
     let target = Target::read(args.target.as_deref(), args.name.as_deref())?;
-    let entry = target.entry(args.token_env.as_deref());
+    let entry = target.entry(args.token_env.as_deref())?;
     let value = client
         .value(&target.name, &entry)
         .map_err(|(what, hint)| Failure::Other { what, hint: Some(hint) })?;
     let file = file_of(client, args.scope, &places)?;
+    let path = file.path().display().to_string();
     if args.print {
-        say(&format!("# {}", file.path().display()));
+        say(&format!("# {path}"));
         print_text(&snippet(client, &target.name, &value)?);
         return Ok(());
     }
     let known = file.servers()?.into_iter().find(|server| server.name == target.name);
-    match &known {
-        Some(known) if known.value == value => {
-            say(&format!("`{}` is in {} already", target.name, file.path().display()));
-            return Ok(());
-        }
-        Some(known) if !known.is_ours() && !args.force => {
+    let Some(known) = known else {
+        add(client, args.scope, &target.name, &entry, &value, &file)?;
+        say(&format!("added `{}` to {path}", target.name));
+        say(&format!(
+            "  restart {} to use it; `sabir uninstall {} {}` removes it",
+            client.name(),
+            client.name(),
+            target.name
+        ));
+        return Ok(());
+    };
+    let is_same =
+        (known.is_ours() || known.url().is_some()) && known.served() == Some(target.served());
+    let (value, done) = match is_same {
+        true => (known.updated(&value), "updated"),
+        false if args.force => (value, "replaced"),
+        false => {
             return Err(Failure::Other {
-                what: format!(
-                    "{} has another server `{}` already",
-                    file.path().display(),
-                    target.name
-                ),
+                what: format!("{path} has another server `{}` already", target.name),
                 hint: Some("choose a --name, or replace it with --force"),
             });
         }
-        _ => {}
-    }
-    // The client's own command refuses a name that is taken.
-    let own = client.add_command(args.scope, &target.name, &entry).filter(|_| known.is_none());
-    let is_added = match own {
-        Some(own) => {
-            file.back_up()?;
-            run(&own)
-        }
-        None => false,
     };
-    if !is_added {
-        file.add(&target.name, &value)?;
+    if known.value == value {
+        say(&format!("`{}` is in {path} already", target.name));
+        return Ok(());
     }
-    say(&format!("added `{}` to {}", target.name, file.path().display()));
-    say(&format!(
-        "  restart {} to use it; `sabir uninstall {} {}` removes it",
-        client.name(),
-        client.name(),
-        target.name
-    ));
+    file.add(&target.name, &value)?;
+    say(&format!("{done} `{}` in {path}; restart {} to use it", target.name, client.name()));
     Ok(())
+}
+
+/// Adds a new entry. The client's own command refuses a name that is taken.
+fn add(
+    client: Client,
+    scope: Scope,
+    name: &str,
+    entry: &Entry,
+    value: &Value,
+    file: &ConfigFile,
+) -> Result<(), Failure> {
+    if let Some(own) = client.add_command(scope, name, entry) {
+        file.back_up()?;
+        if run(&own) {
+            return Ok(());
+        }
+    }
+    file.add(name, value)
 }
 
 pub(crate) fn uninstall(args: &Uninstall) -> Result<(), Failure> {
@@ -189,8 +201,7 @@ struct Target {
 
 enum What {
     Url(String),
-    /// The arguments of Sabir.
-    Path(Vec<String>),
+    Path(String),
 }
 
 impl Target {
@@ -211,16 +222,23 @@ impl Target {
         let path = path.to_str().ok_or_else(|| {
             Failure::new(format!("{} is not UTF-8, which clients expect", path.display()))
         })?;
-        let mut line = sabir()?;
-        line.extend(["serve", path, "--stdio"].map(str::to_owned));
-        Ok(Self { name, what: What::Path(line) })
+        Ok(Self { name, what: What::Path(path.to_owned()) })
     }
 
-    fn entry(&self, token_env: Option<&str>) -> Entry {
-        match &self.what {
+    fn served(&self) -> String {
+        let (What::Url(served) | What::Path(served)) = &self.what;
+        served.clone()
+    }
+
+    fn entry(&self, token_env: Option<&str>) -> Result<Entry, Failure> {
+        Ok(match &self.what {
             What::Url(url) => Entry::Remote(url.clone(), token_env.map(str::to_owned)),
-            What::Path(line) => Entry::Local(line.clone()),
-        }
+            What::Path(path) => {
+                let mut line = sabir()?;
+                line.extend(["serve", path, "--stdio"].map(str::to_owned));
+                Entry::Local(line)
+            }
+        })
     }
 }
 

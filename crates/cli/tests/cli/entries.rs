@@ -53,3 +53,38 @@ fn an_older_entry_of_ours_does_not_come_back_with_the_backup() {
     assert!(removed.contains("removed `notes`"), "{removed}");
     assert_eq!(home.servers(), serde_json::json!({ "a": { "command": "a" } }));
 }
+
+#[test]
+fn an_entry_for_another_folder_is_not_replaced_without_being_asked() {
+    let home = Home::new("{}");
+    for folder in ["a/docs", "b/docs"] {
+        home.write(&format!("{folder}/x.md"), "# X\n");
+    }
+    assert!(home.run(&["install", "cursor", "a/docs"]).contains("added `docs`"));
+    let before = home.read();
+    let refused = home.run(&["install", "cursor", "b/docs"]);
+    assert!(refused.starts_with("exit 1"), "{refused}");
+    assert!(refused.contains("`docs` already") && refused.contains("--name"), "{refused}");
+    assert_eq!(home.read(), before);
+    assert!(home.run(&["install", "cursor", "b/docs", "--force"]).contains("replaced `docs`"));
+    assert!(home.read().contains("b/docs"));
+    assert!(home.run(&["install", "cursor", "https://docs/mcp"]).contains("--force"));
+    assert!(home.run(&["install", "cursor", "b/docs"]).contains("already"));
+}
+
+#[test]
+fn an_update_keeps_the_other_keys_of_the_entry() {
+    let home = Home::new("{}");
+    let path = fs::canonicalize(home.folder.path()).unwrap().join("notes");
+    let old = serde_json::json!({ "mcpServers": { "notes": {
+        "command": "/old/bin/sabir", "args": ["serve", path, "--stdio"],
+        "env": { "A": "b" }, "autoApprove": ["search"],
+    } } });
+    fs::write(&home.cursor, old.to_string()).unwrap();
+    let here = fs::canonicalize(home.folder.path()).unwrap();
+    let updated = seen(&at_home(&here, &here, &["install", "cursor", "notes"]));
+    assert!(updated.contains("updated `notes`"), "{updated}");
+    let entry = &home.servers()["notes"];
+    assert_eq!(entry["command"], env!("CARGO_BIN_EXE_sabir"));
+    assert_eq!((&entry["env"]["A"], &entry["autoApprove"][0]), (&"b".into(), &"search".into()));
+}
