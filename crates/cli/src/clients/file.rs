@@ -122,7 +122,8 @@ impl ConfigFile {
         let text = self.text.as_deref().unwrap_or_default();
         self.check_writable()?;
         let backup = backup_of(&self.path);
-        if let Some((before, mut added)) = self.since_backup()
+        if server.folder.is_none()
+            && let Some((before, mut added)) = self.since_backup()
             && let Some(nth) = added.iter().position(|one| one.name == server.name)
         {
             added.remove(nth);
@@ -143,8 +144,7 @@ impl ConfigFile {
         if self.client.with("", &server.name, &server.value).is_ok_and(|only| only == text) {
             return fs::remove_file(&self.path).map_err(|error| self.unwritable(&error));
         }
-        let without =
-            self.client.without(text, &server.name).map_err(|error| self.wrong(&error))?;
+        let without = self.client.without(text, server).map_err(|error| self.wrong(&error))?;
         self.replace(&backup, text)?;
         self.replace(&self.path, &without)
     }

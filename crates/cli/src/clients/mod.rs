@@ -272,7 +272,12 @@ impl Places {
             _ => return Vec::new(),
         };
         let folders = self.project.ancestors().filter_map(Path::to_str);
-        folders.flat_map(|folder| Server::all(&whole["projects"][folder]["mcpServers"])).collect()
+        let of = |folder: &str| {
+            let servers = Server::all(&whole["projects"][folder]["mcpServers"]).into_iter();
+            let folder = Some(folder.to_owned());
+            servers.map(move |server| Server { folder: folder.clone(), ..server })
+        };
+        folders.flat_map(of).collect()
     }
 }
 
@@ -281,13 +286,17 @@ impl Places {
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) value: Value,
+    /// The only folder in which Claude Code uses it: that of its local scope.
+    pub(crate) folder: Option<String>,
 }
 
 impl Server {
     /// The servers of a table.
     pub(crate) fn all(table: &Value) -> Vec<Self> {
         let servers = table.as_object().into_iter().flatten();
-        servers.map(|(name, value)| Self { name: name.clone(), value: value.clone() }).collect()
+        servers
+            .map(|(name, value)| Self { name: name.clone(), value: value.clone(), folder: None })
+            .collect()
     }
 
     /// The program and its arguments, if it is a local one.
@@ -310,6 +319,11 @@ impl Server {
     pub(crate) fn url(&self) -> Option<&str> {
         let keys = ["url", "serverUrl", "httpUrl", "uri"];
         keys.iter().find_map(|key| self.value[*key].as_str())
+    }
+
+    /// The scope as people write it, of a server in the file of this scope.
+    pub(crate) fn scope_word(&self, scope: Scope) -> &'static str {
+        if self.folder.is_some() { "local" } else { scope.word() }
     }
 
     /// The URL, or the path that Sabir serves.

@@ -84,12 +84,14 @@ fn add(
 pub(crate) fn uninstall(args: &Uninstall) -> Result<(), Failure> {
     let places = Places::of_this_user()?;
     let file = file_of(args.client, args.scope, &places)?;
-    let servers = file.servers()?;
+    let mut servers = file.servers()?;
+    servers.extend(places.local_servers(&file, args.scope));
     let server = chosen(args.name.as_deref(), &servers).map_err(|what| Failure::Other {
         what: format!("{}: {what}", file.path().display()),
         hint: None,
     })?;
     let own = args.client.remove_command(args.scope, &server.name);
+    let own = own.filter(|_| server.folder.is_none());
     let path = file.path().display().to_string();
     if own.is_some_and(|own| run(&own)) {
         file.restore()?;
@@ -127,19 +129,26 @@ fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, S
     }
 }
 
-/// Prints where Sabir is installed.
+/// Prints where Sabir is installed. A URL may be Sabir's, or not.
 fn list(places: &Places) -> Result<(), Failure> {
     let mut found = false;
-    for (client, scope, file) in files(places) {
-        let file = ConfigFile::read(client, file)?;
-        for server in file.servers().unwrap_or_default().iter().filter(|server| server.is_ours()) {
+    for (client, scope, path) in files(places) {
+        let file = ConfigFile::read(client, path)?;
+        let mut servers = file.servers().unwrap_or_default();
+        servers.extend(places.local_servers(&file, scope));
+        for server in servers {
+            let line = match server.url() {
+                Some(url) => format!("{url} (may not be Sabir)"),
+                None if server.is_ours() => {
+                    shell::line(server.line().unwrap_or_default().iter().map(String::as_str))
+                }
+                None => continue,
+            };
             found = true;
-            let line = server.line().unwrap_or_default();
-            let line = shell::line(line.iter().map(String::as_str));
             print_text(&format!(
                 "{} ({}) {}: {line}\n  {}\n",
                 client.name(),
-                scope.word(),
+                server.scope_word(scope),
                 server.name,
                 file.path().display()
             ));

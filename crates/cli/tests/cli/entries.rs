@@ -88,3 +88,26 @@ fn an_update_keeps_the_other_keys_of_the_entry() {
     assert_eq!(entry["command"], env!("CARGO_BIN_EXE_sabir"));
     assert_eq!((&entry["env"]["A"], &entry["autoApprove"][0]), (&"b".into(), &"search".into()));
 }
+
+#[test]
+fn urls_and_the_local_scope_are_listed_and_removed() {
+    let home = Home::new("{}");
+    let here = fs::canonicalize(home.folder.path()).unwrap();
+    home.run(&["install", "cursor", "https://wiki.example.com/mcp"]);
+    let local = serde_json::json!({ "projects": { &*here.to_string_lossy(): { "mcpServers": {
+        "notes": { "command": "/bin/sabir", "args": ["serve", "."] },
+        "other": { "command": "other" },
+    } } }, "kept": 1 });
+    home.write(".claude.json", local.to_string());
+    let list = home.run(&["install", "--list"]);
+    assert!(list.contains("claude-code (local) notes: /bin/sabir serve ."), "{list}");
+    assert!(
+        list.contains("cursor (user) wiki-example-com: https://wiki.example.com/mcp"),
+        "{list}"
+    );
+    assert!(!list.contains("other"), "{list}");
+    let removed = seen(&at_home(&here, &here, &["uninstall", "claude-code", "notes"]));
+    assert!(removed.contains("removed `notes`"), "{removed}");
+    let left = fs::read_to_string(here.join(".claude.json")).unwrap();
+    assert!(!left.contains("notes") && left.contains("other") && left.contains("kept"), "{left}");
+}
