@@ -20,6 +20,8 @@ pub(crate) struct Mistake {
     path: PathBuf,
     excerpt: Option<Box<Excerpt>>,
     hint: Option<String>,
+    /// Whether another mistake, which is reported, is its reason.
+    is_consequence: bool,
 }
 
 /// A line of the file, and the part of it that is wrong.
@@ -45,21 +47,48 @@ pub(crate) struct Text<'a> {
     pub(crate) path: &'a Path,
     pub(crate) text: &'a str,
     mistakes: RefCell<Vec<Mistake>>,
+    /// The places of values that could not be read, and of unknown keys.
+    unread: RefCell<Vec<usize>>,
     warnings: RefCell<Vec<Mistake>>,
     has_secrets: Cell<bool>,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(path: &'a Path, text: &'a str) -> Self {
-        let (mistakes, warnings) = (RefCell::default(), RefCell::default());
-        Self { path, text, mistakes, warnings, has_secrets: Cell::default() }
+        Self {
+            path,
+            text,
+            mistakes: RefCell::default(),
+            unread: RefCell::default(),
+            warnings: RefCell::default(),
+            has_secrets: Cell::default(),
+        }
     }
 }
 
 impl Text<'_> {
     /// Adds a mistake: the file will be refused.
     pub(crate) fn report(&self, mistake: Mistake) {
-        self.mistakes.borrow_mut().push(mistake);
+        if !mistake.is_consequence {
+            self.mistakes.borrow_mut().push(mistake);
+        }
+    }
+
+    /// Adds a mistake in a key or a value that is therefore not read.
+    pub(super) fn report_unread(&self, mistake: Mistake) {
+        self.unread.borrow_mut().extend(mistake.excerpt.iter().map(|excerpt| excerpt.start));
+        self.report(mistake);
+    }
+
+    /// A mistake about keys that the table around this place lacks. It is not reported if something
+    /// in that table was not read, which may be such a key.
+    pub(super) fn lacking(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
+        let at = boundary(self.text, place.start);
+        let end = self.text[at..].find("\n[").map_or(self.text.len(), |end| at + end);
+        let line = self.text[at..].find('\n').map_or(self.text.len(), |end| at + end);
+        let start = self.text[..line].rfind("\n[").unwrap_or(0);
+        let is_consequence = self.unread.borrow().iter().any(|at| (start..end).contains(at));
+        Mistake { is_consequence, ..self.mistake(place, what) }
     }
 
     /// Adds a warning: `sabir check` prints it.
@@ -121,7 +150,7 @@ impl Text<'_> {
     /// A mistake at a place in the text.
     pub(crate) fn mistake(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
         let excerpt = self.excerpt(&place);
-        Mistake { what: what.into(), path: self.path.into(), excerpt, hint: None }
+        Mistake { excerpt, ..Mistake::of_file(self.path, what) }
     }
 
     /// `None` if there is no file.
@@ -198,7 +227,7 @@ impl Text<'_> {
         let what = error.message().trim().replace('\n', " ");
         let mistake = match error.span() {
             Some(place) => self.mistake(place, what),
-            None => Mistake { what, path: self.path.into(), excerpt: None, hint: None },
+            None => Mistake::of_file(self.path, what),
         };
         match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
             Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
@@ -291,7 +320,8 @@ impl Mistake {
 
     /// A mistake about the whole file.
     pub(crate) fn of_file(path: &Path, what: impl Into<String>) -> Self {
-        Self { what: what.into(), path: path.into(), excerpt: None, hint: None }
+        let (what, path) = (what.into(), path.into());
+        Self { what, path, excerpt: None, hint: None, is_consequence: false }
     }
 
     /// Adds a hint, unless there is one.

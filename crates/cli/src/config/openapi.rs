@@ -166,7 +166,7 @@ fn location(file: &OpenApi, owner: &str, text: &Text<'_>) -> Result<Location, Mi
         _ => {
             let what = format!("{owner}: expected either `path` or `url` of a description");
             let hint = "add e.g. `path = \"openapi.yaml\"`, or `url = \"https://…/openapi.json\"`";
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
     }
 }

@@ -79,7 +79,7 @@ fn limit(written: &Spanned<LimitEntry>, text: &Text<'_>) -> Result<Limit, Mistak
     if limit.rate.is_none() && limit.quota.is_none() {
         let what = "[[limit]]: neither `rate` nor `quota` (expected at least one)";
         let hint = "add e.g. `rate = \"10/s\"`";
-        return Err(text.mistake(written.span(), what).hint(hint));
+        return Err(text.lacking(written.span(), what).hint(hint));
     }
     Ok(limit)
 }

@@ -76,7 +76,7 @@ fn messages(file: &Prompt, files: &mut Files, text: &Text<'_>) -> Result<Vec<Mes
                 Some(_) => "remove one of them",
                 None => "add e.g. `text = \"Explain {topic}\"`",
             };
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
     }
 }
@@ -110,7 +110,7 @@ fn message(
         _ => {
             let what = format!("{owner}: expected either `text` or `file`");
             let hint = "`mime_type` and `uri` are for files only";
-            return Err(text.mistake(written.span(), what).hint(hint));
+            return Err(text.lacking(written.span(), what).hint(hint));
         }
     };
     Ok(Message { role, body })

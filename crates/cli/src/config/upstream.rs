@@ -218,7 +218,7 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
             let what = format!("{owner}: expected either `run` or `url`");
             let hint = "add e.g. `run = [\"npx\", \"-y\", \"some-server\"]`, or \
                         `url = \"https://wiki.example.com/mcp\"`";
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
     }
 }

@@ -273,6 +273,11 @@ fn each_of_the_broken_files_is_explained() {
     assert!(count >= 60, "only {count}");
 }
 
+#[test]
+fn the_consequences_of_a_mistake_are_not_reported() {
+    ALONE.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
 /// Checks that the file has one mistake, and that its message has the texts.
 fn explained(file: &str, line: usize, texts: &[&str]) {
     let (code, said) = said(file, &["check"]);
@@ -301,6 +306,19 @@ fn all_mistakes_of_a_file_are_reported_in_its_order() {
         "{said}"
     );
 }
+
+/// One mistake, whose consequences are not reported.
+const ALONE: &[Row] = &[
+    ("[[upstream]]\nname = \"a\"\nrun = \"npx -y x\"", 3, &["`run = [\"npx\", \"-y\", \"x\"]`"]),
+    ("[[upstream]]\nname = \"a\"\nurl = 3", 3, &["3 of `url`"]),
+    ("[[limit]]\nrate = 10", 2, &["10 of `rate`"]),
+    ("[[prompt]]\nname = \"p\"\ntext = 3", 3, &["3 of `text`"]),
+    ("[[openapi]]\nname = \"p\"\npath = 3", 3, &["3 of `path`"]),
+    ("[[resource]]\nuri = \"a:b\"\ntext = 3", 3, &["3 of `text`"]),
+    ("[[token]]\nname = \"a\"\nenv = 3", 3, &["3 of `env`"]),
+    ("[[command]]\nname = \"t\"\ncmd = \"ls\"", 3, &["did you mean `run`?"]),
+    ("[[prompt]]\nname = \"p\"\nmessages = [{ text = 3 }]", 3, &["3 of `text`"]),
+];
 
 /// A server of a JSON file, and texts that must be in the message.
 const JSON: &[(&str, &str)] = &[
