@@ -147,6 +147,11 @@ impl Text<'_> {
         Err(Mistakes(mistakes))
     }
 
+    /// Stands for the mistakes that were reported already.
+    pub(super) fn reported(&self) -> Mistake {
+        Mistake { is_consequence: true, ..Mistake::of_file(self.path, "") }
+    }
+
     /// A mistake at a place in the text.
     pub(crate) fn mistake(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
         let excerpt = self.excerpt(&place);

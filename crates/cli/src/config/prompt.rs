@@ -42,9 +42,10 @@ struct Written {
 /// Settles a prompt.
 pub(super) fn settle(file: &Prompt, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
     let owner = format!("prompt `{}`", file.name.get_ref());
-    let described = input(file.input.as_ref(), None, &owner, text)?;
+    let described = text.checked(input(file.input.as_ref(), None, &owner, text));
     let mut files = Files::new(&owner);
     let messages = messages(file, &mut files, text)?;
+    let described = described.ok_or_else(|| text.reported())?;
     check_placeholders(file, &described, &messages, &owner, text);
     let listed = types::Prompt {
         name: file.name.get_ref().clone(),
@@ -68,7 +69,9 @@ fn messages(file: &Prompt, files: &mut Files, text: &Text<'_>) -> Result<Vec<Mes
         }
         (None, Some(several)) if !several.get_ref().is_empty() => {
             let several = several.get_ref().iter().enumerate();
-            several.map(|(index, one)| message(index, one, files, text)).collect()
+            let several = several.map(|(index, one)| message(index, one, files, text));
+            let several: Vec<_> = several.map(|one| text.checked(one)).collect();
+            several.into_iter().collect::<Option<_>>().ok_or_else(|| text.reported())
         }
         _ => {
             let what = format!("{}: expected either `text` or `messages`", files.owner);
@@ -94,7 +97,8 @@ fn message(
         Some(("assistant", _)) => Role::Assistant,
         Some((other, place)) => {
             let what = format!("{owner}: unknown role `{other}` (expected `user` or `assistant`)");
-            return Err(text.mistake(place, what));
+            text.report(text.mistake(place, what));
+            Role::User
         }
     };
     let body = match (said, file) {

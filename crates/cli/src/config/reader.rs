@@ -121,7 +121,7 @@ impl<'a> Node<'a> {
                     return Failed { problem: Problem::Reported, left_out: Some(self.id()) };
                 }
                 let (what, hint) = self.key.missing(field);
-                text.lacking(self.place.clone(), what).hint(hint)
+                wrong(what).hint(hint)
             }
             Problem::Unknown(found, known) => {
                 let (what, hint) = self.key.unknown_value(&found, known);

@@ -307,6 +307,51 @@ fn all_mistakes_of_a_file_are_reported_in_its_order() {
     );
 }
 
+/// A section, and the lines of its mistakes.
+const SEVERAL: &[(&str, &[&str])] = &[
+    (
+        "[[upstream]]\nname = \"a\"\nrun = [\"true\"]\nprefix = \"a b\"\nstart = \"x\"\nscope = \"y\"\n\
+         idle_stop = \"z\"\ntimeout = \"z\"\nconcurrency = 0\ncwd = \"nowhere\"\nenv = { A = 1, B = 2 }",
+        &["4", "5", "6", "7", "8", "9", "10", "11", "11"],
+    ),
+    (
+        "[[articles]]\npath = \".\"\nname = \"a b\"\nsite = \"x\"\nlanguage = \"xx\"\nmax_chars = 1\n\
+         appearance = \"x\"\nnot_found = \"x\"\ncommit = true",
+        &["3", "4", "5", "6", "7", "8", "9"],
+    ),
+    (
+        "[[request]]\nname = \"t\"\nurl = \"https://a.org/\"\nmethod = \"GRAB\"\ntimeout = \"x\"\n\
+         max_answer = \"x\"\nmax_response = \"x\"\nconcurrency = 0\nselect = \"[\"\noutput = \"jsn\"",
+        &["4", "5", "6", "7", "8", "9", "10"],
+    ),
+    (
+        "[[openapi]]\nname = \"t\"\npath = \"nowhere\"\nbase_url = \"x\"\nprefix = \"a b\"\n\
+         methods = [\"GRAB\"]\nmax_tools = 0\nmax_answer = \"x\"\ntimeout = \"x\"\nfiles = \"nowhere\"",
+        &["3", "4", "5", "6", "7", "8", "9", "10"],
+    ),
+    (
+        "[auth]\nissuer = 3\nleeway = \"x\"\n\
+         introspection = { client_id = \"a\", client_secret_env = \"SABIR_UNSET\" }",
+        &["2", "3", "4"],
+    ),
+    ("[[limit]]\nrate = \"x\"\nburst = 0\nper = [\"x\", \"y\"]", &["2", "3", "4", "4"]),
+    (
+        "[[prompt]]\nname = \"p\"\ninput = { a = \"strnig\" }\nmessages = [\n  { role = \"x\", text = \"a\" },\n  \
+         { text = \"{\" },\n  { role = \"user\" },\n]",
+        &["3", "5", "6", "7"],
+    ),
+];
+
+#[test]
+fn all_mistakes_of_a_section_are_reported() {
+    for (file, expected) in SEVERAL {
+        let (_, said) = said(file, &["check"]);
+        let lines: Vec<_> =
+            said.lines().filter_map(|line| line.strip_prefix("  --> sabir.toml:")).collect();
+        assert_eq!(lines, *expected, "{file}\n{said}");
+    }
+}
+
 /// One mistake, whose consequences are not reported.
 const ALONE: &[Row] = &[
     ("[[upstream]]\nname = \"a\"\nrun = \"npx -y x\"", 3, &["`run = [\"npx\", \"-y\", \"x\"]`"]),
@@ -316,7 +361,6 @@ const ALONE: &[Row] = &[
     ("[[openapi]]\nname = \"p\"\npath = 3", 3, &["3 of `path`"]),
     ("[[resource]]\nuri = \"a:b\"\ntext = 3", 3, &["3 of `text`"]),
     ("[[token]]\nname = \"a\"\nenv = 3", 3, &["3 of `env`"]),
-    ("[[command]]\nname = \"t\"\ncmd = \"ls\"", 3, &["did you mean `run`?"]),
     ("[[prompt]]\nname = \"p\"\nmessages = [{ text = 3 }]", 3, &["3 of `text`"]),
 ];
 
