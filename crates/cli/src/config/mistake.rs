@@ -180,15 +180,22 @@ impl Text<'_> {
 
     /// An invalid value: its kind, and what was expected instead.
     pub(crate) fn invalid(&self, value: &Spanned<String>, kind: &str, expected: &str) -> Mistake {
-        let what = format!("invalid {kind} `{}` (expected {expected})", value.get_ref());
+        // Some kinds are the key already.
+        let of = self.of_key(&value.span());
+        let of =
+            if of == format!(" of {kind}") || of == format!(" of `{kind}`") { "" } else { &of };
+        let what = format!("invalid {kind} `{}`{of} (expected {expected})", value.get_ref());
         self.mistake(value.span(), what)
     }
 
     /// " of `key`" for the value at a place, if its key is on the same line.
     pub(crate) fn of_key(&self, value: &Range<usize>) -> String {
         let before = &self.text[..boundary(self.text, value.start)];
-        let line = before.rsplit('\n').next().unwrap_or_default().trim();
-        let key = line.strip_suffix('=').map(str::trim).filter(|key| is_key(key));
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        // The value may be in a list, or in a table of one line.
+        let before = line.rsplit_once('=').map(|(before, _)| before.trim());
+        let key = before.and_then(|before| before.rsplit(['{', ',', ' ']).next());
+        let key = key.filter(|key| is_key(key));
         key.map_or_else(String::new, |key| format!(" of `{key}`"))
     }
 

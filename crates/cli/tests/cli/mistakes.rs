@@ -278,6 +278,11 @@ fn the_consequences_of_a_mistake_are_not_reported() {
     ALONE.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
 }
 
+#[test]
+fn an_invalid_value_is_reported_with_its_key() {
+    NAMED.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
 /// Checks that the file has one mistake, and that its message has the texts.
 fn explained(file: &str, line: usize, texts: &[&str]) {
     let (code, said) = said(file, &["check"]);
@@ -362,6 +367,20 @@ const ALONE: &[Row] = &[
     ("[[resource]]\nuri = \"a:b\"\ntext = 3", 3, &["3 of `text`"]),
     ("[[token]]\nname = \"a\"\nenv = 3", 3, &["3 of `env`"]),
     ("[[prompt]]\nname = \"p\"\nmessages = [{ text = 3 }]", 3, &["3 of `text`"]),
+];
+
+/// Values whose messages name the key.
+const NAMED: &[Row] = &[
+    ("[limits]\ngrace = \"soon\"", 2, &["invalid duration `soon` of `grace` (expected"]),
+    ("[limits]\nmessage_size = \"big\"", 2, &["invalid size `big` of `message_size` (expected"]),
+    ("[http]\nrefusals = \"x\"", 2, &["invalid rate `x` of `refusals` (expected"]),
+    ("[listen]\nhttp = \"nowhere\"", 2, &["invalid address `nowhere` of `http` (expected"]),
+    ("[[openapi]]\nname = \"t\"\nurl = \"x\"", 3, &["invalid URL `x` of `url` (expected"]),
+    (
+        "[[openapi]]\nname = \"t\"\nurl = \"https://a.org\"\nmethods = [\"GRAB\"]",
+        4,
+        &["invalid method `GRAB` of `methods` (expected"],
+    ),
 ];
 
 /// A server of a JSON file, and texts that must be in the message.
