@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 /// Parts of names whose values are secrets.
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 14] = [
     "auth",
     "authorization",
+    "bearer",
     "cookie",
     "credential",
     "credentials",
+    "jwt",
     "key",
+    "passphrase",
     "passwd",
     "password",
     "pat",
@@ -21,15 +24,24 @@ const WORDS: [&str; 11] = [
 const PLACES: [&str; 6] = ["file", "path", "dir", "folder", "url", "uri"];
 
 /// The beginnings of the tokens that well-known services issue.
-const PREFIXES: [&str; 14] = [
+const PREFIXES: [&str; 23] = [
     "sk-",
+    "sk_live_",
+    "sk_test_",
+    "sbp_",
+    "SG.",
+    "lin_api_",
+    "figd_",
     "ghp_",
     "gho_",
     "ghs_",
+    "ghu_",
+    "ghr_",
     "github_pat_",
     "glpat-",
     "xoxb-",
     "xoxp-",
+    "xapp-",
     "AKIA",
     "AIza",
     "eyJ",
@@ -180,7 +192,12 @@ fn is_secret_name(name: &str) -> bool {
         let is_word = |word: &&str| part == word || word.len() > 3 && part.ends_with(*word);
         part.ends_with("apikey") || WORDS.iter().any(is_word)
     };
-    !parts.last().is_some_and(|last| PLACES.contains(last)) && parts.iter().any(is_secret)
+    // `pass` may also mean to pass something on, and a shell has its folder in `PWD`.
+    let is_password = |last: &&str| {
+        last.ends_with("pass") || last.ends_with("pwd") && !["pwd", "oldpwd"].contains(&&*lower)
+    };
+    !parts.last().is_some_and(|last| PLACES.contains(last))
+        && (parts.iter().any(is_secret) || parts.last().is_some_and(is_password))
 }
 
 fn is_token(value: &str) -> bool {
@@ -216,6 +233,10 @@ mod tests {
             (None, "--api-key=hush", "--api-key=${MY_DB_API_KEY}"),
             (None, "--key-file=/etc/key", "--key-file=/etc/key"),
             (None, "--token=${T}", "--token=${T}"),
+            (None, "--pass=hunter2", "--pass=${MY_DB_PASS}"),
+            (None, "--pass-through=all", "--pass-through=all"),
+            (None, "sk_live_0123456789", "${MY_DB_SECRET}"),
+            (None, "SG.0123456789abcdef", "${MY_DB_SECRET}"),
             (None, "GITHUB_TOKEN=hush", "GITHUB_TOKEN=${MY_DB_GITHUB_TOKEN}"),
             (None, "ghp_0123456789abcdef", "${MY_DB_SECRET}"),
             (
@@ -249,5 +270,11 @@ mod tests {
         assert_eq!(secrets.found(), ["OTHER_API_KEY"]);
         assert_eq!(secrets.variable("DATABASE", "pg://a:hush@h/d"), "pg://a:${OTHER_PASSWORD}@h/d");
         assert_eq!(secrets.variable("MODE", "fast"), "fast");
+        for name in ["DB_PASS", "MYSQL_PWD", "PASSPHRASE", "BEARER", "JWT", "DBPASS"] {
+            assert_eq!(secrets.variable(name, "hush"), format!("${{{name}}}"));
+        }
+        for name in ["PWD", "OLDPWD"] {
+            assert_eq!(secrets.variable(name, "/home/me"), "/home/me");
+        }
     }
 }
