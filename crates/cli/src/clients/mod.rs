@@ -301,9 +301,14 @@ impl Server {
 
     /// The program and its arguments, if it is a local one.
     pub(crate) fn line(&self) -> Option<Vec<String>> {
+        // Clients take numbers and booleans for their text.
+        let text = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+            _ => None,
+        };
         let texts = |value: &Value| -> Vec<String> {
-            let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-            texts.map(str::to_owned).collect()
+            value.as_array().into_iter().flatten().filter_map(text).collect()
         };
         let command = [&self.value["command"], &self.value["cmd"], &self.value["command"]["path"]];
         let mut line = match command.iter().find_map(|command| command.as_str()) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use crate::install::at_home;
-use crate::seen;
+use crate::{folder_with, seen};
 
 /// A home folder with the file of Cursor, and the folder `notes` in it.
 struct Home {
@@ -110,4 +110,23 @@ fn urls_and_the_local_scope_are_listed_and_removed() {
     assert!(removed.contains("removed `notes`"), "{removed}");
     let left = fs::read_to_string(here.join(".claude.json")).unwrap();
     assert!(!left.contains("notes") && left.contains("other") && left.contains("kept"), "{left}");
+}
+
+#[test]
+fn an_import_says_what_it_changes() {
+    let home = Home::new(
+        r#"{"mcpServers":{
+            "n":{"command":"x","args":["--port",8080,true],"envFile":".env"},
+            "":{"command":"y","env":{"K":"${input:api-key}"}}}}"#,
+    );
+    let output = at_home(home.folder.path(), home.folder.path(), &["import"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains(r#"run = ["x", "--port", "8080", "true"]"#), "{printed}");
+    assert!(said.contains("`envFile` is not copied"), "{said}");
+    assert!(said.contains("set API_KEY"), "{said}");
+    let folder = folder_with(&printed);
+    let checked = at_home(home.folder.path(), folder.path(), &["check"]);
+    let checked = seen(&checked);
+    assert!(!checked.contains("invalid name"), "{checked}");
 }

@@ -60,6 +60,8 @@ pub(super) struct Secrets {
     server: String,
     /// The variables of this server.
     found: Vec<String>,
+    /// The variables of this server for which its client asks.
+    asked: Vec<String>,
 }
 
 impl Secrets {
@@ -67,6 +69,7 @@ impl Secrets {
     pub(super) fn begin(&mut self, server: &str) {
         server.clone_into(&mut self.server);
         self.found.clear();
+        self.asked.clear();
     }
 
     /// The variables that replace secrets of this server.
@@ -74,9 +77,28 @@ impl Secrets {
         &self.found
     }
 
+    /// The variables that replace `${input:…}` of this server.
+    pub(super) fn asked(&self) -> &[String] {
+        &self.asked
+    }
+
+    /// References to variables, as `${NAME}`: clients also write `${env:NAME}`, `${input:name}` and
+    /// `{env:NAME}`.
+    pub(super) fn reference(&mut self, value: &str) -> String {
+        let value = value.replace("${env:", "${").replace("{env:", "${");
+        let Some((before, after)) = value.split_once("${input:") else { return value };
+        let (id, rest) = after.split_once('}').unwrap_or((after, ""));
+        let variable = id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        let written = format!("{before}${{{variable}}}");
+        if !self.asked.contains(&variable) {
+            self.asked.push(variable);
+        }
+        written + &self.reference(rest)
+    }
+
     /// The value of an environment variable.
     pub(super) fn variable(&mut self, name: &str, value: &str) -> String {
-        let value = reference(value);
+        let value = self.reference(value);
         if !is_plain(&value) || !(is_secret_name(name) || is_token(&value)) {
             return self.url(value);
         }
@@ -89,7 +111,7 @@ impl Secrets {
 
     /// The value of a header.
     pub(super) fn header(&mut self, name: &str, value: &str) -> String {
-        let value = reference(value);
+        let value = self.reference(value);
         let (scheme, token) = match value.split_once(' ') {
             Some((scheme, token)) if ["Bearer", "Basic", "token"].contains(&scheme) => {
                 (format!("{scheme} "), token)
@@ -104,7 +126,7 @@ impl Secrets {
 
     /// A word of a command line, after the word `before`.
     pub(super) fn word(&mut self, before: Option<&str>, word: &str) -> String {
-        let word = reference(word);
+        let word = self.reference(word);
         let option = before.filter(|before| before.starts_with('-')).unwrap_or_default();
         let option = option.trim_start_matches('-');
         if !is_plain(&word) {
@@ -203,16 +225,6 @@ fn is_secret_name(name: &str) -> bool {
 fn is_token(value: &str) -> bool {
     let is_long = value.len() >= LEAST_LENGTH && !value.contains(char::is_whitespace);
     is_long && PREFIXES.iter().any(|prefix| value.starts_with(prefix))
-}
-
-/// References to variables, as `${NAME}`: clients also write `${env:NAME}`, `${input:name}` and
-/// `{env:NAME}`.
-pub(super) fn reference(value: &str) -> String {
-    let value = value.replace("${env:", "${").replace("{env:", "${");
-    let Some((before, after)) = value.split_once("${input:") else { return value };
-    let (id, rest) = after.split_once('}').unwrap_or((after, ""));
-    let variable = id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("{before}${{{variable}}}{}", reference(rest))
 }
 
 #[cfg(test)]
