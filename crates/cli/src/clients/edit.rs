@@ -64,12 +64,16 @@ impl Client {
     }
 
     /// The text without an entry.
-    pub(crate) fn without(self, text: &str, name: &str) -> Result<String, EditError> {
+    pub(crate) fn without(self, text: &str, server: &Server) -> Result<String, EditError> {
         let (bom, text) = split_bom(text);
-        let text = match self.format() {
-            Format::Json => json::without(text, self.key(), name),
-            Format::Toml => toml::without(text, self.key(), name),
-            Format::Yaml => yaml::without(text, self.key(), name),
+        let name = &server.name;
+        let text = match (self.format(), &server.folder) {
+            (Format::Json, Some(folder)) => {
+                json::without(text, &["projects", folder, "mcpServers"], name)
+            }
+            (Format::Json, None) => json::without(text, &[self.key()], name),
+            (Format::Toml, _) => toml::without(text, self.key(), name),
+            (Format::Yaml, _) => yaml::without(text, self.key(), name),
         }?;
         Ok(format!("{bom}{text}"))
     }

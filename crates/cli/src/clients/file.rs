@@ -122,11 +122,17 @@ impl ConfigFile {
         let text = self.text.as_deref().unwrap_or_default();
         self.check_writable()?;
         let backup = backup_of(&self.path);
-        if let Some((before, mut added)) = self.since_backup()
+        if server.folder.is_none()
+            && let Some((before, mut added)) = self.since_backup()
             && let Some(nth) = added.iter().position(|one| one.name == server.name)
         {
             added.remove(nth);
-            if let Some(rest) = self.with_all(&before, &added) {
+            // The text before may have an older entry of ours, which would start Sabir again.
+            let starts_sabir = |rest: &String| {
+                let servers = self.client.servers(rest).unwrap_or_default();
+                servers.iter().any(|one| one.name == server.name && one.is_ours())
+            };
+            if let Some(rest) = self.with_all(&before, &added).filter(|rest| !starts_sabir(rest)) {
                 self.replace(&self.path, &rest)?;
                 if added.is_empty() {
                     let _ = fs::remove_file(&backup);
@@ -138,8 +144,7 @@ impl ConfigFile {
         if self.client.with("", &server.name, &server.value).is_ok_and(|only| only == text) {
             return fs::remove_file(&self.path).map_err(|error| self.unwritable(&error));
         }
-        let without =
-            self.client.without(text, &server.name).map_err(|error| self.wrong(&error))?;
+        let without = self.client.without(text, server).map_err(|error| self.wrong(&error))?;
         self.replace(&backup, text)?;
         self.replace(&self.path, &without)
     }

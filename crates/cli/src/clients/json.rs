@@ -23,9 +23,12 @@ pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<S
     Ok(format!("{root}{end}"))
 }
 
-pub(super) fn without(text: &str, key: &str, name: &str) -> Result<String, EditError> {
+/// The text without an entry of the table under these keys.
+pub(super) fn without(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
     let root = parse(text)?;
-    let servers = root.object_value().and_then(|whole| whole.object_value(key));
+    let servers = root
+        .object_value()
+        .and_then(|whole| keys.iter().try_fold(whole, |table, key| table.object_value(key)));
     if let Some(known) = servers.and_then(|servers| servers.get(name)) {
         known.remove();
     }

@@ -272,7 +272,12 @@ impl Places {
             _ => return Vec::new(),
         };
         let folders = self.project.ancestors().filter_map(Path::to_str);
-        folders.flat_map(|folder| Server::all(&whole["projects"][folder]["mcpServers"])).collect()
+        let of = |folder: &str| {
+            let servers = Server::all(&whole["projects"][folder]["mcpServers"]).into_iter();
+            let folder = Some(folder.to_owned());
+            servers.map(move |server| Server { folder: folder.clone(), ..server })
+        };
+        folders.flat_map(of).collect()
     }
 }
 
@@ -281,20 +286,29 @@ impl Places {
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) value: Value,
+    /// The only folder in which Claude Code uses it: that of its local scope.
+    pub(crate) folder: Option<String>,
 }
 
 impl Server {
     /// The servers of a table.
     pub(crate) fn all(table: &Value) -> Vec<Self> {
         let servers = table.as_object().into_iter().flatten();
-        servers.map(|(name, value)| Self { name: name.clone(), value: value.clone() }).collect()
+        servers
+            .map(|(name, value)| Self { name: name.clone(), value: value.clone(), folder: None })
+            .collect()
     }
 
     /// The program and its arguments, if it is a local one.
     pub(crate) fn line(&self) -> Option<Vec<String>> {
+        // Clients take numbers and booleans for their text.
+        let text = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+            _ => None,
+        };
         let texts = |value: &Value| -> Vec<String> {
-            let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-            texts.map(str::to_owned).collect()
+            value.as_array().into_iter().flatten().filter_map(text).collect()
         };
         let command = [&self.value["command"], &self.value["cmd"], &self.value["command"]["path"]];
         let mut line = match command.iter().find_map(|command| command.as_str()) {
@@ -310,6 +324,35 @@ impl Server {
     pub(crate) fn url(&self) -> Option<&str> {
         let keys = ["url", "serverUrl", "httpUrl", "uri"];
         keys.iter().find_map(|key| self.value[*key].as_str())
+    }
+
+    /// The scope as people write it, of a server in the file of this scope.
+    pub(crate) fn scope_word(&self, scope: Scope) -> &'static str {
+        if self.folder.is_some() { "local" } else { scope.word() }
+    }
+
+    /// The URL, or the path that Sabir serves.
+    pub(crate) fn served(&self) -> Option<String> {
+        let path = || self.line()?.into_iter().skip_while(|word| word != "serve").nth(1);
+        self.url().map(str::to_owned).or_else(path)
+    }
+
+    /// This entry with what a new one says about starting or reaching the server. Other keys stay.
+    pub(crate) fn updated(&self, new: &Value) -> Value {
+        let mut value = self.value.clone();
+        for (key, new) in new.as_object().into_iter().flatten() {
+            match (&mut value[key], new) {
+                (Value::Object(old), Value::Object(new)) => old.extend(new.clone()),
+                (Value::Array(old), Value::Array(new)) if key == "env_keys" => {
+                    old.extend(
+                        new.iter().filter(|one| !old.contains(one)).cloned().collect::<Vec<_>>(),
+                    );
+                }
+                (old, _) if !old.is_null() && ["enabled", "timeout"].contains(&key.as_str()) => {}
+                (old, new) => *old = new.clone(),
+            }
+        }
+        value
     }
 
     /// Whether the client does not use it.

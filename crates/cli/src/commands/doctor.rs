@@ -40,7 +40,8 @@ pub(crate) fn run() -> Result<(), Failure> {
                 servers.extend(places.local_servers(&file, scope));
                 doctor.checked += servers.len();
                 for server in &servers {
-                    let place = format!("{} ({}) `{}`", client.name(), scope.word(), server.name);
+                    let scope = server.scope_word(scope);
+                    let place = format!("{} ({scope}) `{}`", client.name(), server.name);
                     doctor.check_server(&place, server);
                 }
             }

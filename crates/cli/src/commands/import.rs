@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use secrets::{Secrets, reference};
+use secrets::Secrets;
 
 use super::install::files;
 use crate::clients::{Client, ConfigFile, Places, Server};
@@ -57,6 +57,12 @@ pub(crate) fn run(client: Option<Client>) -> Result<(), Failure> {
                             "  set {variable}: its value was in the file and is not copied"
                         ));
                     }
+                    for variable in secrets.asked() {
+                        say(&format!("  set {variable}: the client asks its user for the value"));
+                    }
+                    if server.value["envFile"].is_string() {
+                        say("  `envFile` is not copied: add its variables to `env`");
+                    }
                     let _ = write!(written, "# From {origin}\n{text}\n");
                 }
                 None => {
@@ -77,7 +83,8 @@ fn upstream(name: &str, server: &Server, secrets: &mut Secrets) -> Option<String
     secrets.begin(name);
     table.insert("name".to_owned(), name.into());
     if let Some(url) = server.url() {
-        table.insert("url".to_owned(), secrets.url(reference(url)).into());
+        let url = secrets.reference(url);
+        table.insert("url".to_owned(), secrets.url(url).into());
         let mut headers = toml::Table::new();
         for (header, value) in members(&server.value, &["headers", "http_headers"]) {
             let value = secrets.header(&header, &value);
@@ -96,7 +103,7 @@ fn upstream(name: &str, server: &Server, secrets: &mut Secrets) -> Option<String
         let words = line.iter().zip(before).map(|(word, before)| secrets.word(before, word));
         table.insert("run".to_owned(), words.collect::<Vec<_>>().into());
         if let Some(cwd) = server.value["cwd"].as_str() {
-            table.insert("cwd".to_owned(), reference(cwd).into());
+            table.insert("cwd".to_owned(), secrets.reference(cwd).into());
         }
         let mut env = toml::Table::new();
         for (variable, value) in members(&server.value, &["env", "envs", "environment"]) {

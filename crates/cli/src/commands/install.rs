@@ -19,65 +19,79 @@ pub(crate) fn install(args: &Install) -> Result<(), Failure> {
         _ => return list(&places),
     };
     let target = Target::read(args.target.as_deref(), args.name.as_deref())?;
-    let entry = target.entry(args.token_env.as_deref());
+    let entry = target.entry(args.token_env.as_deref())?;
     let value = client
         .value(&target.name, &entry)
         .map_err(|(what, hint)| Failure::Other { what, hint: Some(hint) })?;
     let file = file_of(client, args.scope, &places)?;
+    let path = file.path().display().to_string();
     if args.print {
-        say(&format!("# {}", file.path().display()));
+        say(&format!("# {path}"));
         print_text(&snippet(client, &target.name, &value)?);
         return Ok(());
     }
     let known = file.servers()?.into_iter().find(|server| server.name == target.name);
-    match &known {
-        Some(known) if known.value == value => {
-            say(&format!("`{}` is in {} already", target.name, file.path().display()));
-            return Ok(());
-        }
-        Some(known) if !known.is_ours() && !args.force => {
+    let Some(known) = known else {
+        add(client, args.scope, &target.name, &entry, &value, &file)?;
+        say(&format!("added `{}` to {path}", target.name));
+        say(&format!(
+            "  restart {} to use it; `sabir uninstall {} {}` removes it",
+            client.name(),
+            client.name(),
+            target.name
+        ));
+        return Ok(());
+    };
+    let is_same =
+        (known.is_ours() || known.url().is_some()) && known.served() == Some(target.served());
+    let (value, done) = match is_same {
+        true => (known.updated(&value), "updated"),
+        false if args.force => (value, "replaced"),
+        false => {
             return Err(Failure::Other {
-                what: format!(
-                    "{} has another server `{}` already",
-                    file.path().display(),
-                    target.name
-                ),
+                what: format!("{path} has another server `{}` already", target.name),
                 hint: Some("choose a --name, or replace it with --force"),
             });
         }
-        _ => {}
-    }
-    // The client's own command refuses a name that is taken.
-    let own = client.add_command(args.scope, &target.name, &entry).filter(|_| known.is_none());
-    let is_added = match own {
-        Some(own) => {
-            file.back_up()?;
-            run(&own)
-        }
-        None => false,
     };
-    if !is_added {
-        file.add(&target.name, &value)?;
+    if known.value == value {
+        say(&format!("`{}` is in {path} already", target.name));
+        return Ok(());
     }
-    say(&format!("added `{}` to {}", target.name, file.path().display()));
-    say(&format!(
-        "  restart {} to use it; `sabir uninstall {} {}` removes it",
-        client.name(),
-        client.name(),
-        target.name
-    ));
+    file.add(&target.name, &value)?;
+    say(&format!("{done} `{}` in {path}; restart {} to use it", target.name, client.name()));
     Ok(())
+}
+
+/// Adds a new entry. The client's own command refuses a name that is taken.
+fn add(
+    client: Client,
+    scope: Scope,
+    name: &str,
+    entry: &Entry,
+    value: &Value,
+    file: &ConfigFile,
+) -> Result<(), Failure> {
+    if let Some(own) = client.add_command(scope, name, entry) {
+        file.back_up()?;
+        if run(&own) {
+            return Ok(());
+        }
+    }
+    file.add(name, value)
 }
 
 pub(crate) fn uninstall(args: &Uninstall) -> Result<(), Failure> {
     let places = Places::of_this_user()?;
     let file = file_of(args.client, args.scope, &places)?;
-    let servers = file.servers()?;
+    let mut servers = file.servers()?;
+    servers.extend(places.local_servers(&file, args.scope));
     let server = chosen(args.name.as_deref(), &servers).map_err(|what| Failure::Other {
         what: format!("{}: {what}", file.path().display()),
         hint: None,
     })?;
     let own = args.client.remove_command(args.scope, &server.name);
+    let own = own.filter(|_| server.folder.is_none());
     let path = file.path().display().to_string();
     if own.is_some_and(|own| run(&own)) {
         file.restore()?;
@@ -115,19 +129,26 @@ fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, S
     }
 }
 
-/// Prints where Sabir is installed.
+/// Prints where Sabir is installed. A URL may be Sabir's, or not.
 fn list(places: &Places) -> Result<(), Failure> {
     let mut found = false;
-    for (client, scope, file) in files(places) {
-        let file = ConfigFile::read(client, file)?;
-        for server in file.servers().unwrap_or_default().iter().filter(|server| server.is_ours()) {
+    for (client, scope, path) in files(places) {
+        let file = ConfigFile::read(client, path)?;
+        let mut servers = file.servers().unwrap_or_default();
+        servers.extend(places.local_servers(&file, scope));
+        for server in servers {
+            let line = match server.url() {
+                Some(url) => format!("{url} (may not be Sabir)"),
+                None if server.is_ours() => {
+                    shell::line(server.line().unwrap_or_default().iter().map(String::as_str))
+                }
+                None => continue,
+            };
             found = true;
-            let line = server.line().unwrap_or_default();
-            let line = shell::line(line.iter().map(String::as_str));
             print_text(&format!(
                 "{} ({}) {}: {line}\n  {}\n",
                 client.name(),
-                scope.word(),
+                server.scope_word(scope),
                 server.name,
                 file.path().display()
             ));
@@ -189,8 +210,7 @@ struct Target {
 
 enum What {
     Url(String),
-    /// The arguments of Sabir.
-    Path(Vec<String>),
+    Path(String),
 }
 
 impl Target {
@@ -211,16 +231,23 @@ impl Target {
         let path = path.to_str().ok_or_else(|| {
             Failure::new(format!("{} is not UTF-8, which clients expect", path.display()))
         })?;
-        let mut line = sabir()?;
-        line.extend(["serve", path, "--stdio"].map(str::to_owned));
-        Ok(Self { name, what: What::Path(line) })
+        Ok(Self { name, what: What::Path(path.to_owned()) })
     }
 
-    fn entry(&self, token_env: Option<&str>) -> Entry {
-        match &self.what {
+    fn served(&self) -> String {
+        let (What::Url(served) | What::Path(served)) = &self.what;
+        served.clone()
+    }
+
+    fn entry(&self, token_env: Option<&str>) -> Result<Entry, Failure> {
+        Ok(match &self.what {
             What::Url(url) => Entry::Remote(url.clone(), token_env.map(str::to_owned)),
-            What::Path(line) => Entry::Local(line.clone()),
-        }
+            What::Path(path) => {
+                let mut line = sabir()?;
+                line.extend(["serve", path, "--stdio"].map(str::to_owned));
+                Entry::Local(line)
+            }
+        })
     }
 }
 

@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use self::certificates::scheme;
 use self::connect::ConnectPages;
 use self::ide::{Ide, LockFile};
-use self::listen::bind;
+use self::listen::{TokenOrigin, bind};
 use self::operator::Operator;
 use self::reload::{Reloader, WatchedFiles};
 use super::{Opened, secrets};
@@ -165,8 +165,7 @@ struct Transports {
     /// On a port of its own.
     ws: Option<HttpSettings>,
     ide: Option<Ide>,
-    /// The environment variable with a token for HTTP clients.
-    token_env: Option<String>,
+    token: Option<TokenOrigin>,
 }
 
 impl Transports {
@@ -188,9 +187,11 @@ impl Transports {
         {
             http.tokens.push(token);
         }
-        let token_env = match has_token {
-            true => Some(secrets::VARIABLE.to_owned()),
-            false => settings.token_env.clone(),
+        let origin = match (&args.token, &args.token_file) {
+            (Some(_), _) => Some(TokenOrigin::CommandLine),
+            (None, Some(path)) => Some(TokenOrigin::File(path.clone())),
+            _ if has_token => Some(TokenOrigin::Variable(secrets::VARIABLE.to_owned())),
+            _ => settings.token_env.clone().map(TokenOrigin::Variable),
         };
         // The client checks whether the editor is alive, which is our parent if that is the host.
         let pid = match (args.host, rustix::process::getppid()) {
@@ -212,7 +213,7 @@ impl Transports {
         if let (Some(ide), Some(settings)) = (&ide, &mut ws) {
             ide.guard(settings)?;
         }
-        Ok(Self { stdio, http: listens_http.then_some(http), ws, ide, token_env })
+        Ok(Self { stdio, http: listens_http.then_some(http), ws, ide, token: origin })
     }
 }
 
@@ -326,8 +327,9 @@ async fn serve(
     let mut servers = Vec::new();
     let mut tls = None;
     let (http, mut url) = (transports.http.clone(), None);
+    let token = transports.token.as_ref();
+    let token_env = token.map(TokenOrigin::variable);
     for mut settings in transports.http.into_iter().chain(transports.ws) {
-        let token_env = transports.token_env.as_deref();
         let operator = operator.filter(|_| !settings.only_websocket);
         if let Some(operator) = operator {
             operator.attach(engine, &mut settings, token_env);
@@ -338,7 +340,7 @@ async fn serve(
         let has_page = !settings.only_websocket;
         let scheme = scheme(&settings);
         tls = tls.or(settings.tls.clone());
-        let server = bind(engine, settings, token_env).await?;
+        let server = bind(engine, settings, token).await?;
         if let Some(connect) = connect.as_ref().filter(|_| has_page) {
             connect.set_address(scheme, server.address());
         }
@@ -354,7 +356,6 @@ async fn serve(
         }
         servers.push(server);
     }
-    let token_env = transports.token_env.as_deref();
     let console = match operator {
         Some(operator) => serve_console(engine, operator, http.as_ref(), url, token_env).await?,
         None => None,

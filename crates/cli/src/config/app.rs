@@ -64,7 +64,7 @@ fn settle(file: &App, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
         (None, false) if file.visibility.is_some() => View::without_view(),
         _ => {
             let what = format!("{owner}: expected either `file` or `built_in = true`");
-            return Err(text.mistake(file.tool.span(), what));
+            return Err(text.lacking(file.tool.span(), what));
         }
     };
     if let Some(uri) = &file.uri {

@@ -86,32 +86,39 @@ pub(super) fn settle(
     text: &Text<'_>,
     is_only: bool,
 ) -> Result<SourceDescription, Mistake> {
-    check_name(file.name.as_ref(), text)?;
+    text.checked(check_name(file.name.as_ref(), text));
     let choices = [("\"result\"", NotFound::Result), ("-32602", NotFound::InvalidParams)];
     let written = file.path.get_ref();
     let folder = shown(text.path.parent().unwrap_or(Path::new("")), written);
     let appearance = Appearance {
         name: file.name.as_ref().map(|name| name.get_ref().clone()),
         about: file.about.clone(),
-        not_found: one_of(file.not_found.as_ref(), text, &choices)?.unwrap_or_default(),
+        not_found: text
+            .checked(one_of(file.not_found.as_ref(), text, &choices))
+            .flatten()
+            .unwrap_or_default(),
         structured: file.structured.unwrap_or(false),
-        max_chars: max_chars(file.max_chars.as_ref(), text)?,
-        search_and_fetch: one_of(file.appearance.as_ref(), text, &APPEARANCES)?.unwrap_or(false),
+        max_chars: text.checked(max_chars(file.max_chars.as_ref(), text)).unwrap_or_default(),
+        search_and_fetch: text
+            .checked(one_of(file.appearance.as_ref(), text, &APPEARANCES))
+            .flatten()
+            .unwrap_or_default(),
         writes: file.write.unwrap_or(false),
         folder,
     };
-    let commits = commits(file, text)?;
+    let commits = text.checked(commits(file, text)).unwrap_or_default();
     let mut settings = Settings::new(text.folder().join(written));
     settings.statuses = file.statuses.clone();
     let globs = |globs: &Option<Spanned<Vec<String>>>| globs.clone().map(Spanned::into_inner);
     settings.include = globs(&file.include).unwrap_or_default();
     settings.exclude = globs(&file.exclude).unwrap_or_default();
-    settings.site = site(file.site.as_ref(), text)?;
-    let weights = file.weight.iter().map(|weight| weight.settle(text));
-    settings.weights = weights.collect::<Result<_, _>>()?;
-    settings.language = language(file.language.as_ref(), text)?;
+    settings.site = text.checked(site(file.site.as_ref(), text)).flatten();
+    let weights = file.weight.iter().filter_map(|weight| text.checked(weight.settle(text)));
+    settings.weights = weights.collect();
+    let language = text.checked(language(file.language.as_ref(), text));
+    settings.language = language.unwrap_or(Language::ENGLISH);
     settings.model = file.embeddings.as_ref().map(|table| table.model.clone());
-    let embeddings = file.embeddings.as_ref().map(|table| table.settle(text)).transpose()?;
+    let embeddings = file.embeddings.as_ref().and_then(|it| text.checked(it.settle(text)));
     settings.watch = file.watch.unwrap_or(settings.watch);
     settings.cache = cache(file.cache.as_deref(), "articles", text);
     let place = text.place(file.path.span());

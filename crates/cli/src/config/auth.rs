@@ -83,7 +83,7 @@ fn tokens(file: &Auth, grants: &Grants, text: &Text<'_>) -> Result<Option<Settin
         };
     };
     let mut settings = Settings::new(ANYWHERE, "");
-    settings.issuers = issuers(written, text)?;
+    let issuers = text.checked(issuers(written, text));
     settings.grants = grants.clone();
     settings.audiences.clone_from(&file.audience);
     if let Some(resource) = &file.resource {
@@ -95,14 +95,15 @@ fn tokens(file: &Auth, grants: &Grants, text: &Text<'_>) -> Result<Option<Settin
     if let Some(algorithms) = &file.algorithms {
         settings.algorithms.clone_from(algorithms.get_ref());
     }
-    settings.leeway = duration(file.leeway.as_ref(), text)?.unwrap_or(settings.leeway);
+    text.set(&mut settings.leeway, duration(file.leeway.as_ref(), text));
     if let Some(Asked { url, client_id, client_secret_env }) = &file.introspection {
         settings.introspection = Some(Introspection {
             url: url.clone(),
             client_id: client_id.clone(),
-            client_secret: variable(client_secret_env, text)?,
+            client_secret: text.checked(variable(client_secret_env, text)).unwrap_or_default(),
         });
     }
+    settings.issuers = issuers.ok_or_else(|| text.reported())?;
     settings.check().map_err(|bad| text.mistake(written.span(), format!("auth: {bad}")))?;
     if file.resource.is_none() {
         settings.resource.clear();

@@ -168,7 +168,7 @@ fn token(file: &file::Token, text: &Text<'_>) -> Result<Token, Mistake> {
         _ => {
             let what = format!("token `{}`: expected either `hash` or `env`", file.name.get_ref());
             let hint = "`sabir token new NAME` prints a token and the lines for this file";
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
@@ -12,19 +11,46 @@ use super::upstream::Upstream;
 
 /// A server, as written. Members that only a client needs, such as the tools that it may call
 /// without asking, are not read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Server {
-    r#type: Option<String>,
-    command: Option<String>,
-    args: Vec<String>,
-    env: Map<String, Value>,
-    env_file: Option<String>,
-    cwd: Option<String>,
-    #[serde(alias = "serverUrl", alias = "httpUrl")]
-    url: Option<String>,
-    headers: Map<String, Value>,
-    disabled: bool,
+struct Server<'j>(&'j Map<String, Value>);
+
+impl<'j> Server<'j> {
+    /// The first of these members, unless it is null.
+    fn member(&self, names: &[&'static str]) -> Option<(&'static str, &'j Value)> {
+        let mut members = names.iter().filter_map(|name| Some((*name, self.0.get(*name)?)));
+        members.find(|(_, value)| !value.is_null())
+    }
+
+    fn text(&self, names: &[&'static str]) -> Result<Option<String>, String> {
+        let Some((name, value)) = self.member(names) else { return Ok(None) };
+        let text = value.as_str().map(|text| Some(text.to_owned()));
+        text.ok_or_else(|| format!("`{name}`: expected a text"))
+    }
+
+    fn table(&self, name: &'static str, example: &str) -> Result<Map<String, Value>, String> {
+        let Some((_, value)) = self.member(&[name]) else { return Ok(Map::new()) };
+        let table = value.as_object().cloned();
+        table.ok_or_else(|| format!("`{name}`: expected an object, e.g. {example}"))
+    }
+
+    fn args(&self) -> Result<Vec<String>, String> {
+        let Some((_, value)) = self.member(&["args"]) else { return Ok(Vec::new()) };
+        let args = value.as_array().and_then(|args| args.iter().map(scalar).collect());
+        args.ok_or_else(|| "`args`: expected a list of texts, e.g. [\"-y\", \"pkg\"]".to_owned())
+    }
+
+    fn is_disabled(&self) -> Result<bool, String> {
+        let Some((_, value)) = self.member(&["disabled"]) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| "`disabled`: expected true or false".to_owned())
+    }
+}
+
+/// The text of a value. Clients take numbers and booleans for their text.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
 }
 
 /// The upstreams of a file. Those that are disabled are left out.
@@ -46,30 +72,43 @@ pub(super) fn upstreams(text: &Text<'_>) -> Result<Vec<Upstream>, Mistakes> {
 
 fn upstream(name: &str, value: &Value, text: &Text<'_>) -> Result<Option<Upstream>, Mistake> {
     let place = place_of(name, text.text);
-    let wrong = |what: &str| text.mistake(place.clone(), format!("server `{name}`: {what}"));
-    let server: Server =
-        serde_json::from_value(value.clone()).map_err(|error| wrong(&error.to_string()))?;
-    if server.disabled {
+    settled(name, value, &place, text)
+        .map_err(|reason| text.mistake(place.clone(), format!("server `{name}`: {reason}")))
+}
+
+fn settled(
+    name: &str,
+    value: &Value,
+    place: &Range<usize>,
+    text: &Text<'_>,
+) -> Result<Option<Upstream>, String> {
+    let members = value.as_object().ok_or_else(|| {
+        "expected an object, e.g. {\"command\": \"npx\", \"args\": [\"-y\", \"pkg\"]}".to_owned()
+    })?;
+    let server = Server(members);
+    if server.is_disabled()? {
         return Ok(None);
     }
     let spanned = |value: String| Spanned::new(place.clone(), value);
     let mut upstream = Upstream::named(spanned(name.to_owned()));
-    match (&server.command, &server.url) {
+    let args = server.args()?;
+    match (server.text(&["command"])?, server.text(&["url", "serverUrl", "httpUrl"])?) {
         (Some(command), None) => {
-            let line = std::iter::once(command).chain(&server.args);
-            upstream.run = Some(Spanned::new(place.clone(), line.cloned().collect()));
+            let line = std::iter::once(command).chain(args).collect();
+            upstream.run = Some(Spanned::new(place.clone(), line));
         }
-        (None, Some(url)) => upstream.url = Some(spanned(url.clone())),
-        _ => return Err(wrong("expected either `command` or `url`")),
+        (None, Some(url)) => upstream.url = Some(spanned(url)),
+        _ => return Err("expected either `command` or `url`".to_owned()),
     }
-    if let Some(other) = server.r#type.as_deref().filter(|kind| !KINDS.contains(kind)) {
-        return Err(wrong(&format!("unknown type `{other}` (expected {})", KINDS.join(", "))));
+    if let Some(other) = server.text(&["type"])?.filter(|kind| !KINDS.contains(&kind.as_str())) {
+        return Err(format!("unknown type `{other}` (expected {})", KINDS.join(", ")));
     }
-    upstream.cwd = server.cwd.map(spanned);
-    let mut env = env_file(server.env_file.as_deref(), text).map_err(|reason| wrong(&reason))?;
-    env.extend(server.env);
-    upstream.env = entries(env, &place);
-    upstream.headers = entries(server.headers, &place);
+    upstream.cwd = server.text(&["cwd"])?.map(spanned);
+    let mut env = env_file(server.text(&["envFile"])?.as_deref(), text)?;
+    env.extend(server.table("env", "{\"LEVEL\": \"info\"}")?);
+    upstream.env = entries(env, place);
+    let headers = server.table("headers", "{\"X-Team\": \"docs\"}")?;
+    upstream.headers = entries(headers, place);
     Ok(Some(upstream))
 }
 
@@ -77,13 +116,9 @@ fn upstream(name: &str, value: &Value, text: &Text<'_>) -> Result<Option<Upstrea
 const KINDS: [&str; 7] =
     ["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse", "ws"];
 
-/// Clients take numbers and booleans for their text.
 fn entries(members: Map<String, Value>, place: &Range<usize>) -> Option<Entries> {
     let entry = |(name, value): (String, Value)| {
-        let value = match value {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
+        let value = scalar(&value).unwrap_or_else(|| value.to_string());
         (Spanned::new(place.clone(), name), toml::Value::String(value))
     };
     (!members.is_empty()).then(|| Entries(members.into_iter().map(entry).collect()))
@@ -204,7 +239,7 @@ mod tests {
                 "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"type\":\"carrier pigeon\"}}}",
                 "server `a`: unknown type `carrier pigeon`",
             ),
-            ("{\"mcpServers\":{\"a\":{\"command\":7}}}", "server `a`: invalid type"),
+            ("{\"mcpServers\":{\"a\":{\"command\":7}}}", "server `a`: `command`: expected a text"),
         ] {
             let error = read(file).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

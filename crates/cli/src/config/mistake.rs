@@ -20,6 +20,8 @@ pub(crate) struct Mistake {
     path: PathBuf,
     excerpt: Option<Box<Excerpt>>,
     hint: Option<String>,
+    /// Whether another mistake, which is reported, is its reason.
+    is_consequence: bool,
 }
 
 /// A line of the file, and the part of it that is wrong.
@@ -45,21 +47,48 @@ pub(crate) struct Text<'a> {
     pub(crate) path: &'a Path,
     pub(crate) text: &'a str,
     mistakes: RefCell<Vec<Mistake>>,
+    /// The places of values that could not be read, and of unknown keys.
+    unread: RefCell<Vec<usize>>,
     warnings: RefCell<Vec<Mistake>>,
     has_secrets: Cell<bool>,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(path: &'a Path, text: &'a str) -> Self {
-        let (mistakes, warnings) = (RefCell::default(), RefCell::default());
-        Self { path, text, mistakes, warnings, has_secrets: Cell::default() }
+        Self {
+            path,
+            text,
+            mistakes: RefCell::default(),
+            unread: RefCell::default(),
+            warnings: RefCell::default(),
+            has_secrets: Cell::default(),
+        }
     }
 }
 
 impl Text<'_> {
     /// Adds a mistake: the file will be refused.
     pub(crate) fn report(&self, mistake: Mistake) {
-        self.mistakes.borrow_mut().push(mistake);
+        if !mistake.is_consequence {
+            self.mistakes.borrow_mut().push(mistake);
+        }
+    }
+
+    /// Adds a mistake in a key or a value that is therefore not read.
+    pub(super) fn report_unread(&self, mistake: Mistake) {
+        self.unread.borrow_mut().extend(mistake.excerpt.iter().map(|excerpt| excerpt.start));
+        self.report(mistake);
+    }
+
+    /// A mistake about keys that the table around this place lacks. It is not reported if something
+    /// in that table was not read, which may be such a key.
+    pub(super) fn lacking(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
+        let at = boundary(self.text, place.start);
+        let end = self.text[at..].find("\n[").map_or(self.text.len(), |end| at + end);
+        let line = self.text[at..].find('\n').map_or(self.text.len(), |end| at + end);
+        let start = self.text[..line].rfind("\n[").unwrap_or(0);
+        let is_consequence = self.unread.borrow().iter().any(|at| (start..end).contains(at));
+        Mistake { is_consequence, ..self.mistake(place, what) }
     }
 
     /// Adds a warning: `sabir check` prints it.
@@ -118,10 +147,15 @@ impl Text<'_> {
         Err(Mistakes(mistakes))
     }
 
+    /// Stands for the mistakes that were reported already.
+    pub(super) fn reported(&self) -> Mistake {
+        Mistake { is_consequence: true, ..Mistake::of_file(self.path, "") }
+    }
+
     /// A mistake at a place in the text.
     pub(crate) fn mistake(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
         let excerpt = self.excerpt(&place);
-        Mistake { what: what.into(), path: self.path.into(), excerpt, hint: None }
+        Mistake { excerpt, ..Mistake::of_file(self.path, what) }
     }
 
     /// `None` if there is no file.
@@ -146,15 +180,22 @@ impl Text<'_> {
 
     /// An invalid value: its kind, and what was expected instead.
     pub(crate) fn invalid(&self, value: &Spanned<String>, kind: &str, expected: &str) -> Mistake {
-        let what = format!("invalid {kind} `{}` (expected {expected})", value.get_ref());
+        // Some kinds are the key already.
+        let of = self.of_key(&value.span());
+        let of =
+            if of == format!(" of {kind}") || of == format!(" of `{kind}`") { "" } else { &of };
+        let what = format!("invalid {kind} `{}`{of} (expected {expected})", value.get_ref());
         self.mistake(value.span(), what)
     }
 
     /// " of `key`" for the value at a place, if its key is on the same line.
     pub(crate) fn of_key(&self, value: &Range<usize>) -> String {
         let before = &self.text[..boundary(self.text, value.start)];
-        let line = before.rsplit('\n').next().unwrap_or_default().trim();
-        let key = line.strip_suffix('=').map(str::trim).filter(|key| is_key(key));
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        // The value may be in a list, or in a table of one line.
+        let before = line.rsplit_once('=').map(|(before, _)| before.trim());
+        let key = before.and_then(|before| before.rsplit(['{', ',', ' ']).next());
+        let key = key.filter(|key| is_key(key));
         key.map_or_else(String::new, |key| format!(" of `{key}`"))
     }
 
@@ -198,7 +239,7 @@ impl Text<'_> {
         let what = error.message().trim().replace('\n', " ");
         let mistake = match error.span() {
             Some(place) => self.mistake(place, what),
-            None => Mistake { what, path: self.path.into(), excerpt: None, hint: None },
+            None => Mistake::of_file(self.path, what),
         };
         match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
             Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
@@ -291,7 +332,8 @@ impl Mistake {
 
     /// A mistake about the whole file.
     pub(crate) fn of_file(path: &Path, what: impl Into<String>) -> Self {
-        Self { what: what.into(), path: path.into(), excerpt: None, hint: None }
+        let (what, path) = (what.into(), path.into());
+        Self { what, path, excerpt: None, hint: None, is_consequence: false }
     }
 
     /// Adds a hint, unless there is one.

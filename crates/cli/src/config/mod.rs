@@ -146,8 +146,12 @@ fn folder(path: &Path) -> Result<Settings, Mistakes> {
     settle(&file, &Text::new(&path.join(FILE_NAME), ""))
 }
 
-/// Replaces all characters that would need quoting in a shell.
+/// The name without characters that would need quoting in a shell, and not like an option.
 pub(crate) fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    match plain.trim_matches('-') {
+        "" => "sabir".to_owned(),
+        plain => plain.to_owned(),
+    }
 }

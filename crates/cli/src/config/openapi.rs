@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use sabir_openapi::{Method, ReadOptions};
 use sabir_outbound::HttpClient;
-use sabir_sources::http::{Api, ApiSource, Choice, Filter, Folder, Loader, Location, ReplyLimits};
+use sabir_sources::http::{
+    Api, ApiSource, Choice, Filter, Folder, Loader, Location, ReplyLimits, SenderSettings,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -102,11 +104,19 @@ fn api(
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() || name.len() > 32 || !name.chars().all(is_plain) {
         let expected = "1 to 32 letters, digits, `_` and `-`";
-        return Err(text.invalid(&file.name, "name", expected));
+        text.report(text.invalid(&file.name, "name", expected));
     }
-    let location = location(file, &owner, text)?;
+    let location = text.checked(location(file, &owner, text));
     let url = file.url.as_ref().map(|url| url.get_ref().as_str());
-    let base_url = file.base_url.as_ref().map(|url| base_url(url, text)).transpose()?;
+    let base_url = file.base_url.as_ref().map(|url| base_url(url, text)).transpose();
+    let base_url = text.checked(base_url);
+    let choice = choice(file, text);
+    let folder = file.files.as_ref().map(|files| open_folder(files, &owner, text)).transpose();
+    let folder = text.checked(folder);
+    let mut limits = ReplyLimits::default();
+    text.set(&mut limits.text, size(file.max_answer.as_ref(), text));
+    let is_reachable = location.is_some() && base_url.is_some();
+    let base_url = base_url.flatten();
     let reach = |urls| Reach {
         owner: &owner,
         urls,
@@ -125,27 +135,30 @@ fn api(
     // A description may be fetched from its own host and the listed ones; a description that is a
     // file may refer to the listed ones only.
     let has_hosts = url.is_some() || file.hosts.is_some();
-    let policy = reach(url.into_iter().collect()).policy(text)?;
+    let described_at = reach(url.into_iter().collect());
+    if !is_reachable {
+        described_at.limit(&mut SenderSettings::default(), text);
+        return Err(text.reported());
+    }
+    let policy = described_at.policy(text)?;
     let client = if has_hosts { Some(HttpClient::new(policy).map_err(failed)?) } else { None };
     let is_named = base_url.is_some() || file.hosts.is_some();
     // Credentials go to hosts that the operator named: by a description from the network, or by
     // these keys.
     let trusts_servers = !is_named && (url.is_none() || file.auth.is_none());
     let targets = base_url.as_deref().into_iter().chain(url).collect();
-    let limits = ReplyLimits::default();
-    let folder = file.files.as_ref().map(|files| open_folder(files, &owner, text)).transpose()?;
     let SettledReach { sender, login } = reach(targets).settle(text)?;
+    let (Some(location), Some(folder)) = (location, folder) else {
+        return Err(text.reported());
+    };
     let api = Api {
         name: name.clone(),
         loader: Loader { location, client, cache: cache(file.cache.as_deref(), "openapi", text) },
-        choice: choice(file, text)?,
+        choice,
         sender,
         trusts_servers,
         base_url: base_url.clone(),
-        limits: ReplyLimits {
-            text: size(file.max_answer.as_ref(), text)?.unwrap_or(limits.text),
-            ..limits
-        },
+        limits,
         folder: folder.unwrap_or_default(),
     };
     Ok((api, login))
@@ -166,7 +179,7 @@ fn location(file: &OpenApi, owner: &str, text: &Text<'_>) -> Result<Location, Mi
         _ => {
             let what = format!("{owner}: expected either `path` or `url` of a description");
             let hint = "add e.g. `path = \"openapi.yaml\"`, or `url = \"https://…/openapi.json\"`";
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
     }
 }
@@ -196,7 +209,8 @@ pub(super) fn open_folder(
     })
 }
 
-fn choice(file: &OpenApi, text: &Text<'_>) -> Result<Choice, Mistake> {
+/// Which operations become tools, and their names. Mistakes are reported.
+fn choice(file: &OpenApi, text: &Text<'_>) -> Choice {
     let usual = Choice::default();
     let prefix = match &file.prefix {
         None => format!("{}_", file.name.get_ref()),
@@ -204,39 +218,43 @@ fn choice(file: &OpenApi, text: &Text<'_>) -> Result<Choice, Mistake> {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
             if prefix.get_ref().len() > 40 || !prefix.get_ref().chars().all(is_plain) {
                 let expected = "at most 40 letters, digits, `_` and `-`";
-                return Err(text.invalid(prefix, "prefix", expected));
+                text.report(text.invalid(prefix, "prefix", expected));
             }
             prefix.get_ref().clone()
         }
     };
-    let methods = file.methods.as_ref().map(|methods| parse_methods(methods, text)).transpose()?;
-    Ok(Choice {
+    let methods = file.methods.as_ref().map(|methods| parse_methods(methods, text));
+    let pairs = |entries: &Option<Entries>| {
+        text.checked(texts(entries.as_ref(), text)).into_iter().flatten().collect()
+    };
+    let max_tools = text.checked(positive(file.max_tools.as_ref(), text)).flatten();
+    Choice {
         prefix,
         methods: methods.unwrap_or(usual.methods),
-        include: filter(file.include.as_ref(), text)?,
-        exclude: filter(file.exclude.as_ref(), text)?,
-        rename: texts(file.rename.as_ref(), text)?.into_iter().collect(),
-        max_tools: positive(file.max_tools.as_ref(), text)?.unwrap_or(usual.max_tools),
+        include: filter(file.include.as_ref(), text),
+        exclude: filter(file.exclude.as_ref(), text),
+        rename: pairs(&file.rename),
+        max_tools: max_tools.unwrap_or(usual.max_tools),
         read: ReadOptions {
-            variables: texts(file.server_variables.as_ref(), text)?.into_iter().collect(),
+            variables: pairs(&file.server_variables),
             output: file.output_schemas.unwrap_or(false).then_some(OUTPUT_SCHEMA),
         },
-    })
+    }
 }
 
-fn filter(file: Option<&Pattern>, text: &Text<'_>) -> Result<Filter, Mistake> {
+fn filter(file: Option<&Pattern>, text: &Text<'_>) -> Filter {
     let Some(Pattern { tags, paths, operations, methods }) = file else {
-        return Ok(Filter::default());
+        return Filter::default();
     };
-    Ok(Filter {
+    Filter {
         tags: tags.clone(),
         paths: paths.clone(),
         operations: operations.clone(),
-        methods: parse_methods(methods, text)?,
-    })
+        methods: parse_methods(methods, text),
+    }
 }
 
-fn parse_methods(methods: &[Spanned<String>], text: &Text<'_>) -> Result<Vec<Method>, Mistake> {
+fn parse_methods(methods: &[Spanned<String>], text: &Text<'_>) -> Vec<Method> {
     let mut parsed = Vec::new();
     for method in methods {
         match method.get_ref().as_str() {
@@ -244,11 +262,12 @@ fn parse_methods(methods: &[Spanned<String>], text: &Text<'_>) -> Result<Vec<Met
             name => {
                 let expected = "e.g. \"GET\", \"POST\", \"*\" for all";
                 let known = Method::parse(name);
-                parsed.push(known.ok_or_else(|| text.invalid(method, "method", expected))?);
+                let known = known.ok_or_else(|| text.invalid(method, "method", expected));
+                parsed.extend(text.checked(known));
             }
         }
     }
-    Ok(parsed)
+    parsed
 }
 
 /// The entries of a table of texts.

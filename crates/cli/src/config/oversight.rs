@@ -55,31 +55,26 @@ const PER: &str = "\"caller\", \"address\", \"tool\" or \"source\"";
 
 fn limit(written: &Spanned<LimitEntry>, text: &Text<'_>) -> Result<Limit, Mistake> {
     let file = written.get_ref();
-    let rate = match &file.rate {
-        None => None,
-        Some(written) => {
-            let (calls, period) = rate(written, text)?;
-            let burst = positive(file.burst.as_ref(), text)?;
-            let burst = burst.map_or(calls, |burst| u32::try_from(burst).unwrap_or(u32::MAX));
-            Some(Rate { calls, period, burst })
-        }
-    };
+    let burst = text.checked(positive(file.burst.as_ref(), text)).flatten();
+    let written_rate = file.rate.as_ref().and_then(|written| text.checked(rate(written, text)));
+    let rate = written_rate.map(|(calls, period)| {
+        let burst = burst.map_or(calls, |burst| u32::try_from(burst).unwrap_or(u32::MAX));
+        Rate { calls, period, burst }
+    });
     let quota = file.quota.as_ref().map(|quota| *quota.get_ref() as u64);
-    let mut per = Vec::new();
-    for written in &file.per {
-        per.push(match written.get_ref().as_str() {
-            "caller" => Per::Caller,
-            "address" => Per::Address,
-            "tool" => Per::Tool,
-            "source" => Per::Source,
-            _ => return Err(text.invalid(written, "`per`", PER)),
-        });
-    }
+    let per = file.per.iter().filter_map(|written| match written.get_ref().as_str() {
+        "caller" => Some(Per::Caller),
+        "address" => Some(Per::Address),
+        "tool" => Some(Per::Tool),
+        "source" => Some(Per::Source),
+        _ => text.checked(Err(text.invalid(written, "`per`", PER))),
+    });
+    let per = per.collect();
     let limit = Limit { per, tools: file.tools.clone(), source: file.source.clone(), rate, quota };
-    if limit.rate.is_none() && limit.quota.is_none() {
+    if file.rate.is_none() && file.quota.is_none() {
         let what = "[[limit]]: neither `rate` nor `quota` (expected at least one)";
         let hint = "add e.g. `rate = \"10/s\"`";
-        return Err(text.mistake(written.span(), what).hint(hint));
+        return Err(text.lacking(written.span(), what).hint(hint));
     }
     Ok(limit)
 }

@@ -42,9 +42,10 @@ struct Written {
 /// Settles a prompt.
 pub(super) fn settle(file: &Prompt, text: &Text<'_>) -> Result<SourceDescription, Mistake> {
     let owner = format!("prompt `{}`", file.name.get_ref());
-    let described = input(file.input.as_ref(), None, &owner, text)?;
+    let described = text.checked(input(file.input.as_ref(), None, &owner, text));
     let mut files = Files::new(&owner);
     let messages = messages(file, &mut files, text)?;
+    let described = described.ok_or_else(|| text.reported())?;
     check_placeholders(file, &described, &messages, &owner, text);
     let listed = types::Prompt {
         name: file.name.get_ref().clone(),
@@ -68,7 +69,9 @@ fn messages(file: &Prompt, files: &mut Files, text: &Text<'_>) -> Result<Vec<Mes
         }
         (None, Some(several)) if !several.get_ref().is_empty() => {
             let several = several.get_ref().iter().enumerate();
-            several.map(|(index, one)| message(index, one, files, text)).collect()
+            let several = several.map(|(index, one)| message(index, one, files, text));
+            let several: Vec<_> = several.map(|one| text.checked(one)).collect();
+            several.into_iter().collect::<Option<_>>().ok_or_else(|| text.reported())
         }
         _ => {
             let what = format!("{}: expected either `text` or `messages`", files.owner);
@@ -76,7 +79,7 @@ fn messages(file: &Prompt, files: &mut Files, text: &Text<'_>) -> Result<Vec<Mes
                 Some(_) => "remove one of them",
                 None => "add e.g. `text = \"Explain {topic}\"`",
             };
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
     }
 }
@@ -94,7 +97,8 @@ fn message(
         Some(("assistant", _)) => Role::Assistant,
         Some((other, place)) => {
             let what = format!("{owner}: unknown role `{other}` (expected `user` or `assistant`)");
-            return Err(text.mistake(place, what));
+            text.report(text.mistake(place, what));
+            Role::User
         }
     };
     let body = match (said, file) {
@@ -110,7 +114,7 @@ fn message(
         _ => {
             let what = format!("{owner}: expected either `text` or `file`");
             let hint = "`mime_type` and `uri` are for files only";
-            return Err(text.mistake(written.span(), what).hint(hint));
+            return Err(text.lacking(written.span(), what).hint(hint));
         }
     };
     Ok(Message { role, body })

@@ -98,9 +98,8 @@ impl Reach<'_> {
         let urls: Vec<&str> = self.urls.iter().copied().chain(issuers).collect();
         let policy = self.policy_for(&urls, text)?;
         let mut settings = SenderSettings { policy, ..SenderSettings::default() };
-        for auth in auth {
-            settings.auth.push(self.auth(auth, text)?);
-        }
+        settings.auth.extend(auth.iter().filter_map(|auth| text.checked(self.auth(auth, text))));
+        self.limit(&mut settings, text);
         let login = match logins[..] {
             [] => None,
             [auth] => Some(self.login(auth, &settings.policy, text)?),
@@ -109,22 +108,30 @@ impl Reach<'_> {
                 return Err(text.mistake(second.r#type.span(), what));
             }
         };
-        if let (Some(written), Some(timeout)) = (self.timeout, duration(self.timeout, text)?) {
-            let wrong =
-                |what: String| text.mistake(written.span(), format!("{}: {what}", self.owner));
-            if timeout.is_zero() {
-                return Err(wrong("timeout must be greater than zero".to_owned()));
-            }
-            if let Some(limit) = self.call_time.filter(|limit| timeout > *limit) {
-                let what = format!("timeout is longer than `call_time` (limit {limit:?})");
-                return Err(wrong(what).hint("set a longer `call_time` in [limits]"));
-            }
-            settings.timeout = timeout;
-        }
-        let size = size(self.max_response, text)?;
-        settings.max_response = size.map_or(settings.max_response, |size| size as u64);
-        settings.concurrency = positive(self.concurrency, text)?.unwrap_or(settings.concurrency);
         Ok(SettledReach { sender: settings, login })
+    }
+
+    /// Settles the limits. Mistakes are reported.
+    pub(super) fn limit(&self, settings: &mut SenderSettings, text: &Text<'_>) {
+        text.set(&mut settings.timeout, self.checked_timeout(text));
+        if let Some(size) = text.checked(size(self.max_response, text)).flatten() {
+            settings.max_response = size as u64;
+        }
+        text.set(&mut settings.concurrency, positive(self.concurrency, text));
+    }
+
+    fn checked_timeout(&self, text: &Text<'_>) -> Result<Option<Duration>, Mistake> {
+        let timeout = duration(self.timeout, text)?;
+        let Some((written, time)) = self.timeout.zip(timeout) else { return Ok(None) };
+        let wrong = |what: String| text.mistake(written.span(), format!("{}: {what}", self.owner));
+        if time.is_zero() {
+            return Err(wrong("timeout must be greater than zero".to_owned()));
+        }
+        if let Some(limit) = self.call_time.filter(|limit| time > *limit) {
+            let what = format!("timeout is longer than `call_time` (limit {limit:?})");
+            return Err(wrong(what).hint("set a longer `call_time` in [limits]"));
+        }
+        Ok(timeout)
     }
 
     /// What may be reached without credentials.

@@ -88,7 +88,7 @@ impl<'a> Node<'a> {
 
     /// Reports a mistake at this value.
     fn report(&self, mistake: Mistake) -> Failed {
-        self.reader.text.report(mistake);
+        self.reader.text.report_unread(mistake);
         Failed { problem: Problem::Reported, left_out: Some(self.id()) }
     }
 
@@ -306,7 +306,7 @@ impl<'de> MapAccess<'de> for Table<'_> {
             };
             if let Some(fields) = self.fields.filter(|fields| !fields.contains(&name)) {
                 let (what, hint) = path.unknown(key.get_ref(), fields);
-                reader.text.report(reader.text.mistake(key.span(), what).hint(hint));
+                reader.text.report_unread(reader.text.mistake(key.span(), what).hint(hint));
                 reader.leave_out(id(value.get_ref()));
                 continue;
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sabir_openapi::Method;
 use sabir_sources::command::{DefinitionError, MimeType, Place, TextTemplate};
 use sabir_sources::http::{
-    BodyForm, Folder, JsonTemplate, ReplyLimits, RequestSource, Selection, Sender, SingleOutput,
-    SingleRequest, UrlTemplate,
+    BodyForm, Folder, JsonTemplate, ReplyLimits, RequestSource, Selection, Sender, SenderSettings,
+    SingleOutput, SingleRequest, UrlTemplate,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -17,7 +17,7 @@ use super::input::{input, read_schema};
 use super::json::{Entries, json};
 use super::mistake::{Mistake, Text};
 use super::openapi::texts;
-use super::reach::{Auth, Reach, SettledReach};
+use super::reach::{ApiLogin, Auth, Reach, SettledReach};
 use super::sources::SourceDescription;
 use super::values::size;
 
@@ -59,15 +59,17 @@ pub(super) fn settle(
     call_time: Option<Duration>,
 ) -> Result<SourceDescription, Mistake> {
     let owner = format!("request `{}`", file.name.get_ref());
-    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text)?;
     let wrong =
         |place: Range<usize>, error: &DefinitionError| text.wrong_definition(place, &owner, error);
-    let method = method(file, text)?;
-    let url =
-        UrlTemplate::parse(file.url.get_ref()).map_err(|error| wrong(file.url.span(), &error))?;
+    let described = input(file.input.as_ref(), file.input_schema.as_ref(), &owner, text);
+    let described = text.checked(described);
+    let method = text.checked(method(file, text));
+    let url = UrlTemplate::parse(file.url.get_ref());
+    let url = text.checked(url.map_err(|error| wrong(file.url.span(), &error)));
+    let origin = url.as_ref().map(UrlTemplate::origin);
     let reach = Reach {
         owner: &owner,
-        urls: vec![url.origin()],
+        urls: origin.into_iter().collect(),
         auth: file.auth.as_ref(),
         timeout: file.timeout.as_ref(),
         call_time,
@@ -76,25 +78,30 @@ pub(super) fn settle(
         concurrency: file.concurrency.as_ref(),
         max_response: file.max_response.as_ref(),
         // Requests to one host share the logins of their users.
-        login_at: url.origin().split_once("://").map(|(_, host)| (host, url.origin())),
+        login_at: origin.and_then(|origin| Some((origin.split_once("://")?.1, origin))),
         seal,
     };
-    let SettledReach { sender, login } = reach.settle(text)?;
-    let sender = Sender::new(sender);
-    let sender = sender.and_then(|sender| sender.check(url.origin()).map(|()| sender));
-    let sender =
-        sender.map_err(|error| text.mistake(file.url.span(), format!("{owner}: {error}")))?;
-    check_headers(file, &owner, text)?;
-    let mut headers = Vec::new();
-    for (name, value) in texts(file.headers.as_ref(), text)? {
-        let template = TextTemplate::parse_at(Place::Key("headers"), &value);
-        headers.push((name, template.map_err(|error| wrong(file.url.span(), &error))?));
-    }
+    let reached = match origin {
+        Some(origin) => text.checked(sender(&reach, origin, file, text)),
+        None => {
+            reach.limit(&mut SenderSettings::default(), text);
+            None
+        }
+    };
+    let headers = text.checked(headers(file, &owner, text));
+    let body = text.checked(body(file, &owner, text));
+    let output = text.checked(output(file, &owner, text));
+    let select = text.checked(select(file, &owner, text));
+    let folder = text.checked(folder(file, &owner, text));
+    let mut limits = ReplyLimits::default();
+    text.set(&mut limits.text, size(file.max_answer.as_ref(), text));
+    let reported = || text.reported();
+    let (sender, login) = reached.ok_or_else(reported)?;
+    let (described, method) = (described.ok_or_else(reported)?, method.ok_or_else(reported)?);
     let mut annotations = SingleRequest::annotations_of(method);
     annotations.read_only_hint = file.read_only.or(annotations.read_only_hint);
     annotations.destructive_hint = file.destructive.or(annotations.destructive_hint);
     annotations.idempotent_hint = file.idempotent.or(annotations.idempotent_hint);
-    let limits = ReplyLimits::default();
     let mut request = SingleRequest {
         name: file.name.get_ref().clone(),
         title: file.title.clone(),
@@ -102,17 +109,14 @@ pub(super) fn settle(
         annotations,
         input: described.input.clone(),
         method,
-        url,
-        headers,
-        body: body(file, &owner, text)?,
-        output: output(file, &owner, text)?,
-        select: select(file, &owner, text)?,
+        url: url.ok_or_else(reported)?,
+        headers: headers.ok_or_else(reported)?,
+        body: body.ok_or_else(reported)?,
+        output: output.ok_or_else(reported)?,
+        select: select.ok_or_else(reported)?,
         sender,
-        limits: ReplyLimits {
-            text: size(file.max_answer.as_ref(), text)?.unwrap_or(limits.text),
-            ..limits
-        },
-        folder: folder(file, &owner, text)?,
+        limits,
+        folder: folder.ok_or_else(reported)?,
     };
     described.report(&request.mismatches(), &owner, text, |place| match (place, &file.body) {
         (Some(Place::Key("body")), Some(body)) => body.span(),
@@ -127,6 +131,34 @@ pub(super) fn settle(
         Ok(RequestSource::new(request))
     });
     Ok(described.logs_in(known))
+}
+
+/// What sends the request, and the logins of users.
+fn sender(
+    reach: &Reach<'_>,
+    origin: &str,
+    file: &Request,
+    text: &Text<'_>,
+) -> Result<(Sender, Option<ApiLogin>), Mistake> {
+    let SettledReach { sender, login } = reach.settle(text)?;
+    let sender = Sender::new(sender).and_then(|sender| sender.check(origin).map(|()| sender));
+    let wrong = |error| text.mistake(file.url.span(), format!("{}: {error}", reach.owner));
+    Ok((sender.map_err(wrong)?, login))
+}
+
+/// The headers, with placeholders.
+fn headers(
+    file: &Request,
+    owner: &str,
+    text: &Text<'_>,
+) -> Result<Vec<(String, TextTemplate)>, Mistake> {
+    check_headers(file, owner, text)?;
+    let parse = |(name, value): (String, String)| {
+        let template = TextTemplate::parse_at(Place::Key("headers"), &value);
+        let wrong = |error| text.wrong_definition(file.url.span(), owner, &error);
+        Ok((name, template.map_err(wrong)?))
+    };
+    texts(file.headers.as_ref(), text)?.into_iter().map(parse).collect()
 }
 
 /// Names that cannot be sent, and secrets that are written into the file.

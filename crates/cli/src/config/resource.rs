@@ -40,7 +40,7 @@ pub(super) fn settle(file: &Resource, text: &Text<'_>) -> Result<SourceDescripti
         (None, Some(path)) => Holding::File(files.add(path, file.mime_type.clone(), text)),
         _ => {
             let what = format!("resource `{uri}`: expected either `text` or `file`");
-            return Err(text.mistake(file.uri.span(), what));
+            return Err(text.lacking(file.uri.span(), what));
         }
     };
     // The default name is the last part of the URI.

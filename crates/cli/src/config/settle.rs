@@ -339,7 +339,9 @@ fn imported(
     })?;
     let inner = Text::new(&whole, &json);
     let settled = import::upstreams(&inner).and_then(|upstreams| {
-        Mistakes::all(upstream::settle_all(&upstreams, &file.seal, &inner, question_time))
+        let settled = upstream::settle_all(&upstreams, &file.seal, &inner, question_time);
+        let settled: Vec<_> = settled.into_iter().filter_map(|one| inner.checked(one)).collect();
+        inner.finish().map(|_| settled)
     });
     text.include(&inner);
     let settled = settled.map(|all| {

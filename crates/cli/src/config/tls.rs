@@ -67,7 +67,7 @@ pub(super) fn settle(
 fn certificate(file: &Spanned<TlsEntry>, text: &Text<'_>) -> Result<ServerCertificate, Mistake> {
     let TlsEntry { cert, key, acme, acme_contact, acme_cache, acme_directory, acme_ca, .. } =
         file.get_ref();
-    let missing = |place, what, hint| Err(text.mistake(place, what).hint(hint));
+    let missing = |place, what, hint| Err(text.lacking(place, what).hint(hint));
     let Some(written) = acme else {
         let contact = acme_contact.as_ref().map(Spanned::span);
         let others = [acme_cache, acme_directory, acme_ca].into_iter().flatten().map(Spanned::span);

@@ -120,9 +120,12 @@ fn settle(
         return Err(text.invalid(&file.name, "name", "some letters"));
     }
     let owner = format!("upstream `{name}`");
-    let mut reach = reach(file, &owner, text)?;
+    let reach = text.checked(reach(file, &owner, text));
     let auth = file.auth.as_ref().map(|auth| upstream_auth::settle(auth, seal, &owner, text));
-    let plan = match (auth.transpose()?, &mut reach) {
+    let auth = text.checked(auth.transpose());
+    let mut settings = settings(file, &owner, text);
+    let (Some(mut reach), Some(auth)) = (reach, auth) else { return Err(text.reported()) };
+    let plan = match (auth, &mut reach) {
         (Some(_), Reach::Program { .. }) => {
             let place = file.auth.as_ref().map_or(0..0, Spanned::span);
             return Err(text.mistake(place, format!("{owner}: `auth` belongs to `url`")));
@@ -136,18 +139,8 @@ fn settle(
         (Some(Settled::Tokens(plan)), _) => Some(*plan),
         (None, _) => None,
     };
-    let mut settings = Settings::new(name.clone(), naming(file, &owner, text)?);
     settings.memory = memory(file, &reach, text);
     settings.question_time = question_time.unwrap_or(settings.question_time);
-    let starts = [("\"first use\"", false), ("\"eager\"", true)];
-    settings.eager = one_of(file.start.as_ref(), text, &starts)?.unwrap_or(false);
-    let scopes = [("\"shared\"", Scope::Shared), ("\"session\"", Scope::Session)];
-    settings.scope = one_of(file.scope.as_ref(), text, &scopes)?.unwrap_or_default();
-    settings.idle_stop = time(file.idle_stop.as_ref(), text, settings.idle_stop)?;
-    settings.timeout = duration(file.timeout.as_ref(), text)?;
-    settings.concurrency =
-        positive(file.concurrency.as_ref(), text)?.unwrap_or(settings.concurrency);
-    settings.task = task(file.task.as_ref(), file.task_after.as_ref(), &owner, text);
     let place = text.place(file.name.span()).hint(COLLISION);
     let runs = match &reach {
         Reach::Program { program, .. } => Some(program.display().to_string()),
@@ -173,6 +166,21 @@ fn settle(
     })
 }
 
+/// The settings that do not depend on how the server is reached. Mistakes are reported.
+fn settings(file: &Upstream, owner: &str, text: &Text<'_>) -> Settings {
+    let mut settings = Settings::new(file.name.get_ref().clone(), naming(file, owner, text));
+    let starts = [("\"first use\"", false), ("\"eager\"", true)];
+    text.set(&mut settings.eager, one_of(file.start.as_ref(), text, &starts));
+    let scopes = [("\"shared\"", Scope::Shared), ("\"session\"", Scope::Session)];
+    text.set(&mut settings.scope, one_of(file.scope.as_ref(), text, &scopes));
+    let idle_stop = time(file.idle_stop.as_ref(), text, settings.idle_stop);
+    settings.idle_stop = text.checked(idle_stop).flatten();
+    settings.timeout = text.checked(duration(file.timeout.as_ref(), text)).flatten();
+    text.set(&mut settings.concurrency, positive(file.concurrency.as_ref(), text));
+    settings.task = task(file.task.as_ref(), file.task_after.as_ref(), owner, text);
+    settings
+}
+
 /// What helps when two sources offer the same name.
 pub(crate) const COLLISION: &str = "give one of them a `prefix` of its own, or `rename` the tool";
 
@@ -184,31 +192,25 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
     match (&file.run, &file.url) {
         (Some(run), None) => {
             if let Some(headers) = &file.headers {
-                return Err(misplaced(headers, "headers", "url", owner, text));
+                text.report(misplaced(headers, "headers", "url", owner, text));
             }
+            let env = pairs(file.env.as_ref(), "env", owner, text);
+            let cwd = text.checked(cwd(file, owner, text));
             let line = run.get_ref().iter().map(|word| expanded(word, run.span()));
             let line = line.collect::<Result<Vec<_>, _>>()?;
             let Some((program, arguments)) = line.split_first() else {
                 return Err(text.mistake(run.span(), format!("{owner}: `run` is empty")));
             };
-            let cwd = match &file.cwd {
-                None => text.folder(),
-                Some(written) => text.resolve(&expanded(written.get_ref(), written.span())?),
-            };
-            if let Some(written) = file.cwd.as_ref().filter(|_| !cwd.is_dir()) {
-                let what = format!("{owner}: folder not found: {}", cwd.display());
-                return Err(text.mistake(written.span(), what).hint(RELATIVE));
-            }
             let program =
                 if program.contains('/') { text.resolve(program) } else { program.into() };
-            let env = pairs(file.env.as_ref(), "env", owner, text)?;
+            let cwd = cwd.ok_or_else(|| text.reported())?;
             Ok(Reach::Program { program, arguments: arguments.to_vec(), env, cwd })
         }
         (None, Some(url)) => {
             if let Some(env) = &file.env {
-                return Err(misplaced(env, "env", "run", owner, text));
+                text.report(misplaced(env, "env", "run", owner, text));
             }
-            let headers = pairs(file.headers.as_ref(), "headers", owner, text)?;
+            let headers = pairs(file.headers.as_ref(), "headers", owner, text);
             let target = WebTarget::new(&expanded(url.get_ref(), url.span())?, headers);
             let target =
                 target.map_err(|reason| text.mistake(url.span(), format!("{owner}: {reason}")))?;
@@ -218,8 +220,19 @@ fn reach(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Reach, Mistake
             let what = format!("{owner}: expected either `run` or `url`");
             let hint = "add e.g. `run = [\"npx\", \"-y\", \"some-server\"]`, or \
                         `url = \"https://wiki.example.com/mcp\"`";
-            Err(text.mistake(file.name.span(), what).hint(hint))
+            Err(text.lacking(file.name.span(), what).hint(hint))
         }
+    }
+}
+
+/// The folder in which the program runs.
+fn cwd(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<PathBuf, Mistake> {
+    let Some(written) = &file.cwd else { return Ok(text.folder()) };
+    let wrong = |what: String| text.mistake(written.span(), format!("{owner}: {what}"));
+    let cwd = text.resolve(&expand(written.get_ref(), text).map_err(wrong)?);
+    match cwd.is_dir() {
+        true => Ok(cwd),
+        false => Err(wrong(format!("folder not found: {}", cwd.display())).hint(RELATIVE)),
     }
 }
 
@@ -228,13 +241,14 @@ fn misplaced(table: &Entries, key: &str, with: &str, owner: &str, text: &Text<'_
     text.mistake(place, format!("{owner}: `{key}` belongs to `{with}`"))
 }
 
-/// Names and values, with their references replaced. `true` means the variable of that name.
+/// Names and values, with their references replaced. `true` means the variable of that name. Mistakes
+/// are reported.
 fn pairs(
     table: Option<&Entries>,
     key: &str,
     owner: &str,
     text: &Text<'_>,
-) -> Result<Vec<(String, String)>, Mistake> {
+) -> Vec<(String, String)> {
     let pairs = table.into_iter().flat_map(|table| &table.0).map(|(name, value)| {
         let wrong = |reason: String| {
             let what = format!("{owner}: {key}: `{}`: {reason}", name.get_ref());
@@ -252,16 +266,18 @@ fn pairs(
         }
         Ok((name.get_ref().clone(), value))
     });
-    pairs.collect()
+    pairs.filter_map(|pair| text.checked(pair)).collect()
 }
 
-fn naming(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Naming, Mistake> {
+/// How its names appear. Mistakes are reported.
+fn naming(file: &Upstream, owner: &str, text: &Text<'_>) -> Naming {
     let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let prefix = match &file.prefix {
-        Some(prefix) if prefix.get_ref().chars().all(legal) => prefix.get_ref().clone(),
         Some(prefix) => {
-            let expected = "letters, digits, `_`, `-` and `.`";
-            return Err(text.invalid(prefix, "prefix", expected));
+            if !prefix.get_ref().chars().all(legal) {
+                text.report(text.invalid(prefix, "prefix", LEGAL));
+            }
+            prefix.get_ref().clone()
         }
         None => {
             let plain = |c: char| if legal(c) { c } else { '_' };
@@ -269,35 +285,39 @@ fn naming(file: &Upstream, owner: &str, text: &Text<'_>) -> Result<Naming, Mista
         }
     };
     let filter = |choice: &Option<Spanned<Choice>>| match choice {
-        None => Ok(Filter::default()),
+        None => Filter::default(),
         Some(choice) => {
             let Choice { allow, deny } = choice.get_ref();
-            Filter::new(allow.as_deref(), deny)
-                .map_err(|bad| text.mistake(choice.span(), format!("{owner}: {bad}")))
+            let filter = Filter::new(allow.as_deref(), deny)
+                .map_err(|bad| text.mistake(choice.span(), format!("{owner}: {bad}")));
+            text.checked(filter).unwrap_or_default()
         }
     };
     let mut renames = BTreeMap::new();
     for (old, new) in &file.rename {
         if new.get_ref().is_empty() || !new.get_ref().chars().all(legal) {
-            let expected = "letters, digits, `_`, `-` and `.`";
-            return Err(text.invalid(new, "name", expected));
+            text.report(text.invalid(new, "name", LEGAL));
+            continue;
         }
         if renames.insert(old.clone(), new.get_ref().clone()).is_none()
             && file.rename.values().filter(|other| other.get_ref() == new.get_ref()).count() > 1
         {
             let what = format!("{owner}: two names are renamed to `{}`", new.get_ref());
-            return Err(text.mistake(new.span(), what));
+            text.report(text.mistake(new.span(), what));
         }
     }
-    Ok(Naming {
+    Naming {
         prefix,
-        tools: filter(&file.tools)?,
-        prompts: filter(&file.prompts)?,
-        resources: filter(&file.resources)?,
+        tools: filter(&file.tools),
+        prompts: filter(&file.prompts),
+        resources: filter(&file.resources),
         renames,
         descriptions: file.descriptions.clone(),
-    })
+    }
 }
+
+/// The characters of names.
+const LEGAL: &str = "letters, digits, `_`, `-` and `.`";
 
 /// The folder for remembered catalogs: by default, the user's cache folder.
 fn memory(file: &Upstream, reach: &Reach, text: &Text<'_>) -> Option<Memory> {

@@ -215,7 +215,7 @@ fn mistakes_are_reported_with_their_place() {
     );
     check(
         &api("url = \"https://x.test/api\"\nmethods = [\"FETCH\"]"),
-        "exit 3\nstderr:\nerror: invalid method `FETCH` (expected e.g. \"GET\", \"POST\", \"*\" for all)\n  --> sabir.toml:4",
+        "exit 3\nstderr:\nerror: invalid method `FETCH` of `methods` (expected e.g. \"GET\", \"POST\", \"*\" for all)\n  --> sabir.toml:4",
     );
     check(
         &request("url = \"https://x.test/\"\nauth = [{ type = \"login\", client_id = \"a\" }]"),

@@ -122,15 +122,15 @@ fn mistakes_are_named() {
         (app("built_in = true\nuri = \"http://x\""), "invalid URI `http://x`"),
         (
             app("built_in = true\npermissions = [\"usb\"]"),
-            "invalid value `usb` (expected \"camera\"",
+            "invalid value `usb` of `permissions` (expected \"camera\"",
         ),
         (
             app("built_in = true\nvisibility = [\"all\"]"),
-            "invalid value `all` (expected \"model\", \"app\")",
+            "invalid value `all` of `visibility` (expected \"model\", \"app\")",
         ),
         (
             app("built_in = true\ncsp = { connect = [\"https://x; script-src *\"] }"),
-            "invalid origin `https://x; script-src *` (expected e.g. \"https://api.example.com\")",
+            "invalid origin `https://x; script-src *` of `connect` (expected e.g. \"https://api.example.com\")",
         ),
         (app("built_in = true") + &app("built_in = true"), "there are two apps of the tool `a`"),
     ] {

@@ -89,7 +89,7 @@ fn mistakes_are_reported_with_a_hint() {
         ("[cluster]\nfile = \"a.redb\"\naddress = \"http://h:1\"\n", "`address` without `url`"),
         (
             "[cluster]\nurl = \"redis://localhost\"\naddress = \"10.0.0.5:7331\"\n",
-            "invalid URL `10.0.0.5:7331` (expected e.g. \"http://10.0.0.5:7331\")",
+            "invalid URL `10.0.0.5:7331` of `address` (expected e.g. \"http://10.0.0.5:7331\")",
         ),
     ] {
         let folder = folder_with(file);

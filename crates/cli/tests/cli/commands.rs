@@ -195,7 +195,7 @@ fn times_sizes_counts_and_codes_are_checked() {
     let good = "run = [\"true\"]\n";
     check(
         &format!("[[command]]\nname = \"t\"\n{good}timeout = \"soon\"\n"),
-        "invalid duration `soon` (expected e.g. \"250ms\", \"5s\", \"2m\")\n  --> sabir.toml:4",
+        "invalid duration `soon` of `timeout` (expected e.g. \"250ms\", \"5s\", \"2m\")\n  --> sabir.toml:4",
     );
     check_command(
         &format!("{good}timeout = \"0s\""),
@@ -208,7 +208,7 @@ fn times_sizes_counts_and_codes_are_checked() {
     );
     check(
         &format!("[[command]]\nname = \"t\"\n{good}max_output = \"0B\"\n"),
-        "invalid size `0B` (expected e.g. \"64KB\", \"16MB\")\n  --> sabir.toml:4",
+        "invalid size `0B` of `max_output` (expected e.g. \"64KB\", \"16MB\")\n  --> sabir.toml:4",
     );
     check(
         &format!("[[command]]\nname = \"t\"\n{good}concurrency = 0\n"),
@@ -357,7 +357,7 @@ fn prompts_are_checked_with_their_place() {
 fn resources_are_checked_with_their_place() {
     check(
         "[[resource]]\nuri = \"motto\"\ntext = \"a\"\n",
-        "invalid URI `motto` (expected e.g. \"text://motto\")\n  --> sabir.toml:2",
+        "invalid URI `motto` of `uri` (expected e.g. \"text://motto\")\n  --> sabir.toml:2",
     );
     for neither in ["", "text = \"a\"\nfile = \"plain.txt\"\n"] {
         check(

@@ -67,12 +67,12 @@ fn an_unknown_revision_is_reported_with_the_known_ones() {
 fn durations_sizes_and_numbers_are_checked() {
     check(
         "[limits]\ngrace = \"soon\"\n",
-        "exit 3\nstderr:\nerror: invalid duration `soon` (expected e.g. \"250ms\", \"5s\", \
+        "exit 3\nstderr:\nerror: invalid duration `soon` of `grace` (expected e.g. \"250ms\", \"5s\", \
          \"2m\")\n  --> sabir.toml:2",
     );
     check(
         "[limits]\nmessage_size = \"16mb\"\n",
-        "exit 3\nstderr:\nerror: invalid size `16mb` (expected e.g. \"64KB\", \"16MB\")\n  --> \
+        "exit 3\nstderr:\nerror: invalid size `16mb` of `message_size` (expected e.g. \"64KB\", \"16MB\")\n  --> \
          sabir.toml:2",
     );
     check(
@@ -225,7 +225,7 @@ fn all_mistakes_of_all_sources_are_reported() {
     }
     check(
         "[[resource]]\nuri = \"a\"\n[[prompt]]\nname = \"p\"\n",
-        "exit 3\nstderr:\nerror: invalid URI `a` (expected e.g. \"text://motto\")\n  --> \
+        "exit 3\nstderr:\nerror: invalid URI `a` of `uri` (expected e.g. \"text://motto\")\n  --> \
          sabir.toml:2\nerror: prompt `p`: expected either `text` or `messages`\n  --> sabir.toml:4\n  \
          hint: add e.g. `text = \"Explain {topic}\"`",
     );

@@ -287,12 +287,12 @@ fn tokens_are_checked_with_their_place() {
     );
     check(
         &two("b b", "BOB_TOKEN"),
-        "invalid name or scope `b b` (expected printable ASCII characters without spaces)\n  \
+        "invalid name or scope `b b` of `name` (expected printable ASCII characters without spaces)\n  \
          --> sabir.toml:5",
     );
     check(
         &format!("{}scopes = [\"a\", \"\"]\n", two("bob", "BOB_TOKEN")),
-        "invalid name or scope `` (expected printable ASCII characters without spaces)\n  --> \
+        "invalid name or scope `` of `scopes` (expected printable ASCII characters without spaces)\n  --> \
          sabir.toml:7",
     );
     check(
@@ -316,7 +316,7 @@ fn an_invalid_address_in_the_file_is_reported() {
     let folder = folder_with("[listen]\nhttp = \"localhost\"\n");
     assert_eq!(
         seen(&sabir(folder.path(), &["check"])),
-        "exit 3\nstderr:\nerror: invalid address `localhost` (expected e.g. \
+        "exit 3\nstderr:\nerror: invalid address `localhost` of `http` (expected e.g. \
          \"127.0.0.1:7331\", \"localhost:7331\" or \"7331\")\n  --> sabir.toml:2"
     );
 }

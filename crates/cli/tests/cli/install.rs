@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::{command, folder_with, seen};
 
 /// Runs `sabir` with a home folder of its own, and none of the clients in PATH.
-fn at_home(home: &Path, folder: &Path, args: &[&str]) -> Output {
+pub(crate) fn at_home(home: &Path, folder: &Path, args: &[&str]) -> Output {
     command(folder, args)
         .env("HOME", home)
         .env("PATH", "/usr/bin:/bin")

@@ -13,6 +13,7 @@ mod client;
 mod cluster;
 mod commands;
 mod editors;
+mod entries;
 mod configuration;
 mod extras;
 mod folders;

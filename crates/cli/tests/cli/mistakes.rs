@@ -262,28 +262,39 @@ const FORBIDDEN: [&str; 12] = [
 #[test]
 fn each_of_the_broken_files_is_explained() {
     let rows = [KEYS, SOURCES, TYPES, VALUES, SYNTAX].concat();
+    let rows = rows.into_iter().map(|(file, line, texts)| (file.to_owned(), line, texts));
     let commands =
         COMMANDS.iter().map(|(rest, line, texts)| (format!("{COMMAND}{rest}"), *line, *texts));
-    let rows = rows.into_iter().map(|(file, line, texts)| (file.to_owned(), line, texts));
     let mut count = 0;
     for (file, line, texts) in rows.chain(commands) {
         count += 1;
-        let said = said(&file, &["check"]);
-        assert_eq!(said.0, 3, "{file}\n{}", said.1);
-        let said = said.1;
-        let excerpt = format!("\n  {line} | {}\n", file.lines().nth(line - 1).unwrap());
-        for text in texts.iter().copied().chain([&*format!("--> sabir.toml:{line}\n"), &excerpt]) {
-            assert!(said.contains(text), "no {text:?}:\n{file}\n{said}");
-        }
-        assert!(
-            said.contains('^') && said.contains("hint: ") | said.contains("expected"),
-            "{said}"
-        );
-        let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
-        assert_eq!(wrong, None, "{file}\n{said}");
-        assert_eq!(said.matches("error: ").count(), 1, "{file}\n{said}");
+        explained(&file, line, texts);
     }
     assert!(count >= 60, "only {count}");
+}
+
+#[test]
+fn the_consequences_of_a_mistake_are_not_reported() {
+    ALONE.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
+#[test]
+fn an_invalid_value_is_reported_with_its_key() {
+    NAMED.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
+/// Checks that the file has one mistake, and that its message has the texts.
+fn explained(file: &str, line: usize, texts: &[&str]) {
+    let (code, said) = said(file, &["check"]);
+    assert_eq!(code, 3, "{file}\n{said}");
+    let excerpt = format!("\n  {line} | {}\n", file.lines().nth(line - 1).unwrap());
+    for text in texts.iter().copied().chain([&*format!("--> sabir.toml:{line}\n"), &excerpt]) {
+        assert!(said.contains(text), "no {text:?}:\n{file}\n{said}");
+    }
+    assert!(said.contains('^') && said.contains("hint: ") | said.contains("expected"), "{said}");
+    let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
+    assert_eq!(wrong, None, "{file}\n{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{file}\n{said}");
 }
 
 #[test]
@@ -299,6 +310,108 @@ fn all_mistakes_of_a_file_are_reported_in_its_order() {
         (3, &["2", "3", "5", "6", "9", "10", "14", "15", "16", "16"][..]),
         "{said}"
     );
+}
+
+/// A section, and the lines of its mistakes.
+const SEVERAL: &[(&str, &[&str])] = &[
+    (
+        "[[upstream]]\nname = \"a\"\nrun = [\"true\"]\nprefix = \"a b\"\nstart = \"x\"\nscope = \"y\"\n\
+         idle_stop = \"z\"\ntimeout = \"z\"\nconcurrency = 0\ncwd = \"nowhere\"\nenv = { A = 1, B = 2 }",
+        &["4", "5", "6", "7", "8", "9", "10", "11", "11"],
+    ),
+    (
+        "[[articles]]\npath = \".\"\nname = \"a b\"\nsite = \"x\"\nlanguage = \"xx\"\nmax_chars = 1\n\
+         appearance = \"x\"\nnot_found = \"x\"\ncommit = true",
+        &["3", "4", "5", "6", "7", "8", "9"],
+    ),
+    (
+        "[[request]]\nname = \"t\"\nurl = \"https://a.org/\"\nmethod = \"GRAB\"\ntimeout = \"x\"\n\
+         max_answer = \"x\"\nmax_response = \"x\"\nconcurrency = 0\nselect = \"[\"\noutput = \"jsn\"",
+        &["4", "5", "6", "7", "8", "9", "10"],
+    ),
+    (
+        "[[openapi]]\nname = \"t\"\npath = \"nowhere\"\nbase_url = \"x\"\nprefix = \"a b\"\n\
+         methods = [\"GRAB\"]\nmax_tools = 0\nmax_answer = \"x\"\ntimeout = \"x\"\nfiles = \"nowhere\"",
+        &["3", "4", "5", "6", "7", "8", "9", "10"],
+    ),
+    (
+        "[auth]\nissuer = 3\nleeway = \"x\"\n\
+         introspection = { client_id = \"a\", client_secret_env = \"SABIR_UNSET\" }",
+        &["2", "3", "4"],
+    ),
+    ("[[limit]]\nrate = \"x\"\nburst = 0\nper = [\"x\", \"y\"]", &["2", "3", "4", "4"]),
+    (
+        "[[prompt]]\nname = \"p\"\ninput = { a = \"strnig\" }\nmessages = [\n  { role = \"x\", text = \"a\" },\n  \
+         { text = \"{\" },\n  { role = \"user\" },\n]",
+        &["3", "5", "6", "7"],
+    ),
+];
+
+#[test]
+fn all_mistakes_of_a_section_are_reported() {
+    for (file, expected) in SEVERAL {
+        let (_, said) = said(file, &["check"]);
+        let lines: Vec<_> =
+            said.lines().filter_map(|line| line.strip_prefix("  --> sabir.toml:")).collect();
+        assert_eq!(lines, *expected, "{file}\n{said}");
+    }
+}
+
+/// One mistake, whose consequences are not reported.
+const ALONE: &[Row] = &[
+    ("[[upstream]]\nname = \"a\"\nrun = \"npx -y x\"", 3, &["`run = [\"npx\", \"-y\", \"x\"]`"]),
+    ("[[upstream]]\nname = \"a\"\nurl = 3", 3, &["3 of `url`"]),
+    ("[[limit]]\nrate = 10", 2, &["10 of `rate`"]),
+    ("[[prompt]]\nname = \"p\"\ntext = 3", 3, &["3 of `text`"]),
+    ("[[openapi]]\nname = \"p\"\npath = 3", 3, &["3 of `path`"]),
+    ("[[resource]]\nuri = \"a:b\"\ntext = 3", 3, &["3 of `text`"]),
+    ("[[token]]\nname = \"a\"\nenv = 3", 3, &["3 of `env`"]),
+    ("[[prompt]]\nname = \"p\"\nmessages = [{ text = 3 }]", 3, &["3 of `text`"]),
+];
+
+/// Values whose messages name the key.
+const NAMED: &[Row] = &[
+    ("[limits]\ngrace = \"soon\"", 2, &["invalid duration `soon` of `grace` (expected"]),
+    ("[limits]\nmessage_size = \"big\"", 2, &["invalid size `big` of `message_size` (expected"]),
+    ("[http]\nrefusals = \"x\"", 2, &["invalid rate `x` of `refusals` (expected"]),
+    ("[listen]\nhttp = \"nowhere\"", 2, &["invalid address `nowhere` of `http` (expected"]),
+    ("[[openapi]]\nname = \"t\"\nurl = \"x\"", 3, &["invalid URL `x` of `url` (expected"]),
+    (
+        "[[openapi]]\nname = \"t\"\nurl = \"https://a.org\"\nmethods = [\"GRAB\"]",
+        4,
+        &["invalid method `GRAB` of `methods` (expected"],
+    ),
+];
+
+/// A server of a JSON file, and texts that must be in the message.
+const JSON: &[(&str, &str)] = &[
+    (r#""z""#, "server `a`: expected an object, e.g. {"),
+    (
+        r#"{"command":"x","args":"y"}"#,
+        "server `a`: `args`: expected a list of texts, e.g. [\"-y\", \"pkg\"]",
+    ),
+    (r#"{"command":"x","args":[{}]}"#, "server `a`: `args`: expected a list of texts"),
+    (r#"{"command":"x","env":["A"]}"#, "server `a`: `env`: expected an object, e.g. {"),
+    (r#"{"command":7}"#, "server `a`: `command`: expected a text"),
+    (r#"{"url":7}"#, "server `a`: `url`: expected a text"),
+    (r#"{"command":"x","disabled":"y"}"#, "server `a`: `disabled`: expected true or false"),
+];
+
+#[test]
+fn mistakes_of_a_json_file_are_explained() {
+    for (server, expected) in JSON {
+        let folder = folder_with("[import]\npath = \"x.json\"\n");
+        let json = format!("{{\"mcpServers\": {{\n\"a\": {server}}}}}");
+        std::fs::write(folder.path().join("x.json"), json).unwrap();
+        for args in [&["check"][..], &["check", "x.json"]] {
+            let Output { status, stderr, .. } = sabir(folder.path(), args);
+            let said = String::from_utf8(stderr).unwrap();
+            assert_eq!(status.code(), Some(3), "{server}: {said}");
+            assert!(said.contains(expected) && said.contains("x.json:2"), "{server}: {said}");
+            let wrong = FORBIDDEN.iter().find(|word| said.contains(**word));
+            assert_eq!(wrong, None, "{server}: {said}");
+        }
+    }
 }
 
 #[test]
@@ -377,15 +490,39 @@ fn the_line_for_a_client_fits_any_name_and_never_shows_a_token() {
         line.starts_with("  claude mcp add --transport http a-b-c 'http://127.0.0.1:"),
         "{said}"
     );
-    assert!(line.ends_with("/m c' --header \"Authorization: Bearer ${SABIR_TOKEN}\""), "{said}");
+    assert!(line.ends_with("/m c' --header 'Authorization: Bearer ${SABIR_TOKEN}'"), "{said}");
     assert!(!said.contains("hush"));
     let file = "[[token]]\nname = \"ann\"\nenv = \"ANN_TOKEN\"\n";
     let said = first_lines(file, &["serve", "--http", "0"], &[("ANN_TOKEN", "hush")]);
-    assert!(said.contains("Bearer ${ANN_TOKEN}\"") && !said.contains("hush"), "{said}");
+    assert!(said.contains("Bearer ${ANN_TOKEN}'") && !said.contains("hush"), "{said}");
+}
+
+#[test]
+fn the_line_for_a_client_can_be_pasted() {
+    for (name, expected) in [("日本", "sabir"), ("-x", "x"), ("--a b-", "a-b")] {
+        let file = format!("[server]\nname = \"{name}\"\n");
+        let said = first_lines(&file, &["serve", "--http", "0"], &[]);
+        assert!(said.contains(&format!("--transport http {expected} http://")), "{said}");
+    }
+    let said = lines(3, "", &["serve", "--http", "0", "--token", "hush"], &[]);
+    assert!(said.contains("'Authorization: Bearer ${SABIR_TOKEN}'"), "{said}");
+    assert!(said.contains("export SABIR_TOKEN") && !said.contains("hush"), "{said}");
+    let folder = folder_with("");
+    let token = folder.path().join("my token");
+    std::fs::write(&token, "hush\n").unwrap();
+    let args = ["serve", "--http", "0", "--token-file", token.to_str().unwrap()];
+    let said = first_lines("", &args, &[]);
+    let expected = format!("\"Authorization: Bearer $(cat '{}')\"", token.display());
+    assert!(said.contains(&expected) && !said.contains("hush"), "{said}");
 }
 
 /// The first two lines of a server, which is then stopped.
 fn first_lines(file: &str, args: &[&str], env: &[(&str, &str)]) -> String {
+    lines(2, file, args, env)
+}
+
+/// The first lines of a server, which is then stopped.
+fn lines(count: usize, file: &str, args: &[&str], env: &[(&str, &str)]) -> String {
     use std::io::{BufRead as _, BufReader};
     let folder = folder_with(file);
     let mut child = command(folder.path(), args)
@@ -393,7 +530,7 @@ fn first_lines(file: &str, args: &[&str], env: &[(&str, &str)]) -> String {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let said = BufReader::new(child.stderr.take().unwrap()).lines().take(2);
+    let said = BufReader::new(child.stderr.take().unwrap()).lines().take(count);
     let said: Vec<_> = said.map(Result::unwrap).collect();
     child.kill().unwrap();
     child.wait().unwrap();

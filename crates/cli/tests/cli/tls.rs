@@ -151,8 +151,8 @@ fn mistakes_are_reported() {
         ),
         ("[tls]\nacme = \"example.org\"\nacme_ca = \"missing.pem\"\n", "missing.pem: "),
         ("[http]\ntrusted_proxies = [\"10.0.0.0/33\"]\n", "invalid proxy `10.0.0.0/33` (expected"),
-        ("[http]\nrefusals = \"20\"\n", "invalid rate `20` (expected e.g."),
-        ("[http]\nrequests = \"0/s\"\n", "invalid rate `0/s` (expected e.g."),
+        ("[http]\nrefusals = \"20\"\n", "invalid rate `20` of `refusals` (expected e.g."),
+        ("[http]\nrequests = \"0/s\"\n", "invalid rate `0/s` of `requests` (expected e.g."),
     ] {
         let folder = folder_with(text);
         let seen = seen(&sabir(folder.path(), &["check", "sabir.toml"]));

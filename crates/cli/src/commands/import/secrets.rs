@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 /// Parts of names whose values are secrets.
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 14] = [
     "auth",
     "authorization",
+    "bearer",
     "cookie",
     "credential",
     "credentials",
+    "jwt",
     "key",
+    "passphrase",
     "passwd",
     "password",
     "pat",
@@ -21,15 +24,24 @@ const WORDS: [&str; 11] = [
 const PLACES: [&str; 6] = ["file", "path", "dir", "folder", "url", "uri"];
 
 /// The beginnings of the tokens that well-known services issue.
-const PREFIXES: [&str; 14] = [
+const PREFIXES: [&str; 23] = [
     "sk-",
+    "sk_live_",
+    "sk_test_",
+    "sbp_",
+    "SG.",
+    "lin_api_",
+    "figd_",
     "ghp_",
     "gho_",
     "ghs_",
+    "ghu_",
+    "ghr_",
     "github_pat_",
     "glpat-",
     "xoxb-",
     "xoxp-",
+    "xapp-",
     "AKIA",
     "AIza",
     "eyJ",
@@ -48,6 +60,8 @@ pub(super) struct Secrets {
     server: String,
     /// The variables of this server.
     found: Vec<String>,
+    /// The variables of this server for which its client asks.
+    asked: Vec<String>,
 }
 
 impl Secrets {
@@ -55,6 +69,7 @@ impl Secrets {
     pub(super) fn begin(&mut self, server: &str) {
         server.clone_into(&mut self.server);
         self.found.clear();
+        self.asked.clear();
     }
 
     /// The variables that replace secrets of this server.
@@ -62,9 +77,28 @@ impl Secrets {
         &self.found
     }
 
+    /// The variables that replace `${input:…}` of this server.
+    pub(super) fn asked(&self) -> &[String] {
+        &self.asked
+    }
+
+    /// References to variables, as `${NAME}`: clients also write `${env:NAME}`, `${input:name}` and
+    /// `{env:NAME}`.
+    pub(super) fn reference(&mut self, value: &str) -> String {
+        let value = value.replace("${env:", "${").replace("{env:", "${");
+        let Some((before, after)) = value.split_once("${input:") else { return value };
+        let (id, rest) = after.split_once('}').unwrap_or((after, ""));
+        let variable = id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        let written = format!("{before}${{{variable}}}");
+        if !self.asked.contains(&variable) {
+            self.asked.push(variable);
+        }
+        written + &self.reference(rest)
+    }
+
     /// The value of an environment variable.
     pub(super) fn variable(&mut self, name: &str, value: &str) -> String {
-        let value = reference(value);
+        let value = self.reference(value);
         if !is_plain(&value) || !(is_secret_name(name) || is_token(&value)) {
             return self.url(value);
         }
@@ -77,7 +111,7 @@ impl Secrets {
 
     /// The value of a header.
     pub(super) fn header(&mut self, name: &str, value: &str) -> String {
-        let value = reference(value);
+        let value = self.reference(value);
         let (scheme, token) = match value.split_once(' ') {
             Some((scheme, token)) if ["Bearer", "Basic", "token"].contains(&scheme) => {
                 (format!("{scheme} "), token)
@@ -92,7 +126,7 @@ impl Secrets {
 
     /// A word of a command line, after the word `before`.
     pub(super) fn word(&mut self, before: Option<&str>, word: &str) -> String {
-        let word = reference(word);
+        let word = self.reference(word);
         let option = before.filter(|before| before.starts_with('-')).unwrap_or_default();
         let option = option.trim_start_matches('-');
         if !is_plain(&word) {
@@ -180,22 +214,17 @@ fn is_secret_name(name: &str) -> bool {
         let is_word = |word: &&str| part == word || word.len() > 3 && part.ends_with(*word);
         part.ends_with("apikey") || WORDS.iter().any(is_word)
     };
-    !parts.last().is_some_and(|last| PLACES.contains(last)) && parts.iter().any(is_secret)
+    // `pass` may also mean to pass something on, and a shell has its folder in `PWD`.
+    let is_password = |last: &&str| {
+        last.ends_with("pass") || last.ends_with("pwd") && !["pwd", "oldpwd"].contains(&&*lower)
+    };
+    !parts.last().is_some_and(|last| PLACES.contains(last))
+        && (parts.iter().any(is_secret) || parts.last().is_some_and(is_password))
 }
 
 fn is_token(value: &str) -> bool {
     let is_long = value.len() >= LEAST_LENGTH && !value.contains(char::is_whitespace);
     is_long && PREFIXES.iter().any(|prefix| value.starts_with(prefix))
-}
-
-/// References to variables, as `${NAME}`: clients also write `${env:NAME}`, `${input:name}` and
-/// `{env:NAME}`.
-pub(super) fn reference(value: &str) -> String {
-    let value = value.replace("${env:", "${").replace("{env:", "${");
-    let Some((before, after)) = value.split_once("${input:") else { return value };
-    let (id, rest) = after.split_once('}').unwrap_or((after, ""));
-    let variable = id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("{before}${{{variable}}}{}", reference(rest))
 }
 
 #[cfg(test)]
@@ -216,6 +245,10 @@ mod tests {
             (None, "--api-key=hush", "--api-key=${MY_DB_API_KEY}"),
             (None, "--key-file=/etc/key", "--key-file=/etc/key"),
             (None, "--token=${T}", "--token=${T}"),
+            (None, "--pass=hunter2", "--pass=${MY_DB_PASS}"),
+            (None, "--pass-through=all", "--pass-through=all"),
+            (None, "sk_live_0123456789", "${MY_DB_SECRET}"),
+            (None, "SG.0123456789abcdef", "${MY_DB_SECRET}"),
             (None, "GITHUB_TOKEN=hush", "GITHUB_TOKEN=${MY_DB_GITHUB_TOKEN}"),
             (None, "ghp_0123456789abcdef", "${MY_DB_SECRET}"),
             (
@@ -249,5 +282,11 @@ mod tests {
         assert_eq!(secrets.found(), ["OTHER_API_KEY"]);
         assert_eq!(secrets.variable("DATABASE", "pg://a:hush@h/d"), "pg://a:${OTHER_PASSWORD}@h/d");
         assert_eq!(secrets.variable("MODE", "fast"), "fast");
+        for name in ["DB_PASS", "MYSQL_PWD", "PASSPHRASE", "BEARER", "JWT", "DBPASS"] {
+            assert_eq!(secrets.variable(name, "hush"), format!("${{{name}}}"));
+        }
+        for name in ["PWD", "OLDPWD"] {
+            assert_eq!(secrets.variable(name, "/home/me"), "/home/me");
+        }
     }
 }

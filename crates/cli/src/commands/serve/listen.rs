@@ -1,12 +1,14 @@
 //! Listening, and what is printed about it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use sabir::{BindError, HttpServer, HttpSettings};
 use sabir_engine::Engine;
 
 use super::certificates::scheme;
+use crate::commands::secrets::VARIABLE;
 use crate::config;
 use crate::report::{Failure, say};
 use crate::shell;
@@ -20,7 +22,7 @@ pub(super) fn is_open(settings: &HttpSettings) -> bool {
 pub(super) async fn bind(
     engine: &Arc<Engine>,
     settings: HttpSettings,
-    token_env: Option<&str>,
+    token: Option<&TokenOrigin>,
 ) -> Result<HttpServer, Failure> {
     let is_open = is_open(&settings);
     let (endpoint, scheme) = (settings.endpoint.clone(), scheme(&settings));
@@ -47,17 +49,38 @@ pub(super) async fn bind(
         return Ok(server);
     }
     say(&format!("serving `{name}` on {scheme}://{address}{endpoint}"));
-    say(&format!("  {}", client_line(name, scheme, address, &endpoint, token_env)));
+    say(&format!("  {}", client_line(name, scheme, address, &endpoint, token)));
+    if let Some(TokenOrigin::CommandLine) = token {
+        say(&format!("  export {VARIABLE} with this token where the client runs"));
+    }
     Ok(server)
 }
 
-/// The command that adds this server to a client. A token is named by its variable, never shown.
+/// Where the token for HTTP clients comes from.
+pub(super) enum TokenOrigin {
+    CommandLine,
+    File(PathBuf),
+    Variable(String),
+}
+
+impl TokenOrigin {
+    /// The environment variable in which a client finds it.
+    pub(super) fn variable(&self) -> &str {
+        match self {
+            Self::Variable(name) => name,
+            Self::CommandLine | Self::File(_) => VARIABLE,
+        }
+    }
+}
+
+/// The command that adds this server to a client. A token is never shown: the client reads its
+/// variable, or the shell its file.
 fn client_line(
     name: &str,
     scheme: &str,
     mut address: SocketAddr,
     endpoint: &str,
-    token_env: Option<&str>,
+    token: Option<&TokenOrigin>,
 ) -> String {
     if address.ip().is_unspecified() {
         // An address for this machine; for others the user has to write its name.
@@ -68,8 +91,13 @@ fn client_line(
         });
     }
     let url = shell::quoted(&format!("{scheme}://{address}{endpoint}"));
-    let header = match token_env {
-        Some(variable) => format!(" --header \"Authorization: Bearer ${{{variable}}}\""),
+    let header = match token {
+        Some(TokenOrigin::File(path)) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let path = shell::quoted(&path.to_string_lossy());
+            format!(" --header \"Authorization: Bearer $(cat {path})\"")
+        }
+        Some(origin) => format!(" --header 'Authorization: Bearer ${{{}}}'", origin.variable()),
         None => String::new(),
     };
     format!("claude mcp add --transport http {} {url}{header}", config::plain(name))
