@@ -47,11 +47,15 @@ pub enum Hidden {
     Unreadable,
     /// A PDF file, and no program that reads it is installed.
     NoPdfReader,
+    /// Another file has the same id.
+    SameId,
+    /// A link that leads outside the folder, to a hidden file, or nowhere.
+    Link,
 }
 
 impl Hidden {
     /// The letter of each reason in the records of the index.
-    const LETTERS: [(Self, char); 7] = [
+    const LETTERS: [(Self, char); 9] = [
         (Self::Draft, 'd'),
         (Self::Unpublished, 'p'),
         (Self::Status, 's'),
@@ -59,6 +63,8 @@ impl Hidden {
         (Self::Binary, 'b'),
         (Self::Unreadable, 'u'),
         (Self::NoPdfReader, 'r'),
+        (Self::SameId, 'i'),
+        (Self::Link, 'k'),
     ];
 
     pub(crate) fn letter(self) -> char {
@@ -80,6 +86,8 @@ impl std::fmt::Display for Hidden {
             Self::Binary => "being binary",
             Self::Unreadable => "being unreadable",
             Self::NoPdfReader => "missing `pdftotext`",
+            Self::SameId => "having the id of another",
+            Self::Link => "leading outside",
         })
     }
 }
