@@ -134,9 +134,14 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
     let first = |names: &[&str]| {
         matter.named(names).find_map(|field| field.value.text()).map(str::to_owned)
     };
-    let title =
-        first(&["title"]).or_else(|| outline.heading.clone()).unwrap_or_else(|| title_of(path));
+    // Lists have one line for each article.
+    let on_one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = first(&["title"])
+        .map(on_one_line)
+        .or_else(|| outline.heading.clone())
+        .unwrap_or_else(|| title_of(path));
     let description = first(&["description", "summary", "excerpt", "abstract"])
+        .map(on_one_line)
         .or_else(|| outline.paragraph.as_deref().map(|text| shortened(text, DESCRIPTION)));
     let updated = date_field(
         &matter,
