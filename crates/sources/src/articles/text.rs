@@ -116,16 +116,23 @@ pub(super) fn article(article: &Article, offset: usize, max_chars: usize, search
     }
     text.push_str("\n\n");
     text.push_str(content.trim_start_matches(['\n', '\r']));
+    let of = section.as_ref().map_or(summary.size, |section| section.size as u64);
     if let Some(next) = next_offset {
-        let of = section.as_ref().map_or(summary.size, |section| section.size as u64);
         let section =
             section.as_ref().map_or_else(String::new, |it| format!(", section `{}`", it.id));
+        let or = if sections.is_empty() { "" } else { "; or ask for one section" };
         push(
             &mut text,
             format_args!(
-                "\n\n[Cut at {next} of about {of} characters. To go on: slug `{}`{section}, offset {next}; or ask \
-                 for one section.]",
+                "\n\n[Cut at {next} of about {of} characters. To go on: slug `{}`{section}, offset {next}{or}.]",
                 summary.id
+            ),
+        );
+    } else if offset > 0 && content.is_empty() {
+        push(
+            &mut text,
+            format_args!(
+                "[It ends at about {of} characters: there is nothing at offset {offset}.]"
             ),
         );
     }

@@ -182,3 +182,19 @@ async fn an_outline_has_the_titles_that_the_ids_do_not_tell() {
     assert!(read.contains("  - `s1` Why it matters (60"), "{read}");
     assert!(read.contains("  - `how-then` (1"), "{read}");
 }
+
+#[tokio::test]
+async fn a_page_without_sections_is_read_on_by_its_offset() {
+    let home = Home::new(&[
+        ("a.md", &"word ".repeat(200)),
+        ("b.md", &format!("# B\n\n{}", "x ".repeat(400))),
+    ]);
+    let shop = plain(&home);
+    let cut = said(&shop, "get_article", json!({"slug": "a", "max_chars": 300})).await;
+    assert!(cut.contains("To go on: slug `a`, offset") && !cut.contains("one section"), "{cut}");
+    let cut = said(&shop, "get_article", json!({"slug": "b", "max_chars": 300})).await;
+    assert!(cut.ends_with("; or ask for one section.]"), "{cut}");
+    let none = said(&shop, "get_article", json!({"slug": "a", "offset": 5000})).await;
+    let end = "[It ends at about 1000 characters: there is nothing at offset 5000.]";
+    assert!(none.ends_with(&format!("\n\n{end}")), "{none}");
+}
