@@ -20,6 +20,9 @@ const SECTION_TITLE: usize = 100;
 /// The outline takes at most this part of an answer: one third.
 const OUTLINE_SHARE: usize = 3;
 
+/// From this length on, in bytes, an outline that is cut says how to find the other sections.
+const LEAST_FOR_HINT: usize = 300;
+
 /// From this length on, in bytes, a content has its outline above it.
 const LONG: usize = 4000;
 
@@ -167,13 +170,11 @@ fn outline(text: &mut String, sections: &[SectionSummary], most: usize, search: 
         text.push_str(&line);
     }
     if !is_whole {
-        push(
-            text,
-            format_args!(
-                "\n- … ({} sections in all: `{search}` names the one that matches)",
-                sections.len()
-            ),
-        );
+        let how = match most >= LEAST_FOR_HINT {
+            true => format!(": `{search}` names the one that matches"),
+            false => String::new(),
+        };
+        push(text, format_args!("\n- … ({} sections in all{how})", sections.len()));
     }
 }
 

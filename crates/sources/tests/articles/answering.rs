@@ -147,6 +147,11 @@ async fn the_outline_of_a_title_with_many_sections_shows_the_first_of_them() {
             ),
         "{text}"
     );
+    for most in [300, 500, 1000, 5000] {
+        let asked = json!({"slug": "a", "max_chars": most});
+        let few = said(&plain(&home), "get_article", asked).await;
+        assert!(few.len() <= most && few.contains("To go on"), "{most}: {} {few}", few.len());
+    }
     let asked = json!({"slug": "a", "section": "part-x"});
     let told = said(&plain(&home), "get_article", asked).await;
     let more = ", part-48, … 201 in all: a search in the articles names the one that matches)";
