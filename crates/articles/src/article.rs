@@ -127,7 +127,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
         Format::Html => html::markdown(&file),
         _ => file,
     };
-    let (matter, text) = frontmatter::split(&file);
+    let (matter, text) = frontmatter::split(&file, format);
     problems
         .extend(matter.faults.iter().map(|fault| Problem::at(path, fault.line, &fault.message)));
     let outline = Outline::read(text, format);
