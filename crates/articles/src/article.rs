@@ -47,11 +47,15 @@ pub enum Hidden {
     Unreadable,
     /// A PDF file, and no program that reads it is installed.
     NoPdfReader,
+    /// Another file has the same id.
+    SameId,
+    /// A link that leads outside the folder, to a hidden file, or nowhere.
+    Link,
 }
 
 impl Hidden {
     /// The letter of each reason in the records of the index.
-    const LETTERS: [(Self, char); 7] = [
+    const LETTERS: [(Self, char); 9] = [
         (Self::Draft, 'd'),
         (Self::Unpublished, 'p'),
         (Self::Status, 's'),
@@ -59,6 +63,8 @@ impl Hidden {
         (Self::Binary, 'b'),
         (Self::Unreadable, 'u'),
         (Self::NoPdfReader, 'r'),
+        (Self::SameId, 'i'),
+        (Self::Link, 'k'),
     ];
 
     pub(crate) fn letter(self) -> char {
@@ -80,6 +86,8 @@ impl std::fmt::Display for Hidden {
             Self::Binary => "being binary",
             Self::Unreadable => "being unreadable",
             Self::NoPdfReader => "missing `pdftotext`",
+            Self::SameId => "having the id of another",
+            Self::Link => "leading outside",
         })
     }
 }
@@ -119,16 +127,21 @@ pub(crate) fn read(path: &str, bytes: &[u8], statuses: Option<&[String]>) -> Par
         Format::Html => html::markdown(&file),
         _ => file,
     };
-    let (matter, text) = frontmatter::split(&file);
+    let (matter, text) = frontmatter::split(&file, format);
     problems
         .extend(matter.faults.iter().map(|fault| Problem::at(path, fault.line, &fault.message)));
     let outline = Outline::read(text, format);
     let first = |names: &[&str]| {
         matter.named(names).find_map(|field| field.value.text()).map(str::to_owned)
     };
-    let title =
-        first(&["title"]).or_else(|| outline.heading.clone()).unwrap_or_else(|| title_of(path));
+    // Lists have one line for each article.
+    let on_one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = first(&["title"])
+        .map(on_one_line)
+        .or_else(|| outline.heading.clone())
+        .unwrap_or_else(|| title_of(path));
     let description = first(&["description", "summary", "excerpt", "abstract"])
+        .map(on_one_line)
         .or_else(|| outline.paragraph.as_deref().map(|text| shortened(text, DESCRIPTION)));
     let updated = date_field(
         &matter,

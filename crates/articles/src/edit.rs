@@ -86,15 +86,16 @@ pub(crate) enum Edit<'a> {
 }
 
 impl Edit<'_> {
-    fn apply(&self, old: &str) -> Result<String, WriteError> {
+    fn apply(&self, old: &str, path: &str) -> Result<String, WriteError> {
+        let split = |text: &str| split(text, Format::of(path).unwrap_or(Format::Text)).1.len();
         let (Self::Replace(content) | Self::Append(content)) = self;
         if content.trim().is_empty() {
             return Err(WriteError::Empty);
         }
         let end = if content.ends_with('\n') { "" } else { "\n" };
         let above = match self {
-            Self::Replace(_) if split(content).1.len() < content.len() => "",
-            Self::Replace(_) => &old[..old.len() - split(old).1.len()],
+            Self::Replace(_) if split(content) < content.len() => "",
+            Self::Replace(_) => &old[..old.len() - split(old)],
             Self::Append(_) => old,
         };
         let separator = if above.is_empty() || above.ends_with('\n') { "" } else { "\n" };
@@ -136,7 +137,7 @@ pub(crate) fn path_of(name: &str, extension: &str) -> Result<String, WriteError>
 impl Folder {
     /// Creates a file that does not exist.
     pub(crate) fn create(&self, path: &str, content: &str) -> Result<u64, WriteError> {
-        let content = Edit::Replace(content).apply("")?;
+        let content = Edit::Replace(content).apply("", path)?;
         self.locked(path, |root| {
             self.check_place(root, path)?;
             let placed = put(root, path, content.as_bytes(), None);
@@ -159,7 +160,7 @@ impl Folder {
             let text = String::from_utf8(old).map_err(|_| {
                 refused(path, io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
             })?;
-            let new = edit.apply(&text)?;
+            let new = edit.apply(&text, path)?;
             if new == text {
                 return Ok((hash, false));
             }

@@ -14,6 +14,7 @@ use std::time::UNIX_EPOCH;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, File, Metadata, MetadataExt as _};
 
+use crate::article::Hidden;
 use crate::format::{Format, media_type};
 use crate::ignored::{self, IgnoreFile, Rules};
 use crate::problem::Problem;
@@ -47,6 +48,9 @@ impl Stamp {
         Self { size: metadata.len(), mtime }
     }
 }
+
+/// The start of the problem of a link that is not followed.
+pub(crate) const LOST_LINK: &str = "not served: the link leads";
 
 /// A file that may be an article.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -389,7 +393,7 @@ impl Walk<'_> {
         let root = self.root;
         let Ok(target) = root.canonicalize(path) else {
             if root.symlink_metadata(path).is_ok() {
-                self.problem(path, "not served: the link leads outside the folder, or nowhere");
+                self.lost_link(path, "outside the folder, or nowhere");
             }
             return;
         };
@@ -397,7 +401,7 @@ impl Walk<'_> {
         let target: PathBuf =
             target.components().filter(|part| *part != Component::CurDir).collect();
         if target.iter().any(|part| part.to_str().is_none_or(is_hidden)) {
-            return self.problem(path, "not served: the link leads to a hidden file");
+            return self.lost_link(path, "to a hidden file");
         }
         match root.metadata(&target) {
             Ok(metadata) if metadata.is_file() => self.file(path, &metadata, true),
@@ -420,6 +424,11 @@ impl Walk<'_> {
         if media_type(path).is_some() {
             self.scan.files.push(path.into());
         }
+    }
+
+    fn lost_link(&mut self, path: &str, to: &str) {
+        tracing::debug!(file = path, reason = %Hidden::Link, "not served");
+        self.problem(path, format!("{LOST_LINK} {to}"));
     }
 
     fn problem(&mut self, path: &str, message: impl Into<String>) {

@@ -1,14 +1,17 @@
 //! Finds and parses the frontmatter of a file.
 //!
-//! It is YAML between `---` lines or TOML between `+++` lines. An invalid frontmatter is read as far as
+//! It is YAML between `---` lines, TOML between `+++` lines, or an object of JSON. An invalid frontmatter is read as far as
 //! possible, and its faults are reported with their lines; a fence that is never closed ends at the
 //! first line that cannot belong to it. `article` interprets the fields.
 
 use toml::de::DeTable;
 use toml::de::DeValue;
 
+use crate::format::Format;
 use crate::value::{Field, Value};
 use crate::yaml::{self, Fault};
+
+mod json; // frontmatter in JSON
 
 /// The largest frontmatter in bytes. A closing fence further down is not considered.
 const LARGEST: usize = 64 * 1024;
@@ -47,7 +50,11 @@ enum Language {
 }
 
 /// Splits a file into its frontmatter and its text.
-pub(crate) fn split(file: &str) -> (Frontmatter, &str) {
+pub(crate) fn split(file: &str, format: Format) -> (Frontmatter, &str) {
+    // A text file may be JSON itself.
+    if let Some(found) = json::split(file).filter(|_| format != Format::Text) {
+        return found;
+    }
     let start = file.len() - file.trim_start_matches([' ', '\t', '\r', '\n']).len();
     let lines_above = file[..start].bytes().filter(|&b| b == b'\n').count();
     let Some((language, opening)) = opening_fence(&file[start..]) else {
@@ -221,7 +228,7 @@ mod tests {
 
     /// Fields as `line:key=text`, then `!line` for each fault; and the text below.
     fn check(file: &str, fields: &str, body: &str) {
-        let (matter, rest) = split(file);
+        let (matter, rest) = split(file, Format::Markdown);
         let shown = matter
             .fields
             .iter()
@@ -289,7 +296,8 @@ mod tests {
 
     #[test]
     fn invalid_toml_keeps_its_other_lines() {
-        let (matter, body) = split("+++\ntitle = \"T\"\nbad = \nstatus = \"Draft\"\n+++\nText");
+        let (matter, body) =
+            split("+++\ntitle = \"T\"\nbad = \nstatus = \"Draft\"\n+++\nText", Format::Markdown);
         assert!(matter.named(&["title"]).next().is_some());
         assert!(matter.named(&["status"]).next().is_some());
         assert_eq!(matter.faults[0].line, 3);
@@ -310,23 +318,26 @@ mod tests {
         );
         check("---\ntitle: T\ntags:\n  - a", "2:title=T 3:tags=a !1", "");
         check("+++\ntitle = \"T\"\n\nText", "2:title=T !1", "\nText");
-        let (matter, _) = split("---\ntitle: T\n");
+        let (matter, _) = split("---\ntitle: T\n", Format::Markdown);
         assert!(matter.unclosed);
     }
 
     #[test]
     fn a_fence_far_below_is_not_the_closing_one() {
         let filler = "x".repeat(LARGEST);
-        let (matter, _) = split(&format!("---\ntitle: T\n\n{filler}\n\n---\n"));
+        let (matter, _) = split(&format!("---\ntitle: T\n\n{filler}\n\n---\n"), Format::Markdown);
         assert!(matter.unclosed);
-        let (matter, _) = split(&format!("---\ntitle: {}\n---\n", "x".repeat(LARGEST - 20)));
+        let (matter, _) =
+            split(&format!("---\ntitle: {}\n---\n", "x".repeat(LARGEST - 20)), Format::Markdown);
         assert!(!matter.unclosed && matter.faults.is_empty());
     }
 
     #[test]
     fn names_match_in_every_spelling_and_the_first_name_wins() {
-        let (matter, _) =
-            split("---\ndate: 1\nLast-Updated: 2\nlast_updated: 3\nlastUpdated: 4\n---\n");
+        let (matter, _) = split(
+            "---\ndate: 1\nLast-Updated: 2\nlast_updated: 3\nlastUpdated: 4\n---\n",
+            Format::Markdown,
+        );
         let found: Vec<_> =
             matter.named(&["lastupdated", "date"]).filter_map(|f| f.value.text()).collect();
         assert_eq!(found, ["2", "3", "4", "1"]);

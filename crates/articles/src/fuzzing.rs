@@ -7,7 +7,7 @@ use crate::sections::Outline;
 /// Any text has a frontmatter and a rest, and the lines that are reported exist.
 pub fn frontmatter(bytes: &[u8]) {
     let file = String::from_utf8_lossy(bytes);
-    let (matter, text) = split(&file);
+    let (matter, text) = split(&file, Format::Markdown);
     assert!(file.ends_with(text), "the text is not what follows the frontmatter");
     // A carriage return alone ends a line in YAML, too.
     let last = file.replace("\r\n", "\n").split(['\n', '\r']).count();
@@ -20,7 +20,9 @@ pub fn frontmatter(bytes: &[u8]) {
 /// Any text has an outline: sections in their order, inside the text, and each with its own id.
 pub fn sections(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    for format in [Format::Markdown, Format::Mdx, Format::Text] {
+    let formats =
+        [Format::Markdown, Format::Mdx, Format::Text, Format::ReStructured, Format::AsciiDoc];
+    for format in formats {
         let outline = Outline::read(&text, format);
         let mut ids = std::collections::HashSet::new();
         let mut start = 0;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tantivy::IndexWriter;
 
+use crate::article::Hidden;
 use crate::context::Context;
 use crate::events::{Changes, Event, Events};
 use crate::files::Files;
@@ -145,6 +146,9 @@ impl<'a> Indexer<'a> {
         let many = !difference.is_empty();
         if many {
             self.build(difference, !known.files().is_empty())?;
+        }
+        for problem in self.context.shared.snapshot().listing.shadowed() {
+            tracing::debug!(file = problem.file, reason = %Hidden::SameId, "not served");
         }
         if !self.context.events.is_stopped() {
             self.context.report_progress();

@@ -23,6 +23,9 @@ use crate::words::{MARK, PASSAGE, Splitter};
 /// The id and title of the text above the first heading.
 const INTRO: (&str, &str) = ("intro", "Introduction");
 
+/// What begins a note in the Markdown of site generators.
+const ADMONITIONS: [&str; 4] = [":::", "!!! ", "??? ", "???+ "];
+
 /// The limit of links of an article that are kept for backlinks. Further ones are not.
 const MOST_LINKS: usize = 1000;
 
@@ -226,7 +229,8 @@ impl<'a> Reader<'a> {
             Tag::Paragraph if self.depth == 0 => {
                 let source = &self.text[range];
                 self.skipping = self.format == Format::Mdx
-                    && (source.starts_with("import ") || source.starts_with("export "));
+                    && (["import ", "export "].iter().any(|word| source.starts_with(word))
+                        || (source.starts_with("{/*") && source.trim_end().ends_with("*/}")));
                 let is_text = !self.skipping && !is_directive(source, self.format);
                 if self.outline.paragraph.is_none() && is_text {
                     self.paragraph = Some(String::new());
@@ -400,7 +404,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a paragraph is a directive of a site generator: `:toc:`, `.. toctree::`, `include::x[]`.
+/// Whether a paragraph is a directive of a site generator: `:::note`, `!!! note`, `:toc:`, `.. toctree::`,
+/// `include::x[]`.
 fn is_directive(paragraph: &str, format: Format) -> bool {
     let is_field = |line: &str| {
         line.trim().strip_prefix(':').is_some_and(|rest| rest.trim_start_matches('!').contains(':'))
@@ -408,7 +413,7 @@ fn is_directive(paragraph: &str, format: Format) -> bool {
     match format {
         Format::AsciiDoc => paragraph.lines().all(|line| is_field(line) || is_block_macro(line)),
         Format::ReStructured => paragraph.starts_with(".. ") || paragraph.lines().all(is_field),
-        _ => false,
+        _ => ADMONITIONS.iter().any(|mark| paragraph.starts_with(mark)),
     }
 }
 

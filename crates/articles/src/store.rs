@@ -19,11 +19,10 @@ use crate::article::{Hidden, shortened};
 use crate::context::Context;
 use crate::events::{self, EventSender};
 use crate::files::path_in;
-use crate::folder::Folder;
+use crate::folder::{Folder, LOST_LINK};
 use crate::format::media_type;
 use crate::ignored::Rules;
 use crate::index::damaged;
-use crate::listing::Listing;
 use crate::problem::Problem;
 use crate::results::{
     Article, Change, Completion, File, Hit, Indexing, List, Search, StoreError, Summary,
@@ -298,7 +297,7 @@ impl Store {
         Figures {
             articles: snapshot.listing.articles().len(),
             files: snapshot.listing.files().len(),
-            hidden: hidden(&snapshot.listing),
+            hidden: hidden(&snapshot),
             ignored: snapshot.ignored,
             files_read: self.shared.files_read.load(Ordering::Relaxed),
             on_disk: self.shared.on_disk.load(Ordering::Relaxed),
@@ -343,9 +342,13 @@ impl Drop for Store {
     }
 }
 
-fn hidden(listing: &Listing) -> BTreeMap<Hidden, usize> {
+fn hidden(snapshot: &Snapshot) -> BTreeMap<Hidden, usize> {
+    let Snapshot { listing, problems, .. } = snapshot;
+    let of_files = listing.files().iter().filter_map(|entry| entry.hidden);
+    let of_ids = listing.shadowed().iter().map(|_| Hidden::SameId);
+    let of_links = problems.iter().filter(|problem| problem.message.starts_with(LOST_LINK));
     let mut reasons = BTreeMap::new();
-    for reason in listing.files().iter().filter_map(|entry| entry.hidden) {
+    for reason in of_files.chain(of_ids).chain(of_links.map(|_| Hidden::Link)) {
         *reasons.entry(reason).or_default() += 1;
     }
     reasons

@@ -52,6 +52,15 @@ fn missing_fields_are_taken_from_the_text_and_the_file_name() {
 }
 
 #[test]
+fn a_title_and_a_description_have_one_line() {
+    let file = "---\ntitle: |\n  Two\n  lines\ndescription: \"One\\n\\n- two\"\n---\nText\n";
+    let article = reading("a.md", file);
+    assert_eq!(article.title, "Two lines");
+    assert_eq!(article.description.as_deref(), Some("One - two"));
+    assert_eq!(reading("a.md", "Two\nlines\n===\n").title, "Two lines");
+}
+
+#[test]
 fn only_allowed_statuses_are_visible() {
     for matter in [
         "status: Live",

@@ -178,6 +178,21 @@ fn title_and_description_come_from_the_text() {
 }
 
 #[test]
+fn the_syntax_of_site_generators_is_no_description() {
+    for text in [
+        "{/* a comment\nof two lines */}\n\nText.\n",
+        ":::note\n\nText.\n\n:::\n",
+        ":::tip Heading\nInside.\n:::\n\nText.\n",
+        "!!! note \"Heading\"\n    Inside.\n\nText.\n",
+        "???+ warning\n    Inside.\n\nText.\n",
+    ] {
+        let outline = Outline::read(text, Format::Mdx);
+        assert_eq!(outline.paragraph.as_deref(), Some("Text."), "{text}");
+        assert!(!outline.plain.contains("comment"), "{}", outline.plain);
+    }
+}
+
+#[test]
 fn a_heading_in_html_is_a_title() {
     for (text, title) in [
         ("<h1>Zappy</h1>\n\n# Install\n", Some("Zappy")),

@@ -288,6 +288,18 @@ fn a_status_hides_nothing_unless_statuses_are_set() {
 }
 
 #[test]
+fn every_file_that_is_not_served_is_counted() {
+    let home =
+        Home::new(&[("c/same.md", "# A\n"), ("c/same.html", "<h1>B</h1>"), ("c/b.md", "# B\n")]);
+    std::os::unix::fs::symlink("/etc/hosts", home.path("hosts.md")).unwrap();
+    std::os::unix::fs::symlink("nowhere.md", home.path("c/broken.md")).unwrap();
+    let hidden = home.store().figures().hidden;
+    let shown: Vec<String> =
+        hidden.iter().map(|(reason, count)| format!("{count} by {reason}")).collect();
+    assert_eq!(shown, ["1 by having the id of another", "2 by leading outside"]);
+}
+
+#[test]
 fn other_formats_are_read() {
     let notebook = r##"{"cells": [{"cell_type": "markdown", "source": ["# Walrus notebook\n"]}]}"##;
     let home = Home::new(&[

@@ -20,6 +20,9 @@ const SECTION_TITLE: usize = 100;
 /// The outline takes at most this part of an answer: one third.
 const OUTLINE_SHARE: usize = 3;
 
+/// From this length on, in bytes, an outline that is cut says how to find the other sections.
+const LEAST_FOR_HINT: usize = 300;
+
 /// From this length on, in bytes, a content has its outline above it.
 const LONG: usize = 4000;
 
@@ -116,16 +119,23 @@ pub(super) fn article(article: &Article, offset: usize, max_chars: usize, search
     }
     text.push_str("\n\n");
     text.push_str(content.trim_start_matches(['\n', '\r']));
+    let of = section.as_ref().map_or(summary.size, |section| section.size as u64);
     if let Some(next) = next_offset {
-        let of = section.as_ref().map_or(summary.size, |section| section.size as u64);
         let section =
             section.as_ref().map_or_else(String::new, |it| format!(", section `{}`", it.id));
+        let or = if sections.is_empty() { "" } else { "; or ask for one section" };
         push(
             &mut text,
             format_args!(
-                "\n\n[Cut at {next} of about {of} characters. To go on: slug `{}`{section}, offset {next}; or ask \
-                 for one section.]",
+                "\n\n[Cut at {next} of about {of} characters. To go on: slug `{}`{section}, offset {next}{or}.]",
                 summary.id
+            ),
+        );
+    } else if offset > 0 && content.is_empty() {
+        push(
+            &mut text,
+            format_args!(
+                "[It ends at about {of} characters: there is nothing at offset {offset}.]"
             ),
         );
     }
@@ -160,13 +170,11 @@ fn outline(text: &mut String, sections: &[SectionSummary], most: usize, search: 
         text.push_str(&line);
     }
     if !is_whole {
-        push(
-            text,
-            format_args!(
-                "\n- … ({} sections in all: `{search}` names the one that matches)",
-                sections.len()
-            ),
-        );
+        let how = match most >= LEAST_FOR_HINT {
+            true => format!(": `{search}` names the one that matches"),
+            false => String::new(),
+        };
+        push(text, format_args!("\n- … ({} sections in all{how})", sections.len()));
     }
 }
 

@@ -147,6 +147,11 @@ async fn the_outline_of_a_title_with_many_sections_shows_the_first_of_them() {
             ),
         "{text}"
     );
+    for most in [300, 500, 1000, 5000] {
+        let asked = json!({"slug": "a", "max_chars": most});
+        let few = said(&plain(&home), "get_article", asked).await;
+        assert!(few.len() <= most && few.contains("To go on"), "{most}: {} {few}", few.len());
+    }
     let asked = json!({"slug": "a", "section": "part-x"});
     let told = said(&plain(&home), "get_article", asked).await;
     let more = ", part-48, … 201 in all: a search in the articles names the one that matches)";
@@ -181,4 +186,20 @@ async fn an_outline_has_the_titles_that_the_ids_do_not_tell() {
     let read = said(&plain(&home), "get_article", json!({"slug": "a"})).await;
     assert!(read.contains("  - `s1` Why it matters (60"), "{read}");
     assert!(read.contains("  - `how-then` (1"), "{read}");
+}
+
+#[tokio::test]
+async fn a_page_without_sections_is_read_on_by_its_offset() {
+    let home = Home::new(&[
+        ("a.md", &"word ".repeat(200)),
+        ("b.md", &format!("# B\n\n{}", "x ".repeat(400))),
+    ]);
+    let shop = plain(&home);
+    let cut = said(&shop, "get_article", json!({"slug": "a", "max_chars": 300})).await;
+    assert!(cut.contains("To go on: slug `a`, offset") && !cut.contains("one section"), "{cut}");
+    let cut = said(&shop, "get_article", json!({"slug": "b", "max_chars": 300})).await;
+    assert!(cut.ends_with("; or ask for one section.]"), "{cut}");
+    let none = said(&shop, "get_article", json!({"slug": "a", "offset": 5000})).await;
+    let end = "[It ends at about 1000 characters: there is nothing at offset 5000.]";
+    assert!(none.ends_with(&format!("\n\n{end}")), "{none}");
 }
