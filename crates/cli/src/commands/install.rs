@@ -1,6 +1,6 @@
 //! `sabir install` and `sabir uninstall`: put Sabir into a client, and take it out again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::ValueEnum as _;
@@ -133,9 +133,14 @@ fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, S
 fn list(places: &Places) -> Result<(), Failure> {
     let mut found = false;
     for (client, scope, path) in files(places) {
-        let file = ConfigFile::read(client, path)?;
-        let mut servers = file.servers().unwrap_or_default();
-        servers.extend(places.local_servers(&file, scope));
+        let (file, servers) = match servers_of(client, scope, path, places) {
+            Ok(read) => read,
+            // One broken file does not keep the others from being read.
+            Err(failure) => {
+                say(&format!("skipped {failure}"));
+                continue;
+            }
+        };
         for server in servers {
             let line = match server.url() {
                 Some(url) => format!("{url} (may not be Sabir)"),
@@ -162,10 +167,21 @@ fn list(places: &Places) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files of all clients, whether they exist or not.
-pub(super) fn files(
+/// A file and its servers, with those of the local scope.
+pub(super) fn servers_of(
+    client: Client,
+    scope: Scope,
+    path: PathBuf,
     places: &Places,
-) -> impl Iterator<Item = (Client, Scope, std::path::PathBuf)> + '_ {
+) -> Result<(ConfigFile, Vec<Server>), Failure> {
+    let file = ConfigFile::read(client, path)?;
+    let mut servers = file.servers()?;
+    servers.extend(places.local_servers(&file, scope));
+    Ok((file, servers))
+}
+
+/// The files of all clients, whether they exist or not.
+pub(super) fn files(places: &Places) -> impl Iterator<Item = (Client, Scope, PathBuf)> + '_ {
     Client::value_variants().iter().flat_map(move |client| {
         let user = client.file(Scope::User, places);
         // In the home folder, the file of the project may be that of the user.
@@ -227,7 +243,7 @@ impl Target {
         let path = Path::new(target.unwrap_or("."));
         let settings = config::read(Some(path), false)?;
         let name = name.map_or_else(|| config::plain(&settings.engine.server.name), str::to_owned);
-        let path = std::path::absolute(path)?.components().collect::<std::path::PathBuf>();
+        let path = std::path::absolute(path)?.components().collect::<PathBuf>();
         let path = path.to_str().ok_or_else(|| {
             Failure::new(format!("{} is not UTF-8, which clients expect", path.display()))
         })?;

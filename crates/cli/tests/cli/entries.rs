@@ -113,6 +113,18 @@ fn urls_and_the_local_scope_are_listed_and_removed() {
 }
 
 #[test]
+fn a_file_that_is_not_utf_8_is_skipped() {
+    let home = Home::new(r#"{"mcpServers":{"a":{"command":"aa"}}}"#);
+    home.write(".gemini/settings.json", b"{\"x\":\"\xff\"}");
+    home.run(&["install", "cursor", "notes"]);
+    for (args, expected) in [(&["install", "--list"][..], "notes: "), (&["import"], "\"aa\"")] {
+        let said = home.run(args);
+        assert!(said.starts_with("exit 0") && said.contains(expected), "{said}");
+        assert!(said.contains("skipped ") && said.contains("settings.json"), "{said}");
+    }
+}
+
+#[test]
 fn an_import_says_what_it_changes() {
     let home = Home::new(
         r#"{"mcpServers":{
