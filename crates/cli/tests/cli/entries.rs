@@ -1,6 +1,7 @@
 //! The entries that `install` writes and finds, and what `import` makes of those of others.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -122,6 +123,18 @@ fn a_file_that_is_not_utf_8_is_skipped() {
         assert!(said.starts_with("exit 0") && said.contains(expected), "{said}");
         assert!(said.contains("skipped ") && said.contains("settings.json"), "{said}");
     }
+}
+
+#[test]
+fn a_link_whose_target_is_missing_stays_a_link() {
+    let home = Home::new("{}");
+    let target = home.folder.path().join("dotfiles/mcp.json");
+    fs::remove_file(&home.cursor).unwrap();
+    symlink("../dotfiles/mcp.json", &home.cursor).unwrap();
+    let said = home.run(&["install", "cursor", "notes"]);
+    assert!(said.contains("added `notes`"), "{said}");
+    assert!(fs::symlink_metadata(&home.cursor).unwrap().is_symlink());
+    assert!(fs::read_to_string(&target).unwrap().contains("--stdio"));
 }
 
 #[test]
