@@ -138,6 +138,16 @@ fn a_link_whose_target_is_missing_stays_a_link() {
 }
 
 #[test]
+fn a_key_that_is_written_twice_is_refused() {
+    let text = r#"{"mcpServers":{},"mcpServers":{"a":{"command":"a"}}}"#;
+    let home = Home::new(text);
+    let said = home.run(&["install", "cursor", "notes"]);
+    assert!(said.starts_with("exit 1"), "{said}");
+    assert!(said.contains("`mcpServers` or `notes` is written twice"), "{said}");
+    assert_eq!(home.read(), text);
+}
+
+#[test]
 fn an_import_says_what_it_changes() {
     let home = Home::new(
         r#"{"mcpServers":{
