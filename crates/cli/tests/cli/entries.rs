@@ -148,6 +148,31 @@ fn a_key_that_is_written_twice_is_refused() {
 }
 
 #[test]
+fn arguments_that_clients_cannot_use_are_refused() {
+    let home = Home::new("{}");
+    for (args, expected) in [
+        (&["https://h/mcp", "--token-env", "bad name"][..], "expected the name of a variable"),
+        (&["notes", "--name", ""], "expected a name such as notes"),
+        (&["https://user:hush@h/mcp"], "a password in the URL"),
+        (&["ws://h/mcp"], "`ws://` is not supported"),
+    ] {
+        let said = home.run(&[&["install", "cursor"], args].concat());
+        assert!(said.contains(expected) && !said.starts_with("exit 0"), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+        assert_eq!(home.read(), "{}", "{args:?}");
+    }
+    let printed = home.run(&["install", "cursor", "http://[::1]:7331/mcp", "--print"]);
+    assert!(printed.contains("\"1\": {"), "{printed}");
+    let printed = home.run(&["install", "cursor", "HTTPS://wiki/mcp", "--print"]);
+    assert!(printed.contains("\"wiki\": {") && printed.contains("HTTPS://wiki/mcp"), "{printed}");
+    let printed = home.run(&["install", "cursor", "notes/../notes", "--print"]);
+    assert!(printed.contains("/notes\"") && !printed.contains(".."), "{printed}");
+    home.write("日本/a.md", "# A\n");
+    let printed = home.run(&["install", "cursor", "日本", "--print"]);
+    assert!(printed.contains("\"sabir\": {"), "{printed}");
+}
+
+#[test]
 fn an_import_says_what_it_changes() {
     let home = Home::new(
         r#"{"mcpServers":{
