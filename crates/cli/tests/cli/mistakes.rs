@@ -287,6 +287,11 @@ fn the_sections_of_other_tools_are_known() {
     SECTIONS.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
 }
 
+#[test]
+fn the_words_of_the_parser_are_replaced() {
+    PARSER.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
 /// Checks that the file has one mistake, and that its message has the texts.
 fn explained(file: &str, line: usize, texts: &[&str]) {
     let (code, said) = said(file, &["check"]);
@@ -397,6 +402,17 @@ const SECTIONS: &[Row] = &[
     ("[mcp]\nx = 1", 1, &["did you mean `[[upstream]]`?"]),
     ("[servers.a]\nx = 1", 1, &["did you mean `[[upstream]]`?"]),
     ("[xyzzy]\nx = 1", 1, &["`sabir init` writes a file with all sections"]),
+];
+
+/// Text that the parser does not explain.
+const PARSER: &[Row] = &[
+    (
+        "[[articles]]\npath = \"C:\\temp\\users\"",
+        2,
+        &["a backslash in double quotes", "`path = 'C:\\temp\\users'`"],
+    ),
+    ("[server]\nname = “notes”", 2, &["curly quotes", "`name = \"notes\"`"]),
+    ("[server]\nname = \"x\"\nname = \"y\"", 3, &["duplicate key `name`"]),
 ];
 
 /// A server of a JSON file, and texts that must be in the message.
