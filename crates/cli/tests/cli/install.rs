@@ -335,7 +335,12 @@ fn completions_and_the_manual_are_printed() {
         let printed = seen(&at_home(home.path(), home.path(), &["completions", shell]));
         assert!(printed.contains("claude-desktop") && printed.contains("uninstall"), "{printed}");
     }
-    assert!(seen(&at_home(home.path(), home.path(), &["man"])).contains(".TH sabir 1"));
+    let manual = seen(&at_home(home.path(), home.path(), &["man"]));
+    assert!(manual.contains(".TH sabir 1"), "{manual}");
+    assert!(!manual.contains("sabir\\-serve(1)"), "{manual}");
+    for text in ["allow\\-public", "token\\-env", ".SS \"sabir cluster status\""] {
+        assert!(manual.contains(text), "no {text}: {manual}");
+    }
 }
 
 #[test]
