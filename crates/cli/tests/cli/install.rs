@@ -344,6 +344,17 @@ fn completions_and_the_manual_are_printed() {
 }
 
 #[test]
+fn the_help_fits_the_terminal() {
+    let home = TempDir::new().unwrap();
+    for args in [&["--help"][..], &["serve", "--help"], &["install", "--help"]] {
+        let output = command(home.path(), args).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let long: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty() && help.contains("--help"), "{long:#?}");
+    }
+}
+
+#[test]
 fn bash_completes_the_tools_of_a_target() {
     let folder = folder_with(
         "[[command]]\nname = \"first\"\nrun = [\"true\"]\n[[command]]\nname = \"second\"\nrun = [\"true\"]\n",
