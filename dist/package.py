@@ -29,6 +29,7 @@ PACKAGE = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package
 VERSION, REPOSITORY = PACKAGE["version"], PACKAGE["repository"]
 ABOUT = "Serve what you have to every MCP client"
 OWNER = REPOSITORY.split("/")[3]
+LICENSE = (ROOT / "LICENSE").read_bytes()
 SERVER_NAME = f"io.github.{OWNER}/sabir"
 # The name of the architecture in each world.
 ARCH = {
@@ -140,11 +141,13 @@ def npm(out: Path, arch: str, binary: bytes) -> list[Path]:
             ("package/package.json", text(starter), 0o644),
             ("package/bin/sabir.js", script.encode(), 0o755),
             ("package/README.md", readme, 0o644),
+            ("package/LICENSE", LICENSE, 0o644),
         ])),
         packed(out / f"npm-sabir-linux-{node}-{VERSION}.tgz", tar_of([
             ("package/package.json", text(native), 0o644),
             ("package/bin/sabir", binary, 0o755),
             ("package/README.md", readme, 0o644),
+            ("package/LICENSE", LICENSE, 0o644),
         ])),
     ]
 
@@ -157,13 +160,14 @@ def wheel(out: Path, arch: str, binary: bytes) -> Path:
     info = f"sabir-{VERSION}.dist-info"
     metadata = (
         f"Metadata-Version: 2.4\nName: sabir\nVersion: {VERSION}\nSummary: {ABOUT}\n"
-        f"License-Expression: MIT\nRequires-Python: >=3.8\nProject-URL: Repository, {REPOSITORY}\n"
+        f"License-Expression: MIT\nLicense-File: LICENSE\nRequires-Python: >=3.8\nProject-URL: Repository, {REPOSITORY}\n"
         f"Description-Content-Type: text/markdown\n\n{ABOUT}. See {REPOSITORY}.\n\n"
         f"<!-- mcp-name: {SERVER_NAME} -->\n"
     )
     about = "Wheel-Version: 1.0\nGenerator: sabir dist\nRoot-Is-Purelib: false\n"
     files = [
         (f"sabir-{VERSION}.data/scripts/sabir", binary, 0o755),
+        (f"{info}/licenses/LICENSE", LICENSE, 0o644),
         (f"{info}/METADATA", metadata.encode(), 0o644),
         (f"{info}/WHEEL", (about + "".join(f"Tag: {tag}\n" for tag in tags)).encode(), 0o644),
     ]
@@ -183,7 +187,7 @@ def deb(out: Path, arch: str, binary: bytes, texts: dict[str, bytes]) -> Path:
         "usr/share/bash-completion/completions/sabir": (texts["completions/sabir.bash"], 0o644),
         "usr/share/zsh/vendor-completions/_sabir": (texts["completions/_sabir"], 0o644),
         "usr/share/fish/vendor_completions.d/sabir.fish": (texts["completions/sabir.fish"], 0o644),
-        "usr/share/doc/sabir/copyright": ((ROOT / "LICENSE").read_bytes(), 0o644),
+        "usr/share/doc/sabir/copyright": (LICENSE, 0o644),
     }
     size = sum(len(content) for content, _ in files.values()) // 1024
     control = (
@@ -241,12 +245,13 @@ def mcpb(out: Path, arch: str, binary: bytes) -> Path:
     return zip_of(out / f"sabir-{VERSION}-linux-{ARCH[arch]['node']}.mcpb", [
         ("manifest.json", (json.dumps(manifest, indent=2) + "\n").encode(), 0o644),
         ("server/sabir", binary, 0o755),
+        ("LICENSE", LICENSE, 0o644),
     ])
 
 
 def oci(out: Path, arch: str, binary: bytes) -> Path:
     """An image as `FROM scratch` would make it (see dist/Dockerfile), without a daemon."""
-    layer = tar_of([("sabir", binary, 0o755)])
+    layer = tar_of([("sabir", binary, 0o755), ("LICENSE", LICENSE, 0o644)])
     compressed = gzip.compress(layer, 9, mtime=EPOCH)
     sha = lambda content: "sha256:" + hashlib.sha256(content).hexdigest()
     blob = lambda content, kind: {"mediaType": kind, "digest": sha(content), "size": len(content)}
@@ -257,6 +262,7 @@ def oci(out: Path, arch: str, binary: bytes) -> Path:
             "Entrypoint": ["/sabir"], "Cmd": ["serve", "/data", "--stdio"], "User": "65534:65534",
             "Labels": {
                 "io.modelcontextprotocol.server.name": SERVER_NAME,
+                "org.opencontainers.image.licenses": "MIT",
                 "org.opencontainers.image.source": REPOSITORY,
                 "org.opencontainers.image.version": VERSION,
             },

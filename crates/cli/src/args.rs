@@ -286,11 +286,11 @@ pub(crate) struct Install {
     pub(crate) scope: Scope,
 
     /// The name of the server in the client [default: its own]
-    #[arg(long)]
+    #[arg(long, value_parser = entry_name)]
     pub(crate) name: Option<String>,
 
     /// An environment variable of the client with the bearer token for the URL
-    #[arg(long, value_name = "VARIABLE")]
+    #[arg(long, value_name = "VARIABLE", value_parser = variable)]
     pub(crate) token_env: Option<String>,
 
     /// Replace another server of the same name
@@ -443,4 +443,21 @@ pub(crate) struct OpenApi {
     /// Print JSON, with the full definitions
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The name of an entry, which may become an argument of the client's own command.
+fn entry_name(name: &str) -> Result<String, String> {
+    match name.is_empty() || name.starts_with('-') || name.chars().any(char::is_control) {
+        true => Err("expected a name such as notes".to_owned()),
+        false => Ok(name.to_owned()),
+    }
+}
+
+/// The name of an environment variable.
+fn variable(name: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match name.chars().all(is_plain) && !name.is_empty() && !name.starts_with(char::is_numeric) {
+        true => Ok(name.to_owned()),
+        false => Err("expected the name of a variable, such as WIKI_TOKEN".to_owned()),
+    }
 }

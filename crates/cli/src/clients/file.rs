@@ -26,6 +26,19 @@ pub(crate) fn backup_of(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// Where symbolic links lead, even to a file that does not exist.
+fn followed(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
+}
+
+/// The longest chain of links.
+const MAX_LINKS: usize = 40;
+
 impl ConfigFile {
     /// Reads a file, which may be missing.
     pub(crate) fn read(client: Client, path: PathBuf) -> Result<Self, Failure> {
@@ -142,7 +155,7 @@ impl ConfigFile {
         }
         // A file that consists of the entry was made for it.
         if self.client.with("", &server.name, &server.value).is_ok_and(|only| only == text) {
-            return fs::remove_file(&self.path).map_err(|error| self.unwritable(&error));
+            return fs::remove_file(followed(&self.path)).map_err(|error| self.unwritable(&error));
         }
         let without = self.client.without(text, server).map_err(|error| self.wrong(&error))?;
         self.replace(&backup, text)?;
@@ -161,7 +174,7 @@ impl ConfigFile {
 
     /// Writes a file beside the real one, and renames it. The permissions stay.
     fn replace(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = followed(path);
         let folder = path.parent().unwrap_or(Path::new("."));
         let written = fs::create_dir_all(folder).and_then(|()| {
             let mut new = tempfile::NamedTempFile::new_in(folder)?;

@@ -20,7 +20,11 @@ pub(super) fn with(text: &str, key: &str, name: &str, value: &Value) -> Result<S
         None => drop(servers.append(name, input(value))),
     }
     let end = if text.is_empty() { "\n" } else { "" };
-    Ok(format!("{root}{end}"))
+    let text = format!("{root}{end}");
+    match parsed(&text)?[key][name] == *value {
+        true => Ok(text),
+        false => Err(twice(key, name)),
+    }
 }
 
 /// The text without an entry of the table under these keys.
@@ -32,7 +36,18 @@ pub(super) fn without(text: &str, keys: &[&str], name: &str) -> Result<String, E
     if let Some(known) = servers.and_then(|servers| servers.get(name)) {
         known.remove();
     }
-    Ok(root.to_string())
+    let text = root.to_string();
+    let whole = parsed(&text)?;
+    let servers = keys.iter().fold(&whole, |table, key| &table[*key]);
+    match servers.get(name) {
+        None => Ok(text),
+        Some(_) => Err(twice(keys.last().unwrap_or(&""), name)),
+    }
+}
+
+/// Of a key that is written twice, programs read the last one, and we change the first.
+fn twice(key: &str, name: &str) -> EditError {
+    EditError(format!("`{key}` or `{name}` is written twice (expected once)"))
 }
 
 fn parse(text: &str) -> Result<CstRootNode, EditError> {

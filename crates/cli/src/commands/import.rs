@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use secrets::Secrets;
 
-use super::install::files;
-use crate::clients::{Client, ConfigFile, Places, Server};
+use super::install::{files, servers_of};
+use crate::clients::{Client, Places, Server};
 use crate::config;
 use crate::report::{Failure, print_text, say};
 
@@ -23,9 +23,8 @@ pub(crate) fn run(client: Option<Client>) -> Result<(), Failure> {
         if client.is_some_and(|client| client != owner) {
             continue;
         }
-        let file = ConfigFile::read(owner, path)?;
-        let servers = match file.servers() {
-            Ok(servers) => servers,
+        let (file, servers) = match servers_of(owner, scope, path, &places) {
+            Ok(read) => read,
             // One broken file does not keep the others from being read.
             Err(failure) if client.is_none() => {
                 say(&format!("skipped {failure}"));
@@ -33,7 +32,7 @@ pub(crate) fn run(client: Option<Client>) -> Result<(), Failure> {
             }
             Err(failure) => return Err(failure),
         };
-        for server in servers.into_iter().chain(places.local_servers(&file, scope)) {
+        for server in servers {
             let origin = format!("{} ({})", file.path().display(), owner.name());
             if server.is_ours() {
                 say(&format!("skipped `{}` of {origin}: it is Sabir", server.name));

@@ -1,6 +1,6 @@
 //! `sabir install` and `sabir uninstall`: put Sabir into a client, and take it out again.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::ValueEnum as _;
@@ -133,9 +133,14 @@ fn chosen<'s>(name: Option<&str>, servers: &'s [Server]) -> Result<&'s Server, S
 fn list(places: &Places) -> Result<(), Failure> {
     let mut found = false;
     for (client, scope, path) in files(places) {
-        let file = ConfigFile::read(client, path)?;
-        let mut servers = file.servers().unwrap_or_default();
-        servers.extend(places.local_servers(&file, scope));
+        let (file, servers) = match servers_of(client, scope, path, places) {
+            Ok(read) => read,
+            // One broken file does not keep the others from being read.
+            Err(failure) => {
+                say(&format!("skipped {failure}"));
+                continue;
+            }
+        };
         for server in servers {
             let line = match server.url() {
                 Some(url) => format!("{url} (may not be Sabir)"),
@@ -162,10 +167,21 @@ fn list(places: &Places) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files of all clients, whether they exist or not.
-pub(super) fn files(
+/// A file and its servers, with those of the local scope.
+pub(super) fn servers_of(
+    client: Client,
+    scope: Scope,
+    path: PathBuf,
     places: &Places,
-) -> impl Iterator<Item = (Client, Scope, std::path::PathBuf)> + '_ {
+) -> Result<(ConfigFile, Vec<Server>), Failure> {
+    let file = ConfigFile::read(client, path)?;
+    let mut servers = file.servers()?;
+    servers.extend(places.local_servers(&file, scope));
+    Ok((file, servers))
+}
+
+/// The files of all clients, whether they exist or not.
+pub(super) fn files(places: &Places) -> impl Iterator<Item = (Client, Scope, PathBuf)> + '_ {
     Client::value_variants().iter().flat_map(move |client| {
         let user = client.file(Scope::User, places);
         // In the home folder, the file of the project may be that of the user.
@@ -215,19 +231,21 @@ enum What {
 
 impl Target {
     fn read(target: Option<&str>, name: Option<&str>) -> Result<Self, Failure> {
-        if let Some(url) =
-            target.filter(|target| target.starts_with("http://") || target.starts_with("https://"))
-        {
-            let host = url.split("//").nth(1).unwrap_or_default();
-            let host = host.split(['/', ':', '?']).next().unwrap_or_default();
-            let name = name.map_or_else(|| config::plain(host), str::to_owned);
+        if let Some((scheme, _)) = target.and_then(|target| target.split_once("://")) {
+            let url = target.unwrap_or_default();
+            let host = checked_host(url, scheme)?;
+            let name = name.map_or(host, str::to_owned);
             return Ok(Self { name, what: What::Url(url.to_owned()) });
         }
         // A client that cannot start the server says little; so the mistakes are reported now.
         let path = Path::new(target.unwrap_or("."));
         let settings = config::read(Some(path), false)?;
         let name = name.map_or_else(|| config::plain(&settings.engine.server.name), str::to_owned);
-        let path = std::path::absolute(path)?.components().collect::<std::path::PathBuf>();
+        // The folder above a link is not the one that is written before `..`.
+        let path = match path.components().any(|part| part == Component::ParentDir) {
+            true => path.canonicalize()?,
+            false => std::path::absolute(path)?.components().collect(),
+        };
         let path = path.to_str().ok_or_else(|| {
             Failure::new(format!("{} is not UTF-8, which clients expect", path.display()))
         })?;
@@ -249,6 +267,22 @@ impl Target {
             }
         })
     }
+}
+
+/// The host of a URL, as a name.
+fn checked_host(url: &str, scheme: &str) -> Result<String, Failure> {
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        let what = format!("`{scheme}://` is not supported (expected http:// or https://)");
+        return Err(Failure::new(what));
+    }
+    let uri: http::Uri = url.parse().map_err(|_| Failure::new("invalid URL"))?;
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(Failure::Other {
+            what: "a password in the URL would be in the client's file".to_owned(),
+            hint: Some("name a variable with a token by --token-env"),
+        });
+    }
+    Ok(config::plain(uri.host().unwrap_or_default()))
 }
 
 /// How a client starts this program. A copy in a cache of npx or uvx may be gone tomorrow.

@@ -10,6 +10,7 @@ mod import;
 mod init;
 mod install;
 mod list;
+mod man;
 mod openapi;
 mod replay;
 mod secrets;
@@ -22,9 +23,7 @@ use std::sync::Arc;
 
 use sabir_engine::{Engine, Observer};
 
-use clap::CommandFactory as _;
-
-use crate::args::{Args, Cluster, Command, Token};
+use crate::args::{Cluster, Command, Token};
 use crate::config::{Mistakes, OpenContext, ServedSources, Settings, SourceDescription};
 use crate::logging::Log;
 use crate::report::Failure;
@@ -52,7 +51,7 @@ pub(crate) fn run(command: Command, log: &Log) -> Result<(), Failure> {
         Command::Import { client } => import::run(client),
         Command::Doctor => doctor::run(),
         Command::Completions { shell } => Ok(completions::run(shell)?),
-        Command::Man => Ok(clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout())?),
+        Command::Man => Ok(man::run()?),
     }
 }
 

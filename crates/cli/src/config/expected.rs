@@ -105,9 +105,15 @@ impl<'a> Key<'a> {
         if self.path.is_empty() {
             let what = format!("unknown section or key `{found}`");
             let known: Vec<_> = known.iter().copied().filter(|one| *one != HTTP_REQUESTS).collect();
-            let hint = match (nearest(found, known.iter().copied()), home(found)) {
+            let other_word = OTHER_SECTIONS.iter().find(|(word, _)| *word == found);
+            let near = other_word.map(|(_, section)| (*section).to_owned());
+            let near = near.or_else(|| nearest(found, known.iter().copied()));
+            let hint = match (near, home(found)) {
                 (Some(near), _) => format!("did you mean {}?", header(&near)),
                 (None, Some(home)) => format!("`{found}` is a key of {home}"),
+                (None, None) if known.len() > MAX_KEYS => {
+                    "`sabir init` writes a file with all sections".to_owned()
+                }
                 (None, None) => format!("the sections are {}", known.join(", ")),
             };
             return (what, hint);
@@ -206,7 +212,7 @@ impl fmt::Display for Key<'_> {
     }
 }
 
-/// How many keys of a section are named beside the section that a key belongs to.
+/// How many sections are named in a hint, or keys beside the section that a key belongs to.
 const MAX_KEYS: usize = 12;
 
 /// Lines for keys that are not in the template.
@@ -224,6 +230,18 @@ const MORE_EXAMPLES: [(&str, &str); 13] = [
     ("command.limits", "file_size = \"10MB\""),
     ("command", "env = { API_KEY = true }"),
     ("prompt", "messages = [{ text = \"Explain {topic}\" }]"),
+];
+
+/// Sections of other tools, which people may write here.
+const OTHER_SECTIONS: [(&str, &str); 8] = [
+    ("tool", "command"),
+    ("tools", "command"),
+    ("folder", "articles"),
+    ("folders", "articles"),
+    ("docs", "articles"),
+    ("mcpServers", "upstream"),
+    ("mcp", "upstream"),
+    ("servers", "upstream"),
 ];
 
 /// Keys of other tools, which people may write here.

@@ -241,7 +241,8 @@ impl Text<'_> {
             Some(place) => self.mistake(place, what),
             None => Mistake::of_file(self.path, what),
         };
-        match mistake.excerpt.as_ref().and_then(|excerpt| unquoted(&excerpt.text)) {
+        let line = mistake.excerpt.as_ref().map(|excerpt| excerpt.text.as_str());
+        match line.and_then(|line| quotes(line, &mistake.what).or_else(|| unquoted(line))) {
             Some((what, hint)) => Mistake { what, hint: Some(hint), ..mistake },
             None if self.text.trim_start().starts_with('{') => {
                 let what = "this is JSON (expected TOML)";
@@ -253,7 +254,10 @@ impl Text<'_> {
                 mistake.hint("a file with `[http]` writes its requests as `[[request]]`")
             }
             None if mistake.what.starts_with("duplicate key") => {
-                mistake.hint("remove one of them; several tools are several `[[command]]`")
+                let key = error.span().and_then(|place| self.text.get(place)).unwrap_or_default();
+                let what = format!("duplicate key `{key}`");
+                Mistake { what, ..mistake }
+                    .hint("remove one of them; several tools are several `[[command]]`")
             }
             None => mistake,
         }
@@ -427,6 +431,25 @@ const MAX_WIDTH: usize = 120;
 /// Whether it can be a key without quotes.
 fn is_key(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+}
+
+/// A line with backslashes in double quotes, or with curly quotes: what is wrong, and a hint.
+fn quotes(line: &str, reason: &str) -> Option<(String, String)> {
+    let is_curly = |c: char| "“”„‘’".contains(c);
+    if line.contains(is_curly) && !reason.contains("escape") && !reason.contains("unicode") {
+        let what = "invalid value in curly quotes (expected straight ones)".to_owned();
+        return Some((what, format!("write `{}`", line.trim().replace(is_curly, "\""))));
+    }
+    if !line.contains('\\') || !["escape", "unicode"].iter().any(|word| reason.contains(word)) {
+        return None;
+    }
+    let what = "invalid value: a backslash in double quotes starts an escape (expected single \
+                quotes)";
+    let hint = match line.matches('"').count() {
+        2 => line.trim().replace('"', "'"),
+        _ => "path = 'C:\\temp'".to_owned(),
+    };
+    Some((what.to_owned(), format!("write e.g. `{hint}`")))
 }
 
 /// A line that lacks quotes, a value or the equals sign: what is wrong, and a hint.

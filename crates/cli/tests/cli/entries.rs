@@ -1,6 +1,7 @@
 //! The entries that `install` writes and finds, and what `import` makes of those of others.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -110,6 +111,65 @@ fn urls_and_the_local_scope_are_listed_and_removed() {
     assert!(removed.contains("removed `notes`"), "{removed}");
     let left = fs::read_to_string(here.join(".claude.json")).unwrap();
     assert!(!left.contains("notes") && left.contains("other") && left.contains("kept"), "{left}");
+}
+
+#[test]
+fn a_file_that_is_not_utf_8_is_skipped() {
+    let home = Home::new(r#"{"mcpServers":{"a":{"command":"aa"}}}"#);
+    home.write(".gemini/settings.json", b"{\"x\":\"\xff\"}");
+    home.run(&["install", "cursor", "notes"]);
+    for (args, expected) in [(&["install", "--list"][..], "notes: "), (&["import"], "\"aa\"")] {
+        let said = home.run(args);
+        assert!(said.starts_with("exit 0") && said.contains(expected), "{said}");
+        assert!(said.contains("skipped ") && said.contains("settings.json"), "{said}");
+    }
+}
+
+#[test]
+fn a_link_whose_target_is_missing_stays_a_link() {
+    let home = Home::new("{}");
+    let target = home.folder.path().join("dotfiles/mcp.json");
+    fs::remove_file(&home.cursor).unwrap();
+    symlink("../dotfiles/mcp.json", &home.cursor).unwrap();
+    let said = home.run(&["install", "cursor", "notes"]);
+    assert!(said.contains("added `notes`"), "{said}");
+    assert!(fs::symlink_metadata(&home.cursor).unwrap().is_symlink());
+    assert!(fs::read_to_string(&target).unwrap().contains("--stdio"));
+}
+
+#[test]
+fn a_key_that_is_written_twice_is_refused() {
+    let text = r#"{"mcpServers":{},"mcpServers":{"a":{"command":"a"}}}"#;
+    let home = Home::new(text);
+    let said = home.run(&["install", "cursor", "notes"]);
+    assert!(said.starts_with("exit 1"), "{said}");
+    assert!(said.contains("`mcpServers` or `notes` is written twice"), "{said}");
+    assert_eq!(home.read(), text);
+}
+
+#[test]
+fn arguments_that_clients_cannot_use_are_refused() {
+    let home = Home::new("{}");
+    for (args, expected) in [
+        (&["https://h/mcp", "--token-env", "bad name"][..], "expected the name of a variable"),
+        (&["notes", "--name", ""], "expected a name such as notes"),
+        (&["https://user:hush@h/mcp"], "a password in the URL"),
+        (&["ws://h/mcp"], "`ws://` is not supported"),
+    ] {
+        let said = home.run(&[&["install", "cursor"], args].concat());
+        assert!(said.contains(expected) && !said.starts_with("exit 0"), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+        assert_eq!(home.read(), "{}", "{args:?}");
+    }
+    let printed = home.run(&["install", "cursor", "http://[::1]:7331/mcp", "--print"]);
+    assert!(printed.contains("\"1\": {"), "{printed}");
+    let printed = home.run(&["install", "cursor", "HTTPS://wiki/mcp", "--print"]);
+    assert!(printed.contains("\"wiki\": {") && printed.contains("HTTPS://wiki/mcp"), "{printed}");
+    let printed = home.run(&["install", "cursor", "notes/../notes", "--print"]);
+    assert!(printed.contains("/notes\"") && !printed.contains(".."), "{printed}");
+    home.write("日本/a.md", "# A\n");
+    let printed = home.run(&["install", "cursor", "日本", "--print"]);
+    assert!(printed.contains("\"sabir\": {"), "{printed}");
 }
 
 #[test]

@@ -335,7 +335,23 @@ fn completions_and_the_manual_are_printed() {
         let printed = seen(&at_home(home.path(), home.path(), &["completions", shell]));
         assert!(printed.contains("claude-desktop") && printed.contains("uninstall"), "{printed}");
     }
-    assert!(seen(&at_home(home.path(), home.path(), &["man"])).contains(".TH sabir 1"));
+    let manual = seen(&at_home(home.path(), home.path(), &["man"]));
+    assert!(manual.contains(".TH sabir 1"), "{manual}");
+    assert!(!manual.contains("sabir\\-serve(1)"), "{manual}");
+    for text in ["allow\\-public", "token\\-env", ".SS \"sabir cluster status\""] {
+        assert!(manual.contains(text), "no {text}: {manual}");
+    }
+}
+
+#[test]
+fn the_help_fits_the_terminal() {
+    let home = TempDir::new().unwrap();
+    for args in [&["--help"][..], &["serve", "--help"], &["install", "--help"]] {
+        let output = command(home.path(), args).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let long: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty() && help.contains("--help"), "{long:#?}");
+    }
 }
 
 #[test]

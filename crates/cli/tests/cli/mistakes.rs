@@ -15,7 +15,6 @@ const KEYS: &[Row] = &[
     ("nmae = 1", 1, &["unknown section or key `nmae`"]),
     ("[serve]\nname = \"x\"", 1, &["`serve`", "did you mean `[server]`?"]),
     ("[[commands]]\nname = \"x\"", 1, &["`commands`", "did you mean `[[command]]`?"]),
-    ("[mcpServers]\nx = 1", 1, &["`mcpServers`", "the sections are server, listen"]),
     ("endpoint = \"/x\"", 1, &["`endpoint` is a key of [http]"]),
     ("[server]\nnmae = \"x\"", 2, &["[server]: unknown key `nmae`", "did you mean `name`?"]),
     ("[server]\ntimeout = \"1s\"", 2, &["`timeout` is a key of [[command]]"]),
@@ -283,6 +282,16 @@ fn an_invalid_value_is_reported_with_its_key() {
     NAMED.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
 }
 
+#[test]
+fn the_sections_of_other_tools_are_known() {
+    SECTIONS.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
+#[test]
+fn the_words_of_the_parser_are_replaced() {
+    PARSER.iter().for_each(|(file, line, texts)| explained(file, *line, texts));
+}
+
 /// Checks that the file has one mistake, and that its message has the texts.
 fn explained(file: &str, line: usize, texts: &[&str]) {
     let (code, said) = said(file, &["check"]);
@@ -381,6 +390,29 @@ const NAMED: &[Row] = &[
         4,
         &["invalid method `GRAB` of `methods` (expected"],
     ),
+];
+
+/// Sections of other tools.
+const SECTIONS: &[Row] = &[
+    ("[[tool]]\nname = \"x\"", 1, &["did you mean `[[command]]`?"]),
+    ("[[tools]]\nname = \"x\"", 1, &["did you mean `[[command]]`?"]),
+    ("[[folder]]\npath = \".\"", 1, &["did you mean `[[articles]]`?"]),
+    ("[docs]\npath = \".\"", 1, &["did you mean `[[articles]]`?"]),
+    ("[mcpServers]\nx = 1", 1, &["did you mean `[[upstream]]`?"]),
+    ("[mcp]\nx = 1", 1, &["did you mean `[[upstream]]`?"]),
+    ("[servers.a]\nx = 1", 1, &["did you mean `[[upstream]]`?"]),
+    ("[xyzzy]\nx = 1", 1, &["`sabir init` writes a file with all sections"]),
+];
+
+/// Text that the parser does not explain.
+const PARSER: &[Row] = &[
+    (
+        "[[articles]]\npath = \"C:\\temp\\users\"",
+        2,
+        &["a backslash in double quotes", "`path = 'C:\\temp\\users'`"],
+    ),
+    ("[server]\nname = “notes”", 2, &["curly quotes", "`name = \"notes\"`"]),
+    ("[server]\nname = \"x\"\nname = \"y\"", 3, &["duplicate key `name`"]),
 ];
 
 /// A server of a JSON file, and texts that must be in the message.
