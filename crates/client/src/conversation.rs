@@ -45,8 +45,8 @@ pub(crate) struct Conversation {
     phase: Phase,
     last: i64,
     calls: HashMap<Id, Running>,
-    /// The calls that were cancelled and not answered, and until when they are remembered.
-    ghosts: VecDeque<(CallKey, Instant)>,
+    /// The calls that were cancelled and not answered.
+    ghosts: VecDeque<Ghost>,
     /// The questions that wait for an answer, and the call that asks, if it is certain.
     questions: HashMap<Id, Option<CallKey>>,
     /// The tools whose arguments are repeated in headers, from the lists that the server sent.
@@ -63,6 +63,15 @@ struct Listing {
     next: Option<Box<str>>,
     /// The tools so far whose arguments are repeated in headers.
     mirrored: HashSet<String>,
+}
+
+/// A call that was cancelled and not answered.
+#[derive(Debug)]
+struct Ghost {
+    call: CallKey,
+    client: u64,
+    /// It is forgotten then.
+    until: Instant,
 }
 
 /// A call that waits for its answer.
@@ -214,7 +223,8 @@ impl Conversation {
         let Phase::Open(revision) = self.phase else { return };
         let call = running.key;
         if running.request.may_ask() {
-            self.ghosts.push_back((call, now + GHOST_TIME));
+            let client = running.request.options.client_number;
+            self.ghosts.push_back(Ghost { call, client, until: now + GHOST_TIME });
             if self.ghosts.len() > MAX_GHOSTS {
                 self.ghosts.pop_front();
             }

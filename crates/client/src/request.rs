@@ -54,6 +54,9 @@ pub struct CallOptions {
     /// The number of the call on whose behalf this one is made, for a [`Tap`](sabir_wire::Tap); 0
     /// for none.
     pub origin: u64,
+    /// The client on whose behalf the call is made: a message of a call that was cancelled may reach
+    /// another call of the same number.
+    pub client_number: u64,
 }
 
 impl CallRequest {

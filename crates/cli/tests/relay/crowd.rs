@@ -1,14 +1,19 @@
 //! Many calls at once: each answer reaches its own caller.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use sabir_client::{Answerer as _, Client, ClientConfig, ClientEvent, Events, PipeTransport};
-use sabir_wire::types::ClientCapabilities;
-use sabir_wire::{Era, Revision};
+use sabir_client::{
+    Answerer, Answering, CallOptions, CallRequest, Client, ClientConfig, ClientEvent, Events,
+    HttpTarget, HttpTransport, PipeTransport,
+};
+use sabir_wire::types::{ClientCapabilities, Elicit, Level, LogMessage, Question};
+use sabir_wire::{CallTool, Era, Request, Resume, Revision};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{Person, fixture, http_fixture, raw, text};
+use super::{Person, Relay, config, fixture, http_fixture, raw, text, upstream};
 
 /// A client on the standard streams of the real binary.
 fn on_stdio(configuration: &str, era: Era) -> (Client, tokio::process::Child, tempfile::TempDir) {
@@ -85,4 +90,84 @@ async fn a_thousand_calls_of_a_modern_client_at_legacy_upstreams() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_calls_of_a_legacy_client_at_modern_upstreams() {
     a_thousand(Era::Legacy, Revision::NEWEST).await;
+}
+
+/// Remembers the words that reach it in log messages and questions.
+#[derive(Debug, Default)]
+struct Ear(Mutex<BTreeSet<String>>);
+
+impl Answerer for Ear {
+    fn answer(&self, question: Question) -> Answering<'_> {
+        if let Question::Elicit(Elicit::Form { message, .. }) = question {
+            self.0.lock().unwrap().insert(format!("asked {message}"));
+        }
+        Box::pin(async { Ok(raw(json!({ "action": "decline" }))) })
+    }
+
+    fn log(&self, message: &LogMessage) {
+        self.0.lock().unwrap().insert(format!("heard {}", message.data.text()));
+    }
+}
+
+/// A call of the tool that ignores cancellation.
+fn gossip(word: &str, wait: u64, asks: bool) -> CallRequest {
+    let arguments = json!({ "word": word, "waitMs": wait, "asks": asks });
+    let options = CallOptions { log_level: Some(Level::Debug), ..CallOptions::default() };
+    let call = CallTool {
+        name: "up_tool".into(),
+        arguments: Some(raw(arguments)),
+        resume: Resume::default(),
+        task: None,
+    };
+    CallRequest::new(Request::CallTool(call)).with(options)
+}
+
+/// One client calls, cancels and is asked without a pause, while a call of another one runs.
+async fn two_clients(revision: Revision) {
+    let relay = Relay::start(&upstream("up", &["hostile", "ignores-cancellation"]));
+    let connect = || {
+        let ear = Arc::new(Ear::default());
+        let transport = HttpTransport::new(HttpTarget::new(&*relay.url).unwrap());
+        (Client::new(Arc::new(transport), config(revision), ear.clone()), ear)
+    };
+    let ((ann, anns), (bob, bobs)) = (connect(), connect());
+    super::listed(&ann, "up_tool").await;
+    let waiting = bob.clone();
+    let waiting = tokio::spawn(async move { waiting.call(gossip("bob", 5_000, false)).await });
+    for nth in 0..20 {
+        let mut calls = JoinSet::new();
+        for _ in 0..40 {
+            let ann = ann.clone();
+            calls.spawn(async move { ann.call(gossip("ann", 0, false)).await.unwrap() });
+        }
+        // It asks after it was cancelled, when at most the other call runs.
+        let asking = ann.call(gossip("ann", 50 * nth, true));
+        let _ = tokio::time::timeout(Duration::from_millis(50), asking).await;
+        calls.join_all().await;
+    }
+    let reply = waiting.await.unwrap().unwrap();
+    assert_eq!(reply.questions().unwrap().map(|asked| asked.questions), None);
+    // Once every call is answered, a question has one possible caller again.
+    let asked = || bobs.0.lock().unwrap().contains("asked bob");
+    super::until("the question is certain", async || {
+        let arguments = raw(json!({ "word": "bob", "asks": true }));
+        bob.call_tool("up_tool", arguments).await.unwrap();
+        asked()
+    })
+    .await;
+    for (word, ear) in [("ann", &anns), ("bob", &bobs)] {
+        let foreign = |said: &&String| !said.contains(word);
+        let said = ear.0.lock().unwrap();
+        assert_eq!(said.iter().find(foreign), None, "{word}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_one_session_reaches_another() {
+    two_clients(Revision::NEWEST_LEGACY).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_one_modern_client_reaches_another() {
+    two_clients(Revision::NEWEST).await;
 }

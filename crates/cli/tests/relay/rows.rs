@@ -43,7 +43,6 @@ pub(crate) const ROWS: [Row; 31] = [
     Row { name: "error with data", since: 0 },
     Row { name: "progress", since: 0 },
     Row { name: "log messages at the asked level", since: 0 },
-    Row { name: "cancellation", since: 0 },
     Row { name: "prompts", since: 0 },
     Row { name: "resources and templates", since: 0 },
     Row { name: "missing resource", since: 0 },
@@ -65,6 +64,7 @@ pub(crate) const ROWS: [Row; 31] = [
     Row { name: "question to a client that cannot answer", since: 2 },
     Row { name: REFUSED, since: 0 },
     Row { name: "10 MB result", since: 0 },
+    Row { name: "cancellation", since: 0 },
 ];
 
 /// Clients of the modern era answer with results only.

@@ -10,7 +10,7 @@ use sabir_wire::{Code, Era, ErrorObject, Id, Incoming, Malformed, MalformedKind,
 use sabir_wire::{Method, Page, Problem, Raw, Request};
 
 use super::opening::Phase;
-use super::{Conversation, Listing, Running};
+use super::{Conversation, Ghost, Listing, Running};
 use crate::error::CallError;
 use crate::io::{CallKey, LinkKind, Output, only};
 use crate::request::RequestBody;
@@ -98,7 +98,7 @@ impl Conversation {
         }
         // An answer without a call belongs to a cancelled call, or is a mistake of the server.
         let Some(running) = self.finish(id, out) else {
-            return self.ghosts.retain(|(call, _)| call.id() != *id);
+            return self.ghosts.retain(|ghost| ghost.call.id() != *id);
         };
         let call = running.key;
         let result = match result {
@@ -285,7 +285,12 @@ impl Conversation {
             return vec![call];
         }
         let may_ask = self.calls.values().filter(|running| running.request.may_ask());
-        let ghosts = self.ghosts.iter().filter(|(_, until)| *until > now).map(|(call, _)| *call);
+        // If only calls of its client run, one of them may get its message.
+        let mut clients = may_ask.clone().map(|running| running.request.options.client_number);
+        let first = clients.next();
+        let only_client = first.filter(|first| clients.all(|client| client == *first));
+        let is_foreign = |ghost: &&Ghost| ghost.until > now && Some(ghost.client) != only_client;
+        let ghosts = self.ghosts.iter().filter(is_foreign).map(|ghost| ghost.call);
         let mut calls: Vec<_> = may_ask.map(|running| running.key).chain(ghosts).collect();
         calls.sort_unstable();
         calls

@@ -125,6 +125,7 @@ impl Player {
         let options = CallOptions {
             progress: true,
             timeout: Some(Duration::from_secs(10)),
+            client_number: self.calls.len() as u64 * u64::from(name != "same"),
             ..CallOptions::default()
         };
         let call = self.conversation.reserve();

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -71,11 +72,25 @@ struct Whose {
 }
 
 impl Whose {
+    /// Whether it can be told apart from others.
+    fn is_known(&self) -> bool {
+        self.conversation.is_some() || self.caller.is_vouched_for() || self.caller.is_local()
+    }
+
+    /// A number that other clients do not have.
+    fn number(&self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let call = (!self.is_known()).then(|| LAST.fetch_add(1, Ordering::Relaxed));
+        let mut hasher = DefaultHasher::new();
+        (self.conversation, self.caller.issuer(), self.caller.subject(), call).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// Whether both are certainly one client.
     fn is_same_as(&self, other: &Self) -> bool {
-        let is_known =
-            self.conversation.is_some() || self.caller.is_vouched_for() || self.caller.is_local();
-        is_known && self.conversation == other.conversation && self.caller.is_same_as(&other.caller)
+        self.is_known()
+            && self.conversation == other.conversation
+            && self.caller.is_same_as(&other.caller)
     }
 }
 
@@ -150,7 +165,7 @@ impl Instance {
     /// Begins a call. The log level of a legacy upstream is set first.
     pub(super) async fn begin(
         self: &Arc<Self>,
-        request: CallRequest,
+        mut request: CallRequest,
         context: &Context,
         permit: Option<RunningCall>,
     ) -> Result<LiveCall, CallError> {
@@ -161,6 +176,7 @@ impl Instance {
         let method = request.method();
         let conversation = context.conversation.as_ref().map(|one| one.number);
         let client = Arc::new(Whose { caller: context.caller.clone(), conversation });
+        request.options.client_number = client.number();
         let beginning = Beginning::new(self, client.clone());
         let call = self.client.start(request).await?;
         let (sender, routed) = mpsc::channel(MAX_ROUTED);

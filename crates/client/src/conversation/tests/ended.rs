@@ -24,6 +24,10 @@ fn a_cancelled_call_may_have_asked_until_it_is_answered() {
     let answered = r#"< {"jsonrpc":"2.0","id":3,"result":{}}"#;
     let alone = format!("< {ASK}\n! ask \"q\" roots/list of b\n{log}\n! log of b");
     pipe(&legacy(&format!("{begin}\n{answered}\n{alone}")));
+    // Another call of the same client may get its messages.
+    let same = begin.replace("call b", "call same");
+    let same = format!("{same}\n< {ASK}\n! ask \"q\" roots/list of same\n{log}\n! log of same");
+    pipe(&legacy(&same));
     // A list asks nothing.
     let listed = ": list l\n> \"…\"\n: cancel l\n".to_owned() + CANCELLED;
     pipe(&legacy(&format!("{listed}\n: call b\n> \"…\"\n{alone}")));
