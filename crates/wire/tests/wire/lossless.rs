@@ -439,6 +439,22 @@ fn complete_template() -> Vec<Known> {
     ]
 }
 
+fn questions() -> Vec<Known> {
+    vec![
+        ("resultType", NEWEST, Text(&[r#""input_required""#])),
+        ("inputRequests", NEWEST, Text(REQUIRED)),
+        ("requestState", NEWEST, STRINGS),
+        ("_meta", NEWEST, METAS),
+    ]
+}
+
+const REQUIRED: &[&str] = &[
+    r#"{"b":{"x":1.0,"params":{"y":[],"x":1e2},"method":"roots/list"},"a":{"method":"roots/list"}}"#,
+    r#"{"q":{"method":"vendor/ask","params":{"z":1,"a":12345678901234567890123},"é":null}}"#,
+    r#"{"q":{"params":{"requestedSchema":{},"x":1,"message":"\u0041"},"method":"elicitation/create"}}"#,
+    r#"{"q":{"method":"sampling/createMessage","params":{"maxTokens":1.0,"messages":[]},"id":7}}"#,
+];
+
 /// The requests that are relayed, and the members of their params, some of which only other methods
 /// know.
 const REQUESTS: &[(&str, Members)] = &[
@@ -483,6 +499,7 @@ const TYPES: &[(Again, Revision, Members)] = &[
     (again::<ResourceTemplate>, FIRST, template),
     (again::<ResourceReply>, FIRST, resource_reply),
     (again::<Completion>, FIRST, completion),
+    (again::<Questions>, NEWEST, questions),
     (again::<Reference>, FIRST, prompt_reference),
     (again::<Reference>, FIRST, template_reference),
     (again::<CompletionArgument>, FIRST, completion_argument),
