@@ -331,6 +331,10 @@ fn sampling_message() -> Vec<Known> {
     ]
 }
 
+fn message_of_blocks() -> Vec<Known> {
+    vec![("role", ICONS, Text(&[r#""assistant""#])), ("content", ICONS, List(tool_use))]
+}
+
 fn tool_use() -> Vec<Known> {
     vec![
         ("type", ICONS, Text(&[r#""tool_use""#])),
@@ -511,6 +515,7 @@ const TYPES: &[(Again, Revision, Members)] = &[
     (again::<DiscoverResult>, NEWEST, discover),
     (again::<Elicit>, STRUCTURED, form),
     (again::<Sample>, ICONS, sample),
+    (again::<SamplingMessage>, ICONS, message_of_blocks),
     (again::<SamplingContent>, ICONS, tool_result),
     (again::<Sampled>, FIRST, sampled),
     (again::<Elicited>, FIRST, elicited),
@@ -572,5 +577,17 @@ proptest! {
         if json.member("type").is_none() {
             prop_assert_eq!(unknown(&written), unknown(&json));
         }
+    }
+}
+
+#[test]
+fn an_array_of_one_block_is_one_block_in_a_revision_without_arrays() {
+    let sample = |content: &str| {
+        let message = format!(r#"{{"x":1,"content":{content},"role":"user"}}"#);
+        Raw::parse(format!(r#"{{"messages":[{message}],"maxTokens":1}}"#)).unwrap()
+    };
+    let (one, array) = (r#"{"type":"text","text":"a"}"#, r#"[{"type":"text","text":"a"}]"#);
+    for (written, revision) in [(array, NEWEST), (array, ICONS), (one, STRUCTURED), (one, FIRST)] {
+        assert_eq!(again::<Sample>(&sample(array), revision), sample(written), "{revision:?}");
     }
 }
