@@ -159,7 +159,8 @@ impl Answerer for Defaults {
                 "role": "assistant", "model": "none",
                 "content": { "type": "text", "text": "an answer" },
             }),
-            Question::Roots => json!({ "roots": [] }),
+            Question::Roots { .. } => json!({ "roots": [] }),
+            Question::Other { .. } => json!({}),
         };
         Box::pin(async { Ok::<_, ErrorObject>(Raw::from(answer)) })
     }

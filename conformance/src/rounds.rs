@@ -85,7 +85,7 @@ async fn multiple_inputs(_: Nothing, context: Context) -> Result<String, Error> 
     context.ask_all([
         ("user_name".into(), Question::Elicit(form)),
         ("greeting".into(), Question::Sample(Box::new(greeting.clone()))),
-        ("client_roots".into(), Question::Roots),
+        ("client_roots".into(), Question::roots()),
     ])?;
     let name = name(&context, "user_name", "Your name?")?;
     let greeting = context.sample("greeting", greeting)?.text();

@@ -199,7 +199,7 @@ impl Client {
         }
         let mut answers = Vec::new();
         for (key, question) in questions.questions {
-            let method = question.method();
+            let method = question.method().to_owned();
             let answer = self.answer_one(question).await;
             let refused = |reason| CallError::Questions(format!("`{method}`: {reason}"));
             answers.push((key, answer.map_err(refused)?));

@@ -11,7 +11,7 @@ use sabir_wire::types::{
     Question, Reference, Resource, ResourceReply, ResourceTemplate, Skill, TaskSupport, Tool,
     ToolExecution, ToolReply, UiTool,
 };
-use sabir_wire::{ByteString, Problem, Raw};
+use sabir_wire::{ByteString, Extra, Problem, Raw};
 
 use crate::context::Context;
 use crate::figures::{Figure, LinkEnd};
@@ -215,6 +215,8 @@ pub struct Ask {
     /// Whether only this process can go on with the call: it is alive here, and `state` only names
     /// it. Where several nodes serve the same clients, the answers are forwarded to this one.
     pub only_here: bool,
+    /// The unknown members of the result in which another server asked.
+    pub extra: Extra,
 }
 
 /// Everything that a source offers.

@@ -4,8 +4,6 @@
 //! a legacy client the session does that: it sends each question as a request, collects the answers
 //! and starts the call again.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use sabir_wire::types::Questions;
 use sabir_wire::{ErrorObject, Id, Method, Problem, Raw, Resume, Revision, render, write_request};
@@ -38,7 +36,7 @@ struct PendingCall {
 struct OpenQuestion {
     id: Id,
     key: String,
-    method: Cow<'static, str>,
+    method: Box<str>,
 }
 
 /// The effect of an answer.

@@ -155,7 +155,7 @@ mod tests {
         assert_ne!(one.node(), other.node());
         for state in [
             TaskState::Working,
-            TaskState::InputRequired(vec![("k".into(), Question::Roots)]),
+            TaskState::InputRequired(vec![("k".into(), Question::roots())]),
             TaskState::Working,
         ] {
             assert!(one.save(&record("a", state.clone())).await.unwrap().is_none());

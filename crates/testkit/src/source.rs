@@ -167,7 +167,7 @@ pub(crate) fn ask(json: &Raw) -> Ask {
     let questions = questions.into_iter().map(|(key, question)| (key, read(&question))).collect();
     // A script says that a call takes the errors of its client.
     let takes_refusals = json.member("takesRefusals").is_some();
-    Ask { questions, state: json.member("requestState"), takes_refusals, only_here: false }
+    Ask { questions, state: json.member("requestState"), takes_refusals, ..Ask::default() }
 }
 
 impl Source for ScriptedSource {

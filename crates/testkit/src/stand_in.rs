@@ -233,7 +233,7 @@ fn ask_all(context: &Context) -> Answer<ToolReply> {
             system_prompt: Some("Be brief.".into()),
             ..Sample::user("What is the capital of France?", 100)
         }));
-        let both = vec![("model", sample), ("roots", Question::Roots)];
+        let both = vec![("model", sample), ("roots", Question::roots())];
         return ask(both, Some(json!({ "round": 2 })));
     };
     let said = sampled.read::<Sampled>().map(|sampled| sampled.text()).unwrap_or_default();
@@ -267,7 +267,7 @@ fn ask_model(context: &Context) -> Answer<ToolReply> {
         ..Sample::user("What do you see?", 100)
     };
     sample.messages.push(picture);
-    ask(vec![("model", Question::Sample(Box::new(sample))), ("roots", Question::Roots)], None)
+    ask(vec![("model", Question::Sample(Box::new(sample))), ("roots", Question::roots())], None)
 }
 
 fn ask_page(context: &Context) -> Answer<ToolReply> {

@@ -31,7 +31,7 @@ impl Source for Asking {
             Ok(match kept {
                 Some(kept) => Outcome::Done(done(&kept)),
                 None => Outcome::NeedInput(Ask {
-                    questions: vec![("where".into(), Question::Roots)],
+                    questions: vec![("where".into(), Question::roots())],
                     state: Raw::parse("\"of ann\"").ok(),
                     ..Ask::default()
                 }),

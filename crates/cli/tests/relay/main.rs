@@ -184,7 +184,10 @@ impl Answerer for Person {
                 "role": "assistant", "content": { "type": "text", "text": "a model" },
                 "model": "test-model", "stopReason": "endTurn",
             }),
-            Question::Roots => json!({ "roots": [{ "uri": "file:///project" }] }),
+            Question::Roots { params } => {
+                json!({ "roots": [{ "uri": "file:///project" }], "params": params })
+            }
+            Question::Other { .. } => json!({}),
         };
         self.asked.lock().unwrap().push(question.method().to_owned());
         Box::pin(async move { Ok(Raw::of(&answer).unwrap()) })

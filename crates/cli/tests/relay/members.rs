@@ -4,7 +4,7 @@ use sabir_client::Client;
 use sabir_wire::types::{CompletionContext, Reference};
 use sabir_wire::{CallTool, Complete, Extra, GetPrompt, Raw, ReadResource, Request, Revision};
 
-use super::{Relay, fixture, listed};
+use super::{Relay, fixture, listed, text};
 
 const ERAS: [Revision; 2] = [Revision::NEWEST, Revision::NEWEST_LEGACY];
 
@@ -19,6 +19,43 @@ async fn unknown_members_and_the_order_of_arguments_cross_in_both_eras() {
                 let seen = ask(&client, request).await;
                 assert!(seen.contains(received), "{near:?} -> {far:?}: no {received} in {seen}");
             }
+        }
+    }
+}
+
+/// A result that asks two questions, one of which the protocol does not know.
+const ASKS: &str = r#"{"x-top":1.0,"inputRequests":{"r":{"x":1e2,"params":{"y":"é"},"method":"roots/list"},"v":{"method":"vendor/ask","params":{"z":1,"a":2}}},"resultType":"input_required"}"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_questions_and_unknown_members_of_questions_cross() {
+    let relay = Relay::start(&fixture("up", Revision::NEWEST));
+    let arguments = Raw::parse(format!(r#"{{"result":{ASKS}}}"#)).unwrap();
+    let (modern, _) = relay.client(Revision::NEWEST).await;
+    listed(&modern, "up_roots").await;
+    let (name, given) = ("up_roots".into(), Some(arguments.clone()));
+    let call = CallTool { name, arguments: given, ..CallTool::default() };
+    let asked = modern.call(Request::CallTool(call)).await.unwrap();
+    let kept = ASKS.rsplit_once(r#","resultType""#).unwrap().0;
+    assert!(asked.json.text().starts_with(kept), "{:?}", asked.json);
+    // A client of the legacy era is sent the request, and refuses it.
+    let (legacy, person) = relay.client(Revision::NEWEST_LEGACY).await;
+    let reply = legacy.call_tool("up_roots", arguments).await.unwrap();
+    assert!(text(&reply).contains("the client refused vendor/ask"), "{reply:?}");
+    assert_eq!(*person.asked.lock().unwrap(), ["roots/list"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn params_of_a_question_for_roots_cross_in_both_eras() {
+    let asks = r#"{"inputRequests":{"r":{"method":"roots/list","params":{"y":"é"}}}}"#;
+    let arguments = Raw::parse(format!(r#"{{"result":{asks}}}"#)).unwrap();
+    for far in ERAS {
+        let relay = Relay::start(&fixture("up", far));
+        for near in ERAS {
+            let (client, _) = relay.client(near).await;
+            listed(&client, "up_roots").await;
+            let reply = client.call_tool("up_roots", arguments.clone()).await.unwrap();
+            let seen = text(&reply);
+            assert!(seen.contains(r#""params":{"y":"é"}"#), "{near:?} -> {far:?}: {seen}");
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct QuestionHandle {
 
 impl QuestionHandle {
     pub(crate) fn question(&self) -> &Question {
-        self.asked.as_deref().unwrap_or(&Question::Roots)
+        self.asked.as_deref().unwrap_or(&Question::Roots { params: None })
     }
 
     pub(crate) async fn withdrawn(&mut self) {

@@ -30,7 +30,10 @@ impl Answerer for Robot {
             Question::Sample(_) => json!({
                 "role": "assistant", "model": "m", "content": { "type": "text", "text": "Paris" },
             }),
-            Question::Roots => json!({ "roots": [{ "uri": "file:///a" }, { "uri": "file:///b" }] }),
+            Question::Roots { .. } => {
+                json!({ "roots": [{ "uri": "file:///a" }, { "uri": "file:///b" }] })
+            }
+            Question::Other { .. } => json!({}),
         };
         Box::pin(async { Ok(Raw::from(answer)) })
     }

@@ -113,7 +113,7 @@ impl Attempt {
             let reason = format!("the call asked its client too often (limit {limit})");
             return Outcome::Failed(Problem::Internal(reason.into()));
         }
-        let Ask { questions, state, takes_refusals, only_here } = ask;
+        let Ask { questions, state, takes_refusals, only_here, extra } = ask;
         if questions.is_empty() && state.is_none() {
             return Outcome::Failed(Problem::Internal("the call asked nothing".into()));
         }
@@ -133,7 +133,7 @@ impl Attempt {
                 None => return Outcome::Failed(Problem::Internal("Internal error".into())),
             }
         };
-        let questions = Questions { questions, state, ..Questions::default() };
+        let questions = Questions { questions, state, extra, ..Questions::default() };
         Outcome::NeedInput { questions, takes_refusals }
     }
 

@@ -139,7 +139,7 @@ impl Context {
 
     /// Asks which folders may be used.
     pub fn roots(&self, key: &str) -> Result<Vec<Root>, Error> {
-        self.ask::<Roots>(key, Question::Roots).map(|roots| roots.roots)
+        self.ask::<Roots>(key, Question::roots()).map(|roots| roots.roots)
     }
 
     /// Asks several questions at once. Ask each again by its key to get its answer.

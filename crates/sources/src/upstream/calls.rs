@@ -144,7 +144,9 @@ impl LiveCall {
         // Servers also ask for roots by themselves when a session begins. This must not end a call
         // that only happens to run.
         let question = asked.question();
-        if *question == Question::Roots && !self.in_use.0.can_answer(self.key(), question) {
+        if matches!(question, Question::Roots { .. })
+            && !self.in_use.0.can_answer(self.key(), question)
+        {
             let error = ErrorObject::new(Code::METHOD_NOT_FOUND, "the client has no roots");
             return asked.refuse(error);
         }

@@ -227,7 +227,13 @@ impl Upstream {
             return Err(Problem::Internal(reason.into()));
         };
         let state = State::Parked(name).write();
-        Ok(Outcome::NeedInput(Ask { questions, state, takes_refusals, only_here: true }))
+        Ok(Outcome::NeedInput(Ask {
+            questions,
+            state,
+            takes_refusals,
+            only_here: true,
+            ..Ask::default()
+        }))
     }
 
     /// Ends a parked call if its client does not answer in time.
@@ -315,11 +321,12 @@ impl ReadReply {
 
 /// The upstream ended its call with questions, and with its state, if it keeps any.
 fn repeat(questions: Questions) -> Ask {
-    let Questions { questions, state, .. } = questions;
+    let Questions { questions, state, extra, .. } = questions;
     let asked = questions.iter().map(|(key, _)| key.clone()).collect();
     let state = state.map(|state| State::Repeat { asked, state });
     // In the modern era a client cannot answer with an error.
-    Ask { questions, state: state.and_then(|state| state.write()), ..Ask::default() }
+    let state = state.and_then(|state| state.write());
+    Ask { questions, state, extra, ..Ask::default() }
 }
 
 /// The options of a relayed call: the trace, capabilities and log level of our client, and whether

@@ -25,7 +25,7 @@ fn done(text: &str) -> TaskState {
 }
 
 fn roots(keys: &[&str]) -> Vec<(String, Question)> {
-    keys.iter().map(|key| ((*key).to_owned(), Question::Roots)).collect()
+    keys.iter().map(|key| ((*key).to_owned(), Question::roots())).collect()
 }
 
 fn open(table: &TaskTable, id: &str) -> Vec<String> {

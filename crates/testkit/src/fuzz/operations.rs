@@ -144,7 +144,7 @@ fn questions(choices: &mut Choices<'_>) -> Questions {
     let schema = schema.unwrap_or_else(|_| Raw::empty_object());
     let form = Elicit::form("m", schema);
     let all = [
-        Question::Roots,
+        Question::roots(),
         Question::Sample(Box::new(Sample::user("hi", 9))),
         Question::Elicit(form),
         Question::Elicit(Elicit::url("m", "https://example.com")),

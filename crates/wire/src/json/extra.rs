@@ -73,6 +73,15 @@ impl Extra {
         Self::new(self.members().iter().map(compact).collect())
     }
 
+    /// The same without the text of the known member `name`.
+    pub(crate) fn without_text(&self, name: &str) -> Self {
+        let mut extra = self.clone();
+        let members = extra.0.as_mut().map(Arc::make_mut).into_iter().flatten();
+        let known = members.filter(|member| member.is_known && &*member.name == name);
+        known.for_each(|member| member.text = None);
+        extra
+    }
+
     /// Has these members, all of them unknown.
     pub(crate) fn unknown_members(members: impl Iterator<Item = (ByteString, Raw)>) -> Self {
         let member = |(name, text)| Member { name, text: Some(text), is_known: false };

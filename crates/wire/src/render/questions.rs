@@ -20,7 +20,7 @@ pub fn question(
 ) -> Result<Option<Raw>, Unsupported> {
     let features = revision.features();
     match question {
-        Question::Roots => Ok(None),
+        Question::Roots { params } | Question::Other { params, .. } => Ok(params.clone()),
         Question::Sample(sample) => {
             if sample.uses_tools() && !features.icons {
                 return Err(Unsupported("sampling with tools"));

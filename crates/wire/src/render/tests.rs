@@ -281,7 +281,7 @@ fn questions_inside_a_result_are_whole_requests_without_ids() {
     let questions = Questions {
         questions: vec![
             ("who".into(), Question::Sample(Box::new(Sample::user("who?", 9)))),
-            ("where".into(), Question::Roots),
+            ("where".into(), Question::roots()),
         ],
         state: Some("s".into()),
         ..Questions::default()

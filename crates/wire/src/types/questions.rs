@@ -17,16 +17,32 @@ pub enum Question {
     /// Asks the client's model.
     Sample(Box<Sample>),
     /// Asks which folders may be used.
-    Roots,
+    Roots {
+        /// Params, of which the protocol knows none.
+        params: Option<Raw>,
+    },
+    /// A question that we do not know. It is passed on as it is.
+    Other {
+        /// The method that asks it.
+        method: Box<str>,
+        /// Its params.
+        params: Option<Raw>,
+    },
 }
 
 impl Question {
+    /// Asks which folders may be used.
+    pub fn roots() -> Self {
+        Self::Roots { params: None }
+    }
+
     /// The method that asks it.
-    pub fn method(&self) -> &'static str {
+    pub fn method(&self) -> &str {
         match self {
             Self::Elicit(_) => "elicitation/create",
             Self::Sample(_) => "sampling/createMessage",
-            Self::Roots => "roots/list",
+            Self::Roots { .. } => "roots/list",
+            Self::Other { method, .. } => method,
         }
     }
 
@@ -38,12 +54,13 @@ impl Question {
             Self::Elicit(Elicit::Url { .. }) => needs.elicitation_url = true,
             Self::Sample(sample) if sample.uses_tools() => needs.sampling_tools = true,
             Self::Sample(_) => needs.sampling = true,
-            Self::Roots => needs.roots = true,
+            Self::Roots { .. } => needs.roots = true,
+            Self::Other { .. } => {}
         }
         needs
     }
 
-    /// Reads the params of a request with this method; `None` if the method asks no question.
+    /// Reads the params of a request with this method; `None` if no known question has it.
     pub fn read_params(method: &str, params: Option<&Raw>) -> Option<Result<Self, Invalid>> {
         let empty = Raw::empty_object();
         let params = params.unwrap_or(&empty);
@@ -52,21 +69,25 @@ impl Question {
             "sampling/createMessage" => {
                 Sample::read_json(params).map(|sample| Self::Sample(Box::new(sample)))
             }
-            "roots/list" => Ok(Self::Roots),
+            "roots/list" => {
+                Ok(Self::Roots { params: Some(params).filter(|all| all.text() != "{}").cloned() })
+            }
             _ => return None,
         })
     }
 }
 
-/// A question inside of an `input_required` result: a request without an id.
+/// A question inside of an `input_required` result: a request without an id. [`crate::types::Questions`]
+/// keeps its text for members other than `method` and `params`.
 impl ReadJson for Question {
     fn read_json(json: &Raw) -> Result<Self, Invalid> {
         let mut members = MemberReader::new(json)?;
         let (method, params): (String, Option<Raw>) =
             (members.take("method")?, members.take("params")?);
-        let question = Self::read_params(&method, params.as_ref());
-        let unknown = || Err(Invalid::new("a question to the client").in_member("method"));
-        question.map_or_else(unknown, |read| read.map_err(|error| error.in_member("params")))
+        match Self::read_params(&method, params.as_ref()) {
+            Some(read) => read.map_err(|error| error.in_member("params")),
+            None => Ok(Self::Other { method: method.into(), params }),
+        }
     }
 }
 
@@ -77,7 +98,9 @@ impl WriteJson for Question {
         let params: Option<&dyn WriteJson> = match self {
             Self::Elicit(elicit) => Some(elicit),
             Self::Sample(sample) => Some(sample.as_ref()),
-            Self::Roots => None,
+            Self::Roots { params } | Self::Other { params, .. } => {
+                params.as_ref().map(|params| params as &dyn WriteJson)
+            }
         };
         if let Some(params) = params {
             out.extend_from_slice(br#","params":"#);

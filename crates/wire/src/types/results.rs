@@ -294,7 +294,8 @@ impl Questions {
     }
 }
 
-/// Questions as an object, by their keys.
+/// Questions as an object, by their keys. Their text is kept for unknown members.
+#[derive(PartialEq)]
 struct Requests<'a>(Cow<'a, [(String, Question)]>);
 
 impl ReadJson for Requests<'_> {
@@ -310,6 +311,10 @@ impl ReadJson for Requests<'_> {
     fn absent() -> Option<Self> {
         Some(Self(Cow::Borrowed(&[])))
     }
+
+    fn keeps_text() -> bool {
+        true
+    }
 }
 
 impl WriteJson for Requests<'_> {
@@ -319,6 +324,10 @@ impl WriteJson for Requests<'_> {
 
     fn is_default(&self) -> bool {
         self.0.is_empty()
+    }
+
+    fn still_says(&self, text: &Raw) -> bool {
+        Self::read_json(text).is_ok_and(|said| said == *self)
     }
 }
 

@@ -55,8 +55,14 @@ impl Sample {
             return Cow::Borrowed(&self.messages);
         }
         let split = self.messages.iter().flat_map(|message| {
-            let blocks = message.content.iter().map(|block| vec![block.clone()]);
-            blocks.map(|content| SamplingMessage { content, ..message.clone() })
+            let SamplingMessage { role, content, extra } = message;
+            let extra = extra.without_text("content");
+            let blocks = content.iter().map(|block| vec![block.clone()]);
+            blocks.map(move |content| SamplingMessage {
+                role: *role,
+                content,
+                extra: extra.clone(),
+            })
         });
         split.collect()
     }
@@ -85,7 +91,7 @@ impl SamplingMessage {
     }
 }
 
-/// One block, or an array of blocks.
+/// One block, or an array of blocks. The text of an array is kept: it may have one block.
 struct Blocks<'a>(Cow<'a, [SamplingContent]>);
 
 impl ReadJson for Blocks<'_> {
@@ -95,6 +101,10 @@ impl ReadJson for Blocks<'_> {
         }
         Vec::read_json(json).map(|blocks| Self(Cow::Owned(blocks)))
     }
+
+    fn keeps_text() -> bool {
+        true
+    }
 }
 
 impl WriteJson for Blocks<'_> {
@@ -103,6 +113,10 @@ impl WriteJson for Blocks<'_> {
             [one] => one.write_json(to, out),
             several => several.write_json(to, out),
         }
+    }
+
+    fn still_says(&self, text: &Raw) -> bool {
+        !text.is_object() && Self::read_json(text).is_ok_and(|said| said.0 == self.0)
     }
 }
 

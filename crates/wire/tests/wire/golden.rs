@@ -111,7 +111,7 @@ fn an_error_that_demands_visits_is_raised_to_questions() {
 fn requests_of_a_server_are_read() {
     let request = |method: &str, params| raise::request(&Method::named(method), params);
     assert_eq!(request("ping", None), Ok(raise::ServerRequest::Ping));
-    assert_eq!(request("roots/list", None), Ok(raise::ServerRequest::Question(Question::Roots)));
+    assert_eq!(request("roots/list", None), Ok(raise::ServerRequest::Question(Question::roots())));
     let params =
         raw(r#"{"message":"m","_meta":{"progressToken":1},"requestedSchema":{},"task":{}}"#);
     let form = Question::Elicit(Elicit::form("m", raw("{}")));

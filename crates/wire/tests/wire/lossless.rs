@@ -331,6 +331,10 @@ fn sampling_message() -> Vec<Known> {
     ]
 }
 
+fn message_of_blocks() -> Vec<Known> {
+    vec![("role", ICONS, Text(&[r#""assistant""#])), ("content", ICONS, List(tool_use))]
+}
+
 fn tool_use() -> Vec<Known> {
     vec![
         ("type", ICONS, Text(&[r#""tool_use""#])),
@@ -439,6 +443,22 @@ fn complete_template() -> Vec<Known> {
     ]
 }
 
+fn questions() -> Vec<Known> {
+    vec![
+        ("resultType", NEWEST, Text(&[r#""input_required""#])),
+        ("inputRequests", NEWEST, Text(REQUIRED)),
+        ("requestState", NEWEST, STRINGS),
+        ("_meta", NEWEST, METAS),
+    ]
+}
+
+const REQUIRED: &[&str] = &[
+    r#"{"b":{"x":1.0,"params":{"y":[],"x":1e2},"method":"roots/list"},"a":{"method":"roots/list"}}"#,
+    r#"{"q":{"method":"vendor/ask","params":{"z":1,"a":12345678901234567890123},"é":null}}"#,
+    r#"{"q":{"params":{"requestedSchema":{},"x":1,"message":"\u0041"},"method":"elicitation/create"}}"#,
+    r#"{"q":{"method":"sampling/createMessage","params":{"maxTokens":1.0,"messages":[]},"id":7}}"#,
+];
+
 /// The requests that are relayed, and the members of their params, some of which only other methods
 /// know.
 const REQUESTS: &[(&str, Members)] = &[
@@ -483,6 +503,7 @@ const TYPES: &[(Again, Revision, Members)] = &[
     (again::<ResourceTemplate>, FIRST, template),
     (again::<ResourceReply>, FIRST, resource_reply),
     (again::<Completion>, FIRST, completion),
+    (again::<Questions>, NEWEST, questions),
     (again::<Reference>, FIRST, prompt_reference),
     (again::<Reference>, FIRST, template_reference),
     (again::<CompletionArgument>, FIRST, completion_argument),
@@ -494,6 +515,7 @@ const TYPES: &[(Again, Revision, Members)] = &[
     (again::<DiscoverResult>, NEWEST, discover),
     (again::<Elicit>, STRUCTURED, form),
     (again::<Sample>, ICONS, sample),
+    (again::<SamplingMessage>, ICONS, message_of_blocks),
     (again::<SamplingContent>, ICONS, tool_result),
     (again::<Sampled>, FIRST, sampled),
     (again::<Elicited>, FIRST, elicited),
@@ -555,5 +577,17 @@ proptest! {
         if json.member("type").is_none() {
             prop_assert_eq!(unknown(&written), unknown(&json));
         }
+    }
+}
+
+#[test]
+fn an_array_of_one_block_is_one_block_in_a_revision_without_arrays() {
+    let sample = |content: &str| {
+        let message = format!(r#"{{"x":1,"content":{content},"role":"user"}}"#);
+        Raw::parse(format!(r#"{{"messages":[{message}],"maxTokens":1}}"#)).unwrap()
+    };
+    let (one, array) = (r#"{"type":"text","text":"a"}"#, r#"[{"type":"text","text":"a"}]"#);
+    for (written, revision) in [(array, NEWEST), (array, ICONS), (one, STRUCTURED), (one, FIRST)] {
+        assert_eq!(again::<Sample>(&sample(array), revision), sample(written), "{revision:?}");
     }
 }

@@ -251,7 +251,7 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
 
 pub(crate) fn questions() -> impl Strategy<Value = Questions> {
     let question = prop_oneof![
-        Just(Question::Roots),
+        Just(Question::roots()),
         sample().prop_map(|sample| Question::Sample(Box::new(sample))),
         (text(), object(), extra()).prop_map(|(message, schema, extra)| {
             Question::Elicit(Elicit::Form { message, schema, extra })
