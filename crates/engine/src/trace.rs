@@ -18,7 +18,7 @@ use crate::observe::{Ended, Ending, ObservedCall, name_of};
 pub(crate) struct Trace {
     span: Span,
     /// `None` without a log and without observers.
-    observed: Option<Observed>,
+    observed: Option<Box<Observed>>,
 }
 
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Trace {
             let trace = format!("\"{trace}\"");
             context.from.meta.raw = Some(meta.with_members(&[("traceparent", Some(&*trace))]));
         }
-        Self { span, observed: Some(Observed { call, engine, began: Instant::now() }) }
+        Self { span, observed: Some(Box::new(Observed { call, engine, began: Instant::now() })) }
     }
 
     pub(crate) fn span(&self) -> &Span {
@@ -81,7 +81,8 @@ impl Trace {
     }
 
     fn finish(self, outcome: Ended<'_>, bytes: usize) {
-        let Some(Observed { call, engine, began }) = self.observed else { return };
+        let Some(observed) = self.observed else { return };
+        let Observed { call, engine, began } = *observed;
         let ending = Ending { duration: began.elapsed(), bytes, outcome };
         engine.observers().for_each(|observer| observer.ended(&call, &ending));
         if !self.span.is_disabled() {
