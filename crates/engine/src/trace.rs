@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sabir_session::Outcome;
-use sabir_wire::{Raw, Request};
+use sabir_wire::{MASK, Raw, Request};
 use serde::Deserialize;
 use tracing::field::{Empty, display};
 use tracing::{Level, Span, debug, enabled, info, info_span};
@@ -28,8 +28,8 @@ struct Observed {
     began: Instant,
 }
 
-/// How much of the arguments is logged, in bytes.
-const MAX_ARGUMENTS: usize = 200;
+/// How much of a name, an outcome or arguments is logged, in bytes.
+const MAX_TEXT: usize = 200;
 
 impl Trace {
     /// A request begins. Where it is traced, its sources see its own position in the trace.
@@ -49,7 +49,7 @@ impl Trace {
             span.record("method", call.method.name());
             span.record("caller", display(&call.caller));
             if let Some(name) = &call.name {
-                span.record("tool", &**name);
+                span.record("tool", cut(name));
             }
         }
         let engine = context.engine.clone();
@@ -59,8 +59,7 @@ impl Trace {
             let trace = format!("\"{trace}\"");
             context.from.meta.raw = Some(meta.with_members(&[("traceparent", Some(&*trace))]));
         }
-        let observed = Box::new(Observed { call, engine, began: Instant::now() });
-        Self { span, observed: Some(observed) }
+        Self { span, observed: Some(Box::new(Observed { call, engine, began: Instant::now() })) }
     }
 
     pub(crate) fn span(&self) -> &Span {
@@ -129,22 +128,23 @@ fn observed(request: &Request, context: &MethodContext) -> ObservedCall {
 }
 
 /// Calls of tools and prompts and reads of resources are logged at `info`; the rest is logged at
-/// `debug`. Arguments may hold secrets: they are logged at `debug` only, and cut.
+/// `debug`. Arguments are logged at `debug` only, and cut; those of a tool with secrets are not.
 fn log(call: &ObservedCall, ending: &Ending<'_>) {
     let client = call.client.as_ref().and_then(|client| client.read::<ClientName<'_>>().ok());
     let client = client.map(|client| client.name);
-    let client = client.as_deref();
+    let client = client.as_deref().map(cut);
     let method = call.method.name();
-    let tool = call.name.as_deref();
+    let tool = call.name.as_deref().map(cut);
     let caller = display(&call.caller);
     let revision = call.revision.date();
     let duration_us = u64::try_from(ending.duration.as_micros()).unwrap_or(u64::MAX);
     let (bytes, outcome) = (ending.bytes, ending.outcome.text());
-    let outcome = &*outcome;
+    let outcome = cut(&outcome);
     let is_debug = enabled!(target: "sabir::call", Level::DEBUG);
-    let arguments = call.arguments.as_ref().filter(|_| is_debug).map(|arguments| {
-        let text = arguments.text();
-        &text[..text.floor_char_boundary(MAX_ARGUMENTS)]
+    let arguments = call.arguments.as_ref().filter(|_| is_debug);
+    let arguments = arguments.map(|arguments| match call.has_secrets() {
+        true => MASK,
+        false => cut(arguments.text()),
     });
     if tool.is_some() {
         info!(target: "sabir::call", method, tool, client, caller, revision, duration_us, bytes,
@@ -153,6 +153,10 @@ fn log(call: &ObservedCall, ending: &Ending<'_>) {
         debug!(target: "sabir::call", method, client, caller, revision, duration_us, bytes,
                outcome, "completed");
     }
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
 /// The client's own name.

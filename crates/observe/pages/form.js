@@ -4,11 +4,19 @@ import { h } from './dom.js';
 
 let last = 0;
 
-/** The fields of an object's properties, and a function that reads their values. */
+const list = (value) => (Array.isArray(value) ? value : undefined);
+const object = (value) => (value && typeof value === 'object' ? value : undefined);
+
+/**
+ * The fields of an object's properties, and a function that reads their values. A schema that names
+ * no properties and allows any has one field for all of them.
+ */
 export function fields(schema) {
-  const required = new Set(schema?.required ?? []);
-  const all = Object.entries(schema?.properties ?? {}).map(([name, property]) =>
-    field(name, property && typeof property === 'object' ? property : {}, required.has(name)));
+  const properties = object(schema?.properties);
+  if (!properties && schema?.additionalProperties !== false) return whole();
+  const required = new Set(list(schema?.required));
+  const all = Object.entries(properties ?? {}).map(([name, property]) =>
+    field(name, object(property) ?? {}, required.has(name)));
   const read = () => {
     const values = {};
     for (const { name, value } of all) {
@@ -18,6 +26,16 @@ export function fields(schema) {
     return values;
   };
   return { elements: all.map(({ element }) => element), read };
+}
+
+function whole() {
+  const { element, value } = field('Arguments', { description: 'A JSON object with all arguments.' }, false);
+  const read = () => {
+    const given = value() ?? {};
+    if (!object(given) || list(given)) throw new Error('Arguments is not a JSON object');
+    return given;
+  };
+  return { elements: [element], read };
 }
 
 function field(name, property, isRequired) {
@@ -33,9 +51,10 @@ function field(name, property, isRequired) {
 }
 
 function control(id, name, type, property, required) {
-  const options = property.enum ?? property.oneOf?.map((one) => one.const);
+  const choices = list(property.oneOf);
+  const options = list(property.enum) ?? choices?.map((one) => one?.const);
   if (options && options.every((option) => option !== undefined)) {
-    const titles = property.enumNames ?? property.oneOf?.map((one) => one.title ?? one.const);
+    const titles = list(property.enumNames) ?? choices?.map((one) => one?.title ?? one?.const);
     const input = h('select', { id, required },
       h('option', { value: '' }, '–'),
       options.map((option, nth) => h('option', { value: String(nth) }, String(titles?.[nth] ?? option))));

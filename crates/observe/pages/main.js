@@ -79,6 +79,11 @@ function run(server, first) {
 
   show(document.getElementById('server'), state.server.name);
   addEventListener('hashchange', go);
+  // The hash names the screen, so this link must not change it.
+  document.querySelector('a.skip').addEventListener('click', (event) => {
+    event.preventDefault();
+    main.focus();
+  });
   addEventListener('keydown', (event) => {
     const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? '');
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -139,7 +139,7 @@ function ask({ method, params }, place, signal) {
       return;
     }
     const isForm = params.mode !== 'url';
-    const { elements, read } = fields(isForm ? params.requestedSchema : {});
+    const { elements, read } = fields(isForm ? params.requestedSchema : { properties: {} });
     const link = isForm || !/^https?:/.test(params.url) ? null
       : h('p', {}, h('a', { href: params.url, target: '_blank', rel: 'noopener noreferrer' }, params.url));
     const form = h('form', {

@@ -9,7 +9,7 @@ mod assets; // the files of the console
 
 use std::sync::{Arc, Weak};
 
-use http::header::{AUTHORIZATION, CACHE_CONTROL, HOST, ORIGIN};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use sabir_engine::Engine;
 use sabir_transports::http::{Access, Page, PageRequest, Pages};
@@ -86,7 +86,7 @@ impl Pages for OperatorPages {
 
     fn get(&self, request: &PageRequest<'_>) -> Page {
         let page = match (&self.console, request.path.strip_prefix(API)) {
-            (Some(console), Some(what)) => match console.admits(request.headers) {
+            (Some(console), Some(what)) => match console.admits(request.headers, request.host) {
                 Ok(()) => {
                     console.settings.timeline.switch_on();
                     console.answer(what, request.query)
@@ -133,13 +133,14 @@ fn json(status: StatusCode, value: &serde_json::Value) -> Page {
 }
 
 impl Console {
-    /// Whether a request comes from the console and brings the token.
-    fn admits(&self, headers: &HeaderMap) -> Result<(), Page> {
+    /// Whether a request comes from the console and brings the token. `named` is the host that it
+    /// names.
+    fn admits(&self, headers: &HeaderMap, named: Option<&str>) -> Result<(), Page> {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         // The scheme is not compared: whether the server has a certificate is unknown here.
         let origin = text(ORIGIN).and_then(|origin| origin.split_once("://"));
         let is_own = |(scheme, host): (&str, &str)| {
-            matches!(scheme, "http" | "https") && Some(host) == text(HOST)
+            matches!(scheme, "http" | "https") && Some(host) == named
         };
         let is_foreign = headers.get(ORIGIN).is_some() && !origin.is_some_and(is_own);
         let site = text(HeaderName::from_static("sec-fetch-site"));
@@ -170,5 +171,32 @@ impl std::fmt::Debug for OperatorPages {
 impl std::fmt::Debug for ConsoleToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ConsoleToken(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::Bounds;
+
+    #[test]
+    fn the_origin_must_be_the_host_that_the_request_names() {
+        let settings = ConsoleSettings {
+            engine: Weak::new(),
+            timeline: Timeline::new(Bounds::default()),
+            recorder: None,
+            token: ConsoleToken("secret".into()),
+            endpoint: "/mcp".into(),
+            url: None,
+            connect: Vec::new(),
+        };
+        let console = Console { settings, metrics: Metrics::new() };
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer secret"));
+        headers.insert(ORIGIN, HeaderValue::from_static("https://localhost:7331"));
+        // In HTTP/2 the host is not among the headers.
+        assert!(console.admits(&headers, Some("localhost:7331")).is_ok());
+        assert!(console.admits(&headers, Some("localhost:7332")).is_err());
+        assert!(console.admits(&headers, None).is_err());
     }
 }

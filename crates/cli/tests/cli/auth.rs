@@ -196,6 +196,15 @@ fn a_call_has_one_challenge_however_often_it_is_made_and_no_token_is_written_any
 const ISSUER: &str = "[auth]\nissuer = \"http://127.0.0.1:9\"\n";
 
 #[test]
+fn where_an_issuer_is_demanded_the_console_can_call() {
+    let file = format!("{ISSUER}resource = \"http://127.0.0.1:7331/mcp\"\n");
+    let secret = [("SABIR_CONSOLE_TOKEN", "open-it")];
+    let server = Server::start(&file, &secret, &["--console", "always"]);
+    assert_status(&ask(&server, "open-it", "tools/list", ""), 200);
+    assert_status(&ask(&server, "open-i", "tools/list", ""), 401);
+}
+
+#[test]
 fn an_issuer_is_demanded_over_http_only() {
     let file = format!(
         "{ISSUER}resource = \"http://127.0.0.1:7331/mcp\"\n{}",

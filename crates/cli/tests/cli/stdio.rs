@@ -158,3 +158,45 @@ fn at_info_the_log_has_one_line_per_call() {
         }
     }
 }
+
+/// What a server on stdio logs about these messages.
+fn logged(file: &str, level: &str, messages: &[String]) -> String {
+    let folder = folder_with(file);
+    let mut child = command(folder.path(), &["serve", "--stdio", "--log", level])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    messages.iter().for_each(|message| writeln!(input, "{message}").unwrap());
+    drop(input);
+    String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+}
+
+#[test]
+fn the_log_has_no_secret_arguments_at_any_level() {
+    let file = "[[command]]\nname = \"login\"\nrun = [\"true\", \"{password?}\"]\n\
+                input_schema = { type = \"object\", properties = { password = { type = \"string\", \
+                format = \"password\", maxLength = 12 } } }\n";
+    let call = |id: u8, tool: &str, password: &str| {
+        let params = json!({ "name": tool, "arguments": { "password": password } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+    };
+    let calls =
+        [call(1, "login", "sesame"), call(2, "login", "a long sesame"), call(3, "logn", "sesame")];
+    for level in ["info", "debug", "trace"] {
+        let log = logged(file, level, &calls);
+        assert!(log.contains("tools/call login: Invalid arguments, "), "{log}");
+        assert!(!log.contains("sesame"), "{log}");
+    }
+}
+
+#[test]
+fn a_long_name_makes_no_long_line() {
+    let file = "[[command]]\nname = \"t\"\nrun = [\"true\"]\n";
+    let params = json!({ "name": "x".repeat(300_000) });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let log = logged(file, "info", &[call.to_string()]);
+    assert!(log.contains("tools/call xxx") && log.len() < 1_000, "{} bytes", log.len());
+}

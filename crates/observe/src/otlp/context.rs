@@ -104,7 +104,7 @@ impl Sampler {
         last.copy_from_slice(&trace[8..]);
         // As the SDKs of OpenTelemetry do it, with 63 bits.
         let bound = self.ratio * (1_u64 << 63) as f64;
-        ((u64::from_be_bytes(last) >> 1) as f64) < bound
+        self.ratio >= 1.0 || ((u64::from_be_bytes(last) >> 1) as f64) < bound
     }
 }
 
@@ -141,6 +141,9 @@ mod tests {
         assert!(!begun(parsed("parentbased_always_off", None), None).is_sampled);
         assert!(!begun(parsed("always_off", None), parent).is_sampled);
         assert_eq!(begun(parsed("always_on", None), parent).trace, parent.unwrap().trace);
+        // The largest id is not below any bound.
+        let last = "00-0af7651916cd43ddffffffffffffffff-b7ad6b7169203331-00";
+        assert!(begun(parsed("always_on", None), SpanContext::parse(last)).is_sampled);
         assert_eq!(parsed("traceidratio", Some("2")), None);
         assert_eq!(parsed("jaeger_remote", None), None);
         let half = parsed("traceidratio", Some("0.5"));

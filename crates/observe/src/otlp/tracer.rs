@@ -145,12 +145,21 @@ impl Observer for Tracer {
         }
         let mut attributes = operation(&call.method, call.name.as_deref());
         attributes.push(("mcp.protocol.version", call.revision.date().into()));
+        if let Some(id) = &call.id {
+            // As text, without the quotes of JSON.
+            let text = serde_json::from_str(&id.to_string()).unwrap_or_else(|_| id.to_string());
+            attributes.push(("jsonrpc.request.id", cut(&text).to_owned().into()));
+        }
         let (transport, protocol) = network(call.transport);
         attributes.push(("network.transport", transport.into()));
         if !protocol.is_empty() {
             attributes.push(("network.protocol.name", protocol.into()));
         }
-        let error_type = ErrorType::of(&ending.outcome).label();
+        let error_type = match ending.outcome {
+            // Spans are not counted by their codes, so that of a source is not replaced.
+            Ended::Failed(problem) => problem.to_error().code.to_string(),
+            outcome => ErrorType::of(&outcome).label(),
+        };
         let is_error = !error_type.is_empty();
         if let Ended::Failed(_) = ending.outcome {
             attributes.push(("rpc.response.status_code", error_type.clone().into()));
@@ -195,6 +204,9 @@ impl OutgoingObserver for OutgoingSpan {
             span.attributes.push(("mcp.protocol.version", revision.date().into()));
         }
         if let Some(error) = error {
+            if error.parse::<i64>().is_ok() {
+                span.attributes.push(("rpc.response.status_code", error.to_owned().into()));
+            }
             span.attributes.push(("error.type", error.to_owned().into()));
             span.error = Some(error.to_owned());
         }
@@ -232,4 +244,66 @@ fn cut(text: &str) -> &str {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use sabir_engine::{Connection, Engine, Settings};
+    use sabir_registry::{Offer, Pending, Source, ToolCall};
+    use sabir_session::{SessionKind, StreamId};
+    use sabir_wire::types::{Tool, ToolReply};
+    use sabir_wire::{Caller, ErrorObject, Problem, Raw};
+
+    use super::*;
+
+    /// Fails with a code of its own.
+    struct Odd;
+
+    impl Source for Odd {
+        fn offer(&self) -> Offer {
+            let schema = Raw::parse(r#"{"type":"object"}"#).unwrap();
+            Offer { tools: vec![Tool::new("odd", "d", schema)], ..Offer::default() }
+        }
+
+        fn call_tool(&self, _call: ToolCall) -> Pending<ToolReply> {
+            Box::pin(async { Err(Problem::Chosen(ErrorObject::new(42, "odd"))) })
+        }
+    }
+
+    #[test]
+    fn spans_have_the_id_of_the_request_and_the_code_of_the_error() {
+        let sampler = Sampler { follows_parent: false, ratio: 1.0 };
+        let (running, ended) = (Mutex::default(), Arc::default());
+        let tracer = Arc::new(Tracer { sampler, running, ended });
+        let engine = Engine::observed(Settings::default(), vec![tracer.clone()]);
+        engine.registry().add(Arc::new(Odd)).unwrap();
+        let mut connection = Connection::new(&engine, SessionKind::Stream, Caller::local());
+        for id in ["7", "\"seven\""] {
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"odd"}}}}"#
+            );
+            connection.receive(StreamId(0), Caller::local(), &call.into());
+        }
+        let value = |span: &Span, name| {
+            let found = span.attributes.iter().find(|(one, _)| *one == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        let spans = tracer.take();
+        assert_eq!(spans.len(), 2);
+        for (span, id) in spans.iter().zip(["7", "seven"]) {
+            assert_eq!(value(span, "jsonrpc.request.id").as_deref(), Some(id));
+            assert_eq!(value(span, "rpc.response.status_code").as_deref(), Some("42"));
+        }
+        let context = sampler.begin(None);
+        let running = Running { context, parent: None, began: SystemTime::now() };
+        lock(&tracer.running).insert(77, running);
+        for (error, code) in [("-31999", Some("-31999")), ("timeout", None)] {
+            let (upstream, method, transport) = ("u", &Method::CallTool, "pipe");
+            let request = OutgoingRequest { upstream, method, name: None, transport };
+            tracer.outgoing(77, &request).unwrap().ended(None, Some(error));
+            let spans = tracer.take();
+            assert_eq!(value(&spans[0], "rpc.response.status_code").as_deref(), code);
+            assert_eq!(value(&spans[0], "error.type").as_deref(), Some(error));
+        }
+    }
 }

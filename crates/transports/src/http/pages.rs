@@ -46,6 +46,8 @@ pub struct PageRequest<'a> {
     pub query: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
+    /// The host that the client has named: `Host`, or `:authority` in HTTP/2.
+    pub host: Option<&'a str>,
 }
 
 /// A page.

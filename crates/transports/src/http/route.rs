@@ -237,7 +237,10 @@ async fn page(in_flight: InFlight, head: &Parts) -> Result<Reply, Refusal> {
         established(&in_flight, head).await?;
     }
     let query = head.uri.query().unwrap_or_default();
-    let request = PageRequest { method: &head.method, path, query, headers: &head.headers };
+    let headers = &head.headers;
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or(head.uri.authority().map(|authority| authority.as_str()));
+    let request = PageRequest { method: &head.method, path, query, headers, host };
     pages::answer(&**pages, in_flight, &request).await
 }
 

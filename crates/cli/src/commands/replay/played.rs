@@ -138,6 +138,8 @@ impl Played {
             self.agree(&now);
             self.requests.remove(&recorded["id"].to_string());
         }
+        sort_batch(&mut recorded);
+        sort_batch(&mut now);
         renamed.learn(&recorded, &now);
         renamed.apply(&mut recorded);
         Some((what, differences(&recorded, &now, rules)))
@@ -210,11 +212,30 @@ fn is_counterpart(recorded: &Value, now: &Value) -> bool {
     }
 }
 
+/// The answers of a batch come in any order.
+fn sort_batch(message: &mut Value) {
+    if let Value::Array(answers) = message {
+        answers.sort_by_cached_key(|answer| answer["id"].to_string());
+    }
+}
+
 fn title(message: &Value) -> String {
     let method = message["method"].as_str().unwrap_or_default();
     let params = &message["params"];
     match params["name"].as_str().or(params["uri"].as_str()) {
         Some(name) => format!("{method} `{name}`"),
         None => method.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answers_of_a_batch_are_compared_by_their_ids() {
+        let mut batch = json!([{ "id": 2 }, { "id": "a" }, { "id": 1 }]);
+        sort_batch(&mut batch);
+        assert_eq!(batch, json!([{ "id": "a" }, { "id": 1 }, { "id": 2 }]));
     }
 }

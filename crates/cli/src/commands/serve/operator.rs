@@ -296,7 +296,7 @@ fn open(http: Option<&mut HttpSettings>, own: Option<SocketAddr>) -> Result<Cons
     };
     let token = console_token(&secret)?;
     // Where the endpoint demands a token, that of the console opens it for the console.
-    if let Some(http) = http.filter(|http| !http.tokens.is_empty()) {
+    if let Some(http) = http.filter(|http| !is_open(http)) {
         http.tokens.push(NamedToken::new("console", token));
     }
     let (timeline, token) = (Timeline::new(Bounds::default()), ConsoleToken(secret));
