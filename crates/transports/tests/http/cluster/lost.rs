@@ -88,6 +88,22 @@ async fn a_stream_with_a_gap_is_not_resumed() {
 }
 
 #[tokio::test]
+async fn the_stored_events_of_a_stream_are_bounded_in_bytes() {
+    let hub = Arc::new(Hub::default());
+    let wish = || Wish::default().http(|http| http.limits.replay_bytes = 4000);
+    let [first, second] = [node(&hub, wish()).await, node(&hub, wish()).await];
+    let (mut client, id) = session(&first, "2025-11-25").await;
+    let heard = events(first, &mut client, &progress(&id, 60)).await;
+    let mut other = second.connect().await;
+    let early = heard[1].id.clone().unwrap();
+    assert_eq!(other.send(&get(&id).header("last-event-id", &early)).await.status, 400);
+    let late = heard[heard.len() - 3].id.clone().unwrap();
+    other.open(&get(&id).header("last-event-id", &late)).await;
+    assert_eq!(rest(&mut other).await, heard[heard.len() - 2..]);
+    second.stop().await;
+}
+
+#[tokio::test]
 async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
     let hub = Arc::new(Hub::default());
     let nodes = nodes(&hub).await;
