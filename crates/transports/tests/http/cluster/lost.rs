@@ -117,3 +117,24 @@ async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
     assert!(message.len() < 1000, "{} bytes", message.len());
     stop(nodes).await;
 }
+
+#[tokio::test]
+async fn the_one_stream_of_the_first_revision_is_not_opened_where_others_cannot_find_it() {
+    let hub = Arc::new(Hub::default());
+    let nodes = brief(&hub).await;
+    hub.set_away(true);
+    let open = Request::new("GET", "/sse").header("accept", "text/event-stream");
+    let head = nodes[0].connect().await.open(&open).await;
+    assert_eq!((head.status, head.header("retry-after")), (503, Some("1")));
+    nodes[0].until(|stats| stats.sessions == 0).await;
+    hub.set_away(false);
+    let (mut stream, mut pending, path) = old_sse::open(&nodes[0]).await;
+    let (_, id) = path.split_once('=').unwrap();
+    hub.remove(&name("old session", id)).await.unwrap();
+    // The record is written again with the next comment.
+    while !stream.event(&mut pending).await.unwrap().is_comment {}
+    let params = json!({ "protocolVersion": "2024-11-05", "capabilities": {} });
+    let hello = old_sse::post(&path, Request::legacy(1, "initialize", params));
+    assert_eq!(nodes[1].connect().await.send(&hello).await.status, 202);
+    stop(nodes).await;
+}
