@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::notice::{News, Notice};
 use super::peers;
 use super::reply::Refusal;
-use super::shared::{away, no_such_session, refresh};
+use super::shared::{away, no_such_session, refresh, refresh_busy};
 use super::sharing::Sharing;
 use super::state::ServerState;
 use super::table::{SessionId, StoredSession};
@@ -94,6 +94,8 @@ pub(crate) async fn listen(state: Weak<ServerState>, mut notices: mpsc::Receiver
             Ok(Some(Received::Gap)) => {
                 let lost = Changes { everything: true, ..Changes::default() };
                 state.engine.hear(PeerNews::Changed(lost)).await;
+                let state = state.clone();
+                tokio::spawn(async move { refresh_busy(&state).await });
             }
         }
     }

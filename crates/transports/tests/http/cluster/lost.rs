@@ -119,6 +119,33 @@ async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_when_the_record_of_its_session_is_gone() {
+    let hub = Arc::new(Hub::default());
+    let nodes = brief(&hub).await;
+    let (mut listener, id) = session(&nodes[0], "2025-11-25").await;
+    assert_eq!(listener.open(&get(&id)).await.status, 200);
+    // The session was ended on another node, and the notice of it was lost.
+    hub.remove(&name("session", &id)).await.unwrap();
+    in_time(rest(&mut listener)).await;
+    stop(nodes).await;
+}
+
+#[tokio::test]
+async fn after_a_gap_the_sessions_in_use_are_looked_up_again() {
+    let hub = Arc::new(Hub::default());
+    let nodes = nodes(&hub).await;
+    let (mut listener, id) = session(&nodes[0], "2025-11-25").await;
+    assert_eq!(listener.open(&get(&id)).await.status, 200);
+    let (mut other, kept) = session(&nodes[0], "2025-11-25").await;
+    assert_eq!(other.open(&get(&kept)).await.status, 200);
+    hub.remove(&name("session", &id)).await.unwrap();
+    hub.interrupt().await;
+    in_time(rest(&mut listener)).await;
+    assert_eq!(nodes[0].watcher.stats().sessions, 1, "the other one goes on");
+    stop(nodes).await;
+}
+
+#[tokio::test]
 async fn the_one_stream_of_the_first_revision_is_not_opened_where_others_cannot_find_it() {
     let hub = Arc::new(Hub::default());
     let nodes = brief(&hub).await;
